@@ -5,8 +5,10 @@ charge, nothing depends on data; a refusal costs nothing. After it, there is the
 nothing and keeps the charge. Noise is drawn once for a charge, never again.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import Final, Self, TypeAlias, Unpack
 
 from lapwing.accounting.filters.charge import SingleRelease
@@ -25,8 +27,9 @@ from lapwing.ledger.store import fault_point
 from lapwing.noise.randomness import fresh_name
 from lapwing.queries.catalogue import Population
 from lapwing.queries.planning import Question, plan_together
+from lapwing.queries.public_tables import ConceptSet
 from lapwing.queries.questions import ConditionLike
-from lapwing.queries.sql import read_sql
+from lapwing.queries.sql import Selection, read_sql
 from lapwing.queries.statistics.funnel import funnel
 from lapwing.streams import QuestionStream, name_of_key
 from lapwing.tables import Tables
@@ -125,6 +128,19 @@ class Session:
         The offer is `epsilon=`, `rho=` or `within=`, as in `preview`.
         """
         return self.ask({"people": funnel(table, steps)}, key=key, **offer)
+
+    def concept_set(self, name: str, ids: "Iterable[int] | Iterable[str] | str | Path") -> ConceptSet:
+        """Give many values one name, for `column in concept_set('name')` in the questions of this session.
+
+        `ids` are the values, or the path of a file with one on each line. The set is no part of the population: it is
+        what an analyst could have written out, and a question with it costs what it would have cost so.
+        """
+        from lapwing.queries.concept_sets import concept_set  # noqa: PLC0415 - few sessions have one
+
+        given = concept_set(name, ids)
+        others = tuple(one for one in self.population.concept_sets if one.name != given.name)
+        self.population = replace(self.population, concept_sets=(*others, given))
+        return given
 
     def rehearse(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> Answer:
         """Answer a question from made-up rows that fit the declared columns: free, and about nobody.
@@ -240,7 +256,7 @@ class Session:
         """Plan a question and choose the release of each plan; the price is shared equally."""
         target, snapshot = parse_target(**offer), self._snapshot()
         if isinstance(question, str):
-            question = read_sql(question, max_rows=max_rows, max_groups=max_groups).questions
+            question = read_sql(question, max_rows=max_rows, max_groups=max_groups)
         elif max_rows is not None or max_groups is not None:
             raise BadQuestionError(
                 "max_rows and max_groups beside a question are for a SELECT; write them into the question itself: "
@@ -248,7 +264,9 @@ class Session:
             )
         plans = plan_together(question if isinstance(question, Mapping) else {"answer": question}, self.population)
         share, budget = target.shared(len(plans) or 1), snapshot.account.budget
-        return PricedQuestion(releases={name: release_of(one, share, budget) for name, one in plans.items()}), snapshot
+        releases = {name: release_of(one, share, budget) for name, one in plans.items()}
+        arrangement = question.arrangement if isinstance(question, Selection) else None
+        return PricedQuestion(releases=releases, arrangement=arrangement), snapshot
 
     def _charge_and_answer(self, asked: PricedQuestion, key: str | None, snapshot: Snapshot) -> Answer:
         """Charge, commit, touch data, release; where somebody asks the same just now, their answer is everybody's."""

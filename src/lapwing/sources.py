@@ -83,10 +83,11 @@ class Fingerprint:
 
 @stored("known-data")
 class KnownData:
-    """Which ledger is ours, what each table was ("population.table"), and by which signs each population is known."""
+    """Which ledger is ours, what tables ("population.table") and vocabularies were, and how populations are known."""
 
     ledger: str | None = None
     tables: Mapping[str, Fingerprint] = field(default_factory=dict)
+    vocabularies: Mapping[str, Fingerprint] = field(default_factory=dict)
     seen: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
 
     def owner(self, population: str, signs: Iterable[tuple[str, ...]]) -> str | None:
@@ -135,6 +136,34 @@ class Fingerprints:
         if kept is None or kept.version != version:
             return False
         return kept.inside != inside or (kept.stat != stat_of(table, file) and kept.sha256 != _content(table, file))
+
+    def agree(self, vocabulary: str, file: Path) -> None:
+        """Take down what a vocabulary is when it is first seen; refuse one that changed since."""
+        kept, stat = self._read().vocabularies.get(vocabulary), stat_of(vocabulary, file)
+        if kept and kept.stat == stat:
+            return
+        if self.has_new(vocabulary, file):
+            reason, remedy = "has changed", f"bring the old file back, or lapwing advance {vocabulary}"
+            raise RegistrationError(vocabulary, reason=reason, remedy=f"{remedy}: conditions then mean something else")
+        version, content = kept.version if kept else 1, _content(vocabulary, file)
+        self._keep(vocabulary, Fingerprint(version=version, stat=stat, sha256=content, inside=""))
+
+    def has_new(self, vocabulary: str, file: Path) -> bool:
+        """Say whether the content of a vocabulary is not what was agreed on."""
+        kept = self._read().vocabularies.get(vocabulary)
+        return kept is not None and kept.stat != stat_of(vocabulary, file) and kept.sha256 != _content(vocabulary, file)
+
+    def accept(self, vocabulary: str, file: Path) -> int:
+        """Take down what a vocabulary is now, and return its version: what was asked before keeps its answers."""
+        kept = self._read().vocabularies.get(vocabulary)
+        stat, content = stat_of(vocabulary, file), _content(vocabulary, file)
+        version = 1 if kept is None else kept.version + (kept.sha256 != content)
+        self._keep(vocabulary, Fingerprint(version=version, stat=stat, sha256=content, inside=""))
+        return version
+
+    def _keep(self, vocabulary: str, found: Fingerprint) -> None:
+        with self._changing(vocabulary) as known:
+            self._write(replace(known, vocabularies={**known.vocabularies, vocabulary: found}))
 
     @property
     def ledger(self) -> str | None:

@@ -15,7 +15,6 @@ from lapwing.vocabulary.event import (
     Composed,
     GaussianNoise,
     InParallel,
-    LaplaceNoise,
     PureRelease,
     Repeated,
 )
@@ -61,29 +60,11 @@ def test_failures_that_use_up_delta_leave_no_rule_but_the_ones_that_know_them() 
     assert enough.by(CompositionRule.BASIC).epsilon == pytest.approx(0.2)
 
 
-def test_delta_at_an_epsilon_is_the_inverse_of_epsilon_at_a_delta() -> None:
-    events = [Repeated(part=LaplaceNoise(l1_sensitivity=Fraction(1), scale=Fraction(20)), times=100)]
-    forward = compose(events, delta="1e-6")
-    for cost in forward.costs:
-        if cost.rule is CompositionRule.BASIC:
-            continue
-        back = compose(events, epsilon=cost.epsilon).by(cost.rule)
-        assert back.delta == pytest.approx(1e-6, rel=1e-3)
-    assert compose(events, epsilon=5).by(CompositionRule.BASIC).delta == 0.0
-    assert compose(events, epsilon="4.9").by(CompositionRule.BASIC) is None
-
-
 def test_plans_are_taken_apart_and_partitions_are_not() -> None:
     nested = Composed(parts=(Repeated(part=PureRelease(epsilon=TENTH), times=3), PureRelease(epsilon=TENTH)))
     assert compose([nested], delta="1e-6").by(CompositionRule.BASIC).epsilon == pytest.approx(0.4)
     parallel = InParallel(parts=(PureRelease(epsilon=TENTH), PureRelease(epsilon=2 * TENTH)))
     assert compose([parallel], delta="1e-6").by(CompositionRule.BASIC).epsilon == pytest.approx(0.2)
-
-
-@pytest.mark.parametrize("asked", [{}, {"delta": "1e-6", "epsilon": 1}], ids=["neither", "both"])
-def test_one_of_epsilon_and_delta_is_asked_for(asked) -> None:
-    with pytest.raises(ParameterError, match="give one"):
-        compose([GAUSSIAN], **asked)
 
 
 def test_nothing_is_not_composed() -> None:

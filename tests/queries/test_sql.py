@@ -83,6 +83,19 @@ SAME = {
     ),
     "select count(*) from patients /* hi */ where age = 3 -- bye": ask.count("patients", "age = 3"),
     "select count(*) from patients;": ask.count("patients"),
+    "select count(*) from patients order by 1 limit 1 offset 0": ask.count("patients"),
+    "select sex, count(*) from patients group by 1 order by 2 desc nulls first limit 3": ask.count(
+        "patients", by="sex"
+    ),
+    "select sex s, count(*) from patients group by all having count(*) >= 20 order by count(*), s": ask.count(
+        "patients", by="sex"
+    ),
+    "select p.sex, count(*) as n from patients p group by sex having n between 3 and 20 and 7 < n": ask.count(
+        "patients", by="sex"
+    ),
+    "select count(*) from patients where born > current_date - 365": ask.count(
+        "patients", "born > date '2024-03-01' - 365"
+    ),
 }
 
 
@@ -95,7 +108,7 @@ def test_sql_and_python_make_the_same_plan(text) -> None:
 def test_a_select_asks_one_question_for_each_statistic() -> None:
     asked = read_sql("select sex as s, count(*), avg(age) as a, avg(bmi), avg(bmi) from patients group by sex")
     assert list(asked.questions) == ["count", "a", "avg", "avg_2"]
-    assert asked.keys == ("s",)
+    assert asked.key_names == ("s",)
 
 
 def test_bounds_come_beside_the_text() -> None:
@@ -130,7 +143,11 @@ MEANS_NOTHING = {
 
 def plans(text: str) -> list[str]:
     asked = read_sql(text)
-    return [str(asked.keys), *(f"{name} {plan(one, CLINIC).canonical}" for name, one in asked.questions.items())]
+    return [
+        str(asked.key_names),
+        repr(asked.arrangement),
+        *(f"{name} {plan(one, CLINIC).canonical}" for name, one in asked.questions.items()),
+    ]
 
 
 @pytest.mark.parametrize("text", READ_WHOLE)
@@ -205,12 +222,8 @@ HOSTILE = [
     "select count(*) from patients intersect select 1",
     "select count(*) from patients except select 1",
     "select count(*) from patients having count(*) > 5",
-    "select count(*) from patients limit 1",
-    "select count(*) from patients order by 1",
-    "select sex, count(*) from patients group by sex order by count(*) desc limit 1",
     "select sex from patients group by sex order by count(*) limit 1",
     "select sex from patients group by sex order by sex desc limit 1",
-    "select count(*) from patients offset 1",
     "select count(*) from patients qualify true",
     "select distinct count(*) from patients",
     "select count(*) over () from patients",
@@ -241,8 +254,6 @@ HOSTILE = [
     "select count(*) + 1 from patients",
     "select count(*) / count(*) from patients",
     "select avg(avg(age)) from patients",
-    "select sex, count(*) from patients group by 1",
-    "select sex, count(*) from patients group by all",
     "select sex, count(*) from patients group by rollup(sex)",
     "select sex, count(*) from patients group by cube(sex)",
     "select sex, count(*) from patients group by grouping sets ((sex), ())",
@@ -309,7 +320,6 @@ HOSTILE = [
     "select count(*) from patients where sleep_ms(1000) = 1",
     "select count(*) from patients where nextval('s') = 1",
     "select count(*) from patients where now() > born",
-    "select count(*) from patients where current_date > born",
     "select count(*) from patients where city like 'a%'",
     "select count(*) from patients where city ilike 'a%'",
     "select count(*) from patients where city ~ '(a+)+$'",
@@ -394,7 +404,6 @@ def test_what_is_not_in_the_language_is_refused_with_what_to_write_instead(text)
 def test_a_refusal_names_what_it_refuses() -> None:
     for text, named in {
         "select count(*) from main.patients": "a schema",
-        "select sex, count(*) from patients group by all": "GROUP BY ALL",
         "with x as (select pid from visits group by pid) select count(*) from x": "GROUP BY here",
         "select percentile_disc(0.5) within group (order by age) from patients": "PERCENTILE_DISC",
     }.items():

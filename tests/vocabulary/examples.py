@@ -213,6 +213,7 @@ FILES = (
     KnownData(
         ledger="2f1c",
         tables=MappingProxyType({"clinic.patients": FINGERPRINT}),
+        vocabularies=MappingProxyType({"concept": FINGERPRINT}),
         seen=MappingProxyType({"clinic": (("file", "patients.csv"),)}),
     ),
 )

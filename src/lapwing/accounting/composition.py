@@ -16,13 +16,12 @@ from fractions import Fraction
 
 from lapwing.accounting.priced_loss import PricedLoss
 from lapwing.accounting.pricing import price
-from lapwing.accounting.renyi import curve, delta_from_renyi, delta_from_rho, epsilon_from_renyi, epsilon_from_rho
+from lapwing.accounting.renyi import curve, epsilon_from_renyi, epsilon_from_rho
 from lapwing.accounting.rounding import ROUND_OFF, float_above, float_below
 from lapwing.accounting.window import MOST_USES, optimal_epsilon
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ApproximateRelease, Composed, Event, Repeated
 from lapwing.vocabulary.exact import as_int, positive, probability
-from lapwing.vocabulary.search import bisect_float
 
 
 def advanced_epsilon(*, epsilon: float, times: int, delta: float, delta_each: float = 0.0) -> float:
@@ -41,9 +40,6 @@ def advanced_epsilon(*, epsilon: float, times: int, delta: float, delta_each: fl
     if left <= 0:
         return math.inf
     return (e * math.sqrt(-2 * k * math.log(left)) + k * e * math.expm1(e)) * (1 + ROUND_OFF)
-
-
-_SMALLEST_DELTA = 1e-99
 
 
 class CompositionRule(Enum):
@@ -86,8 +82,8 @@ class RuleComparison:
         return "\n".join(f"{c.rule.value:<{width}}  epsilon {c.epsilon:.6g}  delta {c.delta:.3g}" for c in self.costs)
 
 
-def compose(events: Iterable[Event], *, delta: object | None = None, epsilon: object | None = None) -> RuleComparison:
-    """Return what `events` cost together on the same people, at one delta or at one epsilon.
+def compose(events: Iterable[Event], *, delta: object) -> RuleComparison:
+    """Return what `events` cost together on the same people, at one delta.
 
     Their parameters are fixed in advance; which of them is asked next may depend on earlier answers.
 
@@ -104,18 +100,10 @@ def compose(events: Iterable[Event], *, delta: object | None = None, epsilon: ob
     advanced composition                   epsilon 6.30823  delta 1e-06
     adding up epsilon and delta            epsilon 10  delta 1e-06
     """
-    if (delta is None) == (epsilon is None):
-        raise ParameterError("delta", delta, reason="and epsilon are both given or both missing", remedy="give one")
-    releases = _Releases.of(events)
-    if delta is not None:
-        at = float_below(probability("delta", delta))
-        costs = [ComposedCost(rule=rule, epsilon=releases.epsilon(rule, at), delta=at) for rule in CompositionRule]
-        applying = [cost for cost in costs if math.isfinite(cost.epsilon)]
-    else:
-        level = float_below(positive("epsilon", epsilon))
-        costs = [ComposedCost(rule=rule, epsilon=level, delta=releases.delta(rule, level)) for rule in CompositionRule]
-        applying = [cost for cost in costs if cost.delta < 1]
-    return RuleComparison(costs=tuple(sorted(applying or costs, key=lambda cost: (cost.epsilon, cost.delta))))
+    releases, at = _Releases.of(events), float_below(probability("delta", delta))
+    costs = [ComposedCost(rule=rule, epsilon=releases.epsilon(rule, at), delta=at) for rule in CompositionRule]
+    applying = [cost for cost in costs if math.isfinite(cost.epsilon)]
+    return RuleComparison(costs=tuple(sorted(applying or costs, key=lambda cost: cost.epsilon)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,32 +137,6 @@ class _Releases:
                 return epsilon_from_renyi(curve(self.together.renyi), delta)
             case CompositionRule.DISTRIBUTION:
                 return self.together.epsilon(delta)
-
-    def delta(self, rule: CompositionRule, epsilon: float) -> float:
-        """Return the delta at `epsilon` by `rule`, found by halving; 1 where the rule does not apply."""
-        match rule:
-            case CompositionRule.DISTRIBUTION:
-                return self.together.delta(epsilon)
-            case CompositionRule.RENYI:
-                return delta_from_renyi(curve(self.together.renyi), epsilon)
-            case CompositionRule.CONCENTRATED:
-                return 1.0 if self.together.rho is None else delta_from_rho(self.together.rho, epsilon)
-            case _:
-                return self._solved(rule, epsilon)
-
-    def _solved(self, rule: CompositionRule, epsilon: float) -> float:
-        if self.epsilon(rule, _SMALLEST_DELTA) <= epsilon:
-            pure = rule is CompositionRule.BASIC and None not in map(self._stated, self.uses)
-            return 0.0 if pure else _SMALLEST_DELTA
-
-        def is_enough(log_delta: float) -> bool:
-            return self.epsilon(rule, math.exp(log_delta)) <= epsilon
-
-        low, high = math.log(_SMALLEST_DELTA), -1e-9  # delta is 1 at the logarithm 0, where no rule says anything
-        try:
-            return math.exp(bisect_float(is_enough, low=low, high=high, most=high, relative=1e-11)[1])
-        except OverflowError:
-            return 1.0
 
     def _basic(self, delta: float) -> float:
         """Add up epsilons: what has none is taken at an equal share of the delta that the others leave."""

@@ -59,12 +59,8 @@ def renyi_bound(event: GaussianSparseVectorRelease, alpha: float) -> float:
     if not 1 < alpha < np.inf:
         raise ParameterError("alpha", alpha, reason="is not a Renyi order", remedy="write a finite number above 1")
     if event.questions > MOST_QUESTIONS:
-        raise ParameterError(
-            "questions",
-            event.questions,
-            reason="are more than can be priced",
-            remedy=f"open a stream for at most {MOST_QUESTIONS} questions",
-        )
+        remedy = f"open a stream for at most {MOST_QUESTIONS} questions"
+        raise ParameterError("questions", event.questions, reason="are more than can be priced", remedy=remedy)
     span = event.sensitivity if event.monotone else 2 * event.sensitivity
     width = _above(float(span**2 / event.query_sigma_squared) ** 0.5)
     threshold_part = _above(alpha * float(event.sensitivity**2 / event.threshold_sigma_squared) / 2)

@@ -59,9 +59,8 @@ def amplified(guarantee: Guarantee, rate: Fraction) -> PureDP | ApproximateDP:
         case ApproximateDP(epsilon=epsilon, delta=delta):
             return ApproximateDP(epsilon=amplified_epsilon(epsilon, share), delta=share * delta)
         case _:
-            raise ParameterError(
-                "guarantee", guarantee, reason="is not amplified by sampling", remedy="price the sampled event instead"
-            )
+            remedy = "price the sampled event instead"
+            raise ParameterError("guarantee", guarantee, reason="is not amplified by sampling", remedy=remedy)
 
 
 def _group_delta(epsilon: Fraction, delta: Fraction, k: int) -> Fraction:
@@ -69,10 +68,6 @@ def _group_delta(epsilon: Fraction, delta: Fraction, k: int) -> Fraction:
     factor = math.expm1(k * e) / math.expm1(e) if k * e < 600 else math.inf  # noqa: PLR2004 - e^600 is not a factor
     grown = fraction_above(float_above(delta) * factor) if math.isfinite(factor) else Fraction(1)
     if grown >= 1:
-        raise ParameterError(
-            "size",
-            k,
-            reason=f"makes delta {float(delta):.3g} grow beyond 1",
-            remedy="nothing is promised to so large a group; lower epsilon or delta",
-        )
+        remedy = "nothing is promised to so large a group; lower epsilon or delta"
+        raise ParameterError("size", k, reason=f"makes delta {float(delta):.3g} grow beyond 1", remedy=remedy)
     return grown

@@ -41,11 +41,9 @@ def compare_worlds(
 ) -> Worlds[Table]:
     """Return what an attacker believes after an answer, with and without one person's data.
 
-    Parameters
-    ----------
-    prior : what he believed before about the whole table; entries may depend on each other in any way
-    likelihood : the probability of the answer he saw, if the mechanism had run on this table
-    without : the table with the person's entry replaced by a default
+    `prior` is what he believed before about the whole table, whose entries may depend on each other in any way;
+    `likelihood` the probability of the answer he saw, had the mechanism run on a table; `without` makes of a table the
+    one with the person's entry replaced by a default.
 
     Smoking causes cancer, or it does not; the study says it does, and it says so without Alice, too:
 
@@ -56,9 +54,8 @@ def compare_worlds(
     (0.9, 0.0)
     """
     if not prior or any(belief < 0 for belief in prior.values()) or not sum(prior.values()):
-        raise ParameterError(
-            "prior", prior, reason="is not a distribution", remedy="give non-negative beliefs, not all 0"
-        )
+        remedy = "give non-negative beliefs, not all 0"
+        raise ParameterError("prior", prior, reason="is not a distribution", remedy=remedy)
     seen = {table: likelihood(table) * belief for table, belief in prior.items()}
     unseen = {table: likelihood(without(table)) * belief for table, belief in prior.items()}
     return Worlds(_normalised(seen), _normalised(unseen))
@@ -67,14 +64,10 @@ def compare_worlds(
 def belief_range(prior: object, epsilon: object) -> tuple[float, float]:
     """Return the range of an attacker's belief afterwards, if he knows everybody's data but one person's.
 
-    His odds move by a factor of at most e^epsilon, in either direction.
-
-    Parameters
-    ----------
-    prior : how strongly he believes, beforehand, that the person is in the table; where people are replaced, not added
-        or removed, any statement about her record
-    epsilon : the pure epsilon of everything he sees. Under `ADD_REMOVE` two records that she may have are two steps
-        apart (one removed, one added): for a statement about what her record says, give twice the epsilon
+    His odds move by a factor of at most e^epsilon, in either direction, with the pure epsilon of everything he sees.
+    The belief is that the person is in the table; where people are replaced, any statement about her record. Under
+    `ADD_REMOVE` two records that she may have are two steps apart (one removed, one added): for a statement about what
+    her record says, give twice the epsilon.
 
     >>> low, high = belief_range("0.5", 1)
     >>> round(low, 3), round(high, 3)
@@ -143,10 +136,8 @@ class Shamed:
 
     people: int
     delta: Fraction
-    expected: Fraction
-    """How many are published in the clear, on average."""
-    probability: float
-    """How likely it is that somebody is."""
+    expected: Fraction  # how many are published in the clear, on average
+    probability: float  # how likely it is that somebody is
 
 
 def name_and_shame(*, people: int, delta: object) -> Shamed:
@@ -166,9 +157,8 @@ def name_and_shame(*, people: int, delta: object) -> Shamed:
 def _normalised(weights: dict[Table, float]) -> dict[Table, float]:
     total = math.fsum(weights.values())
     if total <= 0:
-        raise ParameterError(
-            "likelihood", total, reason="is zero on every table", remedy="condition on an answer that is possible"
-        )
+        remedy = "condition on an answer that is possible"
+        raise ParameterError("likelihood", total, reason="is zero on every table", remedy=remedy)
     return {table: weight / total for table, weight in weights.items()}
 
 
@@ -183,9 +173,8 @@ def _share(log_odds: float) -> float:
 
 
 _LARGE, _NO_FACTOR, _BEYOND_FLOATS = 10, Fraction(1, 100), 700
+# where nobody says how many people there are: a budget too small for a million, or a delta too large for a thousand
 _MANY, _FEW = 1_000_000, 1_000
-"""Where nobody says how many people there are: a budget too small for a million of them, or a delta too large for a
-thousand, is so for nearly everybody."""
 
 
 def budget_concerns(guarantee: Guarantee, people: int | None = None) -> tuple[str, ...]:

@@ -74,10 +74,7 @@ def planned_total(
     charges of one segment; under `REPLACE` perhaps those of two, and all of them are taken. The epsilon is that at
     `delta`: if it is not said, at that of an (epsilon, delta) budget, else at a millionth.
 
-    >>> from lapwing.accounting.filters.account import open_account
-    >>> from lapwing.accounting.filters.charge import SingleRelease
-    >>> from lapwing.vocabulary.event import PureRelease
-    >>> from lapwing.vocabulary.guarantee import PureDP
+    >>> from lapwing.accounting import PureDP, PureRelease, SingleRelease, open_account
     >>> account = open_account(PureDP(epsilon=Fraction(20)))
     >>> book = [account.quote(SingleRelease(event=PureRelease(epsilon=Fraction(1, 100))))] * 1000
     >>> print(planned_total(account, book))

@@ -3,8 +3,6 @@
 A plan is at least as easy to see through as any one of its parts, and a divergence is at least what Pinsker makes of
 the total variation. Both are known in closed form wherever a law is that of a real pair of neighbours. A price below
 such a floor, or below zero, or no number at all, is a fault of the arithmetic: it is refused, before any charge.
-
-Proof: proofs/dominating_pairs.md
 """
 
 import math
@@ -41,12 +39,9 @@ def _exact(law: LossLaw, epsilon: float) -> float:
 
 def _checked(price: float, currency: str, *, plausible: bool) -> float:
     if not plausible:
-        raise ParameterError(
-            currency,
-            price,
-            reason="is less than this event can cost: the price was computed wrongly",
-            remedy="nothing was charged; ask in other amounts, and report the event as a fault of lapwing",
-        )
+        reason = "is less than this event can cost: the price was computed wrongly"
+        remedy = "nothing was charged; ask in other amounts, and report the event as a fault of lapwing"
+        raise ParameterError(currency, price, reason=reason, remedy=remedy)
     return price
 
 

@@ -71,9 +71,8 @@ def price(event: Event, *, adjacency: Adjacency | None = None) -> PricedLoss:
         required_adjacency(checked_event(event), adjacency)
         return _price(event)
     except RecursionError:
-        raise ParameterError(
-            "event", type(event).__name__, reason="is nested too deeply", remedy="write repetitions with their `times`"
-        ) from None
+        remedy = "write repetitions with their `times`"
+        raise ParameterError("event", type(event).__name__, reason="is nested too deeply", remedy=remedy) from None
 
 
 def _price(event: Event) -> PricedLoss:  # noqa: C901, PLR0911, PLR0912 - the price list: one line for each kind of event
@@ -133,12 +132,9 @@ def product(losses: Iterable[tuple[PricedLoss, int]]) -> PricedLoss:
                 met[law] = met.get(law, 0) + times * repeated
     chosen = [factor for epsilon, times in selected.items() for factor in selections(epsilon, times)]
     if len(met) + len(chosen) > _MOST_PARTS:
-        raise ParameterError(
-            "parts",
-            len(met) + len(chosen),
-            reason="different releases in one plan are too many to be composed",
-            remedy=f"plan at most {_MOST_PARTS} different ones at a time, or round their parameters to fewer values",
-        )
+        reason = "different releases in one plan are too many to be composed"
+        remedy = f"plan at most {_MOST_PARTS} different ones at a time, or round their parameters to fewer values"
+        raise ParameterError("parts", len(met) + len(chosen), reason=reason, remedy=remedy)
     gaussian: tuple[Factor, ...] = ((GaussianLaw(mu_squared), 1),) if mu_squared else ()
     return PricedLoss((*met.items(), *chosen, *gaussian))
 

@@ -88,11 +88,7 @@ def _epsilon(factors: Sequence[Factor], delta: float, tilts: Tilts | None) -> fl
 
 
 def epsilon_at(profile: Callable[[float], float], delta: float) -> float:
-    """Return an epsilon >= 0 at which the falling function `profile` is at most `delta`, to 12 digits; or infinity.
-
-    >>> round(epsilon_at(lambda epsilon: math.exp(-epsilon), 0.5), 9)
-    0.693147181
-    """
+    """Return an epsilon >= 0 at which the falling function `profile` is at most `delta`, to 12 digits; or infinity."""
     if profile(0.0) <= delta:
         return 0.0
     try:

@@ -33,11 +33,7 @@ def curve(renyi: Callable[[float], float]) -> Floats:
 
 
 def epsilon_from_renyi(divergences: Floats, delta: float, orders: Floats = ORDERS) -> float:
-    """Return the best epsilon at `delta` over all orders (Canonne, Kamath and Steinke 2020, Proposition 12).
-
-    >>> round(epsilon_from_renyi(ORDERS * 0.028, 1e-6), 4)  # Gaussian noise with mu^2 = 0.056
-    1.0782
-    """
+    """Return the best epsilon at `delta` over all orders (Canonne, Kamath and Steinke 2020, Proposition 12)."""
     bounds = divergences + np.log1p(-1 / orders) - (math.log(delta) + np.log(orders)) / (orders - 1)
     return max(0.0, float(np.min(bounds)) + ROUND_OFF * (1 - math.log(delta)))
 
@@ -53,11 +49,7 @@ _ORDERS = 1 + np.geomspace(1e-3, 1e6, 2049)
 
 
 def epsilon_from_rho(rho: Fraction, delta: float) -> float:
-    """Return the epsilon at `delta` that rho-zCDP implies, by the best of 2049 orders.
-
-    >>> round(epsilon_from_rho(Fraction(28, 1000), 1e-6), 4)
-    1.0776
-    """
+    """Return the epsilon at `delta` that rho-zCDP implies, by the best of 2049 orders."""
     return epsilon_from_renyi(float_above(rho) * _ORDERS, delta, _ORDERS)
 
 

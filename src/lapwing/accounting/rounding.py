@@ -7,25 +7,15 @@ further; whatever is derived is raised by that much, so that no printed price is
 import math
 from fractions import Fraction
 
-UNIT = 2.0**-53
-"""The relative error of one rounding to the nearest double."""
-
+UNIT = 2.0**-53  # the relative error of one rounding to the nearest double
+# what NumPy and SciPy are trusted to: 2048 units, where `exp` and `erfcx` miss by a few and `ndtr`, far out in its
+# tail, by a few hundred (a test compares them with a computation in fifty digits)
 ROUND_OFF = 2.0**-42
-"""What NumPy and SciPy are trusted to: 2048 units, where `exp` and `erfcx` miss by a few and `ndtr`, far out in its
-tail, by a few hundred (a test compares them with a computation in fifty digits)."""
-
-
 LARGEST_EXPONENT = 700.0  # e to this is still a number
 
 
 def float_above(number: Fraction) -> float:
-    """Return a double that is at least `number`, the nearest one where that is possible.
-
-    >>> float_above(Fraction(1, 2))
-    0.5
-    >>> Fraction(float_above(Fraction(1, 10))) >= Fraction(1, 10)
-    True
-    """
+    """Return a double that is at least `number`, the nearest one where that is possible."""
     near = float(number)
     return near if Fraction(near) >= number else math.nextafter(near, math.inf)
 
@@ -36,13 +26,7 @@ def float_below(number: Fraction) -> float:
 
 
 def root_above(number: Fraction) -> float:
-    """Return a double that is at least the square root of `number`.
-
-    >>> root_above(Fraction(4))
-    2.0
-    >>> Fraction(root_above(Fraction(2))) ** 2 >= 2
-    True
-    """
+    """Return a double that is at least the square root of `number`."""
     root = math.sqrt(float_above(number))
     while Fraction(root) ** 2 < number:
         root = math.nextafter(root, math.inf)

@@ -79,11 +79,7 @@ MOST_USES = 10**6  # beyond, the sum over all of them would be slow; the other r
 
 
 def optimal_epsilon(*, epsilon: Fraction, times: int, delta: float, delta_each: Fraction = Fraction(0)) -> float:
-    """Return the epsilon at `delta` of `times` releases that are (epsilon, delta_each)-DP each, and no more is known.
-
-    >>> round(optimal_epsilon(epsilon=Fraction(1, 100), times=1000, delta=1e-6), 4)
-    1.3654
-    """
+    """Return the epsilon at `delta` of `times` releases that are (epsilon, delta_each)-DP each, if no more is known."""
     found = optimal_window(epsilon, times, delta_each).epsilon(delta)
     return math.inf if found is None else found
 

@@ -17,6 +17,7 @@ from lapwing.accounting.rounding import float_above
 from lapwing.answers.releases import Numbers, Release
 from lapwing.answers.target import as_confidence
 from lapwing.ledger.entries import Receipt
+from lapwing.queries.arrangement import Arrangement
 from lapwing.queries.plan import BoundedValue, CanonicalQuestion, CellKey, ChosenMeaning, Family, Number, Shown
 from lapwing.vocabulary.codec import stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError
@@ -63,9 +64,13 @@ class PricedPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class PricedQuestion:
-    """One or more plans, each with its release, asked together and charged as one."""
+    """One or more plans, each with its release, asked together and charged as one.
+
+    `arrangement` says how the rows of the answer are shown; it is no part of what is asked and charged.
+    """
 
     releases: Mapping[str, Release]
+    arrangement: Arrangement | None = None
 
     def __post_init__(self) -> None:
         if not self.releases:
@@ -96,7 +101,8 @@ class PricedQuestion:
     @property
     def words(self) -> str:
         """What is asked, in plain English."""
-        return "; ".join(dict.fromkeys(one.plan.asked for one in self.several()))
+        arranged = [self.arrangement.words] if self.arrangement is not None and self.arrangement.words else []
+        return "; ".join(dict.fromkeys([*(one.plan.asked for one in self.several()), *arranged]))
 
     @property
     def bounding(self) -> str:
@@ -213,7 +219,8 @@ class Answer(Result):
     @cached_property
     def keys(self) -> tuple[str, ...]:
         """The names of what rows are told apart by."""
-        return next(self.asked.several()).plan.key_names
+        names = next(self.asked.several()).plan.key_names
+        return names if self.asked.arrangement is None else self.asked.arrangement.named(names)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -238,7 +245,10 @@ class Answer(Result):
         for name, release in self.asked.releases.items():
             for cell in release.values(self.numbers[name], as_confidence(confidence)):
                 table.setdefault(cell.key, {})[name] = reduce(lambda one, change: change.of(one), self.changes, cell)
-        return tuple(Row(key=plan.shown(key), cells=table[key]) for key in plan.in_order(list(table)))
+        keys, arrangement = plan.in_order(list(table)), self.asked.arrangement
+        if arrangement is not None:
+            keys = arrangement.shown(table, keys)
+        return tuple(Row(key=plan.shown(key), cells=table[key]) for key in keys)
 
     def margin(self, confidence: Exact = CONFIDENCE, *, column: str | None = None) -> Number | None:
         """Return how far off all numbers of a column are at most, with this confidence; None where it is not known.

@@ -185,8 +185,7 @@ class Campaign:
     doors: Doors
     seed: int = 1
     progress: Progress = lambda: None
-    traced: dict[str, Traced] = field(default_factory=dict)
-    """The scores of the last tracing, by answerer."""
+    traced: dict[str, Traced] = field(default_factory=dict)  # the scores of the last tracing, by answerer
 
     def reconstruction(self) -> list[CampaignOutcome]:
         """Ask about random cohorts, several for each person, and solve for the people."""

@@ -20,9 +20,7 @@ from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int, coerce_fields
 from lapwing.vocabulary.search import first_integer
 
-_DEPTH = 60.0
-"""Where a tail has less than e^-60 of the mass, its outcomes are merged into one."""
-
+_DEPTH = 60.0  # where a tail has less than e^-60 of the mass, its outcomes are merged into one
 _MOST_STEPS = 1 << 22
 
 
@@ -37,13 +35,6 @@ class Norm(Enum):
 class AddedNoise(FiniteModel):
     """Noise of one law on each coordinate of a vector of numbers on its lattice.
 
-    Parameters
-    ----------
-    law : the noise, on a lattice
-    reach : how far neighbours are apart at most, in lattice steps (or their square)
-    norm : how that is measured
-    dimension : how many coordinates there are
-
     Geometric noise of scale 2 on a count: epsilon is 1/2, and attained by every answer at or below the smaller count.
 
     >>> from lapwing.auditor.noise_laws import AuditedDiscreteLaplace
@@ -53,10 +44,10 @@ class AddedNoise(FiniteModel):
     (0.5, '0 | 1', '<= 0')
     """
 
-    law: NoiseLaw
-    reach: int
-    norm: Norm = Norm.L1
-    dimension: int = 1
+    law: NoiseLaw  # on a lattice
+    reach: int  # how far neighbours are apart at most, in lattice steps (or their square)
+    norm: Norm = Norm.L1  # how that is measured
+    dimension: int = 1  # how many coordinates there are
 
     def __post_init__(self) -> None:
         if self.law.step is None:

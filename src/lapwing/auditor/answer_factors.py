@@ -1,7 +1,6 @@
 """What one answer contributes to the probability of a transcript, integrated over the threshold noise z.
 
-The noisy value g + ν passes when ν >= z + least, where `least` is the margin minus g (or, if equality is not a yes, the
-next lattice point). Every factor is log-concave in z.
+The noisy value g + ν passes when ν >= z + least, where `least` is the margin minus g. Every factor is log-concave in z.
 
 Integrals and sums of log-concave functions have nearly full double precision, and what is left out is certified: a
 concave logarithm that has fallen by `DEPTH` below its maximum is lower still beyond, and falls at least as steeply, so
@@ -80,7 +79,6 @@ def passes_with_value(law: NoiseLaw, least: Offset, g: Fraction, value: Number |
 
 
 def _passes_with_value_within(law: NoiseLaw, least: Offset, low: Offset, high: Offset) -> AnswerFactor:
-    """Return P(low <= ν < high and ν >= z + least)."""
     free, shut = (float(end) - float(least) for end in (low, high))
 
     def log(z: Reals) -> Reals:
@@ -112,12 +110,8 @@ def _seen_from(law: NoiseLaw, *offsets: Offset) -> tuple[float, ...]:
 
 LogFunction: TypeAlias = Callable[[Reals], Reals]
 
-DEPTH = 60.0
-"""How far the logarithm must have fallen before the rest is left out: e^-60 is below 1e-26."""
-
-PRECISION = 2e-15
-"""What the panels of one integral may disagree by, relative to the integral, after halving."""
-
+DEPTH = 60.0  # how far the logarithm must have fallen before the rest is left out: e^-60 is below 1e-26
+PRECISION = 2e-15  # what the panels of one integral may disagree by, relative to the integral, after halving
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _LOG_WEIGHTS = np.log(_WEIGHTS)
 _MOST_HALVINGS = 40
@@ -127,13 +121,10 @@ _MOST_POINTS = 20_000_000
 
 
 def log_integral(log_f: LogFunction, landmarks: list[float], unit: float) -> float:
-    """Return ln of the integral over the line of e^log_f.
+    """Return ln of the integral over the line of e^log_f, a concave function that is minus infinity off an interval.
 
-    Parameters
-    ----------
-    log_f : a concave function, minus infinity outside an interval
-    landmarks : all points at which it is not analytic, the ends of that interval among them
-    unit : the shortest length on which it changes
+    `landmarks` are all points at which it is not analytic, the ends of that interval among them; `unit` is the shortest
+    length on which it changes.
 
     >>> round(log_integral(lambda z: -np.abs(z), [0.0], 1.0) - math.log(2), 13)
     0.0

@@ -30,19 +30,11 @@ Table = TypeVar("Table")
 Draw: TypeAlias = Callable[[Any, int], Any]
 Progress: TypeAlias = Callable[[float, str], None]
 
-FALSE_ALARM = Fraction(1, 10**6)
-"""The rate at which a truthful claim is refuted, at most, in one audit."""
-
-_BATCH = 50_000
-_SMALL = 4_000
-_GROWTH = 8
-_LOOKS = 3
-_FIRST_TIMED = 250
-_FEWEST_TIMED = 50
-_ONE_BY_ONE = 1_000
-_MOST_LEARNT = 200_000
-_FEWEST_LEARNT = 1_000
-_THRESHOLDS = 400
+FALSE_ALARM = Fraction(1, 10**6)  # the rate at which a truthful claim is refuted, at most, in one audit
+_BATCH, _ONE_BY_ONE = 50_000, 1_000
+_SMALL, _GROWTH, _LOOKS, _THRESHOLDS = 4_000, 8, 3, 400
+_FIRST_TIMED, _FEWEST_TIMED = 250, 50
+_FEWEST_LEARNT, _MOST_LEARNT = 1_000, 200_000
 _PATIENCE = 0.25
 """The share of the risk that is left which a look may spend, unless it is the last: that one spends the rest."""
 
@@ -234,16 +226,12 @@ class _Trial:
         select = [side[len(side) // 2 :] for side in sides]
         chosen, unseen = telling(fit[0], fit[1])
         self.left_out = max(self.left_out, unseen)
-        events = [
-            self._best_event(_as_wide(score, columns), select, risk)
-            for score in scores(fit[0], fit[1], chosen, self.reader)
-        ]
+        events = []
+        for score in scores(fit[0], fit[1], chosen, self.reader):
+            wide = _as_wide(score, columns)
+            cut, hope = _best_threshold(self.claim, wide.of(select[0]), wide.of(select[1]), risk)
+            events.append(Suspicion(score=wide, threshold=cut, hope=hope))
         return max(events, key=lambda event: event.hope)
-
-    def _best_event(self, score: Score, select: list[Outcomes], risk: float) -> Suspicion:
-        """Return the threshold of a score whose bound is the largest on these draws."""
-        cut, hope = _best_threshold(self.claim, score.of(select[0]), score.of(select[1]), risk)
-        return Suspicion(score=score, threshold=cut, hope=hope)
 
     def _confirm(self, pair: int, chosen: Suspicion, size: int, *, keep: bool) -> list[int]:
         """Return how often the event happened in `n` fresh draws of either table; they may teach later looks."""
@@ -310,8 +298,7 @@ def _chances(low: float, high: float, here: str, there: str) -> str:
     return f"probability >= {low:.4g} on {here} and <= {high:.4g} on {there}"
 
 
-def _hits(values: Reals, cuts: Reals) -> Reals:
-    """Return how many values are at least each cut."""
+def _hits(values: Reals, cuts: Reals) -> Reals:  # how many values are at least each cut
     return np.asarray(len(values) - np.searchsorted(np.sort(values), cuts, side="left"), np.float64)
 
 
@@ -355,17 +342,9 @@ def _as_progress(progress: object) -> Progress:
     raise ParameterError("progress", progress, reason="cannot be called", remedy=remedy)
 
 
-def _is_pair(given: object) -> bool:
-    match given:
-        case (_, _):
-            return isinstance(given, tuple)
-        case _:
-            return False
-
-
 def _pairs(neighbours: object) -> list[tuple[Any, Any]]:
     given = [neighbours] if isinstance(neighbours, tuple) else neighbours
-    if isinstance(given, list) and given and all(map(_is_pair, given)):
+    if isinstance(given, list) and given and all(isinstance(one, tuple) and len(one) == 2 for one in given):  # noqa: PLR2004
         return given
     reason, remedy = "is not two neighbouring tables", "write a tuple, (here, there), or a list of such tuples"
     raise ParameterError("neighbours", neighbours, reason=reason, remedy=remedy)

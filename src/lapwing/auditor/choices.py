@@ -28,8 +28,7 @@ from lapwing.vocabulary.guarantee import Adjacency
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _TIMES, _LOG_WEIGHTS = (_NODES + 1) / 2, np.log(_WEIGHTS / 2)
-_BEHIND = (0, 1, 4, 24)
-"""How many noise scales behind the best a candidate stands where the search begins."""
+_BEHIND = (0, 1, 4, 24)  # how many noise scales behind the best a candidate stands where the search begins
 
 
 class AuditedRule(Enum):

@@ -13,18 +13,11 @@ from scipy.special import expit
 
 from lapwing.auditor.outcomes import Codes, OutcomeReader, Outcomes, Reals, stacked
 
-Cells: TypeAlias = Callable[[Outcomes], Codes]
-"""Into which of finitely many cells, numbered from 0, each output falls."""
+Cells: TypeAlias = Callable[[Outcomes], Codes]  # into which of finitely many cells, numbered from 0, each output falls
 
-_FEWEST_A_CELL = 20
-_FEWEST_CROSSED = 8
-_MOST_CROSSED = 12
-_FEATURES = 60
-_MOST_FITTED = 50_000
-_MOST_REGRESSED = 20_000
-_NEWTON_STEPS = 8
-_RIDGE = 1e-6
-_SMALLEST_NORMAL = -1074
+_FEWEST_A_CELL, _FEWEST_CROSSED, _MOST_CROSSED, _FEATURES = 20, 8, 12, 60
+_MOST_FITTED, _MOST_REGRESSED = 50_000, 20_000
+_NEWTON_STEPS, _RIDGE, _SMALLEST_NORMAL = 8, 1e-6, -1074
 
 _LOWEST_BITS = (
     "This is in the lowest bits and no chance: doubles added to doubles keep a trace of both, whatever the scale of"

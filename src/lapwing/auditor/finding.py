@@ -14,27 +14,15 @@ from lapwing.vocabulary.exact import exact, fill
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
 from lapwing.vocabulary.results import Result
 
-CURRENCIES = ("epsilon", "delta", "rho", "mu")
-"""In which the achieved loss can be told."""
+CURRENCIES = ("epsilon", "delta", "rho", "mu")  # in which the achieved loss can be told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Finding(Result):
     """What one suspect gives away at least.
 
-    Parameters
-    ----------
-    suspect : what was audited
-    claim : what it promises
-    method : how it was audited, in a few words ("sampled events", "exact sum")
-    currency : what `achieved` counts: "epsilon" (at the delta of the claim, if it has one), "delta" (at its epsilon),
-        "rho" or "mu"
-    achieved : a lower bound of what is given away; infinite where one table can say what the other cannot
-    confidence : how sure that bound is; 1 if it was computed and not sampled
-    where : the tables and the event that show it, in words
-    refuted : whether the claim is thereby refuted
-    samples : how many outputs were drawn, on all tables together; 0 if none
-    detail : whatever else there is to say in one sentence: why the audit stopped, how likely the event is
+    `achieved` counts the `currency`: "epsilon" (at the delta of the claim, if it has one), "delta" (at its epsilon),
+    "rho" or "mu". It is a lower bound; infinite where one table can say what the other cannot.
 
     >>> found = Finding(
     ...     suspect="half the noise", claim=PureDP(epsilon=1), method="exact sum", currency="epsilon",
@@ -48,14 +36,14 @@ class Finding(Result):
 
     suspect: str
     claim: Guarantee
-    method: str
+    method: str  # how it was audited, in a few words ("sampled events", "exact sum")
     currency: str
     achieved: float
-    confidence: Fraction
-    where: str
-    refuted: bool
-    samples: int = 0
-    detail: str = ""
+    confidence: Fraction  # how sure that bound is; 1 if it was computed and not sampled
+    where: str  # the tables and the event that show it, in words
+    refuted: bool  # whether the claim is thereby refuted
+    samples: int = 0  # how many outputs were drawn, on all tables together; 0 if none
+    detail: str = ""  # whatever else there is to say in one sentence: why the audit stopped, how likely the event is
 
     def __post_init__(self) -> None:
         if self.currency not in CURRENCIES:

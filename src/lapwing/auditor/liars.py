@@ -33,8 +33,7 @@ from lapwing.auditor.worst_pairs import AuditedMovement, NeighbouringPair, witne
 from lapwing.vocabulary.guarantee import ApproximateDP, Guarantee, PureDP
 
 _CLAIM = PureDP(epsilon=1)
-_NOES = 4
-"""Enough to show what is wrong, and few enough to be seen by sampling."""
+_NOES = 4  # enough to show what is wrong, and few enough to be seen by sampling
 
 
 def _answers(here: float, there: float, *, yes_here: float, yes_there: float, yeses: int = 1) -> NeighbouringPair:
@@ -212,10 +211,7 @@ def textbook_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
     return sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon
 
 
-_UNIT = 2.0**-52
-"""2U and 2 - 2U are multiples of this, each with probability 2^-53."""
-
-_CHANCE = 2.0**-53
+_UNIT, _CHANCE = 2.0**-52, 2.0**-53  # 2U and 2 - 2U are multiples of the one, each with the other's probability
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,12 +63,9 @@ class _FromTails(ABC):
         fill(self, scale=float(positive("scale", self.scale)))
 
     @abstractmethod
-    def _density(self, x: Reals) -> Reals:
-        """Return the logarithm of the density (on a lattice: of the probability) at x."""
-
+    def _density(self, x: Reals) -> Reals: ...
     @abstractmethod
-    def _upper(self, x: Reals) -> Reals:
-        """Return ln P(noise >= x)."""
+    def _upper(self, x: Reals) -> Reals: ...  # ln P(noise >= x)
 
     def _lower(self, x: Reals) -> Reals:
         """Return ln P(noise < x), on a lattice ln P(noise <= x); this one is of symmetric laws."""

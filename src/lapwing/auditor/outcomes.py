@@ -26,9 +26,7 @@ Codes: TypeAlias = NDArray[np.int64]
 _NUMBER, _ABSENT = 0, 1
 _NUMBERS = (float, int, Fraction, Decimal, np.number, np.bool_)
 _EXACT_BELOW = 2**53
-_BELOW_ZERO = -5e-324
-"""The remainder that is read of minus zero: no double is nearer to zero from below."""
-
+_BELOW_ZERO = -5e-324  # the remainder that is read of minus zero: no double is nearer to zero from below
 _MOST_COLUMNS = 2000
 
 
@@ -170,7 +168,6 @@ class OutcomeReader:
 
 
 def _are_doubles(outputs: NDArray[Any]) -> bool:
-    """Return whether this is one or two dimensions of cells that are all doubles, exactly."""
     if outputs.ndim not in (1, 2) or isinstance(outputs, np.ma.MaskedArray):
         return False
     if outputs.dtype.kind in "iu":

@@ -15,16 +15,9 @@ from enum import Enum, Flag, auto
 from fractions import Fraction
 from typing import NoReturn
 
-from lapwing.auditor.answer_factors import (
-    AnswerFactor,
-    answers,
-    log_expectation,
-    misses,
-    passes,
-    passes_with_gap,
-    passes_with_value,
-)
-from lapwing.auditor.noise_laws import NoiseLaw, NoNoise, Offset, just_above
+from lapwing.auditor import answer_factors
+from lapwing.auditor.answer_factors import AnswerFactor, log_expectation, misses
+from lapwing.auditor.noise_laws import NoiseLaw, NoNoise
 from lapwing.auditor.transcripts import (
     YES,
     Abort,
@@ -45,21 +38,10 @@ from lapwing.vocabulary.exact import as_int, exact, fill, positive
 class Reveals(Flag):
     """What a yes shows beside itself. Combine with `|`."""
 
-    BIT = 0
-    """Nothing more."""
-    GAP = auto()
-    """The noisy value minus the noisy threshold."""
-    COMPARED_VALUE = auto()
-    """The noisy value that was compared: the mistake of document 002."""
-    NUMERIC = auto()
-    """A second noisy value, with fresh noise."""
-
-
-class AuditedComparison(Enum):
-    """When the noisy value is above the noisy threshold; it matters on a lattice only."""
-
-    AT_LEAST = ">="
-    MORE_THAN = ">"
+    BIT = 0  # nothing more
+    GAP = auto()  # the noisy value minus the noisy threshold
+    COMPARED_VALUE = auto()  # the noisy value that was compared: the mistake of document 002
+    NUMERIC = auto()  # a second noisy value, with fresh noise
 
 
 class Halting(Enum):
@@ -121,7 +103,6 @@ class SparseVectorVariant:
     reveals: Reveals = Reveals.BIT
     numeric: NoiseLaw | None = None  # the law of the fresh noise of the numeric answer, if there is one
     clear: ClearYes | None = None  # the first comparison of the adaptive variant, if it has two
-    comparison: AuditedComparison = AuditedComparison.AT_LEAST
     halting: Halting = Halting.WITH_THE_LAST_YES
     threshold_noise: ThresholdNoise = ThresholdNoise.DRAWN_ONCE
     after_crash: AfterCrash = AfterCrash.COUNTS_AS_YES
@@ -177,10 +158,12 @@ class SparseVectorVariant:
         >>> round(math.exp(here) * 2**5 * 4 * 5, 12), round(here - there, 12)
         (1.0, 2.0)
         """
-        self._check(transcript)
+        if reason := next(self._impossible(transcript), None):
+            raise ParameterError("transcript", transcript, reason=reason, remedy="ask about something it can say")
         values = values_asked(questions, transcript)
         parts = Counter(tuple(part.items()) for part in self._parts(values, transcript))
-        return math.fsum(times * self._log_of_part(part) for part, times in parts.items())
+        factors = {part: [(n, one) for asked, n in part for one in self.factors(*asked)] for part in parts}
+        return math.fsum(times * log_expectation(self.threshold, factors[part]) for part, times in parts.items())
 
     def probability(self, questions: Questions, transcript: Transcript) -> float:
         """Return the probability (for told numbers: the density) of `transcript`."""
@@ -218,12 +201,6 @@ class SparseVectorVariant:
         """Say whether another plain yes could no longer be paid."""
         return sum(self.price(outcome) for outcome in transcript if not isinstance(outcome, No)) > self.yeses - 1
 
-    def _check(self, transcript: Transcript) -> None:
-        """Refuse what the variant could never say."""
-        reason = next(self._impossible(transcript), None)
-        if reason is not None:
-            raise ParameterError("transcript", transcript, reason=reason, remedy="ask about something it can say")
-
     def _impossible(self, transcript: Transcript) -> Iterator[str]:
         for i, outcome in enumerate(transcript):
             if isinstance(outcome, No):
@@ -256,17 +233,13 @@ class SparseVectorVariant:
                 parts.append(Counter())
         return [part for part in parts if part]
 
-    def _log_of_part(self, part: tuple[tuple[tuple[Number, Outcome], int], ...]) -> float:
-        factors = [(n, factor) for (value, outcome), n in part for factor in self.factors(value, outcome)]
-        return log_expectation(self.threshold, factors)
-
     def factors(self, value: Number, outcome: Outcome) -> list[AnswerFactor]:
         """Return what this outcome of a question with this true value contributes, given the threshold noise."""
         g = exact("value", value)
-        not_clear = [] if self.clear is None else [self._miss(self.clear.query, self.clear.margin, g)]
+        not_clear = [] if self.clear is None else [misses(self.clear.query, self.clear.margin - g)]
         match outcome:
             case No():
-                return [*not_clear, self._miss(self.query, 0, g)]
+                return [*not_clear, misses(self.query, -g)]
             case AuditedYes(level=Level.CLEAR) if self.clear is not None:
                 return self._pass(self.clear.query, self.clear.margin, g, outcome)
             case AuditedYes():
@@ -274,20 +247,13 @@ class SparseVectorVariant:
             case Abort() | Lost():
                 return self._pass(self.query, 0, g, YES)
 
-    def _miss(self, law: NoiseLaw, margin: Number, g: Fraction) -> AnswerFactor:
-        return misses(law, self._least(law, margin - g))
-
     def _pass(self, law: NoiseLaw, margin: Number, g: Fraction, yes: AuditedYes) -> list[AnswerFactor]:
-        least = self._least(law, margin - g)
-        fresh = [answers(self.numeric, g, yes.numeric)] if self.numeric and yes.numeric is not None else []
+        least = margin - g
+        fresh = []
+        if self.numeric is not None and yes.numeric is not None:
+            fresh = [answer_factors.answers(self.numeric, g, yes.numeric)]
         if yes.gap is not None:
-            return [passes_with_gap(law, least, g, yes.gap), *fresh]
+            return [answer_factors.passes_with_gap(law, least, g, yes.gap), *fresh]
         if yes.compared is not None:
-            return [passes_with_value(law, least, g, yes.compared), *fresh]
-        return [passes(law, least), *fresh]
-
-    def _least(self, law: NoiseLaw, offset: Offset) -> Offset:
-        """Return what query noise minus threshold noise must be at least to pass: more, where equality is not a yes."""
-        if self.comparison is AuditedComparison.AT_LEAST:
-            return offset
-        return just_above(offset, self.lattice if isinstance(law, NoNoise) else law.step)
+            return [answer_factors.passes_with_value(law, least, g, yes.compared), *fresh]
+        return [answer_factors.passes(law, least), *fresh]

@@ -163,8 +163,7 @@ def _format_number(number: Told) -> str:
     return f"{float(number.low):g} to {float(number.high):g}" if math.isfinite(number.high) else f">= {number.low:g}"
 
 
-def _numbers(outcome: Outcome) -> tuple[Number | None, ...]:
-    """Return the numbers of which a yes shows the density."""
+def _numbers(outcome: Outcome) -> tuple[Number | None, ...]:  # those of which a yes shows the density
     if not isinstance(outcome, AuditedYes):
         return ()
     return tuple(n for n in (outcome.gap, outcome.compared, outcome.numeric) if not isinstance(n, AuditedWithin))

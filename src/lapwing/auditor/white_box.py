@@ -67,6 +67,9 @@ class Achieved:
 
         Where one input can say what the other cannot more often than the claim's delta, that delta is the news.
         """
+        chances = ""
+        if self.here is not None:
+            chances = f"That has probability {self.here:.4g} on the one, {self.there:.4g} on the other."
         rare = self.delta if isinstance(self.claim, ApproximateDP) and math.isinf(self.number) else None
         return Finding(
             suspect=suspect,
@@ -77,15 +80,8 @@ class Achieved:
             confidence=Fraction(1),
             where=f"{self.event} on {self.inputs}",
             refuted=self.refuted,
-            detail=self.chances,
+            detail=chances,
         )
-
-    @property
-    def chances(self) -> str:
-        """How likely the worst event is on the two inputs, where it has a probability."""
-        if self.here is None or self.there is None:
-            return ""
-        return f"That has probability {self.here:.4g} on the one, {self.there:.4g} on the other."
 
 
 class WhiteBox(Protocol):

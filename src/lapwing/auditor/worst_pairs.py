@@ -129,15 +129,9 @@ def worst_loss(
 
     Equal outcomes share one true value. The values are searched for (on a lattice: among its points), and so are the
     numbers that are shown; the values of each outcome move by the sensitivity, up, down or not at all. Both orders of
-    every pair are covered. Where the threshold noise is redrawn, all the noes come before each yes.
-
-    Parameters
-    ----------
-    variant, sensitivity : the suspect, and how far a value moves between neighbours
-    movement : whether the values of one pair may move in different directions
-    noes, clear_yeses : how many questions get a no, or a clear yes where the variant has two comparisons
-    yeses : how many get a plain yes. Unless it is said: all that the variant has to give, and its abort where it halts
-        one yes late; as many as noes where it never halts
+    every pair are covered. Where the threshold noise is redrawn, all the noes come before each yes. Unless `yeses` is
+    said, it is all plain ones that the variant has to give, and its abort where it halts one yes late; as many as noes
+    where it never halts.
 
     AboveThreshold as documents 000 and 003 print it keeps its claim of epsilon 1, and attains it.
 
@@ -159,7 +153,6 @@ def worst_loss(
 
 
 def _template(variant: SparseVectorVariant, *, noes: int, yeses: int | None, clear_yeses: int) -> Transcript:
-    """Return the transcript to be searched, with nothing told yet."""
     late = variant.halting is Halting.ONE_YES_LATE and yeses is None
     if yeses is None:
         yeses = noes if variant.halting is Halting.NEVER else variant.yeses
@@ -171,9 +164,7 @@ def _template(variant: SparseVectorVariant, *, noes: int, yeses: int | None, cle
 _Point: TypeAlias = tuple[int, ...]
 """The true value of each kind of outcome, then each told number, in multiples of the search's resolution."""
 
-_Moves: TypeAlias = tuple[int, ...]
-"""How the value of each kind moves to the neighbour."""
-
+_Moves: TypeAlias = tuple[int, ...]  # how the value of each kind moves to the neighbour
 _TOLD_AS = {Reveals.GAP: "gap", Reveals.COMPARED_VALUE: "compared", Reveals.NUMERIC: "numeric"}
 
 _FIRST_TRIED: dict[Outcome | str, tuple[int, ...]] = {
@@ -285,8 +276,7 @@ class _Search:
 
 
 def _kind(outcome: Outcome) -> Outcome:
-    """Return the kind of outcome: an abort is one more yes, of which no number is shown."""
-    return YES if isinstance(outcome, Abort) else outcome
+    return YES if isinstance(outcome, Abort) else outcome  # an abort is one more yes, of which no number is shown
 
 
 def _plain(number: Fraction) -> Number:

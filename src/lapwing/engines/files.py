@@ -166,8 +166,8 @@ class CSVFile:
             raise without_columns(table, f"{path} is not text in UTF-8", _UTF8) from None
         if "\r" in line.removesuffix("\n").removesuffix("\r"):
             raise without_columns(table, f"its lines in {path} end with CR alone", _LINE_ENDS)
-        self._separator = max(_SEPARATORS, key=line.count)
-        self.header = [name.strip() for name in next(csv.reader([line], delimiter=self._separator), [])]
+        self.separator = max(_SEPARATORS, key=line.count)
+        self.header = [name.strip() for name in next(csv.reader([line], delimiter=self.separator), [])]
 
     def relation(self, types: Mapping[str, str], key: str) -> str:
         """Return the SQL that reads these columns of the header, each as a type of DuckDB; a misfit makes it fail."""
@@ -208,7 +208,7 @@ class CSVFile:
         block, commas = b"".join(lines), len(self.header) - 1
         if b'"' in block or b"\r" in block or not block.isascii() or commas == 0:
             return False
-        separator = self._separator.encode()
+        separator = self.separator.encode()
         return {line.count(separator) for line in lines} == {commas}
 
     def _is_row(self, number: int, line: bytes) -> bool:
@@ -216,7 +216,7 @@ class CSVFile:
         if b"\r" in line:
             raise self._refusal(number, "has a CR inside", _LINE_ENDS)
         try:
-            text, mark = line.decode(), self._separator
+            text, mark = line.decode(), self.separator
             plain = text.count(mark) + 1
             found = len(next(csv.reader([text], delimiter=mark, strict=True), [])) if '"' in text else plain
         except UnicodeDecodeError:
@@ -249,7 +249,7 @@ class CSVFile:
         columns = [name if name in types else f"column {i} of the file" for i, name in enumerate(self.header, start=1)]
         named = ", ".join(f"{literal(name)}: {literal(DUCKDB.text)}" for name in columns)
         place = literal_path(self._table, self._path)
-        return f"read_csv({place}, delim = {literal(self._separator)}, columns = {{{named}}}, {_PINNED})"
+        return f"read_csv({place}, delim = {literal(self.separator)}, columns = {{{named}}}, {_PINNED})"
 
 
 def without_columns(table: str, reason: str, remedy: str = "name the right place") -> RegistrationError:

@@ -36,29 +36,21 @@ class Administration:
     ) -> Receipt:
         """Open the account of a population.
 
-        Parameters
-        ----------
-        unit : who is protected
-        budget : the lifetime cap of everything that is ever released about these people, by all analysts together
-        segments : those of the finest public partition, fixed for ever, the empty ones included; only where single
-            people are protected, since the members of a group may be in several
-        shares : how the delta of an `ApproximateDP` budget is divided
+        The budget is the lifetime cap of everything that is ever released about these people, by all analysts together.
+        The segments are those of the finest public partition, fixed for ever, the empty ones included; only where
+        single people are protected, since the members of a group may be in several.
         """
         population = PopulationRecord(name=named("population", name), unit=unit)
         names = [named("segment", segment) for segment in segments]
         if len(names) > 1 and unit.protects_groups_of > 1:
-            raise ParameterError(
-                "segments",
-                len(names),
-                reason=f"divide {unit.protects_groups_of} people who are protected together and may be in several",
-                remedy="leave the segments out, or protect single people",
-            )
+            reason = f"divide {unit.protects_groups_of} people who are protected together and may be in several"
+            remedy = "leave the segments out, or protect single people"
+            raise ParameterError("segments", len(names), reason=reason, remedy=remedy)
         account = open_account(budget, segments=names, adjacency=unit.adjacency, shares=shares)
         with self._store.writing("population") as transaction:
             if name in transaction.populations():
-                raise ParameterError(
-                    "population", name, reason="exists already", remedy="its account goes on; choose another name"
-                )
+                remedy = "its account goes on; choose another name"
+                raise ParameterError("population", name, reason="exists already", remedy=remedy)
             fields = {"policy": to_record(population), "account": state((), account)}
             transaction.append("population", population=name, by=named("by", by), **fields)
             return transaction.receipt
@@ -73,12 +65,8 @@ class Administration:
         with self._store.writing("policy") as transaction:
             known = transaction.population(population)
             if table in known.tables:
-                raise ParameterError(
-                    "table",
-                    table,
-                    reason=f"belongs to population {population!r} already, at version {known.tables[table]}",
-                    remedy="advance its version if its data changed",
-                )
+                reason = f"belongs to population {population!r} already, at version {known.tables[table]}"
+                raise ParameterError("table", table, reason=reason, remedy="advance its version if its data changed")
             decided = known.with_table(named("table", table), 1)
             if key is not None:
                 decided = decided.with_key(table, (text("person_key", key[0]), text("key_type", key[1])))

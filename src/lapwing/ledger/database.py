@@ -9,11 +9,19 @@ it, and in no export.
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from enum import StrEnum
 from threading import Lock
 from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
 from lapwing.ledger.entries import Entry, HeadFile
-from lapwing.vocabulary.errors import LapwingError, LedgerError, LedgerUnwritableError
+from lapwing.vocabulary.codec import FORMAT
+from lapwing.vocabulary.errors import (
+    LapwingError,
+    LedgerDamagedError,
+    LedgerError,
+    LedgerSchemaError,
+    LedgerUnwritableError,
+)
 
 Value: TypeAlias = str | int | bytes | None
 Row: TypeAlias = tuple[Any, ...]
@@ -52,10 +60,8 @@ class Gate(ABC):
                 del self._held[place]
                 if isinstance(error, LapwingError):
                     raise
-                raise LedgerUnwritableError(
-                    "nobody can say whether the same question is being answered just now "
-                    f"({error}); nothing was charged"
-                ) from error
+                unknown = "nobody can say whether the same question is being answered just now"
+                raise LedgerUnwritableError(f"{unknown} ({error}); nothing was charged") from error
             if not granted:
                 del self._held[place]
             return granted
@@ -83,16 +89,11 @@ class Gate(ABC):
 class Database(ABC):
     """What differs between SQLite and PostgreSQL."""
 
-    begin_writing: ClassVar[Sequence[str]]
-    """The statements after which this transaction is the only one that may write."""
-    begin_reading: ClassVar[Sequence[str]]
-    """The statements after which this transaction sees one moment."""
-    appends_atomically: ClassVar[bool]
-    """Whether `append` outside a transaction is atomic and durable by itself."""
-    keeps_head: ClassVar[bool]
-    """Whether the head has been there for as long as the ledger, so that one without it is refused."""
-    head: HeadFile | None
-    """Where the newest entry that was told of is kept, outside the database."""
+    begin_writing: ClassVar[Sequence[str]]  # the statements after which this transaction is the only one that may write
+    begin_reading: ClassVar[Sequence[str]]  # the statements after which this transaction sees one moment
+    appends_atomically: ClassVar[bool]  # whether `append` outside a transaction is atomic and durable by itself
+    keeps_head: ClassVar[bool]  # whether the head is as old as the ledger, so that one without it is refused
+    head: HeadFile | None  # where the newest entry that was told of is kept, outside the database
 
     @property
     @abstractmethod
@@ -201,3 +202,40 @@ POSTGRES_TABLES: Final = (
        execute function entries_are_for_ever()""",
     *_INDEXES,
 )
+
+
+class Lookup(StrEnum):
+    """Statements that find the number of the last entry that says something, or of the first that used a key."""
+
+    POLICY = "select max(seq) from entries where record ->> 'population' = ? and record ->> 'policy' is not null"
+    ACCOUNT = "select max(seq) from entries where record ->> 'population' = ? and record ->> 'account' is not null"
+    ALLOWANCE = """select max(seq) from entries
+        where record ->> 'population' = ? and record ->> 'analyst' = ? and record ->> 'allowance' is not null"""
+    REQUEST = """select seq from entries
+        where record ->> 'population' = ? and record ->> 'analyst' = ? and record ->> 'request' = ? limit 1"""
+    RECALL = "select max(seq) from entries where record ->> 'recall' = ?"
+    STREAM = "select max(seq) from entries where record ->> 'stream' = ?"
+
+
+Lookups: TypeAlias = tuple[tuple[Lookup, tuple[str, ...]], ...]  # each with its values
+
+
+def lookups_of_request(population: str, analyst: str, key: str, recall: str) -> Lookups:
+    """Return what a request will want to know, to be fetched in one go with the end of the chain."""
+    return (
+        (Lookup.POLICY, (population,)),
+        (Lookup.ACCOUNT, (population,)),
+        (Lookup.ALLOWANCE, (population, analyst)),
+        (Lookup.REQUEST, (population, analyst, key)),
+        (Lookup.RECALL, (recall,)),
+    )
+
+
+def require_format(version: object) -> None:
+    """Refuse a ledger that another lapwing has written in another format."""
+    if not isinstance(version, int) or version < 1:
+        raise LedgerDamagedError(f"the version of its tables, {version!r}, is not a version")
+    if version != FORMAT:
+        raise LedgerSchemaError(
+            f"the ledger has format {version}, and this lapwing reads format {FORMAT}; use the lapwing that wrote it"
+        )

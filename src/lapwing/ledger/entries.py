@@ -39,8 +39,7 @@ from lapwing.vocabulary.lifetime import LockedFile
 
 Record: TypeAlias = Mapping[str, Any]
 
-_LONGEST_NAME = 200
-_LONGEST_TEXT = 1 << 24
+_LONGEST_NAME, _LONGEST_TEXT = 200, 1 << 24
 
 
 def name(what: str, given: object) -> str:
@@ -165,21 +164,19 @@ def compare(receipt: Receipt, *, ledger: str, last: int, found: bytes | None) ->
 
     `last` is the number of its last entry, and `found` the hash of its entry `receipt.seq`, if it has that entry.
     """
+    remedy = ""
     if receipt.ledger != ledger:
-        raise LedgerRolledBackError(
-            f"the receipt was issued by ledger {receipt.ledger}, and this is ledger {ledger}",
-            seq=receipt.seq,
-            last=last,
-            remedy="bring back that ledger, or look in the workspace that gave the receipt",
+        reason = f"the receipt was issued by ledger {receipt.ledger}, and this is ledger {ledger}"
+        remedy = "bring back that ledger, or look in the workspace that gave the receipt"
+    elif found is None:
+        reason = "the ledger is older than a receipt that it issued"
+    elif found.hex() != receipt.hash:
+        reason = (
+            "the ledger has another past than a receipt that it issued: it was restored and written on, or rewritten"
         )
-    if found is None:
-        raise LedgerRolledBackError("the ledger is older than a receipt that it issued", seq=receipt.seq, last=last)
-    if found.hex() != receipt.hash:
-        raise LedgerRolledBackError(
-            "the ledger has another past than a receipt that it issued: it was restored and written on, or rewritten",
-            seq=receipt.seq,
-            last=last,
-        )
+    else:
+        return
+    raise LedgerRolledBackError(reason, seq=receipt.seq, last=last, remedy=remedy)
 
 
 @lru_cache(maxsize=64)  # a question is looked up by it, charged and answered
@@ -191,10 +188,8 @@ def recall_digest(scope: str, question: str) -> str:
 if sys.platform == "darwin":
     import fcntl
 
-_SLOT: Final = 4096
-"""As far apart as the pages of a disk: no torn write touches both."""
+_SLOT: Final = 4096  # as far apart as the pages of a disk: no torn write touches both
 _LONGEST: Final = 2 * _SLOT
-
 REMEDY: Final = (
     "bring back the newest copy of the ledger. Where there is none, what was answered since then counts as spent: "
     "lapwing recover --accept-rollback goes on without it, with all spending stopped"
@@ -212,6 +207,7 @@ class HeadFile:
 
     def promised(self) -> Receipt | None:
         """Return the newest receipt; `None` if there is no file."""
+        this = f"{self.path}, which says how far the ledger had come,"
         try:
             with self.path.open("rb", buffering=0) as file:
                 found = _newest(_slots(file.read(_LONGEST) or b""))
@@ -221,14 +217,9 @@ class HeadFile:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise LedgerUnwritableError(
-                f"{self.path}, which says how far the ledger had come, cannot be used: {error}"
-            ) from error
+            raise LedgerUnwritableError(f"{this} cannot be used: {error}") from error
         if found is None:
-            raise LedgerDamagedError(
-                f"{self.path}, which says how far the ledger had come, is damaged: bring it back from where it was "
-                f"kept, or {REMEDY}"
-            )
+            raise LedgerDamagedError(f"{this} is damaged: bring it back from where it was kept, or {REMEDY}")
         return found
 
     def begin(self, ledger: str) -> None:

@@ -122,14 +122,11 @@ class Ledger:
 
 
 def create_ledger(address: str | Path | Database, *, name: str, head: Path | None = None, clock: Clock = now) -> Ledger:
-    """Make an empty ledger and open it.
+    """Make an empty ledger and open it: in a file that does not exist yet, or in a PostgreSQL database.
 
-    Parameters
-    ----------
-    address : the path of a file that does not exist yet, or the address of a PostgreSQL database ("postgresql://...")
-    name : what tells this ledger from all others, in its receipts: random, and drawn by the caller
-    head : where this host keeps the newest entry that was told of, for a ledger in PostgreSQL; a file has its own
-    clock : says what time it is, for the eyes of people; nothing is decided by it
+    Its name tells it from all others, in its receipts: it is random, and drawn by the caller. `head` is where this host
+    keeps the newest entry that was told of, for a ledger in PostgreSQL; a file has its own. The clock is for the eyes
+    of people; nothing is decided by it.
 
     >>> import tempfile
     >>> from fractions import Fraction

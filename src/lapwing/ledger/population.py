@@ -26,17 +26,11 @@ class Analyst:
 
 @stored("population")
 class PopulationRecord:
-    """The people whose privacy one account protects.
+    """The people whose privacy one account protects; the same person in two tables is one person.
 
-    Parameters
-    ----------
-    name : what it is called
-    unit : who is protected; the same person in two tables is one person
-    tables : the version of each table that holds these people: a counter the custodian advances, never a fingerprint
-        of the content, which would tell whether one record had changed
-    keys : the column of each table that says whose row it is, and its type
-    analysts : those about whom something was decided; the others are limited by the population's budget alone
-    suspended : whether all spending is stopped
+    `tables` has the version of each table that holds them: a counter the custodian advances, never a fingerprint of the
+    content, which would tell whether one record had changed. `keys` has the column of each table that says whose row it
+    is, and its type; `analysts` those about whom something was decided, the others are limited by the budget alone.
     """
 
     name: str
@@ -51,12 +45,9 @@ class PopulationRecord:
         wanted = sorted(set(tables))
         unknown = [table for table in wanted if table not in self.tables]
         if unknown or not wanted:
-            raise ParameterError(
-                "tables",
-                unknown,
-                reason=f"are not tables of population {self.name!r}" if unknown else "names no table",
-                remedy=f"name some of {sorted(self.tables)}, or add the table first",
-            )
+            reason = f"are not tables of population {self.name!r}" if unknown else "names no table"
+            remedy = f"name some of {sorted(self.tables)}, or add the table first"
+            raise ParameterError("tables", unknown, reason=reason, remedy=remedy)
         return {table: self.tables[table] for table in wanted}
 
     def suspension(self, analyst: str) -> SuspendedError | None:

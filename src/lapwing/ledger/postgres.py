@@ -64,14 +64,10 @@ select population from said where allowance is not null and allowance is distinc
 
 
 class PostgresDatabase(Database):
-    """One schema of one database.
+    """One schema of one database; several ledgers may share a database.
 
-    Parameters
-    ----------
-    dsn : how to reach the database, as psycopg takes it
-    schema : where the tables of the ledger live; several ledgers may share a database
-    patience : seconds to wait for other processes to finish writing
-    head : where this host keeps the newest entry that was told of; another host may come without one
+    `patience` is how many seconds it waits for other writers, and `head` where this host keeps the newest entry that
+    was told of; another host may come without one.
     """
 
     begin_writing = ("BEGIN", "SELECT 1 FROM ledger FOR UPDATE")

@@ -18,15 +18,15 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from lapwing.accounting.filters.charge import SingleRelease
+from lapwing.ledger.database import lookups_of_request
 from lapwing.ledger.entries import Entry, Receipt, Record, name, recall_digest, text
 from lapwing.ledger.population import RefusedError
 from lapwing.ledger.store import Store
-from lapwing.ledger.transaction import Transaction, lookups_of_request
+from lapwing.ledger.transaction import Transaction
 from lapwing.vocabulary.codec import digest, to_record
 from lapwing.vocabulary.errors import EngineError, LapwingError, LedgerUnwritableError, ParameterError, UnansweredError
 
-PATIENCE: Final = 900.0
-"""Seconds to wait for somebody else's answer: longer than any database is given for it."""
+PATIENCE: Final = 900.0  # seconds to wait for somebody else's answer: longer than any database is given for it
 _SHORTEST, _LONGEST = 0.002, 0.1
 _SHOWN: Final = ("seq", "population", "analyst", "question", "at")
 
@@ -35,21 +35,14 @@ _SHOWN: Final = ("seq", "population", "analyst", "question", "at")
 class Request:
     """A question as the ledger sees it: who asks, under which key, and what will happen.
 
-    Parameters
-    ----------
-    population, analyst : whose account pays, and who asks
-    key : the idempotency key, chosen by whoever asks: the same key brings back the same answer, for ever
-    question : the canonical text of the plan; equal texts are the same question
-    tables : the tables it reads
-    charge : what is put before the accounts: what will happen, and to which segments of the partition
-    fresh : whether the key was drawn for this request and nobody will use it again; then a stored answer, which is
-        free, leaves no entry: what costs nothing must not make the ledger grow
+    `fresh` says that the key was drawn for this request and nobody will use it again; then a stored answer, which is
+    free, leaves no entry: what costs nothing must not make the ledger grow.
     """
 
     population: str
     analyst: str
-    key: str
-    question: str
+    key: str  # chosen by whoever asks: the same key brings back the same answer, for ever
+    question: str  # the canonical text of the plan; equal texts are the same question
     tables: frozenset[str]
     charge: SingleRelease
     fresh: bool = False
@@ -168,10 +161,8 @@ class Questions:
             if self._has_an_end(request):
                 return
             if time.monotonic() > end:
-                raise LedgerUnwritableError(
-                    "the same question is being answered for somebody else, and it takes too long; nothing was "
-                    "charged: ask again later"
-                )
+                slow = "the same question is being answered for somebody else, and it takes too long"
+                raise LedgerUnwritableError(f"{slow}; nothing was charged: ask again later")
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST)
         if not self._has_an_end(request) and self._was_lost(request, first):
@@ -265,7 +256,6 @@ def _charge_entry(transaction: Transaction, seq: int) -> dict[str, Any]:
     entry = transaction.entry(seq)
     record = entry.record if entry else {}
     if record.get("kind") != "charge":
-        raise ParameterError(
-            "seq", seq, reason="is not a charge of a question", remedy="give the number `charge` returned"
-        )
+        remedy = "give the number `charge` returned"
+        raise ParameterError("seq", seq, reason="is not a charge of a question", remedy=remedy)
     return record

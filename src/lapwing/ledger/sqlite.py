@@ -52,14 +52,7 @@ _UNWRITABLE: Final = {
 
 
 class SqliteDatabase(Database):
-    """One file.
-
-    Parameters
-    ----------
-    path : the file, which must exist
-    patience : seconds to wait for other processes to finish writing
-    driver : how to open a file; tests put a failing disk here
-    """
+    """One file. `patience` is how many seconds it waits for other writers; tests put a failing disk into `driver`."""
 
     begin_writing = ("BEGIN IMMEDIATE",)
     begin_reading = ("BEGIN",)

@@ -27,22 +27,14 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from itertools import takewhile
 from typing import Final, TypeVar
 from weakref import ref
 
-from lapwing.ledger.database import Connection, Database
+from lapwing.ledger.database import Connection, Database, Lookups, require_format
 from lapwing.ledger.entries import Entry, Receipt, check_chain, compare, require_promised
-from lapwing.ledger.transaction import (
-    Append,
-    Clock,
-    ConflictError,
-    Known,
-    Lookups,
-    StateCache,
-    Transaction,
-    require_format,
-)
+from lapwing.ledger.transaction import Append, Clock, ConflictError, Known, StateCache, Transaction
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, LedgerInDoubtError, LedgerUnwritableError
 
 T = TypeVar("T")
@@ -91,8 +83,7 @@ class Store:
         self._writer, self._reader = _LazyConnection(database), _LazyConnection(database)
         self._cache = StateCache()
         self._seen: Receipt | None = None
-        # The transaction of whoever holds the reader's lock. It is weak, so that one whose end was interrupted is
-        # forgotten.
+        # Of whoever holds the reader's lock. It is weak, so that one whose end was interrupted is forgotten.
         self._reading: Callable[[], Transaction | None] = _nothing
 
     @contextmanager
@@ -162,9 +153,8 @@ class Store:
             connection = self._writer.idle()
             fault_point(f"{act}.begun")
             try:
-                transaction = self._transaction(
-                    connection, known, lookups, append=lambda *entries: self._append(act, connection, *entries)
-                )
+                append = partial(self._append, act, connection)
+                transaction = self._transaction(connection, known, lookups, append)
                 result = change(transaction)
             except LedgerError:
                 raise
@@ -280,8 +270,7 @@ def _in_doubt(reason: str) -> LedgerInDoubtError:
     return LedgerInDoubtError(f"{reason}; {remedy}")
 
 
-def _nothing() -> None:
-    """Stand for no transaction."""
+def _nothing() -> None: ...
 
 
 class _LazyConnection:

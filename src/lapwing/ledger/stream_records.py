@@ -33,32 +33,19 @@ class StreamStatus(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
-    """What it takes to open a stream.
-
-    Parameters
-    ----------
-    population, analyst, key : as for a question
-    stream : its name, new in this ledger; seals are bound to it
-    charge : a `Reservation` for this stream, which pays per yes, or any other, which is paid whole
-    units : how much it may give away; a plain yes takes one unit, and `Reservation.yeses` counts the same units
-    dearest : the units of its dearest yes, which is also what a lost answer takes; fewer left, and it halts
-    questions : it halts after this number, for mechanisms whose price depends on it; `None` for no limit
-    tables : the tables its questions read
-    terms : its public parameters, as canonical text
-    sealed : its secret state, sealed, of the same length whatever it holds
-    """
+    """What it takes to open a stream."""
 
     population: str
     analyst: str
     key: str
-    stream: str
-    charge: Charge
-    units: int
+    stream: str  # its name, new in this ledger; seals are bound to it
+    charge: Charge  # a `Reservation` for this stream, which pays per yes, or any other, which is paid whole
+    units: int  # how much it may give away; a plain yes takes one unit, and `Reservation.yeses` counts the same units
     tables: frozenset[str]
-    terms: str
-    sealed: bytes = field(repr=False)
-    dearest: int = 1
-    questions: int | None = None
+    terms: str  # its public parameters, as canonical text
+    sealed: bytes = field(repr=False)  # its secret state, sealed, of the same length whatever it holds
+    dearest: int = 1  # the units of its dearest yes, which is also what a lost answer takes; fewer left, and it halts
+    questions: int | None = None  # it halts after this number, for mechanisms whose price depends on it
 
     def __post_init__(self) -> None:
         for what in ("analyst", "key", "stream"):
@@ -71,12 +58,8 @@ class Opening:
             as_int("questions", self.questions)
         due = (self.stream, self.units)
         if isinstance(self.charge, Reservation) and (self.charge.stream, self.charge.yeses) != due:
-            raise ParameterError(
-                "charge",
-                self.charge,
-                reason=f"does not reserve {self.units} units for stream {self.stream!r}",
-                remedy="reserve for this stream",
-            )
+            reason = f"does not reserve {self.units} units for stream {self.stream!r}"
+            raise ParameterError("charge", self.charge, reason=reason, remedy="reserve for this stream")
 
     @property
     def digest(self) -> str:
@@ -122,18 +105,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamRecord:
-    """A stream as it stands: how it was opened, what it has used up, and what is needed to go on.
-
-    Parameters
-    ----------
-    asked : the number of its last question, decided or in flight
-    used : the units given away so far
-    seals : how many times its state was sealed, the opening included: what the newest seal is bound to
-    versions : the present versions of all tables of its population
-    sealed : its state, while it is open
-    in_flight : the question that has no outcome yet
-    last : what its last entry says
-    """
+    """A stream as it stands: how it was opened, what it has used up, and what is needed to go on."""
 
     name: str
     population: str
@@ -144,13 +116,13 @@ class StreamRecord:
     dearest: int
     questions: int | None
     status: StreamStatus
-    asked: int
-    used: int
-    seals: int
-    last: Record = field(repr=False)
-    versions: Mapping[str, int] = field(default_factory=dict)
-    sealed: bytes | None = field(repr=False, default=None)
-    in_flight: Intent | None = None
+    asked: int  # the number of its last question, decided or in flight
+    used: int  # the units given away so far
+    seals: int  # how many times its state was sealed, the opening included: what the newest seal is bound to
+    last: Record = field(repr=False)  # what its last entry says
+    versions: Mapping[str, int] = field(default_factory=dict)  # of all tables of its population, at present
+    sealed: bytes | None = field(repr=False, default=None)  # its state, while it is open
+    in_flight: Intent | None = None  # the question that has no outcome yet
 
     @staticmethod
     def read(opening: Record, last: Record) -> "StreamRecord":

@@ -74,11 +74,8 @@ class Streams:
     ) -> Intent | Decision:
         """Store a question before data is read, or return the decision it already has.
 
-        Parameters
-        ----------
-        number : which question of the stream this is, one more than the last: what the seal is bound to
-        sealed : the sealed seed of its noise
-        key, question, fresh : as for a `Request`
+        Its number is one more than the last, and `sealed` the seed of its noise, whose seal is bound to the number; all
+        else is as for a `Request`.
         """
         as_int("number", number)
         name("key", key)
@@ -100,15 +97,9 @@ class Streams:
     ) -> Decision:
         """Store the outcome of a question with its price and the halt, and return the outcome that stands.
 
-        A question that was decided before, here or by another process, keeps its first outcome.
-
-        Parameters
-        ----------
-        stream, number : the question in flight
-        outcome : how it ended
-        answer : what will be told, unless it was lost
-        units : how many units a yes takes; a lost answer takes those of the dearest yes, a no none
-        sealed : the new state of the stream, sealed, if it changes; as long as the one before
+        A question that was decided before, here or by another process, keeps its first outcome. The answer is what will
+        be told, unless it was lost; `units` are what a yes takes (a lost answer takes those of the dearest yes, a no
+        none), and `sealed` is the new state of the stream, if it changes, as long as the one before.
         """
         if (answer is None) != (outcome is StreamOutcome.LOST):
             raise ParameterError("answer", answer, reason=f"does not go with {outcome}", remedy="a lost one has none")
@@ -156,9 +147,8 @@ def _open(transaction: Transaction, opening: Opening) -> None:
     if transaction.request(population.name, opening.analyst, request=opening.key, digest=opening.digest):
         return
     if transaction.stream(opening.stream):
-        raise ParameterError(
-            "stream", opening.stream, reason="is a stream of this ledger already", remedy="choose a new name"
-        )
+        reason = "is a stream of this ledger already"
+        raise ParameterError("stream", opening.stream, reason=reason, remedy="choose a new name")
     population.versions(opening.tables)
     changes = transaction.accounts(population, opening.analyst)
     changes.admit(opening.charge)
@@ -205,9 +195,8 @@ def _intend(
     if stream.in_flight:
         raise StreamBusyError(stream.name, number=stream.in_flight.number)
     if number != stream.asked + 1:
-        raise ParameterError(
-            "number", number, reason=f"is not next in stream {stream.name!r}", remedy=f"ask as {stream.asked + 1}"
-        )
+        reason = f"is not next in stream {stream.name!r}"
+        raise ParameterError("number", number, reason=reason, remedy=f"ask as {stream.asked + 1}")
     entry = transaction.append(
         "intent", **common, question=question, versions=versions, number=number, **_state_fields(stream, asked=number)
     )
@@ -232,9 +221,8 @@ def _decide(
         return _decision(transaction, stands, stream)
     taken = {StreamOutcome.YES: units, StreamOutcome.NO: 0, StreamOutcome.LOST: stream.dearest}[outcome]
     if taken > stream.dearest:
-        raise ParameterError(
-            "units", units, reason=f"is more than the dearest yes of the stream, {stream.dearest}", remedy="take fewer"
-        )
+        reason = f"is more than the dearest yes of the stream, {stream.dearest}"
+        raise ParameterError("units", units, reason=reason, remedy="take fewer")
     used = stream.used + taken
     halted = stream.units - used < stream.dearest or number == stream.questions
     status = StreamStatus.HALTED if halted else StreamStatus.OPEN

@@ -12,23 +12,15 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from lapwing.accounting.filters.account import Account, Booking
-from lapwing.ledger.database import Connection, Database, Row, Value
+from lapwing.ledger.database import Connection, Database, Lookup, Lookups, Row, Value, require_format
 from lapwing.ledger.entries import Entry, Receipt, Record, genesis, link
 from lapwing.ledger.population import AccountChanges, PopulationRecord
 from lapwing.ledger.stream_records import StreamRecord
-from lapwing.vocabulary.codec import FORMAT, canonical, from_record, to_record
-from lapwing.vocabulary.errors import (
-    LedgerDamagedError,
-    LedgerError,
-    LedgerSchemaError,
-    ParameterError,
-    RequestConflictError,
-)
+from lapwing.vocabulary.codec import canonical, from_record, to_record
+from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, ParameterError, RequestConflictError
 
 Clock = Callable[[], datetime]
 Append: TypeAlias = Callable[[Entry, Entry], bool]
-Lookups: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
-"""Statements that find the number of an entry, each with its values."""
 K = TypeVar("K")
 S = TypeVar("S")
 
@@ -36,16 +28,8 @@ _PAGE: Final = 2000
 _UNSETTLED: Final = """not exists (select 1 from entries as done where done.record ->> 'settles' is not null
     and cast(done.record ->> 'settles' as bigint) = entries.seq)"""
 _HEAD: Final = "select name, seq, hash, version"
-_POLICY: Final = "select max(seq) from entries where record ->> 'population' = ? and record ->> 'policy' is not null"
-_ACCOUNT: Final = "select max(seq) from entries where record ->> 'population' = ? and record ->> 'account' is not null"
-_ALLOWANCE: Final = """select max(seq) from entries
-    where record ->> 'population' = ? and record ->> 'analyst' = ? and record ->> 'allowance' is not null"""
-_REQUEST: Final = """select seq from entries
-    where record ->> 'population' = ? and record ->> 'analyst' = ? and record ->> 'request' = ? limit 1"""
-_RECALL: Final = "select max(seq) from entries where record ->> 'recall' = ?"
-_STREAM: Final = "select max(seq) from entries where record ->> 'stream' = ?"
-_STATES: Final = frozenset({_POLICY, _ACCOUNT, _ALLOWANCE})
 _MOST_STREAMS: Final = 1000
+_STATES: Final = frozenset({Lookup.POLICY, Lookup.ACCOUNT, Lookup.ALLOWANCE})
 
 
 class ConflictError(Exception):
@@ -59,17 +43,6 @@ class Known(NamedTuple):
     promised: Receipt | None
 
 
-def lookups_of_request(population: str, analyst: str, key: str, recall: str) -> Lookups:
-    """Return what a request will want to know, to be fetched in one go with the end of the chain."""
-    return (
-        (_POLICY, (population,)),
-        (_ACCOUNT, (population,)),
-        (_ALLOWANCE, (population, analyst)),
-        (_REQUEST, (population, analyst, key)),
-        (_RECALL, (recall,)),
-    )
-
-
 @dataclass(slots=True)
 class StateCache:
     """States that were read before, each with the number of its entry, so that they need not be decoded again.
@@ -80,7 +53,7 @@ class StateCache:
     accounts: dict[tuple[str, str | None], tuple[int, Account]] = field(default_factory=dict)
     populations: dict[str, tuple[int, PopulationRecord]] = field(default_factory=dict)
     streams: dict[str, tuple[int, StreamRecord]] = field(default_factory=dict)
-    latest: dict[tuple[str, tuple[str, ...]], int] = field(default_factory=dict)
+    latest: dict[tuple[Lookup, tuple[str, ...]], int] = field(default_factory=dict)
 
     def learn(self, news: "StateCache") -> None:
         """Take over what is newer; a slower thread may bring older news."""
@@ -96,11 +69,11 @@ class StateCache:
         """Note which states an entry changes."""
         population, analyst = record.get("population", ""), record.get("analyst", "")
         if "policy" in record:
-            self.latest[_POLICY, (population,)] = seq
+            self.latest[Lookup.POLICY, (population,)] = seq
         if "account" in record:
-            self.latest[_ACCOUNT, (population,)] = seq
+            self.latest[Lookup.ACCOUNT, (population,)] = seq
         if "allowance" in record:
-            self.latest[_ALLOWANCE, (population, analyst)] = seq
+            self.latest[Lookup.ALLOWANCE, (population, analyst)] = seq
 
 
 def _take_newer(kept: dict[K, tuple[int, S]], news: dict[K, tuple[int, S]]) -> None:
@@ -138,7 +111,7 @@ class Transaction:
         name, seq, hash_, version, *numbers = row
         require_format(version)
         self.ledger, self._end = str(name), _entry((seq, "", hash_))
-        self._found: dict[tuple[str, tuple[str, ...]], int | None] = dict(zip(lookups, numbers, strict=True))
+        self._found: dict[tuple[Lookup, tuple[str, ...]], int | None] = dict(zip(lookups, numbers, strict=True))
 
     def all(self, statement: str, *values: Value) -> list[Row]:
         """Return every row."""
@@ -255,7 +228,7 @@ class Transaction:
 
     def population(self, name: str) -> PopulationRecord:
         """Return a population as the last decision about it left it."""
-        seq = self._seq(_POLICY, name)
+        seq = self._seq(Lookup.POLICY, name)
         if seq is None:
             known = ", ".join(self.populations()) or "none"
             raise ParameterError("population", name, reason="is not in this ledger", remedy=f"these are: {known}")
@@ -267,19 +240,19 @@ class Transaction:
 
     def account(self, population: str) -> Account:
         """Return the account of a population as the last charge left it."""
-        seq = self._seq(_ACCOUNT, population)
+        seq = self._seq(Lookup.ACCOUNT, population)
         if seq is None:
             raise LedgerDamagedError(f"the account of population {population!r} is missing")
         return self._state((population, None), seq, "account")
 
     def allowance(self, population: str, analyst: str) -> Account | None:
         """Return the account of an analyst's own allowance; `None` if there was never one."""
-        seq = self._seq(_ALLOWANCE, population, analyst)
+        seq = self._seq(Lookup.ALLOWANCE, population, analyst)
         return None if seq is None else self._state((population, analyst), seq, "allowance")
 
     def request(self, population: str, analyst: str, *, request: str, digest: str) -> dict[str, Any] | None:
         """Return the entry that first used an idempotency key; refuse a key that was used for something else."""
-        seq = self._seq(_REQUEST, population, analyst, request)
+        seq = self._seq(Lookup.REQUEST, population, analyst, request)
         if seq is None:
             return None
         record = _require_found(self._must(seq), population=population, analyst=analyst, request=request)
@@ -289,7 +262,7 @@ class Transaction:
 
     def recall(self, recall: str, versions: Mapping[str, int]) -> Entry | None:
         """Return the first answer that was stored under a recall digest for these data versions."""
-        if self._seq(_RECALL, recall) is None:
+        if self._seq(Lookup.RECALL, recall) is None:
             return None
         answers = self._all("where record ->> 'recall' = ? order by seq", recall)
         return next(
@@ -305,7 +278,7 @@ class Transaction:
 
     def stream(self, stream: str) -> StreamRecord | None:
         """Return a stream as its entries say that it stands; it is decoded only when it has changed."""
-        (seq,) = self.one(_STREAM, stream) or (None,)
+        (seq,) = self.one(Lookup.STREAM, stream) or (None,)
         last, record = self.news.streams.get(stream) or self._cache.streams.get(stream) or (0, None)
         if (seq or 0) < last <= self.last:
             raise LedgerDamagedError("is not found any more: an index of the database is damaged", seq=last)
@@ -345,12 +318,9 @@ class Transaction:
         """Store a secret in place of an old one, which must have been as long."""
         old = self.secret(stream, number)
         if old is not None and len(old) != len(sealed):
-            raise ParameterError(
-                "sealed",
-                f"<{len(sealed)} bytes>",
-                reason=f"is not as long as the state it replaces, {len(old)} bytes",
-                remedy="seal at a fixed width: a length that varies tells how large the noise is",
-            )
+            reason = f"is not as long as the state it replaces, {len(old)} bytes"
+            remedy = "seal at a fixed width: a length that varies tells how large the noise is"
+            raise ParameterError("sealed", f"<{len(sealed)} bytes>", reason=reason, remedy=remedy)
         self.do("update secrets set sealed = ? where stream = ? and number = ?", sealed, stream, number)
 
     def drop_secrets(self, stream: str, number: int | None = None) -> None:
@@ -382,7 +352,7 @@ class Transaction:
         self.news.accounts[whose] = (seq, account)
         return account
 
-    def _seq(self, lookup: str, *values: str) -> int | None:
+    def _seq(self, lookup: Lookup, *values: str) -> int | None:
         """Return the number that a lookup finds, now or at a glance before, unless a later one is known of."""
         asked = (lookup, values)
         seq = self._found[asked] if asked in self._found else (self.one(lookup, *values) or [None])[0]
@@ -405,16 +375,6 @@ class Transaction:
 
     def _first(self, condition: str, *values: str | int) -> Entry | None:
         return next(iter(self._all(f"{condition} limit 1", *values)), None)
-
-
-def require_format(version: object) -> None:
-    """Refuse a ledger that another lapwing has written in another format."""
-    if not isinstance(version, int) or version < 1:
-        raise LedgerDamagedError(f"the version of its tables, {version!r}, is not a version")
-    if version != FORMAT:
-        raise LedgerSchemaError(
-            f"the ledger has format {version}, and this lapwing reads format {FORMAT}; use the lapwing that wrote it"
-        )
 
 
 def _entry(row: Row) -> Entry:

@@ -25,11 +25,8 @@ def smallest_variance(
 ) -> Fraction:
     """Return the smallest sigma² of ten digits at which the event is (ε, δ)-differentially private.
 
-    Parameters
-    ----------
-    event_at : the event of a release with a given sigma²
-    epsilon, delta : the price
-    near : where the price of an event takes long to find, a guess: the first sigma² of four digits from there upwards
+    `event_at` is the release with a given sigma². Where its price takes long to find, `near` is a guess: then it is the
+    first sigma² of four digits from there upwards.
 
     >>> from lapwing.vocabulary.event import GaussianNoise
     >>> def noise(variance):
@@ -54,9 +51,8 @@ def smallest_variance(
         while search.open:
             search.tell(private(search.guess * unit))
     except OverflowError:
-        raise ParameterError(
-            "epsilon, delta", (epsilon, delta), reason="asks for more noise than there is", remedy="raise one of them"
-        ) from None
+        reason = "asks for more noise than there is"
+        raise ParameterError("epsilon, delta", (epsilon, delta), reason=reason, remedy="raise one of them") from None
     return search.above * unit
 
 

@@ -1,7 +1,4 @@
-"""The discrete Gaussian mechanism: integers with Gaussian noise on the integers. For many answers under one budget.
-
-Proof: proofs/discrete_gaussian.md
-"""
+"""The discrete Gaussian mechanism: integers with Gaussian noise on the integers. For many answers under one budget."""
 
 import math
 from fractions import Fraction
@@ -14,8 +11,8 @@ from lapwing.noise.laws import DiscreteGaussian
 from lapwing.vocabulary.event import DiscreteGaussianNoise, GaussianNoise
 from lapwing.vocabulary.exact import Exact, as_int
 
+# a variance from which on discrete noise costs what continuous noise does, to four digits, and takes long to price
 _MUCH: Final = 10**4
-"""A variance from which on discrete noise costs what continuous noise does, to four digits, and takes long to price."""
 
 
 class DiscreteGaussianMechanism(IntegerNoise[DiscreteGaussianNoise, DiscreteGaussian]):
@@ -24,17 +21,8 @@ class DiscreteGaussianMechanism(IntegerNoise[DiscreteGaussianNoise, DiscreteGaus
     If one person moves the released integers by at most Δ in L2 norm (all of them together: a histogram is one release
     of Δ² = 1 under add-remove and Δ² = 2 under replace), then for every order α > 1 the Renyi divergence between the
     answers with them and without is at most αΔ²/(2σ²). For an (ε, δ) the smallest σ² is taken whose own price, not a
-    bound on it by rho, is within it.
-
-    Parameters
-    ----------
-    l2_sensitivity, or l2_sensitivity_squared : Δ, or Δ², a whole number
-    sigma_squared : the noise; or
-    rho : the price, Δ²/(2σ²); or
-    epsilon, delta : the price; the smallest σ² of ten digits is taken, of four where it is large; or
-    within, confidence : the accuracy; the largest σ² of six digits is taken that gives it
-    values : for how many answers at once the accuracy is wanted
-    dimension : how many integers are released together
+    bound on it by rho, is within it: to ten digits, to four where it is large. For an accuracy (`within` with
+    `confidence`, of as many `values` at once) the largest σ² of six digits is taken. Δ² is a whole number.
 
     >>> count = DiscreteGaussianMechanism(l2_sensitivity=1, rho="0.005")
     >>> isinstance(count.release(1234), int)
@@ -87,7 +75,7 @@ class DiscreteGaussianMechanism(IntegerNoise[DiscreteGaussianNoise, DiscreteGaus
             case ByEpsilonDelta(price, chance):
                 variance = smallest_variance(event_at, epsilon=price, delta=chance, near=_near(move, size, asked))
             case ByAccuracy():
-                variance = _largest_variance(asked)
+                variance = asked.bisect(lambda one: not asked.met_by(Spread(discrete_gaussian_tail(one))))[0]
             case _:  # pragma: no cover - it is asked for in no other way
                 raise AssertionError
         super().__init__(event=event_at(variance), law=DiscreteGaussian(variance), dimension=size)
@@ -99,10 +87,7 @@ class DiscreteGaussianMechanism(IntegerNoise[DiscreteGaussianNoise, DiscreteGaus
 
 
 def _near(move: int, dimension: int, asked: ByEpsilonDelta) -> Fraction | None:
-    """Return the variance of continuous noise at that price, where the exact one takes long to find.
-
-    That is so with many coordinates, and with much noise.
-    """
+    """Return the variance of continuous noise, where the exact one takes long: with many coordinates, or much noise."""
     moved = math.isqrt(move) ** 2 if dimension == 1 else move
 
     def continuous(variance: Fraction) -> GaussianNoise:
@@ -110,7 +95,3 @@ def _near(move: int, dimension: int, asked: ByEpsilonDelta) -> Fraction | None:
 
     found = smallest_variance(continuous, epsilon=asked.epsilon, delta=asked.delta)
     return None if dimension == 1 and found < _MUCH else found
-
-
-def _largest_variance(target: ByAccuracy) -> Fraction:
-    return target.bisect(lambda variance: not target.met_by(Spread(discrete_gaussian_tail(variance))))[0]

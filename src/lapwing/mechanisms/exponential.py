@@ -2,8 +2,6 @@
 
 `lapwing.mechanisms.permute_and_flip` is never worse at the same epsilon. The exponential mechanism is for budgets that
 are counted in rho or (epsilon, delta): there it costs about a quarter of what its epsilon alone would.
-
-Proof: proofs/exponential.md
 """
 
 import math
@@ -17,11 +15,8 @@ from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ExponentialSelection
 from lapwing.vocabulary.exact import Exact, as_int, exact
 
-_REACH = 40
-"""Weights are what they should be up to this number of noise scales behind the best; e^-40 is 4e-18."""
-
-_SLACK = 1e-12
-"""More than what the logarithms, exponentials and sums below can lose."""
+_REACH = 40  # up to this number of noise scales behind the best, weights are what they should be; e^-40 is 4e-18
+_SLACK = 1e-12  # more than what the logarithms, exponentials and sums below can lose
 
 
 class ExponentialMechanism(ScoreSelection[ExponentialSelection]):
@@ -31,14 +26,8 @@ class ExponentialMechanism(ScoreSelection[ExponentialSelection]):
     loss lies in an interval of length ε, so that choosing is also ε²/8-zero-concentrated differentially private. Scores
     that all move the same way (`monotone_under`) are weighted by e^(ε u_i / Δ) at the same price.
 
-    Parameters
-    ----------
-    sensitivity : Δ; a whole number where there is no `grid`
-    candidates : how many there are; public
-    epsilon : the price; or
-    within, confidence : the accuracy: how far the chosen score may fall short of the best one
-    monotone_under : the adjacency under which all scores move the same way, ADD_REMOVE, if they do
-    grid : for scores that are not whole numbers: the step, a power of two, to whose multiples they are rounded
+    Scores and Δ are whole numbers, or rounded to a `grid`, whose step is a power of two. An accuracy (`within` with
+    `confidence`) is how far the chosen score may fall short of the best one.
 
     >>> prices = ExponentialMechanism(sensitivity=5, candidates=3, epsilon=2)
     >>> prices.release([3, 4, 5]) in {0, 1, 2}

@@ -1,7 +1,4 @@
-"""The Gaussian mechanism for real values: Gaussian noise on a grid that is fixed before any data is read.
-
-Proof: proofs/gaussian.md
-"""
+"""The Gaussian mechanism for real values: Gaussian noise on a grid that is fixed before any data is read."""
 
 from fractions import Fraction
 
@@ -34,16 +31,8 @@ class GaussianMechanism(RealNoise[GaussianNoise, RoundedGaussian]):
     counts as 0, and values beyond 2^53 steps count as 2^53 steps. Δ must hold with NaN read as 0. The noise has the σ
     of `event` or, by less than a relative 2^-16, a larger one.
 
-    Parameters
-    ----------
-    l2_sensitivity, or l2_sensitivity_squared : Δ, or Δ²
-    sigma : the noise; or
-    rho : the price, Δ²/(2σ²); or
-    epsilon, delta : the price; or
-    within, confidence : the accuracy; the largest σ of six digits is taken that gives it
-    values : for how many answers at once the accuracy is wanted
-    dimension : how many values are released together
-    grid : the step, a power of two; by default less than a millionth of Δ/dimension and of σ
+    For an accuracy (`within` with `confidence`, of as many `values` at once) the largest σ of six digits is taken.
+    `grid` is the step, a power of two: by default less than a millionth of Δ/dimension and of σ.
 
     >>> hours = GaussianMechanism(l2_sensitivity="0.25", epsilon=1, delta="1e-6")
     >>> isinstance(hours.release(7.5), float)

@@ -1,7 +1,4 @@
-"""The geometric mechanism: integers with two-sided geometric noise. The workhorse for counts, sums and histograms.
-
-Proof: proofs/geometric.md
-"""
+"""The geometric mechanism: integers with two-sided geometric noise. The workhorse for counts, sums and histograms."""
 
 from fractions import Fraction
 
@@ -21,14 +18,8 @@ class GeometricMechanism(IntegerNoise[DiscreteLaplaceNoise, DiscreteLaplace]):
     without. Of all ε-differentially private answers to a count none is better, whatever the analyst believed beforehand
     and for every loss that grows with the distance from the truth.
 
-    Parameters
-    ----------
-    l1_sensitivity : Δ, a whole number
-    epsilon : the price; or
-    scale : the noise, Δ/ε; or
-    within, confidence : the accuracy; the smallest epsilon of six digits is taken that gives it
-    values : for how many answers at once the accuracy is wanted
-    dimension : how many integers are released together; by default as many as come, as the price is that of Δ alone
+    For an accuracy (`within` with `confidence`, of as many `values` at once) the smallest epsilon of six digits is
+    taken. Vectors of every `dimension` are released where none is said, as the price is that of Δ alone.
 
     >>> count = GeometricMechanism(l1_sensitivity=1, epsilon="0.1")
     >>> isinstance(count.release(1234), int)
@@ -67,7 +58,10 @@ class GeometricMechanism(IntegerNoise[DiscreteLaplaceNoise, DiscreteLaplace]):
             case BySize(noise):
                 pass
             case ByAccuracy():
-                noise = sensitivity / _smallest_epsilon(sensitivity, asked)
+                noise = (
+                    sensitivity
+                    / asked.bisect(lambda rate: asked.met_by(Spread(discrete_laplace_tail(sensitivity / rate))))[1]
+                )
             case _:  # pragma: no cover - it is asked for in no other way
                 raise AssertionError
         event = DiscreteLaplaceNoise(l1_sensitivity=sensitivity, scale=noise)
@@ -88,7 +82,3 @@ def _require_range(epsilon: Fraction, sensitivity: int, given: object) -> None:
     else:
         return
     raise ParameterError("epsilon", given, reason=f"{reason} for sensitivity {sensitivity}", remedy=remedy)
-
-
-def _smallest_epsilon(sensitivity: int, target: ByAccuracy) -> Fraction:
-    return target.bisect(lambda epsilon: target.met_by(Spread(discrete_laplace_tail(sensitivity / epsilon))))[1]

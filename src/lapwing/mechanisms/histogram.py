@@ -2,8 +2,6 @@
 
 A person is in one bin. Adding or removing them moves one count by one; replacing them moves two. That is the whole
 sensitivity, however many bins there are. Sums of released bins (cumulative counts, the steps of a funnel) are free.
-
-Proof: proofs/histogram.md
 """
 
 from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
@@ -23,17 +21,9 @@ def geometric_histogram(
 ) -> GeometricMechanism:
     """Return the mechanism that releases a histogram at a pure price.
 
-    Parameters
-    ----------
-    bins : how many; they are public, cover every person, and each person is in one of them
-    adjacency : what it means that two tables differ in one person
-    protects_groups_of : how many people are protected together
-    epsilon : the price; or
-    within, confidence : the accuracy, of all bins at once
+    The `bins` are public and cover every person; each person is in one of them. An accuracy is that of all bins at
+    once. The `margin` of the mechanism is that of one bin; with `values=bins` it is one that all bins keep at once.
 
-    The `margin` of the mechanism is that of one bin; with `values=bins` it is one that all bins keep at once.
-
-    >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> ages = geometric_histogram(bins=10, adjacency=Adjacency.REPLACE, epsilon=1)
     >>> ages.event
     DiscreteLaplaceNoise(l1_sensitivity=2, scale=Fraction(2, 1))
@@ -65,16 +55,8 @@ def gaussian_histogram(
     within: Exact | None = None,
     confidence: Exact | None = None,
 ) -> DiscreteGaussianMechanism:
-    """Return the mechanism that releases a histogram with discrete Gaussian noise.
+    """Return the mechanism that releases a histogram with discrete Gaussian noise; else as `geometric_histogram`.
 
-    Parameters
-    ----------
-    bins, adjacency, protects_groups_of : as in `geometric_histogram`
-    rho : the price; or
-    epsilon, delta : the price; or
-    within, confidence : the accuracy, of all bins at once
-
-    >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> gaussian_histogram(bins=10, adjacency=Adjacency.REPLACE, rho="0.01").event
     DiscreteGaussianNoise(l2_sensitivity_squared=2, sigma_squared=Fraction(100, 1), dimension=10)
 

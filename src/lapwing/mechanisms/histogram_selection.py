@@ -1,8 +1,6 @@
 """Choices that are read off a histogram: quantiles, and the cells with the most people.
 
 The scores are computed here, from counts that stay wrapped until then, and each choice is one private selection.
-
-Proof: proofs/ranked_choice.md
 """
 
 from collections.abc import Sequence
@@ -19,8 +17,8 @@ from lapwing.vocabulary.event import Composed, Event
 from lapwing.vocabulary.exact import Exact, as_int, fill, positive, probability
 from lapwing.vocabulary.guarantee import Adjacency
 
+# permute-and-flip is never worse at a pure price; the exponential mechanism is cheaper in rho
 Selector: TypeAlias = type[PermuteAndFlip] | type[ExponentialMechanism]
-"""Permute-and-flip is never worse at a pure price; the exponential mechanism is cheaper in rho."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,13 +40,7 @@ class PrivateQuantiles(_HistogramSelection):
     below the next): 0 if it is inside, and less the further it is away. How far the protected people move it is
     known to the statistic (`score_sensitivity` of `queries.statistics.quantiles`).
 
-    Parameters
-    ----------
-    at : the fractions, each strictly between 0 and 1
-    cells : how many cells the histogram has
-    sensitivities : how far the protected people move the scores for each fraction
-    epsilon : the price of all choices together, shared equally
-    selector : the mechanism that chooses
+    There is a sensitivity for each fraction; `epsilon` is the price of all choices together, shared equally.
 
     >>> median = PrivateQuantiles(at=[Fraction(1, 2)], cells=4, sensitivities=[1], epsilon=20)
     >>> median.release([0, 1500, 500, 0])
@@ -72,9 +64,8 @@ class PrivateQuantiles(_HistogramSelection):
         fractions = tuple(probability("at", fraction) for fraction in at)
         share = positive("epsilon", epsilon) / as_int("the number of quantiles", len(fractions))
         if len(sensitivities) != len(fractions):
-            raise ParameterError(
-                "sensitivities", list(sensitivities), reason="does not fit the fractions", remedy="give one for each"
-            )
+            reason = "does not fit the fractions"
+            raise ParameterError("sensitivities", list(sensitivities), reason=reason, remedy="give one for each")
         most = as_int("cells", cells)
         choices = tuple(selector(sensitivity=one, candidates=most, epsilon=share) for one in sensitivities)
         fill(self, event=_together(choices), at=fractions, cells=most, selectors=choices)
@@ -97,14 +88,7 @@ class PrivateQuantiles(_HistogramSelection):
 class TopK(_HistogramSelection):
     """Chooses `k` of the cells of a histogram, one after the other, each time one that has about the most people.
 
-    Parameters
-    ----------
-    k : how many are chosen
-    cells : how many there are to choose from
-    sensitivity : how far the protected people move one count
-    monotone_under : the adjacency under which all counts move the same way, ADD_REMOVE, if they do
-    epsilon : the price of all choices together, shared equally
-    selector : the mechanism that chooses
+    `sensitivity` is how far the protected people move one count; `epsilon` is that of all choices, shared equally.
 
     >>> TopK(k=2, cells=4, sensitivity=1, epsilon=20).release([1000, 0, 9000, 0])
     (2, 0)

@@ -1,7 +1,4 @@
-"""The Laplace mechanism for real values: Laplace noise on a grid that is fixed before any data is read.
-
-Proof: proofs/laplace.md
-"""
+"""The Laplace mechanism for real values: Laplace noise on a grid that is fixed before any data is read."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -25,15 +22,8 @@ class LaplaceMechanism(RealNoise[LaplaceNoise, RoundedLaplace]):
     A value off the grid is first moved to the nearest multiple, at most half a step away; NaN counts as 0, and values
     beyond 2^53 steps count as 2^53 steps. Δ must hold with NaN read as 0.
 
-    Parameters
-    ----------
-    l1_sensitivity : Δ
-    epsilon : the price; or
-    scale : the noise; or
-    within, confidence : the accuracy; the smallest epsilon of six digits is taken that gives it
-    values : for how many answers at once the accuracy is wanted
-    dimension : how many values are released together
-    grid : the step, a power of two; by default less than a millionth of Δ/dimension and of the scale
+    For an accuracy (`within` with `confidence`, of as many `values` at once) the smallest epsilon of six digits is
+    taken. `grid` is the step, a power of two: by default less than a millionth of Δ/dimension and of the scale.
 
     >>> hours = LaplaceMechanism(l1_sensitivity="0.25", epsilon=1)
     >>> isinstance(hours.release(7.5), float)

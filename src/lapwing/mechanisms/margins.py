@@ -34,8 +34,7 @@ Tail: TypeAlias = Callable[[int, int], tuple[int, int]]
 """tail(m, bits) = (low, high) with low <= 2^bits * P(|X| > m) <= high, for m >= 0."""
 
 _GUARD = 24
-_SUMMED_DIRECTLY = Fraction(512**2)
-"""Up to this sigma_squared a discrete Gaussian is summed term by term; above, Euler and Maclaurin sum it."""
+_SUMMED_DIRECTLY = Fraction(512**2)  # up to this sigma_squared a discrete Gaussian is summed term by term
 
 
 def tail_of(law: DiscreteLaplace | DiscreteGaussian | RoundedLaplace | RoundedGaussian) -> Tail:
@@ -52,12 +51,7 @@ def tail_of(law: DiscreteLaplace | DiscreteGaussian | RoundedLaplace | RoundedGa
 
 
 def discrete_laplace_tail(scale: Fraction) -> Tail:
-    """Return the tail of P(x) ∝ e^(-|x|/scale) on the integers: 2 q^(m+1) / (1 + q) with q = e^(-1/scale).
-
-    >>> low, high = discrete_laplace_tail(Fraction(10))(29, 40)
-    >>> round(low / 2**40, 9), round(high / 2**40, 9)
-    (0.052274349, 0.052274349)
-    """
+    """Return the tail of P(x) ∝ e^(-|x|/scale) on the integers: 2 q^(m+1) / (1 + q) with q = e^(-1/scale)."""
 
     def tail(m: int, bits: int) -> tuple[int, int]:
         precision = bits + _GUARD
@@ -70,41 +64,19 @@ def discrete_laplace_tail(scale: Fraction) -> Tail:
 
 
 def rounded_laplace_tail(scale: Fraction) -> Tail:
-    """Return the tail of continuous Laplace noise of scale `scale`, rounded to the nearest integer: e^(-(m+1/2)/scale).
-
-    >>> low, high = rounded_laplace_tail(Fraction(10))(29, 40)
-    >>> round(low / 2**40, 9), round(high / 2**40, 9)
-    (0.052339706, 0.052339706)
-    """
-
-    def tail(m: int, bits: int) -> tuple[int, int]:
-        return exponential_bounds((2 * m + 1) * scale.denominator, 2 * scale.numerator, bits)
-
-    return tail
+    """Return the tail of continuous Laplace noise, rounded to the nearest integer: e^(-(m + 1/2)/scale)."""
+    return lambda m, bits: exponential_bounds((2 * m + 1) * scale.denominator, 2 * scale.numerator, bits)
 
 
 def rounded_gaussian_tail(sigma: Fraction) -> Tail:
-    """Return the tail of continuous Gaussian noise, rounded to the nearest integer: P(|Z| > (m + 1/2)/sigma).
-
-    >>> low, high = rounded_gaussian_tail(Fraction(10))(19, 40)
-    >>> round(low / 2**40, 9), round(high / 2**40, 9)
-    (0.051176119, 0.051176119)
-    """
-
-    def tail(m: int, bits: int) -> tuple[int, int]:
-        return _normal_tail((Fraction(2 * m + 1, 2) / sigma) ** 2, bits)
-
-    return tail
+    """Return the tail of continuous Gaussian noise, rounded to the nearest integer: P(|Z| > (m + 1/2)/sigma)."""
+    return lambda m, bits: _normal_tail((Fraction(2 * m + 1, 2) / sigma) ** 2, bits)
 
 
 def discrete_gaussian_tail(sigma_squared: Fraction) -> Tail:
     """Return the tail of P(x) ∝ e^(-x²/2σ²) on the integers.
 
     For σ above 512 the bounds stop narrowing at about f(m)/σ³ apart, which is far less than one step of m is worth.
-
-    >>> low, high = discrete_gaussian_tail(Fraction(100))(19, 40)
-    >>> round(low / 2**40, 9), round(high / 2**40, 9)
-    (0.0510793, 0.0510793)
     """
     if sigma_squared <= _SUMMED_DIRECTLY:
         return lambda m, bits: _summed_tail(sigma_squared, m, bits)
@@ -150,7 +122,7 @@ def _smoothed_tail(sigma_squared: Fraction, m: int, bits: int) -> tuple[int, int
     u_squared = Fraction((2 * m + 1) ** 2) / (4 * sigma_squared)  # u = a/σ
     low, high = _normal_tail(u_squared, precision)
     decay = exponential_bounds(u_squared.numerator, 2 * u_squared.denominator, precision)
-    peak = _inverse_root_of_two_pi(sigma_squared, precision)
+    peak = _root_over_pi(1 / (2 * sigma_squared), precision)
     u = isqrt(int(u_squared)) + 1
     bend = Fraction(2 * m + 1) / (24 * sigma_squared)  # 2 |f'(a)|/24 over f(a)
     doubt = Fraction(u**3 + 9 * u + 16) / (192 * sigma_squared * isqrt(int(sigma_squared)))  # 2 |R| over f(a)
@@ -166,7 +138,7 @@ def _normal_tail(x_squared: Fraction, bits: int) -> tuple[int, int]:
         return 0, 1
     precision = bits + int(x_squared * 3 / 4) + _GUARD + 16  # the series is as large as e^(x²/2)
     decay_low, decay_high = exponential_bounds(x_squared.numerator, 2 * x_squared.denominator, precision)
-    root_low, root_high = _root_of_two_over_pi(x_squared, precision)  # sqrt(2x²/π)
+    root_low, root_high = _root_over_pi(2 * x_squared, precision)
     low, high = _odd_factorial_series(x_squared, precision)
     inside_low = decay_low * root_low * low >> 3 * precision - bits
     inside_high = -(-decay_high * root_high * high >> 3 * precision - bits)
@@ -185,17 +157,10 @@ def _odd_factorial_series(y: Fraction, precision: int) -> tuple[int, int]:
     return low, high + 2 * term_high
 
 
-def _root_of_two_over_pi(x_squared: Fraction, precision: int) -> tuple[int, int]:
-    """Bound 2^precision sqrt(2 x²/π)."""
+def _root_over_pi(number: Fraction, precision: int) -> tuple[int, int]:
+    """Bound 2^precision sqrt(number/π)."""
     pi_low, pi_high = _pi(precision)
-    square = Fraction(2 * x_squared) * (1 << 3 * precision)
-    return isqrt(int(square / pi_high)), isqrt(int(square / pi_low) + 1) + 1
-
-
-def _inverse_root_of_two_pi(sigma_squared: Fraction, precision: int) -> tuple[int, int]:
-    """Bound 2^precision / sqrt(2πσ²)."""
-    pi_low, pi_high = _pi(precision)
-    square = Fraction(1 << 3 * precision) / (2 * sigma_squared)
+    square = number * (1 << 3 * precision)
     return isqrt(int(square / pi_high)), isqrt(int(square / pi_low) + 1) + 1
 
 
@@ -228,7 +193,6 @@ class Spread:
 
     `values` below is a number of independent draws, all of which are meant together.
 
-    >>> from lapwing.mechanisms.margins import discrete_laplace_tail
     >>> spread = Spread(discrete_laplace_tail(Fraction(10)))
     >>> spread.margin("0.95"), spread.margin("0.95", values=100)
     (Fraction(30, 1), Fraction(76, 1))
@@ -289,9 +253,8 @@ class ByAccuracy:
             while search.open:
                 search.tell(turned(search.guess))
         except OverflowError:
-            raise ParameterError(
-                "within", self.within, reason="is out of reach at this confidence", remedy="change one of the two"
-            ) from None
+            reason = "is out of reach at this confidence"
+            raise ParameterError("within", self.within, reason=reason, remedy="change one of the two") from None
         return search.ends
 
 
@@ -316,19 +279,15 @@ def _power_bounds(number: Fraction, exponent: Fraction, bits: int) -> tuple[Frac
     return max(Fraction(0), power - slack), min(Fraction(1), power + slack)
 
 
-_OUTSIDE = 1e-15
-"""The probability that is left outside the window."""
-_SLACK = 1e-12
-"""More than what the window and the rounding of the transform can lose."""
-_FINEST = 1e-9
-"""Tails below this are left to Chernoff's bound."""
+_OUTSIDE = 1e-15  # the probability that is left outside the window
+_SLACK = 1e-12  # more than what the window and the rounding of the transform can lose
+_FINEST = 1e-9  # tails below this are left to Chernoff's bound
 _WIDEST = 1 << 18
 
 
 def margin_of_sum(event: DiscreteLaplaceNoise | DiscreteGaussianNoise, terms: int, confidence: Exact) -> int:
     """Return m such that a sum of `terms` numbers with this noise is off by at most m, with this probability or more.
 
-    >>> from fractions import Fraction
     >>> noise = DiscreteLaplaceNoise(l1_sensitivity=1, scale=Fraction(2))
     >>> [margin_of_sum(noise, terms, "0.95") for terms in (1, 2, 3, 10)]
     [6, 8, 10, 18]

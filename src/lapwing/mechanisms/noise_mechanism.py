@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
-from typing import Any, Generic, TypeAlias, TypeVar, overload
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +34,7 @@ _Vector: TypeAlias = Sequence[float | Fraction] | NDArray[np.number[Any]]
 Reals: TypeAlias = _Vector | Sensitive[_Vector]
 
 _INT64 = np.iinfo(np.int64)
-_WIDTH = 64
-_END = 1 << 53
-"""Grids end at 2^53 steps on either side, so that every multiple of the step is a float, exactly."""
+_END = 1 << 53  # grids end at 2^53 steps on either side, so that every multiple of the step is a float, exactly
 
 Converted = TypeVar("Converted")
 Priceable = TypeVar("Priceable", bound=Event)
@@ -44,30 +42,26 @@ Whole = TypeVar("Whole", DiscreteLaplace, DiscreteGaussian)
 Rounded = TypeVar("Rounded", RoundedLaplace, RoundedGaussian)
 
 
-@dataclass(frozen=True, slots=True)
-class ByEpsilon:
+class ByEpsilon(NamedTuple):
     """Noise asked for by its pure price."""
 
     epsilon: Fraction
 
 
-@dataclass(frozen=True, slots=True)
-class ByRho:
+class ByRho(NamedTuple):
     """Noise asked for by its price in zero-concentrated differential privacy."""
 
     rho: Fraction
 
 
-@dataclass(frozen=True, slots=True)
-class ByEpsilonDelta:
+class ByEpsilonDelta(NamedTuple):
     """Noise asked for by its approximate price."""
 
     epsilon: Fraction
     delta: Fraction
 
 
-@dataclass(frozen=True, slots=True)
-class BySize:
+class BySize(NamedTuple):
     """Noise asked for by its own size: a scale, a sigma or the square of one."""
 
     size: Fraction
@@ -78,11 +72,8 @@ def parse_noise(
 ) -> ByEpsilon | ByRho | ByEpsilonDelta | BySize | ByAccuracy:
     """Return how noise was asked for; refuse none, several and mixtures of the ways that there are.
 
-    Parameters
-    ----------
-    values : for how many answers at once an accuracy is wanted
-    given : epsilon, delta, rho, within and confidence, people, and the names of sizes: what a mechanism can be given.
-        A delta belongs to the epsilon before it, a confidence and people to what they should be within
+    `given` is what a mechanism can be given: epsilon, delta, rho, within and confidence, people, and the names of
+    sizes. A delta belongs to the epsilon before it, a confidence and people to what they should be within.
 
     >>> parse_noise(epsilon="0.1", scale=None)
     ByEpsilon(epsilon=Fraction(1, 10))
@@ -93,7 +84,7 @@ def parse_noise(
     give epsilon alone, or scale alone
     """
     many = 1 if values == 1 else as_int("values", values)
-    match exactly_one_of("noise", given, *_ways(tuple(given))):
+    match way := exactly_one_of("noise", given, *_ways(tuple(given))):
         case ("epsilon",):
             return ByEpsilon(positive("epsilon", given["epsilon"]))
         case ("rho",):
@@ -107,10 +98,8 @@ def parse_noise(
                 raise ParameterError("within", given["within"], reason="is negative", remedy=remedy)
             crowd = as_int("people", given["people"]) if "people" in given else many
             return ByAccuracy(within=within, confidence=chance, values=crowd)
-        case (size, *_):
-            return BySize(positive(size, given[size]))
-        case _:  # pragma: no cover - there is a name in every way
-            raise AssertionError
+        case _:
+            return BySize(positive(way[0], given[way[0]]))
 
 
 @cache
@@ -126,7 +115,7 @@ def _ways(names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 
 
 def above_zero(within: Exact | None) -> Fraction | None:
-    """Return an accuracy that is wanted of real numbers, which no noise meets with no error at all."""
+    """Return the accuracy that is wanted of real numbers, which no noise meets with no error at all."""
     return None if within is None else positive("within", within)
 
 
@@ -197,11 +186,11 @@ class RealNoise(Priced[Priceable], Generic[Priceable, Rounded]):
 
 
 def add_noise(value: object, law: Law, size: int | None = None) -> int | NDArray[np.int64]:
-    """Return the integers in `value`, each with a draw of its own; a vector keeps its shape.
+    """Return the integers in `value`, `size` of them where it is given, each with a draw of its own, in its place."""
+    return _add_draws(integers(value, remedy="use LaplaceMechanism or GaussianMechanism for real values"), law, size)
 
-    `size` is how many coordinates there must be, where that matters.
-    """
-    exact = integers(value, remedy="use LaplaceMechanism or GaussianMechanism for real values")
+
+def _add_draws(exact: int | NDArray[np.int64], law: Law, size: int | None) -> int | NDArray[np.int64]:
     if size is not None and (1 if isinstance(exact, int) else exact.size) != size:
         del exact
         raise wrong_size(size)
@@ -211,25 +200,12 @@ def add_noise(value: object, law: Law, size: int | None = None) -> int | NDArray
 
 
 def integers(value: object, *, remedy: str = "hand in an integer or a vector of integers") -> int | NDArray[np.int64]:
-    """Open `value` and return its integer, or its integers clamped to 64 bits; `remedy` is for what is neither.
-
-    >>> integers(Sensitive(17)), integers([1, 2**80])
-    (17, array([                  1, 9223372036854775807]))
-    >>> integers(Sensitive("17"))
-    Traceback (most recent call last):
-    ...
-    lapwing.errors.ParameterError: type(value) = <class 'str'> cannot be released here;
-    hand in an integer or a vector of integers
-    """
+    """Open `value` and return its integer, or its integers clamped to 64 bits; `remedy` is for what is neither."""
     return _converted(value, _to_integers, "an integer", remedy)
 
 
 def saturating_sum(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return left + right; a sum beyond 64 bits becomes the last integer on that side.
-
-    >>> saturating_sum(np.array([2**63 - 1, -5]), np.array([7, 2]))
-    array([9223372036854775807,                  -3])
-    """
+    """Return left + right; a sum beyond 64 bits becomes the last integer on that side."""
     total = left + right
     wrapped = ((left ^ total) & (right ^ total)) < 0
     if wrapped.any():
@@ -259,9 +235,8 @@ class ValueGrid:
     def __post_init__(self) -> None:
         step = positive("grid", self.step)
         if step.numerator.bit_count() != 1 or step.denominator.bit_count() != 1:
-            raise ParameterError(
-                "grid", self.step, reason="is not a power of two", remedy="write one, such as 1/4 or 1/1024"
-            )
+            remedy = "write one, such as 1/4 or 1/1024"
+            raise ParameterError("grid", self.step, reason="is not a power of two", remedy=remedy)
         fill(self, step=step, _float_step=float(step), _per_unit=float(1 / step))
 
     @classmethod
@@ -270,9 +245,6 @@ class ValueGrid:
 
         Its step is then a power of two of at most 2^-20 times the size of the noise and, as far as samplers reach (the
         noise is at most 2^32 steps), of how far one person moves one coordinate.
-
-        >>> ValueGrid.for_noise(None, noise=Fraction(10), move=Fraction(1)).step
-        Fraction(1, 1048576)
         """
         if given is not None:
             return cls(positive("grid", given))
@@ -293,13 +265,9 @@ class ValueGrid:
 
     def add_noise(self, value: object, law: Law, size: int) -> float | NDArray[np.float64]:
         """Return the values, put on the grid, each with a draw of its own in steps; a vector keeps its shape."""
-        exact = self.steps(value)
-        if (1 if isinstance(exact, int) else exact.size) != size:
-            del exact
-            raise wrong_size(size)
-        if isinstance(exact, int):
-            return self.value(exact + law.draw())
-        noisy = saturating_sum(exact, law.draw_many(exact.size).reshape(exact.shape))
+        noisy = _add_draws(self.steps(value), law, size)
+        if isinstance(noisy, int):
+            return self.value(noisy)
         return np.clip(noisy, -_END, _END).astype(np.float64) * self._float_step
 
     def spread(self, law: RoundedLaplace | RoundedGaussian) -> Spread:
@@ -336,7 +304,10 @@ class ValueGrid:
         if isinstance(opened, int | np.integer | Fraction):
             return self._of_ratio(int(opened.numerator), int(opened.denominator))
         if isinstance(opened, list | tuple):
-            return np.array([_one(self._to_steps(entry)) for entry in opened], np.int64)
+            steps = [self._to_steps(entry) for entry in opened]
+            if not all(isinstance(one, int) for one in steps):
+                raise TypeError
+            return np.array(steps, np.int64)
         array = _plain_array(opened)
         if array.ndim == 0 and array.dtype.kind in "biuf":
             return self._to_steps(array.item())
@@ -350,7 +321,7 @@ class ValueGrid:
         if self.step <= 1:
             return self._of_floats(np.clip(_to_integers(values), -_END, _END).astype(np.float64))
         wide = values.astype(np.uint64 if values.dtype.kind == "u" else np.int64)
-        halves = wide >> min(self.step.numerator.bit_length() - 2, _WIDTH)  # of a step, rounded down
+        halves = wide >> min(self.step.numerator.bit_length() - 2, 64)  # of a step, rounded down
         nearest = (halves >> 1) + (halves & 1)  # halves go up
         return np.maximum(np.minimum(nearest, _END).astype(np.int64), -_END)
 
@@ -402,20 +373,10 @@ def _plain_array(opened: object) -> NDArray[Any]:
     return opened.astype(opened.dtype.newbyteorder("="), copy=False)
 
 
-def _one(steps: int | NDArray[np.int64]) -> int:
-    if isinstance(steps, int):
-        return steps
-    raise TypeError
-
-
 def wrong_size(size: int, remedy: str = "build it with another dimension") -> ParameterError:
     """Return the refusal of a vector that has not `size` coordinates.
 
     How many came is not said: where that is wrong, it may depend on the data.
     """
-    return ParameterError(
-        "value",
-        Sensitive(None),
-        reason=f"does not have the {size} coordinates that this mechanism was built for",
-        remedy=remedy,
-    )
+    reason = f"does not have the {size} coordinates that this mechanism was built for"
+    return ParameterError("value", Sensitive(None), reason=reason, remedy=remedy)

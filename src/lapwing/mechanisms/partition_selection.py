@@ -6,8 +6,6 @@ high that the keys of one person alone pass it with probability at most delta, w
 Small counts are shown for having met large noise, so the noise of what is shown is not that of the law: value ± margin
 would be wrong for nearly all small counts. Bounds that hold for a count *given that it is shown* come from that
 conditional law. Near the threshold they reach far down, for there the value says little.
-
-Proof: proofs/stable_keys.md, and proofs/shown_counts.md for the bounds
 """
 
 from collections.abc import Hashable, Mapping
@@ -36,16 +34,9 @@ _FARTHEST = 1 << 48
 def shown_bounds(tail: Tail, *, threshold: int, shown: int, confidence: Exact) -> tuple[int, int]:
     """Return bounds on a count of at least 1 that was shown as `shown`, its noise included.
 
-    Whatever the count: among the times that it is shown, these bounds hold with probability at least `confidence`.
+    Whatever the count: among the times that it is shown, these bounds hold with probability at least `confidence`. The
+    noise is whole numbers of a symmetric and log-concave law, of which `tail` is P(|Z| > m).
 
-    Parameters
-    ----------
-    tail : P(|Z| > m) of the noise, whole numbers of a symmetric and log-concave law
-    threshold : from which on counts with noise are shown
-    shown : what is shown, at least `threshold`
-    confidence : how often the bounds hold
-
-    >>> from lapwing.mechanisms.margins import discrete_laplace_tail
     >>> one = discrete_laplace_tail(Fraction(1))
     >>> shown_bounds(one, threshold=15, shown=100, confidence="0.95")
     (97, 103)
@@ -98,14 +89,8 @@ class PartitionSelection(Priced[ApproximateRelease]):
     """Releases counts of people by keys that are not public: (epsilon, delta)-differentially private.
 
     If adding, removing or replacing the protected people moves the counts by at most Δ in L1 norm, and no count that is
-    zero without them exceeds `people`, then noise of scale Δ/ε on every count above zero, of which those are shown that
-    reach `threshold`, is (ε, δ)-differentially private.
-
-    Parameters
-    ----------
-    l1_sensitivity : Δ, a whole number
-    people : how many people are protected together
-    epsilon, delta : the price
+    zero without them exceeds `people`, their number, then noise of scale Δ/ε on every count above zero, of which those
+    are shown that reach `threshold`, is (ε, δ)-differentially private.
 
     >>> cities = PartitionSelection(l1_sensitivity=1, epsilon=1, delta="1e-6")
     >>> cities.threshold, cities.event
@@ -184,9 +169,6 @@ def _place(part: object) -> tuple[Any, ...]:
         case None:
             return (5,)
         case _:
-            raise ParameterError(
-                "keys",
-                type(part).__name__,
-                reason="is not a kind of key that has an order",
-                remedy="use text, whole numbers, truth values, days, spans of whole numbers and None",
-            )
+            reason = "is not a kind of key that has an order"
+            remedy = "use text, whole numbers, truth values, days, spans of whole numbers and None"
+            raise ParameterError("keys", type(part).__name__, reason=reason, remedy=remedy)

@@ -2,8 +2,6 @@
 
 Never worse than the exponential mechanism. The gap to the runner-up is free; the winner's own noisy score is never
 released: index and gap are all that the proof covers.
-
-Proof: proofs/permute_and_flip.md, and proofs/noisy_max.md for the gap
 """
 
 import math
@@ -21,9 +19,7 @@ from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.search import floats
 
-_UNIT_BITS = 40
-"""Noise is cut to 2^-40 of its scale, which leaves room in 64 bits for scores two million scales apart."""
-
+_UNIT_BITS = 40  # noise is cut to 2^-40 of its scale: in 64 bits, scores two million scales apart have room
 _UNIT = 2.0**-_UNIT_BITS
 _SLACK = 1e-12
 _EXACT_DOWN_TO = 1e-6
@@ -66,14 +62,8 @@ class PermuteAndFlip(_NoisyMaximum):
     It is drawn as the largest score with exponential noise, which is the same law but for ties (there are none, up to a
     probability of 2^-40 for two candidates): they go to the lower index.
 
-    Parameters
-    ----------
-    sensitivity : Δ; a whole number where there is no `grid`
-    candidates : how many there are; public
-    epsilon : the price; or
-    within, confidence : the accuracy: how far the chosen score may fall short of the best one
-    monotone_under : the adjacency under which all scores move the same way, ADD_REMOVE, if they do
-    grid : for scores that are not whole numbers: the step, a power of two, to whose multiples they are rounded
+    Scores and Δ are whole numbers, or rounded to a `grid`, whose step is a power of two. An accuracy (`within` with
+    `confidence`) is how far the chosen score may fall short of the best one.
 
     >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> commonest = PermuteAndFlip(sensitivity=1, candidates=4, epsilon=1, monotone_under=Adjacency.ADD_REMOVE)
@@ -112,12 +102,7 @@ class NoisyMaxWithGap(_NoisyMaximum):
     """Releases the index of the highest of the scores with exponential noise, and its gap to the runner-up.
 
     If one person moves every score by at most Δ and the noise has scale 2Δ/ε (Δ/ε for monotone scores), then index and
-    gap together are ε-differentially private: the gap costs nothing.
-
-    Parameters
-    ----------
-    sensitivity, candidates, epsilon, within, confidence, monotone_under, grid : as in `PermuteAndFlip`; at least two
-        candidates
+    gap together are ε-differentially private: the gap costs nothing. There are at least two candidates.
 
     >>> commonest = NoisyMaxWithGap(sensitivity=1, candidates=4, epsilon=1)
     >>> winner = commonest.release([120, 40, 80, 7])

@@ -3,8 +3,6 @@
 How far off an estimate is: nobody knows how many people's truth an answer is, so every statement holds for all of these
 numbers. For up to `EXACT_UP_TO` people the worst of them is found, by going through them; for more there is a bound,
 which is a little larger.
-
-Proof: proofs/randomized_response.md
 """
 
 import math
@@ -20,15 +18,7 @@ from scipy.special import gammaln, ive
 
 from lapwing.accounting.rounding import float_below
 from lapwing.mechanisms.margins import ByAccuracy
-from lapwing.mechanisms.noise_mechanism import (
-    ByEpsilon,
-    Integer,
-    Integers,
-    Priced,
-    above_zero,
-    integers,
-    parse_noise,
-)
+from lapwing.mechanisms.noise_mechanism import ByEpsilon, Integer, Integers, Priced, above_zero, integers, parse_noise
 from lapwing.noise.coins_and_dice import Coin, uniform_below, uniform_below_many
 from lapwing.noise.decay import exponential_bounds
 from lapwing.noise.randomness import SYSTEM
@@ -40,15 +30,12 @@ Floats = NDArray[np.float64]
 
 _LARGEST_EPSILON = 40
 
-EXACT_UP_TO = 1000
-"""How many people are computed exactly: all their laws are gone through, in a time that grows as the square."""
-
+EXACT_UP_TO = 1000  # people are computed exactly, by going through all their laws, in a time that grows as the square
 _SLACK = 1e-9
 _FAR = 1e6
 _SURE_TO = 1e-7  # rarer errors are bounded and not computed
 _ROUNDING = 1e-11  # on a probability that comes out of up to `EXACT_UP_TO` steps, each stable
-_TILTS = np.exp(np.linspace(-30.0, 8.0, 4000))
-"""Where the exponential bound is tried: every tilt gives a valid margin, the best is taken."""
+_TILTS = np.exp(np.linspace(-30.0, 8.0, 4000))  # every tilt gives a valid bound, the best is taken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,11 +58,6 @@ class Chances:
         total = 1 + (categories - 1) * weight
         others = ((categories - 1) * weight / total, (1 + (categories - 2) * weight) / total)
         return cls(truth=1 / total, lie=weight / total, gap=-math.expm1(-rate) / total, others=others)
-
-    @property
-    def variance(self) -> float:
-        """The larger of the two variances that one person's answer can have."""
-        return max(self.truth * self.others[0], self.lie * self.others[1])
 
     def log_tail(self, people: int) -> Floats:
         """Bound ln of P(|D| >= x) e^(tilt x), for every tilt, every x > 0 and all truths.
@@ -177,11 +159,7 @@ class RandomizedResponse(Priced[RandomizedResponseRelease]):
 
     A value outside 0, ..., k - 1 counts as the nearest category.
 
-    Parameters
-    ----------
-    categories : k, at least 2
-    epsilon : the price; or
-    within, confidence, people : the accuracy of the estimated number of people in one category, out of all `people`
+    An accuracy (`within` with `confidence`) is that of the estimated number of people in one category, out of `people`.
 
     >>> smokers = RandomizedResponse(epsilon=1)
     >>> smokers.release(1) in {0, 1}
@@ -190,8 +168,8 @@ class RandomizedResponse(Priced[RandomizedResponseRelease]):
     RandomizedResponseRelease(epsilon=Fraction(1, 1), categories=2)
     >>> [round(float(people), 1) for people in smokers.estimate([620, 380])]
     [759.7, 240.3]
-    >>> round(smokers.standard_error(people=1000), 1), round(smokers.margin("0.95", people=1000), 1)
-    (30.3, 59.5)
+    >>> round(smokers.margin("0.95", people=1000), 1)
+    59.5
 
     Theorem: Warner, *Randomized response*, JASA 1965; for k categories Kairouz, Bonawitz, Ramage, ICML 2016.
     Proof: proofs/randomized_response.md
@@ -262,15 +240,11 @@ class RandomizedResponse(Priced[RandomizedResponseRelease]):
         estimates: NDArray[np.float64] = (answers - answers.sum() * self.chances.lie) / self.chances.gap
         return estimates
 
-    def standard_error(self, *, people: int) -> float:
-        """Return the largest standard deviation, over all truths, of the estimated number of people in a category."""
-        return math.sqrt(as_int("people", people) * self.chances.variance) / self.chances.gap
-
     def margin(self, confidence: Exact, *, people: int) -> float:
         """Return m such that an estimated number of people is off by at most m, with probability at least `confidence`.
 
-        It holds for all truths and numbers of people: it is computed over all of them for up to a thousand people, and
-        is a bound for more, about 2 to 4 % larger at a confidence of 0.95, and less at higher ones.
+        It is computed over all truths for up to a thousand people, and is a bound for more, about 2 to 4 % larger at a
+        confidence of 0.95, and less at higher ones.
         """
         return self.chances.margin(probability("confidence", confidence), as_int("people", people))
 

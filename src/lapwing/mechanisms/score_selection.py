@@ -108,8 +108,7 @@ class ScoreSelection(_Chooser[Chosen], Generic[Chosen]):
 
     EVENT: ClassVar[type[Any]]
     UNIT_BITS: ClassVar[int]
-    FLOOR_BITS: ClassVar[int]
-    """No score counts as further behind the best than this number of lattice steps, as a power of two."""
+    FLOOR_BITS: ClassVar[int]  # no score counts as further behind the best than two to this power of lattice steps
     FEWEST: ClassVar[int] = 1
 
     def __init__(
@@ -149,12 +148,8 @@ class ScoreSelection(_Chooser[Chosen], Generic[Chosen]):
             case _:  # pragma: no cover - it is asked for in no other way
                 raise AssertionError
         if not 0 < multiplier(price) <= _LARGEST_RATE << self.UNIT_BITS:
-            raise ParameterError(
-                "epsilon",
-                price,
-                reason="is out of range for this sensitivity",
-                remedy=f"stay between {moved}/2^{self.UNIT_BITS} and {moved * _LARGEST_RATE}",
-            )
+            remedy = f"stay between {moved}/2^{self.UNIT_BITS} and {moved * _LARGEST_RATE}"
+            raise ParameterError("epsilon", price, reason="is out of range for this sensitivity", remedy=remedy)
         super().__init__(
             event=self.EVENT(epsilon=price),
             lattice=ScoreLattice(

@@ -16,6 +16,7 @@ from lapwing.queries.column import (
     Date,
     Integer,
     Real,
+    Text,
     check_text,
     holds_text,
     nearest_double,
@@ -27,6 +28,7 @@ from lapwing.queries.computed import Numbers, Texts, among, column_of, numbers_t
 from lapwing.queries.days import FLIPPED, compare_days, day_of
 from lapwing.queries.expressions import (
     Age,
+    Among,
     And,
     Arithmetic,
     Cast,
@@ -42,6 +44,7 @@ from lapwing.queries.expressions import (
     Missing,
     Name,
     Not,
+    Now,
     NumberOf,
     OneOf,
     Or,
@@ -133,7 +136,7 @@ def _unknown(condition: Condition, scope: Scope) -> Predicate:
             return some([_missing(left, scope), _missing(right, scope)])
         case Missing():
             return NEVER
-        case Truth(value) | OneOf(value, _) | Matches(value, _, _):
+        case Truth(value) | OneOf(value, _) | Matches(value, _, _) | Among(value, _, _):
             return _missing(value, scope)
         case _:
             raise TypeError(condition)
@@ -141,7 +144,7 @@ def _unknown(condition: Condition, scope: Scope) -> Predicate:
 
 def _missing(value: Value, scope: Scope) -> Predicate:
     match value:
-        case Literal() | Days():
+        case Literal() | Days() | Now():
             return NEVER
         case Name():
             return IsMissing(column=scope.column(value).name)
@@ -166,6 +169,10 @@ def _about_values(condition: Condition, scope: Scope, *, wanted: bool) -> Predic
         case OneOf(value, values):
             listed = [_simple(each, scope) for each in values]
             return _one_of(_simple(value, scope), listed, scope, wanted=wanted)
+        case Among(value, values):
+            if not isinstance(value, Name):
+                raise BadQuestionError("a column is looked up in such a list as it is; write column in (...)")
+            return _among_public(scope.column(value), values, wanted=wanted)
         case Missing(value):
             if isinstance(value, Name):
                 name = scope.column(value).name
@@ -305,6 +312,23 @@ def _places(column: Column, literals: Sequence[Literal]) -> tuple[Domain, Sequen
     return limits[0][0], [place for _, place in limits]
 
 
+def _among_public(column: Column, values: tuple[int, ...] | tuple[str, ...], *, wanted: bool) -> Predicate:
+    """Return that a column holds one of many public values; a text is compared with numbers as they are written."""
+    if not isinstance(column.type, Text | Category | Integer):
+        raise BadQuestionError(
+            f"{column.name!r} is a {column.kind}, and only whole numbers and texts are looked up in such a list; "
+            "compare it with constants"
+        )
+    if holds_text(column):
+        kind = InTexts if wanted else NotInTexts
+        return atom(kind(column=column.name, texts=tuple(map(str, values))))
+    texts = [value for value in values if isinstance(value, str)]
+    if texts:
+        raise BadQuestionError(f"{column.name!r} holds numbers, and the list holds texts, such as {texts[0]!r}")
+    points = [(int(value), int(value)) for value in values]
+    return in_intervals(column.name, INTEGERS, points, wanted=wanted)
+
+
 def _has(has: Has, scope: Scope, *, wanted: bool) -> Predicate:
     inner, where = rows_of_the_person(has, scope)
     kind = HasRows if wanted else LacksRows
@@ -341,7 +365,7 @@ def _unordered(column: Column) -> BadQuestionError:
 def _speaks_of_days(value: Value, scope: Scope) -> bool:
     """Say whether a value is a day, a number of days between two, an age or a year."""
     match value:
-        case Age() | DatePart() | Days():
+        case Age() | DatePart() | Days() | Now():
             return True
         case Literal(date()):
             return True

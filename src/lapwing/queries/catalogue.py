@@ -20,6 +20,7 @@ from typing import Any, Final, TypeVar
 from lapwing.queries.column import Column, Integer, Text, check_text
 from lapwing.queries.expressions import Name, Spelled, Value
 from lapwing.queries.predicate import INTEGERS, InIntervals, Predicate, atom
+from lapwing.queries.public_tables import ConceptSet, Vocabulary
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.guarantee import PrivacyUnit
@@ -205,6 +206,8 @@ class Population:
     salt : a public number that decides which rows of a person count where not all may; it protects nothing
     segments : a public partition of the people by their keys, fixed for ever; each segment has a budget of its own
     segment : the one whose people are asked about, here; everybody if there is none
+    vocabularies : public tables, with nobody in them, that conditions may use
+    concept_sets : values that conditions may use by their names
 
     >>> clinic = Population(
     ...     name="clinic", unit=PrivacyUnit(person_key="patient_id"), tables=(Table(name="patients", columns=()),)
@@ -222,14 +225,18 @@ class Population:
     salt: int = 0
     segments: tuple[Segment, ...] = ()
     segment: str | None = None
+    vocabularies: tuple[Vocabulary, ...] = ()
+    concept_sets: tuple[ConceptSet, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tables", tuple(self.tables))
+        object.__setattr__(self, "vocabularies", tuple(self.vocabularies))
         object.__setattr__(self, "segments", tuple(self.segments))
         if self.segments:
             self._check_segments()
         object.__setattr__(self, "salt", as_int("salt", self.salt, least=0, most=2**31 - 2))
-        _check_distinct(f"tables of {self.name}", [t.name for t in self.tables])
+        names = [*(table.name for table in self.tables), *(one.name for one in self.vocabularies)]
+        _check_distinct(f"tables of {self.name}", names)
         for table in self.tables:
             key = self.person_key(table)
             _check_name("person_key", key)
@@ -238,7 +245,15 @@ class Population:
 
     def table(self, name: str) -> Table:
         """Return the table called `name`, whatever its case, or refuse and say which tables there are."""
+        if self.vocabulary(name) is not None:
+            raise BadQuestionError(
+                f"{name!r} is a vocabulary, with nobody in it; use it in a condition: column in (select ...)"
+            )
         return _named("table", name, self.tables, f"population {self.name}")
+
+    def vocabulary(self, name: str) -> Vocabulary | None:
+        """Return the vocabulary called `name`, whatever its case, if there is one."""
+        return next((one for one in self.vocabularies if one.name.casefold() == name.casefold()), None)
 
     def person_key(self, table: Table) -> str:
         """Return the column of `table` that says whose row it is."""

@@ -18,7 +18,8 @@ INT64_LOWEST, INT64_HIGHEST = -(2**63), 2**63 - 1
 MOST_GRID = 2**52
 """Grid numbers stay below this, so that a double holds each of them and the half between two neighbours."""
 _DEFAULT_CELLS = 2**20
-_MOST_CATEGORIES = 10_000
+_MOST_CATEGORIES = 100_000
+_MOST_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,28 +86,40 @@ class Real:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Category:
-    """One of a few declared values, all text or all whole numbers; any other value falls into no cell."""
+    """One of the declared values, all text or all whole numbers; any other value falls into no cell.
+
+    `labels`, where there are any, are what the values are called, in the same order; `label_name` is what such a label
+    is called, as a column of an answer.
+    """
 
     values: tuple[str, ...] | tuple[int, ...]
+    labels: tuple[str, ...] = ()
+    label_name: str = "label"
 
     def __post_init__(self) -> None:
         values = tuple(self.values)
         kinds = {type(value) for value in values}
+        shown = values if len(values) <= _MOST_NAMED else f"{len(values):,} of them"
         if kinds not in ({str}, {int}) or len(values) > _MOST_CATEGORIES:
             raise ParameterError(
                 "values",
-                self.values,
+                shown,
                 reason="are not categories",
                 remedy=f"list from 1 to {_MOST_CATEGORIES} values, all text or all whole numbers",
             )
         if len(set(values)) < len(values):
-            raise ParameterError("values", self.values, reason="name a category twice", remedy="name each once")
+            raise ParameterError("values", shown, reason="name a category twice", remedy="name each once")
         for value in values:
             if isinstance(value, str):
                 check_text("values", value)
             else:
                 as_int("values", value, least=INT64_LOWEST, most=INT64_HIGHEST)
         object.__setattr__(self, "values", values)
+        object.__setattr__(self, "labels", tuple(self.labels))
+        if self.labels and len(self.labels) != len(values):
+            raise ParameterError(
+                "labels", len(self.labels), reason=f"are not as many as the {len(values)} values", remedy="give both"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +191,8 @@ class Column:
             case Real(low=Fraction() as low, high=Fraction() as high):
                 return f"{format_short(low)} to {format_short(high)}"
             case Category(values=values):
-                return ", ".join(str(value) for value in values)
+                more = f", ... ({len(values):,} values)" if len(values) > _MOST_NAMED else ""
+                return ", ".join(str(value) for value in values[:_MOST_NAMED]) + more
             case Date(first=first, last=last) if first is not None or last is not None:
                 return f"{first} to {last}"
             case _:
@@ -193,8 +207,8 @@ def _bounds(kind: ColumnType) -> dict[str, Any]:
     match kind:
         case Integer() | Real():
             return {"low": format_exact(kind.low), "high": format_exact(kind.high)}
-        case Category(values=values):
-            return {"values": list(values)}
+        case Category(values=values, labels=labels):
+            return {"values": list(values), **({"labels": list(labels)} if labels else {})}
         case Date(first=first, last=last):
             return {"first": first and str(first), "last": last and str(last)}
         case _:

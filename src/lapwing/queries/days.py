@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from lapwing.queries.catalogue import Scope
 from lapwing.queries.column import Column, Date
-from lapwing.queries.expressions import Age, Arithmetic, DatePart, Days, Literal, Name, Value
+from lapwing.queries.expressions import Age, Arithmetic, DatePart, Days, Literal, Name, Now, Value
 from lapwing.queries.predicate import (
     DAYS,
     GAPS,
@@ -55,7 +55,7 @@ def compare_days(operator: str, left: Value, right: Value, scope: Scope, *, want
 def _age(born: Value, at: Value | None, intervals: list[Interval], scope: Scope, *, wanted: bool) -> Predicate:
     domain = GAPS[Unit.YEARS]
     years = domain.union(intervals) if wanted else domain.without(intervals)
-    now = _now(scope) if at is None else at.value if isinstance(at, Literal) else None
+    now = _now(scope) if at is None or isinstance(at, Now) else at.value if isinstance(at, Literal) else None
     if now is None:
         until, since = _ref(at, scope), _ref(born, scope)
         return atom(Gap(until=until, since=since, unit=Unit.YEARS, intervals=years))
@@ -89,6 +89,9 @@ def _linear(operator: str, left: Value, right: Value, scope: Scope, *, wanted: b
                     dates[side] += weight * sign
                 case Literal(date() | str()):
                     total += weight * day_number(day_of(part))
+                    dates[side] += weight * sign
+                case Now():
+                    total += weight * day_number(_now(scope))
                     dates[side] += weight * sign
                 case Literal(int() as number) if not isinstance(number, bool):
                     total += weight * number

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import NoReturn, TypeAlias
 
 from lapwing.queries.pattern import canonical, plain
+from lapwing.queries.public_tables import ConceptSet
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import exact
 
@@ -83,8 +84,10 @@ class Value:
         """Say that the value is from `low` to `high`, both included."""
         return And((Compare(">=", self, value(low)), Compare("<=", self, value(high))))
 
-    def is_in(self, values: "tuple[Given, ...] | list[Given]") -> "Condition":
+    def is_in(self, values: "tuple[Given, ...] | list[Given] | ConceptSet") -> "Condition":
         """Say that the value is one of `values`."""
+        if isinstance(values, ConceptSet):
+            return Among(self, values.values, values.told)
         return OneOf(self, tuple(value(each) for each in values))
 
     def is_null(self) -> "Condition":
@@ -160,6 +163,11 @@ class Days(Value):
     """A number of days, which are added to days and to nothing else: SQL's interval '30' day."""
 
     number: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Now(Value):
+    """The day that the population calls "now": no question asks the clock."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -317,6 +325,23 @@ class OneOf(Condition):
 
     value: Value
     values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InConceptSet(Condition):
+    """The value is one of a concept set, which the analyst gave under this name."""
+
+    value: Value
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Among(Condition):
+    """The value is one of many public ones, which are `told` in a few words: they would fill pages."""
+
+    value: Value
+    values: tuple[int, ...] | tuple[str, ...]
+    told: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)

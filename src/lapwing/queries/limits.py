@@ -18,6 +18,8 @@ MOST_CONDITIONS = 200
 """Conditions that are joined by and, or, not in a question."""
 MOST_VALUES = 1_000
 """Values of all IN lists of a question."""
+MOST_AMONG = 100_000
+"""Values of one concept set, or of one selection from a vocabulary."""
 MOST_OPERATIONS = 50
 """Sums, differences and products in a question."""
 MOST_DIGITS = 100

@@ -7,8 +7,8 @@ What the numbers mean is a noun of each statistic, in `statistics`: its unit, it
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
@@ -20,12 +20,13 @@ from lapwing.queries.aggregate import (
     DistinctKeys,
     GridKey,
     Key,
+    KeyOfColumn,
     Label,
     LastStepPerPerson,
     Sensitivity,
 )
 from lapwing.queries.predicate import ALWAYS
-from lapwing.queries.words import bin_words, groups_at_most, in_groups, key_words, words
+from lapwing.queries.words import Told, bin_words, groups_at_most, in_groups, key_words, words
 from lapwing.vocabulary.codec import from_text, stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError, LedgerDamagedError
 from lapwing.vocabulary.exact import Exact, probability
@@ -200,8 +201,20 @@ class CanonicalQuestion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ValueNames:
+    """What the values of a column are called: `title` is the name of such a name, as a column of an answer."""
+
+    title: str
+    names: Mapping[Label, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """One question, bounded: what the engine computes, how far the protected `unit` moves it, and what it means."""
+    """One question, bounded: what the engine computes, how far the protected `unit` moves it, and what it means.
+
+    `told` is what its long lists of values are called, and `names` what the values of columns are: both are for people
+    to read, and no part of the question.
+    """
 
     population: str
     unit: PrivacyUnit
@@ -209,6 +222,8 @@ class Plan:
     meaning: Meaning
     family: Family
     sensitivity: Sensitivity
+    told: Told = field(default_factory=dict)
+    names: Mapping[str, ValueNames] = field(default_factory=dict)
 
     @property
     def question(self) -> CanonicalQuestion:
@@ -260,7 +275,9 @@ class Plan:
     def key_names(self) -> tuple[str, ...]:
         """The names of what the rows of an answer are told apart by."""
         if self.meaning.keys_are_groups:
-            return tuple(key.column for key in self.aggregate.keys if not isinstance(key, GridKey))
+            keys = [key.column for key in self.aggregate.keys if not isinstance(key, GridKey)]
+            titles = ((key, self.names[key].title) if key in self.names else (key,) for key in keys)
+            return tuple(name for several in titles for name in several)
         return () if self.meaning.row_name is None else (self.meaning.row_name,)
 
     def in_order(self, keys: list[CellKey]) -> list[CellKey]:
@@ -271,12 +288,28 @@ class Plan:
         """Return a key for people to read."""
         if self.meaning.row_name:
             return tuple(part for part in key if not isinstance(part, tuple))
-        return tuple(_label_words(kind, part) for kind, part in zip(self.aggregate.keys, key, strict=False))
+        kinds = [kind for kind in self.aggregate.keys if not isinstance(kind, GridKey)]
+        several = (self._with_name(kind, part) for kind, part in zip(kinds, key, strict=False))
+        return tuple(part for parts in several for part in parts)
+
+    def called(self, shown: tuple[Shown, ...]) -> tuple[Shown, ...]:
+        """Return a key that is shown without the values that have names: a picture has no room for both."""
+        titles = {column: one.title for column, one in self.names.items()}
+        names = self.key_names
+        named = [titles.get(name) == after for name, after in zip(names, (*names[1:], None), strict=True)]
+        return tuple(
+            part for i, part in enumerate(shown) if not (i + 1 < len(shown) and named[i] and shown[i + 1] is not None)
+        )
+
+    def _with_name(self, kind: KeyOfColumn, label: Label) -> tuple[Shown, ...]:
+        """Return a label for people to read, with its name where the column has names."""
+        shown = _label_words(kind, label)
+        return (shown, self.names[kind.column].names.get(label)) if kind.column in self.names else (shown,)
 
     @property
     def asked(self) -> str:
         """What is asked, in plain English."""
-        where = "" if self.aggregate.where == ALWAYS else f" where {words(self.aggregate.where)}"
+        where = "" if self.aggregate.where == ALWAYS else f" where {words(self.aggregate.where, self.told)}"
         groups = " and ".join(self.groups) if self.meaning.keys_are_groups else ""
         by = f", grouped by {groups}" if groups else ""
         return f"{self.meaning.asked(self)}, in {self.aggregate.table}{where}{by}"

@@ -6,20 +6,33 @@ person's part is bounded is said by each statistic (`statistics`); what they sha
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from lapwing.queries.aggregate import Aggregate, Bounding, Key, KeyOfColumn, PrivateKey, cell_count, sensitivity
+from lapwing.queries.aggregate import (
+    Aggregate,
+    Bounding,
+    GridKey,
+    Key,
+    KeyOfColumn,
+    Label,
+    PrivateKey,
+    cell_count,
+    sensitivity,
+)
 from lapwing.queries.binding import bind
 from lapwing.queries.catalogue import Population, RowsPerPerson, Scope, in_segment
+from lapwing.queries.column import Category
 from lapwing.queries.expressions import (
     EVERYONE,
+    Among,
     And,
     Arithmetic,
     By,
     Condition,
+    InConceptSet,
     Join,
     Literal,
     Name,
@@ -31,6 +44,7 @@ from lapwing.queries.expressions import (
 from lapwing.queries.keys import bind_key, narrow
 from lapwing.queries.limits import (
     LONGEST_TEXT,
+    MOST_AMONG,
     MOST_CANONICAL,
     MOST_CONDITIONS,
     MOST_DEPTH,
@@ -42,10 +56,11 @@ from lapwing.queries.limits import (
     MOST_STATISTICS,
     MOST_VALUES,
 )
-from lapwing.queries.plan import Meaning, Plan, Scale
+from lapwing.queries.plan import Meaning, Plan, Scale, ValueNames
 from lapwing.queries.predicate import every
 from lapwing.queries.term import Measure, bounds, measure
 from lapwing.queries.totality import check_total
+from lapwing.queries.words import Told
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int, check_most
 from lapwing.vocabulary.wording import Setting
@@ -94,13 +109,24 @@ def plan_together(questions: Mapping[str, Question], population: Population) -> 
             raise BadQuestionError("this is not a question; write one with count(...), mean(...) or in SQL")
     _check_size(*questions.values())
     plans, numbers, characters = dict[str, Plan](), 0, 0
-    for name, question in questions.items():
-        plans[name] = question.plan(Planner(question, population))
+    for name, asked in questions.items():
+        question, told = _looked_up(asked, population)
+        plans[name] = replace(question.plan(Planner(question, population)), told=told)
         numbers += plans[name].numbers
         check_most("numbers in its answer", numbers, MOST_NUMBERS, "group by fewer or coarser keys, or ask for less")
         characters += len(plans[name].canonical)
         check_most("characters when it is written out", characters, MOST_CANONICAL, "group by coarser keys")
     return plans
+
+
+def _looked_up(asked: Question, population: Population) -> tuple[Question, Told]:
+    """Return a question with the values that it takes from vocabularies and concept sets, and what they are called."""
+    if not population.vocabularies and not any(isinstance(part, Among | InConceptSet) for part, _ in _walk((asked,))):
+        return asked, {}
+    from lapwing.queries.public_values import told_values, with_public_values  # noqa: PLC0415 - most questions need none
+
+    question = with_public_values(asked, population)
+    return question, told_values(question)
 
 
 class Planner:
@@ -163,7 +189,18 @@ class Planner:
             meaning=meaning,
             family=family,
             sensitivity=sensitivity(aggregate, self.population.unit),
+            names=self._names(),
         )
+
+    def _names(self) -> dict[str, ValueNames]:
+        """Return what the values of the grouped columns are called, where the catalogue says it."""
+        named = {}
+        for column in self.scope.table.columns:
+            kind = column.type
+            if isinstance(kind, Category) and kind.labels and any(column.name == _column_of(key) for key in self.keys):
+                names: dict[Label, str] = dict(zip(kind.values, kind.labels, strict=True))
+                named[column.name] = ValueNames(title=kind.label_name, names=names)
+        return named
 
     def key(self, by: By) -> KeyOfColumn:
         """Return the groups that `by` makes and that the condition leaves possible."""
@@ -207,6 +244,10 @@ class Planner:
         )
 
 
+def _column_of(key: Key) -> str | None:
+    return None if isinstance(key, GridKey) else key.column
+
+
 def _size(value: Measure) -> int:
     low, high = bounds(value.term)
     return max(abs(low), abs(high), high - low)
@@ -233,6 +274,9 @@ def _check_size(*asked: object) -> None:
         match node:
             case OneOf(values=listed):
                 values += len(listed)
+                conditions += 1
+            case Among(values=listed):
+                check_most("values in a concept set", len(listed), MOST_AMONG)
                 conditions += 1
             case Literal(value=constant):
                 characters += len(constant) if isinstance(constant, str) else 0

@@ -7,29 +7,45 @@ person: `person in (select person from visits where ...)`, `exists (...)`, `has(
 """
 
 import itertools
-from collections.abc import Container
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
 
-from lapwing.queries.expressions import By, DatePart, Literal, Name, ScopedCondition
+from lapwing.queries.arrangement import AS_IT_IS, Arrangement
+from lapwing.queries.expressions import Literal, ScopedCondition
 from lapwing.queries.limits import MOST_NAMED, MOST_STATISTICS
 from lapwing.queries.planning import Question
 from lapwing.queries.questions import Selected
 from lapwing.queries.sql_conditions import Given, Reader
+from lapwing.queries.sql_groups import group_nodes, grouping, is_same, items_of
 from lapwing.queries.sql_nodes import check_all_read, identifier, name_of, only, parsed, refusal
-from lapwing.queries.statistics import read_statistic
+from lapwing.queries.sql_order import AnswerColumn, read_arrangement
+from lapwing.queries.statistics import is_statistic, read_statistic, statistic_names
 from lapwing.queries.statistics.top import TopCategories
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int, check_most, exact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Selection:
-    """What one SELECT asks: its questions by the names of their columns, all grouped by the same `keys`."""
+class Selection(Mapping[str, Question]):
+    """What one SELECT asks: its questions by the names of their columns, all grouped by the same keys.
+
+    `arrangement` says how the rows of the answer are shown, which changes nothing that is asked.
+    """
 
     questions: dict[str, Question]
-    keys: tuple[str, ...]
+    key_names: tuple[str, ...]
+    arrangement: Arrangement = AS_IT_IS
+
+    def __getitem__(self, name: str) -> Question:
+        return self.questions[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.questions)
+
+    def __len__(self) -> int:
+        return len(self.questions)
 
 
 def read_sql(text: str, *, max_rows: int | None = None, max_groups: int | None = None) -> Selection:
@@ -42,7 +58,7 @@ def read_sql(text: str, *, max_rows: int | None = None, max_groups: int | None =
     max_groups : in how many groups one person counts, for such tables
 
     >>> asked = read_sql("select sex, count(*) as n, avg(age) from patients where age >= 18 group by sex")
-    >>> list(asked.questions), asked.keys
+    >>> list(asked.questions), asked.key_names
     (['n', 'avg'], ('sex',))
     >>> read_sql("select max(age) from patients")
     Traceback (most recent call last):
@@ -63,66 +79,65 @@ class _Select:
     """One SELECT on its way to questions."""
 
     def __init__(self, tree: exp.Select, max_rows: int | None, max_groups: int | None) -> None:
-        only(tree, "expressions", "from_", "where", "group", "with_", "order", "limit")
+        only(tree, "expressions", "from_", "where", "group", "having", "with_", "order", "limit", "offset")
         self.tree = tree
+        self.items = items_of(tree)
+        self.statistics = [item for item in self.items if is_statistic(item.node)]
         self.reader = _read_with(tree.args.get("with_"))
         rows, condition = self.reader.rows_and_where(tree)
-        group = tree.args.get("group")
-        if group is not None:
-            only(group, "expressions")
-        self.group: list[exp.Expr] = [] if group is None else [self.unnamed(node) for node in group.expressions]
+        self.group = group_nodes(tree.args.get("group"), self.items, self.statistics)
         self.selected = Selected(
             reader=self.reader,
             table=rows.table,
             alias=rows.alias,
             columns=rows.columns,
             where=condition,
-            by=tuple(self.grouping(node) for node in self.group),
+            by=tuple(grouping(self.reader, node) for node in self.group),
             max_rows=max_rows,
             max_groups=max_groups,
         )
 
-    def unnamed(self, node: exp.Expr) -> exp.Expr:
-        """Return what a group is made by, where GROUP BY names years or bins as the SELECT does."""
-        for selected in self.tree.expressions:
-            alias, inner = _unaliased(selected)
-            made = isinstance(inner, exp.Year | exp.Extract | exp.Anonymous)  # what else is named may be a statistic
-            if alias is not None and made and isinstance(node, exp.Column):
-                named = name_of(node)
-                if named.table is None and named.name.casefold() == alias.casefold():
-                    return inner
-        return node
-
     def selection(self) -> Selection:
-        keys, questions = list[str](), dict[str, Question]()
-        for node in self.tree.expressions:
-            alias, inner = _unaliased(node)
-            if inner in self.group:
-                self.grouping(inner)
-                made = inner.name if isinstance(inner, exp.Column) else f"{type(inner).__name__.lower()}({inner.name})"
-                keys.append(alias or made)
-            elif isinstance(inner, exp.Column):
-                raise BadQuestionError(
-                    f"{inner.name!r} stands alone in the SELECT; group by it, or ask for a statistic of it"
-                )
-            else:
+        told, questions = list[AnswerColumn](), dict[str, Question]()
+        for item in self.items:
+            places = [place for place, node in enumerate(self.group) if is_same(item.node, node)]
+            if places:
+                self.check_known(item.node)
+                if item.node is not self.group[places[0]]:
+                    grouping(self.reader, item.node)
+                told.append(AnswerColumn(item, places[0], item.alias or _made(item.node)))
+            elif item in self.statistics:
                 check_most("statistics", len(questions) + 1, MOST_STATISTICS)
-                name, question = read_statistic(self.selected, inner)
-                questions[_fresh(alias or name, questions)] = question
-        if self.tree.args.get("order") or self.tree.args.get("limit"):
-            return self.top(keys, questions)
+                name, question = read_statistic(self.selected, item.node)
+                name = _fresh(item.alias or name, questions)
+                questions[name] = question
+                told.append(AnswerColumn(item, name, name))
+            else:
+                raise _alone(item.node)
+        keys = tuple(one.name for one in told if isinstance(one.by, int))
         if not questions:
-            raise BadQuestionError("nothing is asked; select a statistic such as count(*)")
-        return Selection(questions=questions, keys=tuple(keys))
+            return self.top(keys)
+        arrangement = read_arrangement(self.tree, self.reader, self.items, told)
+        if arrangement.having and not self.group:
+            raise BadQuestionError(
+                "HAVING is about groups, and there are none; compare the answer yourself, it is free"
+            )
+        return Selection(questions=questions, key_names=keys, arrangement=arrangement)
 
-    def top(self, keys: list[str], questions: dict[str, Question]) -> Selection:
+    def check_known(self, node: exp.Expr) -> None:
+        """Refuse a column of a table that is not here, where it looks like one that is grouped by."""
+        table = node.args.get("table") if isinstance(node, exp.Column) else None
+        if table is not None and identifier(table).casefold() != self.selected.alias.casefold():
+            raise BadQuestionError(f"there is no table {table.name!r} here; there is {self.selected.alias}")
+
+    def top(self, keys: tuple[str, ...]) -> Selection:
         """Read select column ... group by column order by count(*) desc limit k."""
         order, limit = self.tree.args.get("order"), self.tree.args.get("limit")
-        if questions:
-            raise BadQuestionError(
-                "an answer is either counts of all groups, without ORDER BY and LIMIT, or which groups are on top, "
-                "without their counts; write select kind from visits group by kind order by count(*) desc limit 5"
-            )
+        if order is None and limit is None:
+            raise BadQuestionError("nothing is asked; select a statistic such as count(*)")
+        for unread in ("having", "offset"):
+            if self.tree.args.get(unread):
+                raise refusal(self.tree.args[unread])
         column = self.group[0] if len(self.group) == 1 else None
         ordered = order.expressions[0] if order is not None and len(order.expressions) == 1 else None
         if order is None or limit is None or ordered is None or not isinstance(column, exp.Column) or not keys:
@@ -137,29 +152,7 @@ class _Select:
         most = self.reader.value(limit.expression)
         k = as_int("limit", exact("number", most.value if isinstance(most, Literal) else most))
         top = TopCategories(**{**self.selected.common, "by": ()}, column=name_of(column), k=k, ranked_by=ranked_by)
-        return Selection(questions={keys[0]: top}, keys=())
-
-    def grouping(self, node: exp.Expr) -> By:
-        """Return what GROUP BY names: a column, the year of one, or bins(column, edge, edge, ...)."""
-        match node:
-            case exp.Column():
-                return By(column=name_of(node))
-            case exp.Year() | exp.Extract():
-                year = self.reader.value(node)
-                if isinstance(year, DatePart):
-                    return By(column=year)
-            case exp.Anonymous() if str(node.this).casefold() == "bins" and len(node.expressions) > 1:
-                only(node, "this", "expressions")
-                column, *edges = (self.reader.value(each) for each in node.expressions)
-                constants = tuple(edge for edge in edges if isinstance(edge, Literal))
-                if isinstance(column, Name) and len(constants) == len(edges):
-                    return By(column=column, edges=constants)
-            case _:
-                pass
-        raise BadQuestionError(
-            "groups are made by columns, and the edges of bins are constants; write group by column, year(day), or "
-            "bins(column, 0, 18, 65, 120)"
-        )
+        return Selection(questions={keys[0]: top}, key_names=())
 
 
 def _read_with(with_: exp.Expr | None) -> Reader:
@@ -202,11 +195,25 @@ def _named_rows(reader: Reader, select: exp.Expr) -> Given:
     return Given(rows.table, rows.alias, ScopedCondition(condition, rows.alias, rows.columns), chosen)
 
 
-def _unaliased(node: exp.Expr) -> tuple[str | None, exp.Expr]:
-    if not isinstance(node, exp.Alias):
-        return None, node
-    only(node, "this", "alias")
-    return identifier(node.args["alias"]), node.this
+def _made(node: exp.Expr) -> str:
+    """Return the name of a group that was given none."""
+    return node.name if isinstance(node, exp.Column) else f"{type(node).__name__.lower()}({node.name})"
+
+
+def _alone(node: exp.Expr) -> BadQuestionError:
+    """Return the refusal of what is selected and neither grouped by nor a statistic."""
+    match node:
+        case exp.Column() if not isinstance(node.this, exp.Star):
+            return BadQuestionError(
+                f"{node.name!r} stands alone in the SELECT, and rows of people are never shown; group by it, or ask "
+                f"for a statistic of it, such as count(distinct {node.name})"
+            )
+        case exp.Star() | exp.Column():
+            return BadQuestionError("rows of people are never shown; select a statistic such as count(*)")
+        case exp.Literal():
+            return BadQuestionError("a constant is no statistic; select a statistic such as count(*)")
+        case _:
+            return refusal(node, statistic_names())
 
 
 def _fresh(name: str, taken: Container[str]) -> str:

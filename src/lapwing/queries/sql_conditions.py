@@ -8,19 +8,13 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from lapwing.queries.days import FLIPPED, day_of
+from lapwing.queries.days import FLIPPED
 from lapwing.queries.expressions import (
-    Age,
     And,
-    Arithmetic,
-    Cast,
-    Clip,
-    Coalesce,
     Compare,
     Condition,
-    DatePart,
-    Days,
     Has,
+    InConceptSet,
     Is,
     Link,
     Literal,
@@ -28,36 +22,32 @@ from lapwing.queries.expressions import (
     Missing,
     Name,
     Not,
-    NumberOf,
     OneOf,
     Or,
-    TextOf,
+    PerPerson,
     Truth,
     Value,
 )
 from lapwing.queries.pattern import canonical, plain
 from lapwing.queries.sql_nodes import (
-    cast_kind,
     chain,
     check_all_read,
+    concept_set_name,
     function_name,
     identifier,
     is_count,
-    is_date,
     literal,
     name_of,
-    negative,
-    number_of_days,
     only,
     parsed,
     refusal,
     table_name,
     times,
-    upper_text,
 )
+from lapwing.queries.sql_values import ValueReader
 from lapwing.vocabulary.errors import BadQuestionError
 
-_COMPARISONS: dict[type[exp.Expr], str] = {
+COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
     exp.NEQ: "<>",
     exp.LT: "<",
@@ -65,7 +55,6 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.GT: ">",
     exp.GTE: ">=",
 }
-_ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
 
 
 def read_condition(text: str) -> Condition:
@@ -123,7 +112,7 @@ class Given:
         return name
 
 
-class Reader:
+class Reader(ValueReader):
     """Reads syntax trees; `given` holds what WITH gave a name to, by its lower-case name, and `used` what was named."""
 
     def __init__(self, given: Mapping[str, Given]) -> None:
@@ -160,7 +149,7 @@ class Reader:
                 return self._exists(node.this)
             case exp.Anonymous() if function_name(node) == "has":
                 return self._has(node)
-            case _ if type(node) in _COMPARISONS:
+            case _ if type(node) in COMPARISONS:
                 return self._comparison(node)
             case _:
                 return self._about_value(node)
@@ -173,6 +162,9 @@ class Reader:
             case exp.In() if node.args.get("query"):
                 only(node, "this", "query")
                 return self._in_query(node)
+            case exp.In() if node.args.get("field"):
+                only(node, "this", "field")
+                return InConceptSet(self.value(node.this), concept_set_name(node.args["field"]))
             case exp.In():
                 only(node, "this", "expressions")
                 return OneOf(self.value(node.this), tuple(self.value(each) for each in node.expressions))
@@ -225,119 +217,24 @@ class Reader:
             raise BadQuestionError("a text is looked for that stands in quotes; write contains(column, 'text')")
         return given.value
 
-    def _comparison(self, node: exp.Expr) -> Condition:
-        only(node, "this", "expression")
-        operator, left, right = _COMPARISONS[type(node)], node.this, node.expression
-        if isinstance(right, exp.Subquery):
-            operator, left, right = FLIPPED[operator], right, left
-        if isinstance(left, exp.Subquery):
-            return self._read_count(left, operator, right)
-        return Compare(operator, self.value(left), self.value(right))
-
     def value(self, node: exp.Expr) -> Value:
         """Return the value that a node writes."""
         match node:
-            case exp.Paren():
-                only(node, "this")
-                return self.value(node.this)
             case exp.Column():
                 return name_of(node)
             case exp.Literal() | exp.Boolean() | exp.Null():
                 return literal(node)
-            case exp.Neg():
-                only(node, "this")
-                return negative(self.value(node.this))
-            case exp.Add() | exp.Sub() | exp.Mul():
-                only(node, "this", "expression")
-                return Arithmetic(_ARITHMETIC[type(node)], self.value(node.this), self.value(node.expression))
-            case exp.Anonymous():
-                return self._call(node)
             case _:
-                return self._computed(node)
+                return self.computed(node)
 
-    def _computed(self, node: exp.Expr) -> Value:
-        """Read what is computed from a value and constants."""
-        match node:
-            case exp.Lower() | exp.Upper() | exp.Trim():
-                only(node, "this")
-                return TextOf(type(node).__name__.lower(), self.value(node.this))
-            case exp.Abs() | exp.Floor() | exp.Ceil():
-                only(node, "this")
-                return NumberOf(type(node).__name__.lower(), self.value(node.this))
-            case exp.Round():
-                only(node, "this", "decimals")
-                places = node.args.get("decimals")
-                return NumberOf("round", self.value(node.this), 0 if places is None else self._whole(places))
-            case exp.Coalesce():
-                only(node, "this", "expressions")
-                value = self.value(node.this)
-                for otherwise in node.expressions:
-                    value = Coalesce(value, self.value(otherwise))
-                return value
-            case exp.Cast() if cast_kind(node) is not None and not is_date(node):
-                only(node, "this", "to")
-                only(node.to, "this")
-                return Cast(self.value(node.this), str(cast_kind(node)))
-            case _:
-                return self._of_days(node)
-
-    def _whole(self, node: exp.Expr) -> int:
-        given = self.value(node)
-        if not isinstance(given, Literal) or type(given.value) is not int:
-            raise BadQuestionError("the places that a number is rounded to are a whole number; write round(column, 1)")
-        return given.value
-
-    def _of_days(self, node: exp.Expr) -> Value:
-        match node:
-            case exp.Cast() if is_date(node):
-                only(node, "this", "to")
-                only(node.to, "this")
-                return Literal(day_of(literal(node.this)))
-            case exp.Interval() if upper_text(node.args.get("unit")).rstrip("S") == "DAY":
-                only(node, "this", "unit")
-                only(node.args["unit"], "this")
-                return Days(number_of_days(node.this))
-            case exp.DateDiff() if upper_text(node.args.get("unit")) == "DAY":
-                only(node, "this", "expression", "unit", "date_part_boundary")
-                only(node.args["unit"], "this")
-                return Arithmetic("-", self.value(node.this), self.value(node.expression))
-            case exp.Year():
-                only(node, "this")
-                return DatePart("year", self.value(node.this))
-            case exp.Extract() if upper_text(node.this) == "YEAR":
-                only(node, "this", "expression")
-                only(node.this, "this")
-                return DatePart("year", self.value(node.expression))
-            case exp.Least() | exp.Greatest():
-                return self._clip(node)
-            case _:
-                raise refusal(node)
-
-    def _call(self, node: exp.Anonymous) -> Value:
-        only(node, "this", "expressions")
-        arguments = node.expressions
-        match function_name(node), len(arguments):
-            case "age", 1:
-                return Age(self.value(arguments[0]))
-            case "age", 2:
-                return Age(self.value(arguments[0]), self.value(arguments[1]))
-            case "clip", 3:
-                value, low, high = (self.value(argument) for argument in arguments)
-                return Clip(value, low, high)
-            case _:
-                raise refusal(node)
-
-    def _clip(self, node: exp.Expr) -> Value:
-        """Read LEAST(GREATEST(value, low), high), or the two the other way round."""
-        only(node, "this", "expressions", "ignore_nulls")
-        other = exp.Greatest if isinstance(node, exp.Least) else exp.Least
-        inner = node.this
-        if not isinstance(inner, other) or len(node.expressions) != 1 or len(inner.expressions) != 1:
-            raise refusal(node)
-        only(inner, "this", "expressions", "ignore_nulls")
-        bounds = [self.value(inner.expressions[0]), self.value(node.expressions[0])]
-        low, high = bounds if isinstance(node, exp.Least) else bounds[::-1]
-        return Clip(self.value(inner.this), low, high)
+    def _comparison(self, node: exp.Expr) -> Condition:
+        only(node, "this", "expression")
+        operator, left, right = COMPARISONS[type(node)], node.this, node.expression
+        if isinstance(right, exp.Subquery):
+            operator, left, right = FLIPPED[operator], right, left
+        if isinstance(left, exp.Subquery) and isinstance(right, exp.Literal) and _counts_rows(left):
+            return self._read_count(left, operator, right)
+        return Compare(operator, self.value(left), self.value(right))
 
     def rows_and_where(self, select: exp.Select) -> tuple[Given, Condition]:
         """Return the rows that FROM names, a table or what WITH gave its name to, and which of them WHERE leaves."""
@@ -417,8 +314,7 @@ class Reader:
     def _read_count(self, subquery: exp.Subquery, operator: str, limit: exp.Expr) -> Condition:
         """Read (SELECT COUNT(*) FROM ... WHERE same person ...) >= n, and the other comparisons with n."""
         select, rows, where = self._inner(subquery)
-        if len(select.expressions) != 1 or not is_count(select.expressions[0]):
-            raise BadQuestionError("only a count of rows can be compared; write (select count(*) from ...) >= 2")
+        is_count(select.expressions[0])
 
         def at_least(n: int) -> Condition:
             if n < 1:
@@ -439,6 +335,13 @@ class Reader:
                 exactly = And((at_least(count), Not(at_least(count + 1))))
                 return exactly if operator == "=" else Not(exactly)
 
+    def subquery(self, node: exp.Subquery) -> Value:
+        """Read (SELECT COUNT(*), COUNT(DISTINCT x), MIN(day) or MAX(day) FROM ... WHERE same person ...)."""
+        select, rows, where = self._inner(node)
+        made = select.expressions[0] if len(select.expressions) == 1 else select
+        function, column = per_person(made)
+        return PerPerson(function, rows.table, column, where, rows.alias, Link.IN_WHERE, rows.columns)
+
     def _has(self, node: exp.Anonymous) -> Condition:
         only(node, "this", "expressions")
         arguments = node.expressions
@@ -451,3 +354,27 @@ class Reader:
         where = self.condition(arguments[1]) if len(arguments) > 1 else And(())
         count = times(self.value(arguments[2])) if len(arguments) > 2 else 1  # noqa: PLR2004 - see above
         return Has(rows.table, And((rows.where, where)), count, name, columns=rows.columns)
+
+
+def _counts_rows(subquery: exp.Subquery) -> bool:
+    select = subquery.this
+    return isinstance(select, exp.Select) and len(select.expressions) == 1 and is_count(select.expressions[0])
+
+
+def per_person(node: exp.Expr) -> tuple[str, Name | None]:
+    """Return what a statistic of one person's rows makes: a number or a day, and of which column."""
+    match node:
+        case exp.Count() if is_count(node):
+            return "count", None
+        case exp.Count(this=exp.Distinct(expressions=[one])):
+            only(node, "this", "big_int")
+            only(node.this, "expressions")
+            return "distinct", name_of(one)
+        case exp.Min() | exp.Max():
+            only(node, "this")
+            return "first" if isinstance(node, exp.Min) else "last", name_of(node.this)
+        case _:
+            raise BadQuestionError(
+                "of one person's rows there are count(*), count(distinct column), min(day) and max(day); write "
+                "(select count(*) from visits v where v.person = p.person)"
+            )

@@ -296,6 +296,17 @@ def number_of_days(node: exp.Expr) -> int:
     return as_int("interval", exact("interval", str(literal(node).value)), least=-MOST_DAYS, most=MOST_DAYS)
 
 
+def concept_set_name(node: exp.Expr) -> str:
+    """Return the name in concept_set('name')."""
+    if not isinstance(node, exp.Anonymous) or function_name(node) != "concept_set" or len(node.expressions) != 1:
+        raise BadQuestionError("IN takes a list or a concept set; write in (1, 2, 3) or in concept_set('diabetes')")
+    only(node, "this", "expressions")
+    name = literal(node.expressions[0]).value
+    if not isinstance(name, str):
+        raise BadQuestionError("a concept set has a name, in quotes; write in concept_set('diabetes')")
+    return name
+
+
 def table_name(node: exp.Expr) -> str:
     """Return the name of a table that stands where a value could, as a plain name or as a text."""
     if isinstance(node, exp.Literal) and node.is_string:

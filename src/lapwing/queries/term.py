@@ -14,7 +14,7 @@ from typing import TypeAlias
 from lapwing.queries.catalogue import Scope
 from lapwing.queries.column import MOST_GRID, Column, Date, Integer, Real
 from lapwing.queries.days import day_of
-from lapwing.queries.expressions import Age, Arithmetic, Clip, Literal, Name, Value
+from lapwing.queries.expressions import Age, Arithmetic, Clip, Literal, Name, Now, Value
 from lapwing.queries.predicate import GAPS, Unit, day_number, ymd
 from lapwing.vocabulary.codec import stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError
@@ -285,7 +285,7 @@ def _constant(value: Value) -> Fraction:
 def _is_day(value: Value, scope: Scope) -> bool:
     if isinstance(value, Name):
         return isinstance(scope.column(value).type, Date)
-    return isinstance(value, Literal) and isinstance(value.value, date)
+    return isinstance(value, Now) or (isinstance(value, Literal) and isinstance(value.value, date))
 
 
 def _elapsed(value: Age | Arithmetic, scope: Scope, limits: tuple[int, int] | None) -> Measure:
@@ -308,7 +308,7 @@ def _elapsed(value: Age | Arithmetic, scope: Scope, limits: tuple[int, int] | No
 
 
 def _end(value: Value | None, scope: Scope) -> Column | int:
-    if value is None:
+    if value is None or isinstance(value, Now):
         if scope.population.now is None:
             raise BadQuestionError("the population declares no \"now\"; give a day: age(born, date '2025-01-01')")
         return day_number(scope.population.now)

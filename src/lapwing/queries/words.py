@@ -1,8 +1,9 @@
 """Plain English for what plans are made of: conditions, groups, values, and what bounds leave out."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
+from typing import TypeAlias
 
 from lapwing.queries.aggregate import (
     Aggregate,
@@ -44,6 +45,12 @@ from lapwing.queries.predicate import (
     double_at,
 )
 from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, Term, Times, columns
+
+Told: TypeAlias = Mapping[object, str]
+"""What lists of values are called, by the lists as predicates hold them."""
+_NOTHING_TOLD: Told = {}
+_MOST_READ = 100
+"""How many values of a list are read out."""
 
 
 def at_most(number: int, what: str) -> str:
@@ -121,8 +128,6 @@ def key_words(key: Key) -> str:
             return f"whatever values {column} has"
 
 
-_MOST_SAID = 20
-"""So many values are listed; more are only counted."""
 _SIGNS = {
     (-1,): "is below",
     (-1, 0): "is at most",
@@ -134,8 +139,8 @@ _SIGNS = {
 }
 
 
-def words(predicate: Predicate) -> str:
-    """Return a predicate in words.
+def words(predicate: Predicate, told: Told = _NOTHING_TOLD) -> str:
+    """Return a predicate in words; `told` has what long lists of values are called.
 
     >>> words(AllOf((IsMissing(column="age"), InTexts(column="sex", texts=("F", "M")))))
     "age is missing and sex is 'F' or 'M'"
@@ -144,20 +149,20 @@ def words(predicate: Predicate) -> str:
         case AllOf(()) | AnyOf(()):
             return "always" if predicate == ALWAYS else "never"
         case AllOf(parts):
-            return " and ".join(_inside(part) for part in parts)
+            return " and ".join(_inside(part, told) for part in parts)
         case AnyOf(parts):
-            return " or ".join(_inside(part) for part in parts)
+            return " or ".join(_inside(part, told) for part in parts)
         case HasRows(table=table, where=where, at_least=times):
             rows = "a row" if times == 1 else f"at least {times} rows"
-            return f"the person has {rows} in {table}{_such(where)}"
+            return f"the person has {rows} in {table}{_such(where, told)}"
         case LacksRows(table=table, where=where, at_least=1):
-            return f"the person has no row in {table}{_such(where)}"
+            return f"the person has no row in {table}{_such(where, told)}"
         case LacksRows(table=table, where=where, at_least=times):
-            return f"the person has fewer than {times} rows in {table}{_such(where)}"
+            return f"the person has fewer than {times} rows in {table}{_such(where, told)}"
         case Gap() | Compared():
             return _two(predicate)
         case _:
-            return f"{predicate.column} {_value(predicate)}"
+            return f"{predicate.column} {_value(predicate, told)}"
 
 
 @lru_cache(maxsize=1 << 12)
@@ -166,28 +171,27 @@ def bin_words(domain: Domain, label: Interval) -> str:
     return _interval(domain, label)
 
 
-def _inside(predicate: Predicate) -> str:
+def _inside(predicate: Predicate, told: Told) -> str:
     several = isinstance(predicate, AllOf | AnyOf) and len(predicate.parts) > 1
-    return f"({words(predicate)})" if several else words(predicate)
+    return f"({words(predicate, told)})" if several else words(predicate, told)
 
 
-def _such(where: Predicate) -> str:
-    return "" if where == ALWAYS else f" where ({words(where)})"
+def _such(where: Predicate, told: Told) -> str:
+    return "" if where == ALWAYS else f" where ({words(where, told)})"
 
 
-def _value(atom: InIntervals | InTexts | NotInTexts | Like | NotLike | IsMissing | IsPresent) -> str:
+def _value(atom: InIntervals | InTexts | NotInTexts | Like | NotLike | IsMissing | IsPresent, told: Told) -> str:
     match atom:
         case InIntervals(domain=domain, intervals=intervals):
-            if len(intervals) > _MOST_SAID:
-                return f"is one of {sum(high - low + 1 for low, high in intervals):,} values"
-            return "is " + " or ".join(_interval(domain, interval) for interval in intervals)
+            return _among(told, intervals, domain.without(intervals)) or (
+                "is " + " or ".join(_interval(domain, interval) for interval in intervals)
+            )
         case InTexts(texts=texts):
-            return "is " + (_many(texts) or " or ".join(repr(text) for text in texts))
+            return _among(told, texts, ()) or "is " + " or ".join(repr(text) for text in texts)
         case NotInTexts(texts=(text,)):
             return f"is known and not {text!r}"
         case NotInTexts(texts=texts):
-            several = _many(texts)
-            return f"is known and not {several}" if several else "is neither " + " nor ".join(map(repr, texts))
+            return _among(told, (), texts) or "is neither " + " nor ".join(repr(text) for text in texts)
         case Like() | NotLike():
             return _like(atom)
         case IsMissing():
@@ -196,14 +200,19 @@ def _value(atom: InIntervals | InTexts | NotInTexts | Like | NotLike | IsMissing
             return "is known"
 
 
-def _many(texts: tuple[str, ...]) -> str:
-    return f"one of {len(texts):,} values" if len(texts) > _MOST_SAID else ""
+def _among(told: Told, wanted: tuple[object, ...], unwanted: tuple[object, ...]) -> str:
+    """Say what a long list of values is called, where it has a name or too many values to be read."""
+    if wanted in told:
+        return f"is one of {told[wanted]}"
+    if unwanted in told:
+        return f"is none of {told[unwanted]}"
+    return f"is one of {len(wanted):,} values or ranges" if len(wanted) > _MOST_READ else ""
 
 
 def _like(like: Like | NotLike) -> str:
     """Say which patterns a text fits, or does not."""
     yes = isinstance(like, Like)
-    if len(like.patterns) > _MOST_SAID:
+    if len(like.patterns) > _MOST_READ:
         said = f"fits {'one' if yes else 'none'} of {len(like.patterns):,} patterns"
     else:
         said = (" or " if yes else " and ").join(_pattern(pattern, yes=yes) for pattern in like.patterns)

@@ -15,8 +15,7 @@ from typing import TypeAlias
 
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 
-Exact: TypeAlias = str | int | float | Decimal | Fraction
-"""What may be written where a number is wanted."""
+Exact: TypeAlias = str | int | float | Decimal | Fraction  # what may be written where a number is wanted
 
 LARGEST = Fraction(10) ** 100
 SMALLEST = 1 / LARGEST

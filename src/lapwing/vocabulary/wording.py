@@ -172,8 +172,7 @@ def _in_python(argument: Argument) -> str:
     return "..." if argument is ... else repr(argument)
 
 
-Spell: TypeAlias = Callable[[Setting | Call], str]
-"""How a door writes a parameter or a call; `str` is how Python does."""
+Spell: TypeAlias = Callable[[Setting | Call], str]  # how a door writes a parameter or a call; `str` is how Python does
 
 
 class Message(str):

@@ -23,6 +23,11 @@
     born = { type = "date", first = 1900-01-01, last = 2025-12-31 }
     smoker = { type = "boolean" }
     city = { type = "text" }
+    condition = { type = "category", values = { file = "CONCEPT.csv", value = "concept_id", label = "concept_name" } }
+
+    [vocabularies]                                  # public tables, with nobody in them, that conditions may use
+    concept = "CONCEPT.csv"                         # or .tsv, .parquet
+    concept_ancestor = "CONCEPT_ANCESTOR.parquet"
 
 Nothing here is learned from the data. What is wrong is refused with its line.
 """
@@ -46,6 +51,7 @@ from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import as_int, as_written, positive, probability
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, PrivacyUnit, PureDP
 from lapwing.workspace.toml import Document, Section
+from lapwing.workspace.vocabularies import PublicFiles
 
 _IN_A_URL: Final = re.compile(r"[a-z]+://[^?]*:[^?]*@")
 _AS_A_WORD: Final = re.compile(r"(password|secret)\s*=")
@@ -93,6 +99,7 @@ class Settings:
 
     ledger: str = field(repr=False)
     populations: Mapping[str, PopulationSettings]
+    vocabularies: Mapping[str, Path] = field(default_factory=dict)
 
     def declared(self, population: str | None = None) -> PopulationSettings:
         """Return what is declared about a population: the only one where it is not said."""
@@ -115,13 +122,16 @@ def read_settings(folder: Path, text: str | None = None) -> Settings:
     ledger = top.take("ledger", str, "ledger.db")
     with top.blamed():
         require_no_password("ledger", ledger)
-    populations = {name: _population(name, one, folder) for name, one in top.section("populations").sections()}
+    public = PublicFiles(folder, top.section("vocabularies", {}))
+    if public.section.entries:
+        public.read()
+    populations = {name: _population(name, one, public) for name, one in top.section("populations").sections()}
     top.done()
     if not populations:
         raise top.error(("populations",), "no population is declared", "write [populations.NAME]")
     _require_one_account(populations, folder)
     address = ledger if ledger.startswith(("postgresql://", "postgres://")) else str(folder / ledger)
-    return Settings(ledger=address, populations=populations)
+    return Settings(ledger=address, populations=populations, vocabularies=public.files)
 
 
 def _require_one_account(populations: Mapping[str, PopulationSettings], folder: Path) -> None:
@@ -135,7 +145,7 @@ def _require_one_account(populations: Mapping[str, PopulationSettings], folder: 
                 raise declared.section.error(("tables", table, "source"), reason, remedy)
 
 
-def _population(name: str, section: Section, folder: Path) -> PopulationSettings:
+def _population(name: str, section: Section, public: PublicFiles) -> PopulationSettings:
     analysts, tables = section.section("analysts", {}), section.section("tables", {})
     with section.blamed():
         ledger_name("population", name)  # refused here, before anything is written under it
@@ -143,7 +153,7 @@ def _population(name: str, section: Section, folder: Path) -> PopulationSettings
         with analysts.blamed(analyst):
             ledger_name("analyst", analyst)
     budgets = {analyst: _budget(analysts, analyst) for analyst in analysts.entries}
-    read = [_table(table, one, folder) for table, one in tables.sections()]
+    read = [_table(table, one, public) for table, one in tables.sections()]
     with section.blamed():
         population = Population(
             name=name,
@@ -156,6 +166,7 @@ def _population(name: str, section: Section, folder: Path) -> PopulationSettings
             now=section.take("now", date, None),
             salt=section.take("salt", int, 0),
             segments=tuple(_segment(segment, one) for segment, one in section.section("segments", {}).sections()),
+            vocabularies=public.vocabularies() if public.section.entries else (),
         )
     with section.blamed("time_limit"):
         time_limit = as_int("time_limit", section.take("time_limit", int, TIME_LIMIT), most=LONGEST)
@@ -194,19 +205,19 @@ def _budget(outer: Section, name: str) -> Budget:
     raise section.error((), "this is not a budget", remedy)
 
 
-def _table(name: str, section: Section, folder: Path) -> tuple[Table, Source]:
+def _table(name: str, section: Section, public: PublicFiles) -> tuple[Table, Source]:
     columns, one_row = section.section("columns", {}), RowsPerPerson.ONE_A_PERSON
     with section.blamed():
         table = Table(
             name=name,
-            columns=tuple(_column(column, one) for column, one in columns.sections()),
+            columns=tuple(_column(column, one, public) for column, one in columns.sections()),
             rows=section.one_of("rows", {"one": one_row, "many": RowsPerPerson.MANY_A_PERSON}, one_row),
             person_key=section.take("person_key", str, None),
             key_type=section.one_of("key_type", {one.value: one for one in KeyType}, KeyType.INTEGER),
             row_key=section.take("row_key", str, None),
             max_rows=section.take("max_rows", int, None),
         )
-    source = _source(section, folder)
+    source = _source(section, public.folder)
     section.done()
     return table, source
 
@@ -243,7 +254,7 @@ def _source(section: Section, folder: Path) -> Source:
             raise section.error(("source",), "source names no single place", remedy)
 
 
-def _column(name: str, section: Section) -> Column:
+def _column(name: str, section: Section, public: PublicFiles) -> Column:
     kind = section.take("type", str)
     if kind not in _TYPES:
         raise section.error(("type",), f"type = {kind!r} is unknown", f"write one of {', '.join(_TYPES)}")
@@ -254,6 +265,8 @@ def _column(name: str, section: Section) -> Column:
     missing = [word for word in ("low", "high") if kind == "real" and words[word] is None]
     if missing:
         raise section.error((), f"{section.title} has no {missing[0]}", "give the bounds low and high")
+    if isinstance(words.get("values"), dict):
+        return Column(name=name, type=public.category(section.section("values")), nullable=nullable)
     with section.blamed():
         return Column(name=name, type=build(**words), nullable=nullable)
 
@@ -261,7 +274,7 @@ def _column(name: str, section: Section) -> Column:
 _TYPES: Final[dict[str, tuple[Callable[..., ColumnType], dict[str, Any]]]] = {
     "integer": (Integer, {"low": int, "high": int}),
     "real": (Real, {"low": _NUMBER, "high": _NUMBER, "step": _NUMBER}),
-    "category": (lambda values: Category(values=tuple(values or ())), {"values": list}),
+    "category": (lambda values: Category(values=tuple(values or ())), {"values": (list, dict)}),
     "date": (Date, {"first": date, "last": date}),
     "text": (Text, {}),
     "boolean": (Boolean, {}),

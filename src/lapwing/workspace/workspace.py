@@ -78,6 +78,7 @@ class Workspace:
         """
         declared = self.settings.declared(population)
         self._require_agreement(declared)
+        self._agree_on_vocabularies()
         tables = self._open_tables(declared)
         return Session(
             declared.population if segment is None else declared.population.within(segment),
@@ -95,6 +96,7 @@ class Workspace:
 
         Budgets can only rise, and who is protected never changes: what was released was released under those terms.
         """
+        self._agree_on_vocabularies()
         for name, declared in self.settings.populations.items():
             administration = self.ledger.administration
             self._require_own_people(declared)
@@ -123,13 +125,17 @@ class Workspace:
                     administration.set_allowance(name, analyst, None)
 
     def advance(self, table: str, population: str | None = None) -> int:
-        """Say publicly that the data of a table changed, and return its new version. The account goes on as it is."""
+        """Say publicly that a table or vocabulary changed, and return its new version. The account goes on as it is."""
+        if table in self.settings.vocabularies:
+            return self._fingerprints.accept(table, self.settings.vocabularies[table])
         people = self.settings.declared(population).population
         return self.ledger.administration.advance_version(people.name, people.table(table).name)
 
     def changed(self, population: str | None = None) -> list[str]:
-        """Return the tables whose content changed while their version did not: questions wait until it is advanced."""
-        return self._open_tables(self.settings.declared(population)).changed()
+        """Return the tables and vocabularies that changed while their version did not: questions wait for the next."""
+        tables = self._open_tables(self.settings.declared(population)).changed()
+        public = [name for name, file in self.settings.vocabularies.items() if self._fingerprints.has_new(name, file)]
+        return tables + public
 
     def unreadable(self, population: str | None = None) -> dict[str, LapwingError]:
         """Try all tables together, and each by itself if that fails; return what cannot be read and why.
@@ -232,6 +238,11 @@ class Workspace:
             time_limit=declared.time_limit,
             on_failure=self._log,
         )
+
+    def _agree_on_vocabularies(self) -> None:
+        """Refuse a vocabulary that changed: conditions and categories would mean something else without a word."""
+        for name, file in self.settings.vocabularies.items():
+            self._fingerprints.agree(name, file)
 
     def _require_agreement(self, declared: PopulationSettings) -> None:
         """Refuse settings that the ledger does not know of: only an update, on purpose, changes the account."""

@@ -106,7 +106,6 @@ def test_a_mechanism_is_a_value_without_a_secret() -> None:
         ("reveals", "gap"),
         ("threshold_share", 1),
         ("threshold_share", 0),
-        ("number_share", "0.5"),
         ("questions", 0),
         ("shift", float("inf")),
         ("grid", "0.3"),

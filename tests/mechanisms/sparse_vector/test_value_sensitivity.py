@@ -36,9 +36,9 @@ def test_the_reach_of_one_person_in_steps(moves, rise, span) -> None:
 
 
 def test_counts_are_one_way_only_where_people_come_or_go() -> None:
-    assert ValueSensitivity.of_counts(Adjacency.ADD_REMOVE).is_one_way
-    assert not ValueSensitivity.of_counts(Adjacency.REPLACE).is_one_way
-    assert not ValueSensitivity.of_anything(sensitivity=1).is_one_way
+    assert ValueSensitivity.of_counts(Adjacency.ADD_REMOVE).in_steps(Fraction(1)) == (1, 1)
+    assert ValueSensitivity.of_counts(Adjacency.REPLACE).in_steps(Fraction(1)) == (1, 2)
+    assert ValueSensitivity.of_anything(sensitivity=1).in_steps(Fraction(1)) == (1, 2)
 
 
 @pytest.mark.parametrize(

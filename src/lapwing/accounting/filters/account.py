@@ -71,10 +71,7 @@ class Account:
 
     Proof: proofs/partitions.md
 
-    >>> from lapwing.accounting.filters.charge import SingleRelease
-    >>> from lapwing.accounting.filters.account import open_account
-    >>> from lapwing.vocabulary.event import PureRelease
-    >>> from lapwing.vocabulary.guarantee import PureDP
+    >>> from lapwing.accounting import PureDP, PureRelease, SingleRelease, open_account
     >>> account = open_account(PureDP(epsilon=Fraction(1)), segments=["north", "south"])
     >>> half = PureRelease(epsilon=Fraction(1, 2))
     >>> account = account.admit(SingleRelease(event=half, segments=frozenset({"north"})))
@@ -124,35 +121,22 @@ class Account:
         match booking:
             case Admission(charge=charge, cost=cost, steps=steps):
                 segments = self._named(charge.segments)
-                filters = {
-                    segment: self.filters[segment].book(cost, steps[segment])
-                    for segment in segments
-                    if segment in steps
-                }
+                filters = {one: self.filters[one].book(cost, steps[one]) for one in segments if one in steps}
                 if set(steps) != set(segments) or any(_overdrawn(after) for after in filters.values()):
-                    raise ParameterError(
-                        "admission",
-                        charge,
-                        reason="does not follow on this account: it was weighed against another",
-                        remedy="quote and book in one go, and replay records in their order",
-                    )
+                    reason = "does not follow on this account: it was weighed against another"
+                    remedy = "quote and book in one go, and replay records in their order"
+                    raise ParameterError("admission", charge, reason=reason, remedy=remedy)
                 opened = {charge.stream: OpenStream(reservation=charge)} if isinstance(charge, Reservation) else {}
                 return self._with(filters, {**self.streams, **opened})
             case YesCharge(stream=name):
                 stream = self._open(name)
                 if stream.given == stream.reservation.yeses:
                     raise StreamHaltedError(yeses=stream.given)
-                filters = {
-                    segment: self.filters[segment].settle(spent=stream.reservation.price)
-                    for segment in self._named(stream.reservation.segments)
-                }
+                filters = self._settle(stream, spent=stream.reservation.price)
                 return self._with(filters, {**self.streams, name: replace(stream, given=stream.given + 1)})
             case StreamClosing(stream=name):
                 stream = self._open(name)
-                filters = {
-                    segment: self.filters[segment].settle(returned=stream.unused)
-                    for segment in self._named(stream.reservation.segments)
-                }
+                filters = self._settle(stream, returned=stream.unused)
                 return self._with(filters, {key: other for key, other in self.streams.items() if key != name})
             case CapChange(account=account):
                 return account
@@ -171,6 +155,10 @@ class Account:
         filters = {self.filters[segment] for segment in self._named(charge.segments)}
         return min(how_many(filter_, charge, at_most=at_most) for filter_ in filters)
 
+    def _settle(self, stream: OpenStream, **amounts: Fraction) -> dict[str, Filter]:
+        segments = self._named(stream.reservation.segments)
+        return {segment: self.filters[segment].settle(**amounts) for segment in segments}
+
     def _with(self, filters: Mapping[str, Filter], streams: dict[str, OpenStream]) -> "Account":
         filters = MappingProxyType({**self.filters, **filters})
         return replace(self, filters=filters, streams=MappingProxyType(streams))
@@ -186,12 +174,9 @@ class Account:
         named = set(segments)
         unknown = named - set(self.filters)
         if unknown or not named:
-            raise ParameterError(
-                "segments",
-                sorted(unknown),
-                reason="are not segments of this account" if unknown else "names no segment",
-                remedy=f"name some of {sorted(self.filters)}, or none at all to charge everyone",
-            )
+            reason = "are not segments of this account" if unknown else "names no segment"
+            remedy = f"name some of {sorted(self.filters)}, or none at all to charge everyone"
+            raise ParameterError("segments", sorted(unknown), reason=reason, remedy=remedy)
         return sorted(named)
 
 
@@ -231,19 +216,11 @@ def open_account(
     """
     names = [] if isinstance(segments, str) else sorted(set(segments))
     if not names or not all(isinstance(name, str) and name for name in names):
-        raise ParameterError(
-            "segments",
-            segments,
-            reason="is not a list of names",
-            remedy='write for example ["north", "south"], or leave it out',
-        )
+        remedy = 'write for example ["north", "south"], or leave it out'
+        raise ParameterError("segments", segments, reason="is not a list of names", remedy=remedy)
     if not isinstance(budget, Budget):
-        raise ParameterError(
-            "budget",
-            budget,
-            reason="is not a budget that a filter keeps exactly",
-            remedy="set a PureDP, ConcentratedDP or ApproximateDP budget",
-        )
+        remedy = "set a PureDP, ConcentratedDP or ApproximateDP budget"
+        raise ParameterError("budget", budget, reason="is not a budget that a filter keeps exactly", remedy=remedy)
     shares = shares or DeltaShares()
     moves = checked_adjacency(adjacency) is Adjacency.REPLACE and len(names) > 1
     filter_ = _fresh(_for_each_of_two(budget) if moves else budget, shares)
@@ -278,12 +255,8 @@ def raise_cap(account: Account, budget: Guarantee, bookings: Iterable[Booking]) 
     history = list(bookings)
     opened = partial(open_account, segments=account.filters, adjacency=account.adjacency, shares=account.shares)
     if replay(opened(account.budget), history) != account:
-        raise ParameterError(
-            "bookings",
-            len(history),
-            reason="lines of the book do not lead to this account",
-            remedy="give every line since the opening",
-        )
+        reason = "lines of the book do not lead to this account"
+        raise ParameterError("bookings", len(history), reason=reason, remedy="give every line since the opening")
     return charge_anew(opened(budget), history)
 
 
@@ -295,12 +268,8 @@ def charge_anew(opening: Account, bookings: Iterable[Booking]) -> CapChange:
             case Admission(charge=charge):
                 outcome = current.admit(charge)
                 if isinstance(outcome, Refusal):
-                    raise ParameterError(
-                        "budget",
-                        opening.budget,
-                        reason=f"does not cover what was released already ({outcome.insufficient})",
-                        remedy="write a larger one",
-                    )
+                    reason = f"does not cover what was released already ({outcome.insufficient})"
+                    raise ParameterError("budget", opening.budget, reason=reason, remedy="write a larger one")
                 current = outcome
             case CapChange():
                 pass

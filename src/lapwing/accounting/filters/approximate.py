@@ -34,10 +34,8 @@ from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Composed, Event, ExponentialSelection, LaplaceNoise, Repeated
 from lapwing.vocabulary.exact import exact, probability
 
+# what a certificate may take of the slack that is left, so that it never runs out: little, or more for heavy tails
 _SLACKS = (Fraction(1, 2**14), Fraction(1, 2**3))
-"""What a certificate may take of the slack that is left, so that it never runs out: little, or more for heavy tails."""
-
-
 _ATOMS_OF_LAPLACE = 33  # most of its loss sits at the two ends: more atoms gain less than 0.1 % of its price
 _ATOMS = 257
 _AS_MANY_AS_THERE_ARE = 10**6
@@ -56,12 +54,9 @@ class DeltaShares:
         object.__setattr__(self, "numerical", probability("numerical", self.numerical))
         object.__setattr__(self, "failures", exact("failures", self.failures))
         if not 0 <= self.failures < 1 - self.numerical:
-            raise ParameterError(
-                "failures",
-                self.failures,
-                reason=f"leaves no delta to the residue beside a numerical share of {self.numerical}",
-                remedy='write a share from 0 up to less than 1, such as "0.1"',
-            )
+            reason = f"leaves no delta to the residue beside a numerical share of {self.numerical}"
+            remedy = 'write a share from 0 up to less than 1, such as "0.1"'
+            raise ParameterError("failures", self.failures, reason=reason, remedy=remedy)
 
 
 @stored("approximate-filter")
@@ -115,9 +110,8 @@ class ApproximateFilter:
         else:
             follows = self.residue is not None and step.residue < self.residue
         if not follows or step.slack > self.slack or step.failure > self.failures:
-            raise ParameterError(
-                "step", step, reason=f"cannot follow on {self}", remedy="replay the records in their order"
-            )
+            remedy = "replay the records in their order"
+            raise ParameterError("step", step, reason=f"cannot follow on {self}", remedy=remedy)
         return replace(
             self,
             pure=None if self.pure is None or cost.epsilon is None else self.pure.book(cost, step),

@@ -97,9 +97,8 @@ def _scope(segments: object) -> frozenset[str] | None:
     if segments is None or isinstance(segments, frozenset):
         return segments
     if isinstance(segments, str) or not isinstance(segments, Iterable):
-        raise ParameterError(
-            "segments", segments, reason="is not a set of segments", remedy='write for example {"north"}'
-        )
+        remedy = 'write for example {"north"}'
+        raise ParameterError("segments", segments, reason="is not a set of segments", remedy=remedy)
     return frozenset(segments)
 
 
@@ -134,15 +133,7 @@ class Cost:
 
 
 def cost_of(charge: Charge) -> Cost:
-    """Return what `charge` costs.
-
-    >>> from lapwing.vocabulary.event import PureRelease
-    >>> cost_of(SingleRelease(event=PureRelease(epsilon=Fraction(1, 10)))).epsilon
-    Fraction(1, 10)
-    >>> stream = Reservation(stream="s", opening=Fraction(1, 4), price=Fraction(3, 20), yeses=5)
-    >>> cost_of(stream).epsilon, cost_of(stream).reserved
-    (Fraction(1, 4), Fraction(3, 4))
-    """
+    """Return what `charge` costs."""
     cost = cost_of_event(charge.event)
     if isinstance(charge, SingleRelease):
         return cost
@@ -151,16 +142,15 @@ def cost_of(charge: Charge) -> Cost:
 
 @lru_cache(maxsize=1024)
 def priced(event: Event) -> PricedLoss:
-    """Return the price of `event`, which is asked for more than once on its way through a filter."""
+    """Return the price of an event, which is asked for more than once on its way through a filter."""
     return price(event)
 
 
 @lru_cache(maxsize=1024)
 def cost_of_event(event: Event) -> Cost:
     """Return what one release of `event` costs."""
-    loss = priced(event)
     epsilon, delta = _approximate_bound(event) or (None, Fraction(0))
-    return Cost(epsilon=epsilon, reserved=Fraction(0), delta=delta, rho=loss.rho)
+    return Cost(epsilon=epsilon, reserved=Fraction(0), delta=delta, rho=priced(event).rho)
 
 
 def _approximate_bound(event: Event) -> tuple[Fraction, Fraction] | None:
@@ -207,28 +197,18 @@ class Insufficient:
 
 FilterDecision: TypeAlias = Accepted | Insufficient
 
+# what all denominators divide: those of decimals, of their parts up to 64, of the squares of these, and of floats
 _COMMON: Final = 2**1100 * 5**100 * math.lcm(*range(1, 65)) ** 2
-"""What all denominators divide: those of decimals, of their parts up to 64, of the squares of these, and of floats."""
 
 
 def require_carried(name: str, amount: Fraction | None) -> None:
     """Refuse an amount that is not a multiple of 1/`_COMMON`: sums of such amounts stay below 560 digits.
 
     Proof: proofs/sum_filters.md
-
-    >>> require_carried("epsilon", Fraction(1, 3))
-    >>> require_carried("epsilon", Fraction(1, 10**9 + 7))
-    Traceback (most recent call last):
-    ...
-    lapwing.errors.ParameterError: epsilon = '1/1000000007' has a denominator that an account cannot ...
     """
     if amount is not None and _COMMON % amount.denominator:
-        raise ParameterError(
-            name,
-            str(amount),
-            reason="has a denominator that an account cannot carry",
-            remedy="offer a decimal with at most 12 digits after the point",
-        )
+        remedy = "offer a decimal with at most 12 digits after the point"
+        raise ParameterError(name, str(amount), reason="has a denominator that an account cannot carry", remedy=remedy)
 
 
 @stored("pure-filter")
@@ -241,8 +221,6 @@ class PureFilter:
 
     Proof: proofs/sum_filters.md
 
-    >>> from lapwing.vocabulary.event import PureRelease
-    >>> from lapwing.accounting.filters.charge import cost_of_event
     >>> tenth = PureRelease(epsilon=Fraction(1, 10))
     >>> PureFilter(epsilon=Fraction(1, 5)).weigh(tenth, cost_of_event(tenth))
     Accepted(residue=None, slack=Fraction(0, 1), failure=Fraction(0, 1))

@@ -1,6 +1,6 @@
 """What still fits, as a largest release or as how many more of a given one, and a refusal that says so."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -14,7 +14,7 @@ from lapwing.accounting.filters.charge import (
     cost_of_event,
 )
 from lapwing.vocabulary.errors import BudgetExceededError
-from lapwing.vocabulary.event import Event, LaplaceNoise, PureRelease
+from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.search import bisect_integer, first_integer
 from lapwing.vocabulary.wording import decimal_below
 
@@ -26,19 +26,18 @@ _PARTS = 2**16  # four digits
 class Remaining:
     """The largest single release of each kind that would be admitted now, if it were the only one; zero if none is.
 
-    `pure` is the epsilon of a release of which only that is known, `laplace` the epsilon (sensitivity / scale) of a
-    Laplace release, `gaussian` the mu^2 (squared sensitivity / variance) of a Gaussian one.
+    `pure` is the epsilon of a release of which only that is known, `gaussian` the mu^2 (squared sensitivity / variance)
+    of a Gaussian one.
     """
 
     pure: Fraction
-    laplace: Fraction
     gaussian: Fraction
 
     @classmethod
     def least(cls, several: Iterable["Remaining"]) -> "Remaining":
         """Return what all of several filters admit."""
-        pure, laplace, gaussian = zip(*((one.pure, one.laplace, one.gaussian) for one in several), strict=True)
-        return cls(pure=min(pure), laplace=min(laplace), gaussian=min(gaussian))
+        pure, gaussian = zip(*((one.pure, one.gaussian) for one in several), strict=True)
+        return cls(pure=min(pure), gaussian=min(gaussian))
 
     @property
     def prices(self) -> tuple[str, ...]:
@@ -60,25 +59,16 @@ def what_fits(filter_: Filter) -> Remaining:
     """
     match filter_:
         case PureFilter(left=left):
-            return Remaining(pure=left, laplace=left, gaussian=Fraction(0))
+            return Remaining(pure=left, gaussian=Fraction(0))
         case ConcentratedFilter(left=left):
-            gaussian, sum_left = 2 * left, Fraction(0)
+            return Remaining(pure=_largest_epsilon(filter_), gaussian=2 * left)
         case ApproximateFilter(residue=residue, pure=pure):
-            gaussian, sum_left = Fraction(residue or 0), max(pure.left if pure else Fraction(0), Fraction(0))
-    return Remaining(
-        pure=max(sum_left, _largest(filter_, lambda size: PureRelease(epsilon=size))),
-        laplace=max(sum_left, _largest(filter_, lambda size: LaplaceNoise(l1_sensitivity=size, scale=Fraction(1)))),
-        gaussian=gaussian,
-    )
+            sum_left = max(pure.left if pure else Fraction(0), Fraction(0))
+            return Remaining(pure=max(sum_left, _largest_epsilon(filter_)), gaussian=Fraction(residue or 0))
 
 
 def how_many(filter_: Filter, charge: Charge, *, at_most: int = 10_000) -> int:
-    """Return how many charges like `charge` would be admitted one after the other, counting no further than `at_most`.
-
-    >>> from lapwing.accounting.filters.charge import SingleRelease
-    >>> how_many(PureFilter(epsilon=Fraction(1)), SingleRelease(event=PureRelease(epsilon=Fraction(1, 10))))
-    10
-    """
+    """Return how many charges like `charge` would be admitted one after the other, counting up to `at_most`."""
     cost = cost_of(charge)
     if isinstance(filter_, PureFilter | ConcentratedFilter):  # which add the same amount each time
         if isinstance(filter_.weigh(charge.event, cost), Insufficient):
@@ -93,9 +83,10 @@ def how_many(filter_: Filter, charge: Charge, *, at_most: int = 10_000) -> int:
     return at_most
 
 
-def _largest(filter_: Filter, event: Callable[[Fraction], Event]) -> Fraction:
-    def fits(size: Fraction) -> bool:
-        return not isinstance(filter_.weigh(event(size), cost_of_event(event(size))), Insufficient)
+def _largest_epsilon(filter_: Filter) -> Fraction:
+    def fits(epsilon: Fraction) -> bool:
+        event = PureRelease(epsilon=epsilon)
+        return not isinstance(filter_.weigh(event, cost_of_event(event)), Insufficient)
 
     try:
         halvings = first_integer(lambda n: fits(_LARGEST / (1 << n)), most=_MOST_HALVINGS)

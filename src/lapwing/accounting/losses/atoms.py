@@ -20,25 +20,15 @@ from lapwing.accounting.rounding import ROUND_OFF, UNIT, float_above, float_belo
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AtomicLaw:
-    """A finite law, with what is known about it beside its atoms.
-
-    Parameters
-    ----------
-    pair : the atoms of this order
-    reverse : the atoms of the other order; `None` if the pair is symmetric
-    spacing : the distance of the atoms if they lie on one lattice
-    is_attained : whether one pair of neighbours really has these atoms
-    response : the (epsilon, delta) of which these are the atoms of randomized response, if they are
-    renyi_bound : a tighter bound of the Renyi divergence than that of the atoms, if one is known
-    """
+    """A finite law, with what is known about it beside its atoms, and perhaps a tighter `renyi_bound` than theirs."""
 
     pair: DominatingPair
-    reverse: DominatingPair | None = None
+    reverse: DominatingPair | None = None  # the atoms of the other order; none if the pair is symmetric
     pure_epsilon: Fraction | None = None
     rho: Fraction | None = None
     spacing: float | None = None
     is_attained: bool = True
-    response: tuple[Fraction, Fraction] | None = None
+    response: tuple[Fraction, Fraction] | None = None  # whose randomized response has these atoms, if one has
     renyi_bound: Callable[[float], float] | None = field(default=None, repr=False)
 
     mu_squared = None

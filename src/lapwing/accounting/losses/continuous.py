@@ -144,9 +144,6 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
     Both terms are written as the same normal density times a Mills ratio, so that no digit is lost where they are
     nearly equal or both tiny.
-
-    >>> round(gaussian_delta(1.0, 1.0), 9)
-    0.126936738
     """
     near, far = mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu
     slack = ROUND_OFF * (1 + near * near) + 8 * UNIT * (1 + abs(near)) * (mu + abs(epsilon) / mu)

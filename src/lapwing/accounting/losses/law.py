@@ -19,11 +19,9 @@ from numpy.typing import NDArray
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
 from lapwing.accounting.rounding import LARGEST_EXPONENT, ROUND_OFF, UNIT, float_above
 
-Orders: TypeAlias = NDArray[Any]
-"""Orders at which cumulants are asked: real for moments, complex for Fourier transforms."""
-
+Orders: TypeAlias = NDArray[Any]  # at which cumulants are asked: real for moments, complex for Fourier transforms
+# P(L <= x), P(L > x), Q(L <= x) and Q(L > x), each to a relative error of `ROUND_OFF`
 Tails: TypeAlias = tuple[Floats, Floats, Floats, Floats]
-"""P(L <= x), P(L > x), Q(L <= x) and Q(L > x), each to a relative error of `ROUND_OFF`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

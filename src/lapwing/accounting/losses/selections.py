@@ -116,20 +116,15 @@ def _beyond_the_tangent(x: float) -> float:
     return total
 
 
+# how many steps of the grid one epsilon has: n steps cost about 1/n^2 of the variance; few selections afford more
 _FEWEST_STEPS, _STEPS_OF_ALL = 48, 384
-"""How many steps of the grid one epsilon has: n steps cost about 1/n^2 of the variance. Few selections afford more."""
-
 _MOST_USES = 256  # up to this many selections are one law; more are several laws, which are then composed
 _RARE = 1e-40
 _LARGEST = 300.0
 
 
 def selections(epsilon: Fraction, times: int) -> list[tuple[LossLaw, int]]:
-    """Return laws, with how often each is met, that dominate `times` selections at `epsilon`, each chosen on the way.
-
-    >>> [(law.times, met) for law, met in selections(Fraction(1, 10), 1000)]
-    [(256, 3), (232, 1)]
-    """
+    """Return laws, and how often each is met, that dominate `times` selections at `epsilon`, each chosen on the way."""
     if float_above(epsilon) > _LARGEST:
         return [(BoundedRangeLaw(epsilon), times)]
     blocks, rest = divmod(times, _MOST_USES)

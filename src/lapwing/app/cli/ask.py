@@ -21,6 +21,7 @@ from lapwing.app.cli.options import (
     priced,
     steps_option,
     where_option,
+    with_concept_sets,
 )
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 @priced
 @plot_option
 @at_the_door
+@with_concept_sets
 def preview(
     door: Door, *, offer: "TargetWords", asked: Words, at_least: str | None, plot: Path | None, **rest: Any
 ) -> None:
@@ -69,6 +71,7 @@ def preview(
 @priced
 @answered
 @at_the_door
+@with_concept_sets
 def count(
     door: Door,
     *,
@@ -118,6 +121,7 @@ class ListsStatistics(click.Command):
 @priced
 @answered
 @at_the_door
+@with_concept_sets
 def ask(door: Door, *, offer: "TargetWords", asked: Words, at_least: str | None, **how: Any) -> None:
     """Ask for any statistic, or whether there are at least N people.
 
@@ -153,6 +157,7 @@ def ask(door: Door, *, offer: "TargetWords", asked: Words, at_least: str | None,
 @priced
 @answered
 @at_the_door
+@with_concept_sets
 def sql(
     door: Door, offer: "TargetWords", select: str, max_rows: str | None, max_groups: str | None, **how: Any
 ) -> None:
@@ -176,7 +181,7 @@ def sql(
         door,
         read_sql(
             text, max_rows=whole_or_none("max_rows", max_rows), max_groups=whole_or_none("max_groups", max_groups)
-        ).questions,
+        ),
         offer,
         **how,
     )
@@ -189,6 +194,7 @@ def sql(
 @priced
 @answered
 @at_the_door
+@with_concept_sets
 def funnel(door: Door, offer: "TargetWords", table: str, steps: tuple[str, ...], where: str | None, **how: Any) -> None:
     """Count who passes one condition after the other, for one price.
 

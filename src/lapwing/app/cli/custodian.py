@@ -204,7 +204,7 @@ def _describe(change: dict[str, Any]) -> str:
 @click.option("--changed", is_flag=True, help="All files whose content is not what it was at their version.")
 @for_the_custodian
 def advance(door: Door, *, tables: tuple[str, ...], every: bool, changed: bool) -> None:
-    """Say publicly that the data of a table changed.
+    """Say publicly that the data of a table, or a vocabulary, changed.
 
     Answers that were given stay with the version they were given about, and new questions are about the new data. Data
     that changed while its version did not is refused: two answers under one version are about the same people. The
@@ -223,7 +223,10 @@ def advance(door: Door, *, tables: tuple[str, ...], every: bool, changed: bool) 
         population = workspace.settings.declared(door.population).population
         if not tables:
             tables = tuple(workspace.changed(door.population) if changed else [one.name for one in population.tables])
-        named = [population.table(table).name for table in dict.fromkeys(tables)]  # all are known before one advances
+        public = workspace.settings.vocabularies
+        named = [  # all are known before one advances
+            table if table in public else population.table(table).name for table in dict.fromkeys(tables)
+        ]
         versions = {table: workspace.advance(table, door.population) for table in named}
         with waiting("opening the data"):
             unreadable = workspace.unreadable(door.population)

@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -30,6 +30,7 @@ class Door:
     analyst: str | None
     segment: str | None = None
     as_json: bool
+    concept_sets: tuple[str, ...] = ()
 
     @contextmanager
     def session(self) -> "Iterator[Session]":
@@ -37,6 +38,12 @@ class Door:
         from lapwing.workspace.workspace import open as open_door
 
         with open_door(self.folder, self.population, analyst=self.analyst, segment=self.segment) as session:
+            for given in self.concept_sets:
+                name, _, file = given.partition("=")
+                if not file:
+                    reason, remedy = "names no file", "write --concept-set diabetes=ids.csv"
+                    raise ParameterError("concept_set", given, reason=reason, remedy=remedy)
+                session.concept_set(name, file)
             yield session
 
     @contextmanager
@@ -135,6 +142,23 @@ def priced(command: Command) -> Command:
         return command(offer={word: value for word, value in offer.items() if value is not None}, **given)
 
     return with_offer  # type: ignore[return-value]  # see at_the_door
+
+
+def with_concept_sets(command: Command) -> Command:
+    """Give a command concept sets, which its `door` then knows."""
+
+    @click.option(
+        "--concept-set",
+        "concept_sets",
+        multiple=True,
+        metavar="NAME=FILE",
+        help="A file with one id a line, for conditions: concept in concept_set('NAME'). Repeatable.",
+    )
+    @functools.wraps(command)
+    def with_sets(*, door: Door, concept_sets: tuple[str, ...], **rest: Any) -> Any:
+        return command(door=replace(door, concept_sets=concept_sets), **rest)
+
+    return with_sets  # type: ignore[return-value]  # see at_the_door
 
 
 def answered(command: Command) -> Command:

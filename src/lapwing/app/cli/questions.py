@@ -48,7 +48,7 @@ def question_of(words: Sequence[str], **options: Any) -> Questions:
     given = {name: value for name, value in options.items() if value not in (None, (), [])}
     if len(words) == 1 and len(words[0].split()) > 1:
         _only(given, {"max_rows", "max_groups"}, "a SELECT", "say it in the SELECT")
-        return read_sql(words[0], **{name: as_int(name, value) for name, value in given.items()}).questions
+        return read_sql(words[0], **{name: as_int(name, value) for name, value in given.items()})
     name = words[0]
     if name not in STATISTICS:
         remedy = f"write one of {', '.join(STATISTICS)}, or a SELECT in quotes"

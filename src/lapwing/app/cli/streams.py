@@ -14,7 +14,7 @@ from lapwing.answers.stream_terms import StreamAnswer, StreamOffer, StreamTerms,
 from lapwing.answers.target import TargetWords
 from lapwing.app.cli.commands import refusal_record
 from lapwing.app.cli.completion import complete_streams, complete_tables
-from lapwing.app.cli.options import Door, at_the_door, plot_option
+from lapwing.app.cli.options import Door, at_the_door, plot_option, with_concept_sets
 from lapwing.app.cli.questions import whole_or_none
 from lapwing.app.cli.terminal import facts, table, waiting
 from lapwing.app.plots.answers import draw_stream
@@ -113,6 +113,7 @@ def open_stream(
 @click.option("--at-least", metavar="N", help="How many, where it is another number than the stream's.")
 @click.option("--key", help="An idempotency key: the same key brings back the same answer.")
 @at_the_door
+@with_concept_sets
 def ask_stream(door: Door, name: str, where: str, at_least: str | None, key: str | None) -> None:
     """Ask a stream a question.
 

@@ -148,9 +148,9 @@ def draw_answer(path: Path, answer: Answer, confidence: Exact) -> None:
         "lows": [None if cell.low is None else float(cell.low) for cell in cells],
         "highs": [None if cell.high is None else float(cell.high) for cell in cells],
     }
-    labels = [", ".join(named(part) for part in row.key) if row.key else column for row in rows]
-    sure = percent(probability("confidence", confidence))
     plan = next(answer.asked.several()).plan
+    labels = [", ".join(named(part) for part in plan.called(row.key)) if row.key else column for row in rows]
+    sure = percent(probability("confidence", confidence))
     if isinstance(plan.meaning, Steps):
         draw_funnel(path, steps=labels, values=values, **bounds, confidence=sure)
         return

@@ -3,11 +3,10 @@
 How the pieces fit, from the facts to the answers:
 
 - `value_sensitivity`: how far one person can move the values of a stream, and which way;
-- `lattice`: the grid on which values, thresholds and noise all live;
-- `rule`: one decision in lattice steps, and what it costs; all of it public;
-- `pure`, `adaptive`, `gaussian`: the mechanisms, each a set of parameters that makes a rule (`stream_mechanism`);
-- `stream`: the only thing that holds a secret, the noise of the threshold; it gives `answers`, and `stream_state` lets
-  it survive a restart;
-- `accuracy` (on `tails`), `estimates`, `advice`: how far off answers are, and what would be better;
+- `rule`: one decision in steps of the lattice on which values, thresholds and noise live, what it costs, and what is
+  said; all of it public but the state of a stream, sealed to survive a restart;
+- `pure`, `adaptive`, `gaussian_stream`: the mechanisms, each parameters that make a rule (`stream_mechanism`);
+- `stream`: the only thing that holds a secret, the noise of the threshold;
+- `stream_accuracy` (on `law_probabilities`), `stream_advice`: how far off answers are, and what would be better;
 - `correlation`: a question that is worth a stream, with its sensitivity proved.
 """

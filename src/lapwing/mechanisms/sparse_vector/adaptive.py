@@ -6,16 +6,15 @@ compared again with the ordinary noise. Worth it where many values lie far above
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Self
+from typing import Self, Unpack
 
 from lapwing.mechanisms.sparse_vector.law_probabilities import mean, reach
 from lapwing.mechanisms.sparse_vector.rule import AnswerRule, comparison
 from lapwing.mechanisms.sparse_vector.stream_mechanism import (
     PureStreamMechanism,
-    SparseVectorNoise,
+    PureStreamParameters,
     parse_pure_stream,
 )
-from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.exact import Exact, ceil_to_grid, exact, fill
 
 _USUAL_QUESTIONS = 1000  # what the bar of a clear yes is set for, where the number of questions is not said
@@ -26,58 +25,28 @@ class AdaptiveSparseVector(PureStreamMechanism):
     """Like `SparseVector`, but a clear yes costs half of `yes_price`; halts when an ordinary yes is more than is left.
 
     So it gives from `yeses` up to 2 * `yeses` - 1 yeses, each with its gap, for the same epsilon.
+    A clear yes lies above the threshold by `clear_by`, after noise; if it is not given, by so much that among the
+    `questions` (or a thousand) a false one is seldom.
 
-    Parameters
-    ----------
-    epsilon : what the stream costs at most
-    yeses : how many ordinary yeses it could pay
-    threshold, sensitivity, grid, noise, threshold_share, shift, questions : as for `SparseVector`
-    clear_by : how far above the threshold, after noise, a clear yes must be; if it is not given, so far that among the
-        `questions` (or a thousand) a false one is seldom
-
-    >>> from lapwing.vocabulary.guarantee import Adjacency
+    >>> from lapwing import Adjacency
+    >>> from lapwing.mechanisms import ValueSensitivity
     >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
     >>> with AdaptiveSparseVector(epsilon=1, yeses=8, threshold=200, sensitivity=counts).open() as stream:
     ...     clear = stream.ask(100_000)
     ...     bool(clear), clear.price
     (True, Fraction(1, 20))
 
-    References
-    ----------
-    Z. Ding, Y. Wang, Y. Xiao, G. Wang, D. Zhang, D. Kifer: Free gap estimates from the exponential mechanism, sparse
-    vector, noisy max and related algorithms, VLDB Journal 32, 2023.
-
+    Theorem: Ding, Wang, Xiao, Wang, Zhang, Kifer, *Free gap estimates from the exponential mechanism, sparse vector,
+    noisy max and related algorithms*, VLDB Journal 32, 2023.
     Proof: proofs/sparse_vector_gap.md
     """
 
     clear_by: Fraction
 
     def __init__(
-        self,
-        *,
-        epsilon: Exact,
-        yeses: int,
-        threshold: Exact,
-        sensitivity: ValueSensitivity,
-        grid: Exact = 1,
-        noise: SparseVectorNoise = SparseVectorNoise.GEOMETRIC,
-        threshold_share: Exact | None = None,
-        clear_by: Exact | None = None,
-        shift: Exact = 0,
-        questions: int | None = None,
+        self, *, yeses: int, clear_by: Exact | None = None, **parameters: Unpack[PureStreamParameters]
     ) -> None:
-        parsed = parse_pure_stream(
-            epsilon=epsilon,
-            yeses=yeses,
-            threshold=threshold,
-            sensitivity=sensitivity,
-            grid=grid,
-            noise=noise,
-            threshold_share=threshold_share,
-            shift=shift,
-            questions=questions,
-        )
-        fill(self, **parsed)
+        fill(self, **parse_pure_stream(yeses=yeses, **parameters))
         fill(self, clear_by=self._clear_by(clear_by))
         self.__post_init__()
 

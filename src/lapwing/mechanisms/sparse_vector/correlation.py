@@ -31,10 +31,7 @@ class CorrelationScreen:
     Σ xy / √(Σx² Σy²). Its root is at most the mean of Σx² and Σy², and equal to it where the two are alike: so a score
     of at least 0 says that the correlation, of either sign, is at least τ.
 
-    Parameters
-    ----------
-    at_least : τ, between 0 and 1
-    resolution : features are rounded to this number of steps on either side of 0
+    `at_least` is τ; features are rounded to `resolution` steps on either side of 0.
 
     >>> screen = CorrelationScreen(at_least="0.5")
     >>> screen.sensitivity(Adjacency.ADD_REMOVE).in_steps(Fraction(1))
@@ -53,9 +50,8 @@ class CorrelationScreen:
     def __init__(self, *, at_least: Exact, resolution: int = 127) -> None:
         tau = probability("at_least", at_least)
         if tau.denominator > _FINEST:
-            raise ParameterError(
-                "at_least", at_least, reason="is needlessly fine", remedy='write it with few digits, such as "0.3"'
-            )
+            remedy = 'write it with few digits, such as "0.3"'
+            raise ParameterError("at_least", at_least, reason="is needlessly fine", remedy=remedy)
         object.__setattr__(self, "at_least", tau)
         object.__setattr__(self, "resolution", as_int("resolution", resolution, most=_FINEST))
 
@@ -75,21 +71,17 @@ class CorrelationScreen:
     ) -> Sensitive[NDArray[np.int64]]:
         """Return the score of every pair, in the order of `pairs`, as integers: to be asked whether it is at least 0.
 
-        Parameters
-        ----------
-        features : a plain array of floats of at most 64 bits; one row a person (at most 2^30), one column a feature
+        Features are a plain array of floats of at most 64 bits: one row a person (at most 2^30), one column a feature.
         """
         opened = features.open_for_release() if isinstance(features, Sensitive) else features
         if type(opened) is not np.ndarray or opened.ndim != 2 or opened.dtype not in _WIDTHS:  # noqa: PLR2004 - a table
             del opened
-            raise ParameterError(
-                "features", Sensitive(None), reason="is not a table of floats", remedy="give one row a person"
-            )
+            remedy = "give one row a person"
+            raise ParameterError("features", Sensitive(None), reason="is not a table of floats", remedy=remedy)
         if len(opened) > _MOST_PEOPLE:
             del opened
-            raise ParameterError(
-                "features", Sensitive(None), reason="is too long to be summed exactly", remedy="give at most 2^30 rows"
-            )
+            remedy = "give at most 2^30 rows"
+            raise ParameterError("features", Sensitive(None), reason="is too long to be summed exactly", remedy=remedy)
         exact = np.nan_to_num(opened.astype(np.float64), nan=0.0)  # narrower floats would round the sums
         steps = np.rint(np.clip(exact, -1.0, 1.0) * self.resolution)
         products = steps.T @ steps  # integers below 2^53: exact in any order

@@ -7,13 +7,17 @@ whole price is paid at opening, a yes reveals nothing more, and a lost answer ca
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Self
+from typing import Self, Unpack
 
 from lapwing.accounting.gaussian_sparse_vector import MOST_QUESTIONS, renyi_bound
 from lapwing.accounting.rounding import ROUND_OFF, float_below
 from lapwing.mechanisms.sparse_vector.rule import AnswerRule, comparison
-from lapwing.mechanisms.sparse_vector.stream_mechanism import StreamMechanism, parse_stream, require_sensitivity
-from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
+from lapwing.mechanisms.sparse_vector.stream_mechanism import (
+    StreamMechanism,
+    StreamParameters,
+    parse_stream,
+    require_sensitivity,
+)
 from lapwing.noise.laws import RoundedGaussian
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import GaussianSparseVectorRelease
@@ -28,13 +32,11 @@ _LARGEST_DELTA = Fraction(1, 1000)  # below it the price of every order is above
 class GaussianSparseVector(StreamMechanism):
     """Says for each of at most `questions` values whether it is at least a threshold; stops at the `yeses`-th yes.
 
-    Parameters
-    ----------
-    threshold_sigma, query_sigma : the deviations of the noise on the threshold, and on each value
-    yeses, questions : after how many of either it halts
-    threshold, sensitivity, grid, shift : as for `SparseVector`
+    `threshold_sigma` and `query_sigma` are the deviations of the noise on the threshold, and on each value; the others
+    are as for `SparseVector`.
 
-    >>> from lapwing.vocabulary.guarantee import Adjacency
+    >>> from lapwing import Adjacency
+    >>> from lapwing.mechanisms import ValueSensitivity
     >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
     >>> stream = GaussianSparseVector.for_budget(
     ...     epsilon=1, delta="1e-6", yeses=50, questions=1000, threshold=200, sensitivity=counts
@@ -56,46 +58,26 @@ class GaussianSparseVector(StreamMechanism):
         query_sigma: Exact,
         yeses: int,
         questions: int,
-        threshold: Exact,
-        sensitivity: ValueSensitivity,
-        grid: Exact = 1,
-        shift: Exact = 0,
+        **shared: Unpack[StreamParameters],
     ) -> None:
-        parsed = parse_stream(
-            yeses=yeses,
-            threshold=threshold,
-            sensitivity=sensitivity,
-            grid=grid,
-            shift=shift,
-            questions=as_int("questions", questions, most=MOST_QUESTIONS),
-        )
+        parsed = parse_stream(yeses=yeses, questions=as_int("questions", questions, most=MOST_QUESTIONS), **shared)
         sigmas = positive("threshold_sigma", threshold_sigma), positive("query_sigma", query_sigma)
         fill(self, **parsed, threshold_sigma=sigmas[0], query_sigma=sigmas[1])
         self.__post_init__()
 
     @classmethod
     def for_budget(
-        cls,
-        *,
-        epsilon: Exact,
-        delta: Exact,
-        yeses: int,
-        questions: int,
-        threshold: Exact,
-        sensitivity: ValueSensitivity,
-        grid: Exact = 1,
-        shift: Exact = 0,
+        cls, *, epsilon: Exact, delta: Exact, yeses: int, questions: int, **shared: Unpack[StreamParameters]
     ) -> "GaussianSparseVector":
         """Return the stream with about the smallest noise that is (epsilon, delta)-differentially private.
 
         `delta` is at most 1/1000: it is a probability that nothing is promised, and meant for accidents.
         """
-        require_sensitivity(sensitivity)
+        require_sensitivity(shared["sensitivity"])
         count, chance = as_int("yeses", yeses), probability("delta", delta)
         if chance > _LARGEST_DELTA:
-            raise ParameterError(
-                "delta", delta, reason="is too large for a promise", remedy="write at most 1/1000, better 1e-6"
-            )
+            remedy = "write at most 1/1000, better 1e-6"
+            raise ParameterError("delta", delta, reason="is too large for a promise", remedy=remedy)
         target, at = float_below(positive("epsilon", epsilon)), float_below(chance)
         least = 1.5 * _conversion(_ORDERS[-1], at)  # a third of the price is then left for the noise
         if target < least:
@@ -103,19 +85,14 @@ class GaussianSparseVector(StreamMechanism):
             remedy = f"write at least {least:.3g}, or a larger delta"
             raise ParameterError("epsilon", epsilon, reason=reason, remedy=remedy)
 
-        def stream(sigma: Fraction) -> GaussianSparseVector:
-            return cls(
-                threshold_sigma=sigma,
-                query_sigma=sigma * _ratio(sensitivity.in_steps(exact("grid", grid)), count),
-                yeses=count,
-                questions=questions,
-                threshold=threshold,
-                sensitivity=sensitivity,
-                grid=grid,
-                shift=shift,
-            )
+        grid = exact("grid", shared.get("grid", 1))
+        steps = shared["sensitivity"].in_steps(grid)
+        ratio = _ratio(steps, count)
 
-        sigma = exact("grid", grid) * sensitivity.in_steps(exact("grid", grid))[0]
+        def stream(sigma: Fraction) -> GaussianSparseVector:
+            return cls(threshold_sigma=sigma, query_sigma=sigma * ratio, yeses=count, questions=questions, **shared)
+
+        sigma = grid * steps[0]
         order = len(_ORDERS) // 2
         for _ in range(_ROUNDS):  # the price falls about as 1/sigma, so this settles at once
             price, order = _epsilon(stream(sigma).event, at, order)
@@ -178,13 +155,8 @@ def _epsilon(event: GaussianSparseVectorRelease, delta: float, start: int) -> tu
     """
 
     def of_order(index: int) -> float:
-        order = _ORDERS[index]
-        parts = (
-            renyi_bound(event, order),
-            math.log1p(-1 / order),
-            -math.log(delta) / (order - 1),
-            -math.log(order) / (order - 1),
-        )
+        order, rest = _ORDERS[index], _ORDERS[index] - 1
+        parts = renyi_bound(event, order), math.log1p(-1 / order), -math.log(delta) / rest, -math.log(order) / rest
         return sum(parts) + ROUND_OFF * sum(map(abs, parts))
 
     best, at = of_order(start), start

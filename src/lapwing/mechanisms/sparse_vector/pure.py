@@ -7,30 +7,27 @@ compared is private at no epsilon, and not offered.
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
-from typing import Required, Self, TypedDict, Unpack
+from typing import Self, Unpack
 
 from lapwing.mechanisms.sparse_vector.rule import AnswerRule, comparison, two_sided
 from lapwing.mechanisms.sparse_vector.stream_mechanism import (
     PureStreamMechanism,
+    PureStreamParameters,
     SparseVectorNoise,
     one_of,
     parse_pure_stream,
 )
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import Exact, as_int, exact, fill, positive, probability
+from lapwing.vocabulary.exact import Exact, as_int, fill, positive
 from lapwing.vocabulary.search import decimals
 
 
 class YesReveals(Enum):
     """What comes with a yes."""
 
-    GAP = "gap"
-    """A noisy distance from the threshold, at no extra cost."""
-
-    NUMBER = "number"
-    """The gap, and the value with noise of its own, which has a share of epsilon to itself."""
-
+    GAP = "gap"  # a noisy distance from the threshold, at no extra cost
+    NUMBER = "number"  # the gap, and the value with noise of its own, which has half of epsilon to itself
     NOTHING_MORE = "nothing more"
 
 
@@ -52,7 +49,6 @@ class SparseVector(PureStreamMechanism):
     noise : one-sided, unless the textbooks are to be followed
     reveals : what comes with a yes
     threshold_share : the part of what decides that hides the threshold; the best one if not given
-    number_share : the part of epsilon that numbers get, where a yes reveals a number
     shift : a public number that is added to every threshold; see `placed_for`
     questions : how many questions there will be, where that is fixed in advance; it makes intervals shorter, and leaves
         gaps of later questions without one
@@ -65,58 +61,31 @@ class SparseVector(PureStreamMechanism):
     >>> cohorts.chance_of_yes(140) < 0.01 < 0.99 < cohorts.chance_of_yes(240)
     True
 
-    References
-    ----------
-    C. Dwork, A. Roth: The Algorithmic Foundations of Differential Privacy (2014), section 3.6. M. Lyu, D. Su, N. Li:
-    Understanding the Sparse Vector Technique for Differential Privacy, PVLDB 10(6), 2017, Algorithms 1 and 7. Z. Ding,
-    Y. Wang, D. Zhang, D. Kifer: Free Gap Information from the Differentially Private Sparse Vector and Noisy Max
-    Mechanisms, PVLDB 13(3), 2019.
-
+    Theorem: Dwork, Roth, *The algorithmic foundations of differential privacy*, 2014, section 3.6; Lyu, Su, Li,
+    *Understanding the sparse vector technique for differential privacy*, PVLDB 2017, Algorithms 1 and 7; Ding, Wang,
+    Zhang, Kifer, *Free gap information from the differentially private sparse vector and noisy max mechanisms*, PVLDB
+    2019.
     Proof: proofs/sparse_vector.md for a bare yes, proofs/sparse_vector_gap.md for what comes with it
     """
 
     reveals: YesReveals
-    number_share: Fraction
 
     def __init__(
-        self,
-        *,
-        epsilon: Exact,
-        yeses: int,
-        threshold: Exact,
-        sensitivity: ValueSensitivity,
-        grid: Exact = 1,
-        noise: SparseVectorNoise = SparseVectorNoise.GEOMETRIC,
-        reveals: YesReveals = YesReveals.GAP,
-        threshold_share: Exact | None = None,
-        number_share: Exact | None = None,
-        shift: Exact = 0,
-        questions: int | None = None,
+        self, *, yeses: int, reveals: YesReveals = YesReveals.GAP, **parameters: Unpack[PureStreamParameters]
     ) -> None:
-        parsed = parse_pure_stream(
-            epsilon=epsilon,
-            yeses=yeses,
-            threshold=threshold,
-            sensitivity=sensitivity,
-            grid=grid,
-            noise=noise,
-            threshold_share=threshold_share,
-            shift=shift,
-            questions=questions,
-        )
         told = one_of(YesReveals, "reveals", reveals)
-        fill(self, **parsed, reveals=told, number_share=_number_share(told, number_share))
+        fill(self, **parse_pure_stream(yeses=yeses, **parameters), reveals=told)
         self.__post_init__()
 
     @property
     def threshold_epsilon(self) -> Fraction:
         """What the first answer costs, whatever it is."""
-        return self.epsilon * (1 - self.number_share) * self.threshold_share
+        return (self.epsilon - self.number_price * self.yeses) * self.threshold_share
 
     @property
     def number_price(self) -> Fraction:
         """The part of the price of a yes that is for its number."""
-        return self.epsilon * self.number_share / self.yeses
+        return self.epsilon / (2 * self.yeses) if self.reveals is YesReveals.NUMBER else Fraction(0)
 
     def _rule(self) -> AnswerRule:
         rise, span = self.sensitivity.in_steps(self.grid)
@@ -144,11 +113,7 @@ class SparseVector(PureStreamMechanism):
     def for_margin(self, within: Exact, *, questions: int, confidence: Exact = "0.9") -> Self:
         """Return the same stream, placed for these questions, at the smallest epsilon (of three digits) for a margin.
 
-        Parameters
-        ----------
-        within : how far from the threshold values may be at least, for all of them to be decided right
-        questions : how many are asked
-        confidence : the probability that every answer is right
+        All values that are at least `within` from the threshold are then decided right with probability `confidence`.
         """
         wanted = positive("within", within)
         self._priced(Fraction(1), questions, confidence)  # what is wrong with the question is refused here
@@ -164,45 +129,16 @@ class SparseVector(PureStreamMechanism):
             while search.open:
                 search.tell(suffices(search.guess))
         except OverflowError:
-            raise ParameterError(
-                "within", within, reason="is out of reach on this lattice", remedy="allow more, or choose a finer grid"
-            ) from None
+            remedy = "allow more, or choose a finer grid"
+            raise ParameterError("within", within, reason="is out of reach on this lattice", remedy=remedy) from None
         return self._priced(search.above, questions, confidence)
 
     def _priced(self, epsilon: Fraction, questions: int, confidence: Exact) -> Self:
         return replace(self, epsilon=epsilon, shift=Fraction(0)).placed_for(questions, confidence)
 
 
-def _number_share(reveals: YesReveals, given: Exact | None) -> Fraction:
-    if reveals is YesReveals.NUMBER:
-        return Fraction(1, 2) if given is None else probability("number_share", given)
-    if given is not None and exact("number_share", given):
-        raise ParameterError(
-            "number_share", given, reason="pays for numbers that no yes shows", remedy="write reveals=YesReveals.NUMBER"
-        )
-    return Fraction(0)
-
-
-class _Parameters(TypedDict, total=False):
-    epsilon: Required[Exact]
-    threshold: Required[Exact]
-    sensitivity: Required[ValueSensitivity]
-    grid: Exact
-    noise: SparseVectorNoise
-    reveals: YesReveals
-    threshold_share: Exact | None
-    number_share: Exact | None
-    shift: Exact
-    questions: int | None
-
-
 class AboveThreshold(SparseVector):
     """Answers no until the first yes, and then halts: a `SparseVector` with one yes.
-
-    Parameters
-    ----------
-    epsilon : what it costs with its yes
-    threshold, sensitivity, grid, noise, reveals, threshold_share, number_share, shift, questions: as for `SparseVector`
 
     >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> first = AboveThreshold(epsilon="0.5", threshold=10, sensitivity=ValueSensitivity.of_counts(Adjacency.REPLACE))
@@ -216,17 +152,16 @@ class AboveThreshold(SparseVector):
     >>> printed.rule.threshold_noise, printed.rule.comparisons[0].noise
     (DiscreteLaplace(scale=Fraction(2, 1)), DiscreteLaplace(scale=Fraction(4, 1)))
 
-    References
-    ----------
-    C. Dwork, A. Roth: The Algorithmic Foundations of Differential Privacy (2014), Algorithm 1 and Theorem 3.23.
-
+    Theorem: Dwork, Roth, *The algorithmic foundations of differential privacy*, 2014, Algorithm 1 and Theorem 3.23.
     Proof: proofs/sparse_vector.md
     """
 
     __slots__ = ()
 
-    def __init__(self, *, yeses: int = 1, **parameters: Unpack[_Parameters]) -> None:
-        super().__init__(yeses=as_int("yeses", yeses, most=1), **parameters)
+    def __init__(
+        self, *, yeses: int = 1, reveals: YesReveals = YesReveals.GAP, **parameters: Unpack[PureStreamParameters]
+    ) -> None:
+        super().__init__(yeses=as_int("yeses", yeses, most=1), reveals=reveals, **parameters)
 
     @classmethod
     def as_printed(cls, *, epsilon: Exact, threshold: Exact, sensitivity: Exact, grid: Exact = 1) -> "AboveThreshold":

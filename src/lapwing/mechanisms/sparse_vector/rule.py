@@ -80,32 +80,23 @@ class ValueLattice:
             return np.array([self.value(value) for value in opened], np.int64)
         if not _is_plain_vector(opened):
             del opened
-            raise ParameterError(
-                "values", Sensitive(None), reason="is not a list of values", remedy="use a plain array of one dimension"
-            )
+            remedy = "use a plain array of one dimension"
+            raise ParameterError("values", Sensitive(None), reason="is not a list of values", remedy=remedy)
         places: Steps = np.clip(self._place(opened), -FARTHEST, FARTHEST)
         return places
 
     def threshold(self, threshold: object) -> int:
         """Return the first place that is at least a public number."""
         if isinstance(threshold, Sensitive):
-            raise ParameterError(
-                "threshold",
-                threshold,
-                reason="is a value that was not released",
-                remedy="a threshold may depend on released answers only; put what it depends on into the value",
-            )
+            remedy = "a threshold may depend on released answers only; put what it depends on into the value"
+            raise ParameterError("threshold", threshold, reason="is a value that was not released", remedy=remedy)
         return _saturated(math.ceil(exact("threshold", threshold) / self.step), 2 * FARTHEST)
 
     def thresholds(self, thresholds: Sequence[object] | NDArray[Any]) -> Steps:
         """Return the places of many thresholds; an array must be a plain one of one dimension."""
         if isinstance(thresholds, np.ndarray) and not _is_plain_vector(thresholds):
-            raise ParameterError(
-                "thresholds",
-                type(thresholds),
-                reason="is not a list of numbers",
-                remedy="use a plain array of one dimension",
-            )
+            remedy = "use a plain array of one dimension"
+            raise ParameterError("thresholds", type(thresholds), reason="is not a list of numbers", remedy=remedy)
         if isinstance(thresholds, np.ndarray) and thresholds.dtype.kind in "iu" and self.step == 1:
             return np.clip(integers(thresholds), -2 * FARTHEST, 2 * FARTHEST)
         return np.array([self.threshold(threshold) for threshold in thresholds], np.int64)
@@ -128,17 +119,11 @@ def _saturated(steps: int, most: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparseVectorAnswer:
-    """Yes or no to "is the value at least the threshold?", after noise.
+    """Yes or no to "is the value at least the threshold?", after noise; `question` counts from 1 in its stream.
 
-    Parameters
-    ----------
-    above : yes
-    question : which question of its stream this was, counting from 1
-    threshold : what the value was compared with
-    price : what this answer added to the cost of the stream; a no adds nothing
-    gap : on a yes, a noisy value less threshold. It was chosen for being large, so it errs upwards: see
-        `SparseVector.interval` for what may be said, and never print it beside a plain margin of the noise
-    number : on a yes, the value with noise of its own, where such noise was paid for
+    A yes may come with a `gap`, the noisy value less threshold. It was chosen for being large, so it errs upwards: see
+    `SparseVector.interval` for what may be said, and never print it beside a plain margin of the noise. Where noise of
+    its own was paid for, it comes with a `number`, the value with that noise.
     """
 
     above: bool
@@ -194,57 +179,35 @@ class SparseVectorAnswers(Sequence[SparseVectorAnswer]):
         threshold = int(self._thresholds[position]) * self._step
         return SparseVectorAnswer(above=False, question=self._first + position, threshold=threshold)
 
-    def __iter__(self) -> Iterator[SparseVectorAnswer]:
-        return (self[i] for i in range(len(self)))
-
     def __repr__(self) -> str:
         return f"<{len(self)} answers, {len(self._yeses)} of them yes>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThresholdComparison:
-    """Passed if distance + noise >= `bar`; then distance + noise - `centre` estimates value - threshold.
+    """Passed if distance + noise >= `bar`; then distance + noise - `centre` estimates value - threshold."""
 
-    Parameters
-    ----------
-    noise : drawn afresh for every question
-    centre : the mean of this noise less the mean of the threshold noise, to the nearest step
-    bar : `centre`, plus what is added to the threshold to make false yeses rarer
-    units : what a yes costs, in units of the rule
-    """
-
-    noise: Law
-    centre: int
-    bar: int
-    units: int = 1
+    noise: Law  # drawn afresh for every question
+    centre: int  # the mean of this noise less the mean of the threshold noise, to the nearest step
+    bar: int  # `centre`, plus what is added to the threshold to make false yeses rarer
+    units: int = 1  # what a yes costs, in units of the rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerRule:
     """How a stream decides, when it stops, and what it has cost by then.
 
-    Parameters
-    ----------
-    threshold_noise : drawn once
-    comparisons : tried in this order
-    fresh_noise : added to the value of a yes and shown, if there is any
-    shows_gap : whether a yes comes with the estimate of its comparison
-    units : how many units of price there are; the stream halts when the dearest yes is more than is left
-    questions : the stream halts after this number, if it is bounded
-    opening_price : the epsilon of a transcript without any yes; None where the stream has no pure epsilon
-    unit_price : what one unit adds to it
-
     Proof: proofs/sparse_vector.md
     """
 
-    threshold_noise: Law
-    comparisons: tuple[ThresholdComparison, ...]
-    units: int
-    opening_price: Fraction | None
-    unit_price: Fraction = Fraction(0)
-    fresh_noise: Law | None = None
-    shows_gap: bool = True
-    questions: int | None = None
+    threshold_noise: Law  # drawn once
+    comparisons: tuple[ThresholdComparison, ...]  # tried in this order
+    units: int  # of price; the stream halts when the dearest yes is more than is left
+    opening_price: Fraction | None  # the epsilon of a transcript without any yes, if the stream has a pure epsilon
+    unit_price: Fraction = Fraction(0)  # what one unit adds to it
+    fresh_noise: Law | None = None  # added to the value of a yes and shown, if there is any
+    shows_gap: bool = True  # whether a yes comes with the estimate of its comparison
+    questions: int | None = None  # the stream halts after this number, if it is bounded
 
     @property
     def dearest(self) -> int:
@@ -263,10 +226,7 @@ class AnswerRule:
     def decide(self, distance: int, noises: Sequence[int]) -> tuple[ThresholdComparison, int] | None:
         """Return the first comparison that is passed and the noisy distance that passed it; None if the answer is no.
 
-        Parameters
-        ----------
-        distance : value less threshold less the threshold's noise
-        noises : one draw for each comparison
+        `distance` is value less threshold less the threshold's noise; there is a draw for each comparison.
         """
         for comparison, noise in zip(self.comparisons, noises, strict=True):
             if distance + noise >= comparison.bar:
@@ -313,19 +273,13 @@ def comparison(noise: Law, threshold_noise: Law, *, lifted: int = 0, units: int 
 def _scale(reach: int, epsilon: Fraction) -> Fraction:
     scale = reach / epsilon
     if scale < SMALLEST_SCALE:
-        raise ParameterError(
-            "epsilon",
-            f"{float(epsilon):.6g} for one noise",
-            reason=f"leaves noise of {float(scale):.3g} steps, less than can be drawn",
-            remedy=f"ask for less, at most {float(reach / SMALLEST_SCALE):.6g} for this one, or choose a finer grid",
-        )
+        reason = f"leaves noise of {float(scale):.3g} steps, less than can be drawn"
+        remedy = f"ask for less, at most {float(reach / SMALLEST_SCALE):.6g} for this one, or choose a finer grid"
+        raise ParameterError("epsilon", f"{float(epsilon):.6g} for one noise", reason=reason, remedy=remedy)
     if scale > LARGEST_SCALE:
-        raise ParameterError(
-            "grid",
-            f"1/{reach} of what one person can do",
-            reason=f"needs noise of {float(scale):.3g} steps at epsilon {float(epsilon):.3g}",
-            remedy=f"choose a coarser grid or more epsilon, for a scale of at most {float(LARGEST_SCALE):.3g} steps",
-        )
+        reason = f"needs noise of {float(scale):.3g} steps at epsilon {float(epsilon):.3g}"
+        remedy = f"choose a coarser grid or more epsilon, for a scale of at most {float(LARGEST_SCALE):.3g} steps"
+        raise ParameterError("grid", f"1/{reach} of what one person can do", reason=reason, remedy=remedy)
     return scale
 
 
@@ -366,23 +320,18 @@ class StreamState:
     def seal(self, key: bytes, setup: StreamSetup, sequence: int) -> bytes:
         """Return the state, sealed for this setup and place in its sequence: always of the same length."""
         plaintext = _PLAINTEXT.pack(self.threshold_noise, self.asked, self.yeses, self.units)
-        return seal(
-            plaintext, key=key, purpose=Purpose.STATE, stream=setup.name, sequence=sequence, details=setup.describe()
-        )
+        return seal(plaintext, key=key, **_place_of(setup, sequence))
 
     @classmethod
     def unseal(cls, sealed: bytes, key: bytes, setup: StreamSetup, sequence: int) -> "StreamState":
         """Return the state, or refuse without saying which of key, setup, place and bytes is wrong."""
-        plaintext = unseal(
-            bytes(sealed),
-            key=key,
-            purpose=Purpose.STATE,
-            stream=setup.name,
-            sequence=sequence,
-            details=setup.describe(),
-        )
+        plaintext = unseal(bytes(sealed), key=key, **_place_of(setup, sequence))
         threshold_noise, asked, yeses, units = _PLAINTEXT.unpack(plaintext)
         return cls(threshold_noise=threshold_noise, asked=asked, yeses=yeses, units=units)
+
+
+def _place_of(setup: StreamSetup, sequence: int) -> dict[str, Any]:
+    return {"purpose": Purpose.STATE, "stream": setup.name, "sequence": sequence, "details": setup.describe()}
 
 
 def _law(law: Law) -> str:

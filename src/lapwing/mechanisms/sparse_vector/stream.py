@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from fractions import Fraction
 from functools import partial
-from types import TracebackType
 from typing import Any, NoReturn, Self, TypeVar
 
 import numpy as np
@@ -96,11 +95,6 @@ class SparseVectorStream:
         noise = setup.rule.threshold_noise.draw(source=source)
         return cls(setup, StreamState(threshold_noise=noise, asked=0, yeses=0, units=0))
 
-    @classmethod
-    def resume(cls, setup: StreamSetup, *, sequence: int, key: bytes, sealed: bytes) -> Self:
-        """Go on from sealed bytes that carry exactly this setup and sequence."""
-        return cls(setup, StreamState.unseal(sealed, key, setup, sequence), sequence)
-
     @property
     def status(self) -> SparseVectorStatus:
         """Whether it can be asked."""
@@ -143,13 +137,9 @@ class SparseVectorStream:
         return whole - spent if self._status in {SparseVectorStatus.OPEN, SparseVectorStatus.SUSPENDED} else Fraction(0)
 
     def ask(self, value: Value, threshold: Exact | None = None, *, source: RandomSource = SYSTEM) -> SparseVectorAnswer:
-        """Say, after noise, whether `value` is at least `threshold`.
+        """Say, after noise, whether `value` is at least `threshold`, a public number; the stream's own if not given.
 
-        Parameters
-        ----------
-        value : the exact value; it is put on the lattice of the stream
-        threshold : a public number, rounded up to the lattice; the stream's own if it is not given
-        source : where the noise of this one answer comes from: another one only to derive a sealed answer again
+        Another `source` is given only to derive a sealed answer again.
         """
         self._require_process()
         with self._lock:
@@ -169,11 +159,7 @@ class SparseVectorStream:
     ) -> SparseVectorAnswers:
         """Ask one value after the other, with the same law as by `ask`, until the values or the yeses are used up.
 
-        Parameters
-        ----------
-        values : an array or a list; all of it is checked before any noise is drawn
-        thresholds : one for all, or one for each; the stream's own if not given
-        source : where the noise comes from
+        All values are checked before any noise is drawn. There is a threshold for all, or one for each.
         """
         self._require_process()
         with self._lock:
@@ -213,11 +199,8 @@ class SparseVectorStream:
 
         Each suspension has the next `sequence`, and only the latest may ever be resumed: keep the sequence where it
         cannot be rolled back, and move it on before the resumed stream is asked. Two streams that go on from the same
-        bytes share their threshold noise; their yeses would be paid once and given twice.
-
-        Parameters
-        ----------
-        key : 32 secret bytes, kept apart from the sealed ones
+        bytes share their threshold noise; their yeses would be paid once and given twice. The key is 32 secret bytes,
+        kept apart from the sealed ones.
         """
         self._require_process()
         with self._lock:
@@ -254,13 +237,8 @@ class SparseVectorStream:
     def _attempt(self, step: Callable[[], Result], *, lost: int | None, refusing: bool = False) -> Result:
         """Do what needs an exact value. If it fails, charge `lost` questions and raise what tells nothing of it.
 
-        The error is raised when the failure is gone: it has no cause and no context, and its frames hold no value.
-
-        Parameters
-        ----------
-        step : what to do
-        lost : how many answers are lost if it fails; None if that is not known
-        refusing : whether a `ParameterError` is a refusal, decided by types alone and free of charge
+        The error is raised when the failure is gone: it has no cause and no context, and its frames hold no value. How
+        many are `lost` may not be known. Where `refusing`, a `ParameterError` is decided by types alone, and free.
         """
         before = self._asked, self._yeses, self._units
         try:
@@ -351,11 +329,7 @@ class SparseVectorStream:
         )
 
     def _decide_chunk(
-        self,
-        places: Sensitive[Steps],
-        limits: Steps,
-        span: range,
-        noise: Sensitive[tuple[list[Steps], Iterator[int]]],
+        self, places: Sensitive[Steps], limits: Steps, span: range, noise: Sensitive[tuple[list[Steps], Iterator[int]]]
     ) -> dict[int, SparseVectorAnswer]:
         """Decide one chunk and return its yeses by position. What is left of the noise after a halt is discarded."""
         noises, fresh = noise.open_for_release()
@@ -399,38 +373,23 @@ class SparseVectorStream:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
         status, told = self._status.name.lower(), f"{self._yeses} yeses in {self._asked} questions"
         return f"<stream {self._setup.name!r}, {status}: {told}>"
 
-    def _refuse(self, what: str) -> NoReturn:
-        raise SecrecyError(f"a stream may not be {what}: it holds a secret; suspend it under a key")
-
-    def __copy__(self) -> NoReturn:
-        self._refuse("copied")
-
-    def __deepcopy__(self, memo: object) -> NoReturn:
-        self._refuse("copied")
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        self._refuse("pickled")
+    def __reduce_ex__(self, protocol: object) -> NoReturn:  # copies are made by it, too
+        raise SecrecyError("a stream may not be copied or pickled: it holds a secret; suspend it under a key")
 
 
 def _broadcast_thresholds(given: int | Steps, count: int) -> Steps:
     if isinstance(given, int):
         return np.broadcast_to(np.int64(given), count)
     if len(given) != count:
-        raise ParameterError(
-            "thresholds",
-            len(given),
-            reason=f"is not the number of values, {count}",
-            remedy="give one threshold for each, or one for all",
-        )
+        remedy = "give one threshold for each, or one for all"
+        raise ParameterError("thresholds", len(given), reason=f"is not the number of values, {count}", remedy=remedy)
     return given
 
 

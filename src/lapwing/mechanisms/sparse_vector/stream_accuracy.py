@@ -46,14 +46,6 @@ def chance_of_yes(rule: AnswerRule, distance: int) -> float:
     return min(1.0, float(np.exp(log_weight + _log_yes(rule, z - distance)).sum()))
 
 
-def chance_all_right(rule: AnswerRule, *, margin: int, below: int, above: int) -> float:
-    """Return the probability that all questions are answered right when each is `margin` steps from its threshold.
-
-    It is rounded down: the chance of an error is raised by a relative 1e-9.
-    """
-    return 1 - min(1.0, chance_of_error(rule, margin=margin, below=below, above=above))
-
-
 def chance_of_error(rule: AnswerRule, *, margin: float, below: int, above: int, lift: float = 0.0) -> float:
     """Return the probability that some question is answered wrong when each is `margin` steps from its threshold.
 
@@ -86,9 +78,6 @@ def margin(rule: AnswerRule, *, below: int, above: int, beta: float) -> int:
 
 def guaranteed_margin(rule: AnswerRule, *, below: int, above: int, beta: float) -> int:
     """Return a distance at which all are answered right except with probability `beta`, by the union bound.
-
-    For one-sided noise with the bar in the middle this is half of b₁ ln(2/beta) + b₂ ln(2 below/beta), where b₁ and b₂
-    are the scales of the threshold's and the questions' noise; for two-sided noise it is about that sum.
 
     Proof: proofs/sparse_vector_interval.md
     """
@@ -166,10 +155,7 @@ class Interval:
 def interval(
     rule: AnswerRule, lattice: ValueLattice, answer: SparseVectorAnswer, *, beta: float, questions: int | None
 ) -> Interval | None:
-    """Return where the value of a yes lies; None if the stream shows nothing that could say so.
-
-    Except with probability `beta` over all noise, every interval that a stream can give holds its value.
-    Where it was fixed in advance how many `questions` there are, it says so for no later ones.
+    """Return where the value of a yes lies; except with probability `beta` all intervals of a stream hold theirs.
 
     Proof: proofs/sparse_vector_interval.md
     """
@@ -228,9 +214,8 @@ def _passed(rule: AnswerRule, answer: SparseVectorAnswer) -> ThresholdComparison
     for one in rule.comparisons:
         if one.units * rule.unit_price == answer.price:
             return one
-    raise ParameterError(
-        "answer", answer, reason="has a price that no yes of this stream has", remedy="ask the mechanism that gave it"
-    )
+    remedy = "ask the mechanism that gave it"
+    raise ParameterError("answer", answer, reason="has a price that no yes of this stream has", remedy=remedy)
 
 
 def _from_number(rule: AnswerRule, answer: SparseVectorAnswer, lattice: ValueLattice, beta: float) -> Interval | None:

@@ -18,9 +18,9 @@ from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVecto
 from lapwing.mechanisms.sparse_vector.law_probabilities import Law, log_below, width
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.rule import two_sided
+from lapwing.mechanisms.sparse_vector.stream_mechanism import StreamParameters
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import RoundedGaussian
-from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import GaussianNoise
 from lapwing.vocabulary.exact import Exact, as_int, exact, positive, probability
 
@@ -67,14 +67,8 @@ def advise(
 ) -> SparseVectorAdvice:
     """Say which way decides `questions` questions best at a price, if `yeses` of them deserve a yes.
 
-    Parameters
-    ----------
-    questions, yeses : how many there are, and how many of them deserve a yes
-    epsilon, delta : the price; without a delta, Gaussian noise is out
-    sensitivity : how far one person can move the values
-    grid : the lattice of the values
-    all_known : whether all questions are known before the first answer; otherwise selection is out
-    confidence : the probability with which all questions are to be decided right
+    Without a delta, Gaussian noise is out; and selection, unless all questions are known before the first answer. With
+    probability `confidence` all questions are to be decided right.
 
     >>> from lapwing.vocabulary.guarantee import Adjacency
     >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
@@ -90,7 +84,7 @@ def advise(
         below=asked - high,
         above=high,
         epsilon=positive("epsilon", epsilon),
-        delta=None if delta is None else probability("delta", delta),
+        delta=Fraction(0) if delta is None else probability("delta", delta),
         sensitivity=sensitivity,
         grid=exact("grid", grid),
         confidence=probability("confidence", confidence),
@@ -110,7 +104,7 @@ class _Case:
     below: int
     above: int
     epsilon: Fraction
-    delta: Fraction | None
+    delta: Fraction
     sensitivity: ValueSensitivity
     grid: Fraction
     confidence: Fraction
@@ -119,25 +113,19 @@ class _Case:
     def questions(self) -> int:
         return self.below + self.above
 
+    @property
+    def values(self) -> StreamParameters:
+        return {"threshold": 0, "sensitivity": self.sensitivity, "grid": self.grid}
+
     def sparse_vector(self) -> float:
-        stream = SparseVector(
-            epsilon=self.epsilon, yeses=self.above, threshold=0, sensitivity=self.sensitivity, grid=self.grid
-        )
-        return float(
-            stream.placed_for(self.questions, self.confidence).margin(self.confidence, questions=self.questions)
-        )
+        stream = SparseVector(epsilon=self.epsilon, yeses=self.above, **self.values)
+        return float(stream.placed_for(self.questions, self.confidence).margin(self.confidence))
 
     def gaussian_sparse_vector(self) -> float:
         stream = GaussianSparseVector.for_budget(
-            epsilon=self.epsilon,
-            delta=self._delta(),
-            yeses=self.above,
-            questions=self.questions,
-            threshold=0,
-            sensitivity=self.sensitivity,
-            grid=self.grid,
+            epsilon=self.epsilon, delta=self.delta, yeses=self.above, questions=self.questions, **self.values
         )
-        return float(stream.placed_for(self.confidence).margin(self.confidence, questions=self.questions))
+        return float(stream.placed_for(self.confidence).margin(self.confidence))
 
     def noise_on_all(self) -> float:
         rise, _ = self.sensitivity.in_steps(self.grid)
@@ -150,7 +138,7 @@ class _Case:
         def noise(variance: Fraction) -> GaussianNoise:
             return GaussianNoise(l2_sensitivity_squared=square, sigma_squared=variance)
 
-        variance = smallest_variance(noise, epsilon=self.epsilon, delta=self._delta())
+        variance = smallest_variance(noise, epsilon=self.epsilon, delta=self.delta)
         return self._margin_of(RoundedGaussian(Fraction(math.sqrt(variance))))
 
     def selection(self) -> float:
@@ -193,8 +181,3 @@ class _Case:
             options={"xatol": 1e-3 * scale},
         )
         return float(found.fun) / 2 * float(self.grid)
-
-    def _delta(self) -> Fraction:
-        if self.delta is None:
-            raise ParameterError("delta", None, reason="is missing", remedy="give one, such as 1e-6")
-        return self.delta

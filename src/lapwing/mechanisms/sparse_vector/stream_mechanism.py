@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, Required, TypedDict, TypeVar
 
 from lapwing.accounting.filters.charge import Reservation
 from lapwing.accounting.pricing import price
@@ -15,6 +15,7 @@ from lapwing.mechanisms.sparse_vector.rule import (
     AnswerRule,
     SparseVectorAnswer,
     StreamSetup,
+    StreamState,
     ValueLattice,
     one_sided,
     two_sided,
@@ -77,7 +78,8 @@ class StreamMechanism(ABC):
         Bytes that were altered, that are not of this sequence, or that belong to another key, name or mechanism raise
         `SealBrokenError`.
         """
-        return SparseVectorStream.resume(self._setup(name), sequence=sequence, key=key, sealed=sealed)
+        setup = self._setup(name)
+        return SparseVectorStream(setup, StreamState.unseal(sealed, key, setup, sequence), sequence)
 
     def chance_of_yes(self, value: Exact, threshold: Exact | None = None) -> float:
         """Return the probability of a yes if the true value were `value`, over all noise. No data is involved."""
@@ -89,13 +91,7 @@ class StreamMechanism(ABC):
         """Return how far values must be from the threshold for all answers to be right with probability `confidence`.
 
         It is computed over all noise, for the worst case that `above` of the `questions` lie that far above the
-        threshold, and the others that far below.
-
-        Parameters
-        ----------
-        confidence : the probability that every answer is right
-        questions : how many are asked; those that the stream is meant for, if not said
-        above : how many should get a yes; as many as the stream has to give, if not said
+        threshold (if not said, as many as the stream has yeses), and the others that far below.
 
         Proof: proofs/sparse_vector_margin.md
         """
@@ -108,7 +104,8 @@ class StreamMechanism(ABC):
         """Return what the union bound says about `margin`: a formula anyone can check, and a little larger.
 
         For one-sided noise with the threshold placed between its two errors it is half of b₁ ln(2/β) + b₂ ln(2k/β),
-        where b₁ and b₂ are the scales of the noise on the threshold and on the k questions, and β = 1 - confidence.
+        where b₁ and b₂ are the scales of the noise on the threshold and on the k questions, and β = 1 - confidence; for
+        two-sided noise it is about that sum.
 
         Proof: proofs/sparse_vector_interval.md
         """
@@ -116,15 +113,12 @@ class StreamMechanism(ABC):
         return self.lattice.number(accuracy.guaranteed_margin(self.rule, **case, beta=beta))
 
     def chance_all_right(self, margin: Exact, *, questions: int | None = None, above: int | None = None) -> float:
-        """Return the probability that every answer is right when all values are `margin` from the threshold."""
-        steps = exact("margin", margin) // self.grid
-        return accuracy.chance_all_right(self.rule, margin=steps, **self._worst_case(questions, above))
+        """Return the probability, rounded down, that every answer is right with all values `margin` from thresholds."""
+        steps, case = exact("margin", margin) // self.grid, self._worst_case(questions, above)
+        return 1 - min(1.0, accuracy.chance_of_error(self.rule, margin=steps, **case))
 
     def best_lift(self, questions: int, confidence: Exact = "0.9", *, above: int | None = None) -> Fraction:
-        """Return by how much to shift the threshold up so that the margin for these questions is smallest.
-
-        `questions` and `above` are what they are in `margin`.
-        """
+        """Return by how much to shift the threshold up so that the `margin` for these questions is smallest."""
         case, beta = self._worst_case(questions, above), doubt(confidence)
         return self.lattice.number(accuracy.best_lift(self.rule, **case, beta=beta))
 
@@ -168,11 +162,26 @@ class StreamMechanism(ABC):
 class SparseVectorNoise(Enum):
     """Which exact noise a stream draws."""
 
-    GEOMETRIC = "geometric"
-    """One-sided, moved to mean zero: half the variance of the other at the same price. The default."""
+    GEOMETRIC = "geometric"  # one-sided, moved to mean zero: half the variance of the other at the same price
+    LAPLACE = "laplace"  # two-sided, as the textbooks have it
 
-    LAPLACE = "laplace"
-    """Two-sided, as the textbooks have it."""
+
+class StreamParameters(TypedDict, total=False):
+    """What every stream can be given; `SparseVector` says what it means."""
+
+    threshold: Required[Exact]
+    sensitivity: Required[ValueSensitivity]
+    grid: Exact
+    shift: Exact
+
+
+class PureStreamParameters(StreamParameters, total=False):
+    """What every stream with a pure epsilon can be given."""
+
+    epsilon: Required[Exact]
+    noise: SparseVectorNoise
+    threshold_share: Exact | None
+    questions: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +208,6 @@ class PureStreamMechanism(StreamMechanism):
         return self.epsilon * self.threshold_share
 
     def _noise(self, reach: int, epsilon: Fraction) -> Geometric | DiscreteLaplace:
-        """Return noise that hides a reach in steps at this epsilon."""
         return (one_sided if self.noise is SparseVectorNoise.GEOMETRIC else two_sided)(reach, epsilon)
 
     def reservation(self, name: str, *, segments: frozenset[str] | None = None) -> Reservation:
@@ -207,18 +215,12 @@ class PureStreamMechanism(StreamMechanism):
 
         `price` and `yeses` of the reservation count units. Where a clear yes costs half of an ordinary one, it is the
         unit, and an ordinary yes is written into the account as two.
+        `segments` are those that its questions may touch; all of them if not said.
 
-        Parameters
-        ----------
-        name : the name under which the stream is opened
-        segments : the segments of the partition that its questions may touch; all of them if not said
-
-        >>> from lapwing.accounting.filters.charge import SingleRelease, StreamClosing, YesCharge
-        >>> from lapwing.accounting.filters.account import open_account
-        >>> from lapwing.mechanisms.sparse_vector.pure import SparseVector
-        >>> from lapwing.vocabulary.guarantee import Adjacency
-        >>> from lapwing.vocabulary.event import PureRelease
-        >>> from lapwing.vocabulary.guarantee import PureDP
+        >>> from lapwing import Adjacency
+        >>> from lapwing.accounting import PureDP, PureRelease, SingleRelease, open_account
+        >>> from lapwing.accounting.filters.charge import StreamClosing, YesCharge
+        >>> from lapwing.mechanisms import SparseVector
         >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
         >>> cohorts = SparseVector(epsilon=1, yeses=8, threshold=200, sensitivity=counts)
         >>> account = open_account(PureDP(epsilon=Fraction(2))).admit(cohorts.reservation("cohorts"))
@@ -241,7 +243,13 @@ _lattice = lru_cache(maxsize=64)(ValueLattice)
 
 
 def parse_stream(
-    *, yeses: int, threshold: Exact, sensitivity: ValueSensitivity, grid: Exact, shift: Exact, questions: int | None
+    *,
+    yeses: int,
+    questions: int | None,
+    threshold: Exact,
+    sensitivity: ValueSensitivity,
+    grid: Exact = 1,
+    shift: Exact = 0,
 ) -> dict[str, Any]:
     """Return the fields of every stream from what was written."""
     require_sensitivity(sensitivity)
@@ -257,10 +265,15 @@ def parse_stream(
 
 
 def parse_pure_stream(
-    *, epsilon: Exact, noise: SparseVectorNoise, threshold_share: Exact | None, **shared: Any
+    *,
+    epsilon: Exact,
+    noise: SparseVectorNoise = SparseVectorNoise.GEOMETRIC,
+    threshold_share: Exact | None = None,
+    questions: int | None = None,
+    **shared: Any,
 ) -> dict[str, Any]:
     """Return the fields of every stream with a pure epsilon from what was written; the best share if none was."""
-    fields = parse_stream(**shared)
+    fields = parse_stream(questions=questions, **shared)
     share = best_share(fields["sensitivity"].in_steps(fields["grid"]), fields["yeses"])
     return fields | {
         "epsilon": positive("epsilon", epsilon),
@@ -274,9 +287,6 @@ def best_share(steps: tuple[int, int], yeses: int) -> Fraction:
 
     With the scales rise/ε₁ and yeses*span/ε₂ the sum of squares is smallest for ε₁ : ε₂ = 1 : (yeses*span/rise)^(2/3).
     Any share is private; this one is computed in integers, to be the same everywhere.
-
-    >>> best_share((1, 1), yeses=8), best_share((1, 2), yeses=4)
-    (Fraction(1, 5), Fraction(1, 5))
     """
     rise, span = steps
     precision = 10**6
@@ -284,7 +294,6 @@ def best_share(steps: tuple[int, int], yeses: int) -> Fraction:
 
 
 def _cube_root(n: int) -> int:
-    """Return the largest integer whose cube is at most n."""
     low, high = 0, 1 << (n.bit_length() // 3 + 1)
     while high - low > 1:
         middle = (low + high) // 2
@@ -295,12 +304,9 @@ def _cube_root(n: int) -> int:
 def require_sensitivity(sensitivity: object) -> None:
     """Refuse what does not say how far one person moves a value."""
     if not isinstance(sensitivity, ValueSensitivity):
-        raise ParameterError(
-            "sensitivity",
-            sensitivity,
-            reason="does not say how far one person can move a value",
-            remedy="write ValueSensitivity.of_counts(Adjacency.ADD_REMOVE), or .of_anything(sensitivity=...)",
-        )
+        reason = "does not say how far one person can move a value"
+        remedy = "write ValueSensitivity.of_counts(Adjacency.ADD_REMOVE), or .of_anything(sensitivity=...)"
+        raise ParameterError("sensitivity", sensitivity, reason=reason, remedy=remedy)
 
 
 def doubt(confidence: object) -> float:

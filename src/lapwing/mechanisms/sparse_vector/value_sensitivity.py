@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, exact, positive
-from lapwing.vocabulary.guarantee import Adjacency
+from lapwing.vocabulary.guarantee import Adjacency, checked_adjacency
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -19,17 +19,12 @@ class ValueSensitivity:
 
     It speaks of all questions of a stream together: of two neighbours, one and the same is the one whose values are at
     most `up` higher and at most `down` lower. It is made by the constructor that names what is asked, and by no other:
-    the cheap case must follow from an adjacency.
+    the cheap case must follow from an adjacency. The bounds are for one of the `people` who are protected together.
 
-    Parameters
-    ----------
-    up, down : the two bounds, at least 0 and not both 0
-    people : how many people are protected together; the bounds are for one of them
-
-    >>> ValueSensitivity.of_counts(Adjacency.ADD_REMOVE).is_one_way
-    True
-    >>> ValueSensitivity.of_counts(Adjacency.REPLACE).is_one_way  # one count may rise while another one falls
-    False
+    >>> ValueSensitivity.of_counts(Adjacency.ADD_REMOVE).in_steps(Fraction(1))
+    (1, 1)
+    >>> ValueSensitivity.of_counts(Adjacency.REPLACE).in_steps(Fraction(1))  # one may rise while another one falls
+    (1, 2)
     >>> ValueSensitivity.of_anything(sensitivity=3).in_steps(Fraction(1, 2))
     (6, 12)
     >>> ValueSensitivity(up=1, down=0)
@@ -44,12 +39,9 @@ class ValueSensitivity:
     people: int
 
     def __init__(self, *_: object, **__: object) -> None:
-        raise ParameterError(
-            "sensitivity",
-            "ValueSensitivity(...)",
-            reason="does not say what is asked of which neighbours",
-            remedy="write ValueSensitivity.of_counts, of_sums, of_arrivals or of_anything",
-        )
+        reason = "does not say what is asked of which neighbours"
+        remedy = "write ValueSensitivity.of_counts, of_sums, of_arrivals or of_anything"
+        raise ParameterError("sensitivity", "ValueSensitivity(...)", reason=reason, remedy=remedy)
 
     @classmethod
     def of_counts(cls, adjacency: Adjacency, *, people: int = 1) -> "ValueSensitivity":
@@ -72,19 +64,10 @@ class ValueSensitivity:
         The bounds hold whoever is there already. Replacing a person is a departure and an arrival, so under `REPLACE` a
         value moves by up to up + down, either way.
         """
-        match adjacency:
-            case Adjacency.ADD_REMOVE:
-                return _validate(up=exact("up", up), down=exact("down", down), people=people)
-            case Adjacency.REPLACE:
-                either_way = exact("up", up) + exact("down", down)
-                return _validate(up=either_way, down=either_way, people=people)
-            case _:
-                raise ParameterError(
-                    "adjacency",
-                    adjacency,
-                    reason="is not an adjacency",
-                    remedy="write Adjacency.ADD_REMOVE or Adjacency.REPLACE",
-                )
+        raised, lowered = exact("up", up), exact("down", down)
+        if checked_adjacency(adjacency) is Adjacency.REPLACE:
+            raised = lowered = raised + lowered
+        return _validate(up=raised, down=lowered, people=people)
 
     @classmethod
     def of_anything(cls, *, sensitivity: Exact, people: int = 1) -> "ValueSensitivity":
@@ -92,16 +75,11 @@ class ValueSensitivity:
         bound = positive("sensitivity", sensitivity)
         return _validate(up=bound, down=bound, people=people)
 
-    @property
-    def is_one_way(self) -> bool:
-        """Whether all values of a pair of neighbours move the same way: then a yes costs half."""
-        return not self.up or not self.down
-
     def in_steps(self, grid: Fraction) -> tuple[int, int]:
         """Return (rise, span) for values put on the multiples of `grid`, in such multiples.
 
         Between neighbours, in either order, no value rises by more than `rise`, and rises and falls of two values
-        together make at most `span`.
+        together make at most `span`. Where all of them move the same way the two are equal, and a yes costs half.
 
         Proof: proofs/sparse_vector.md
         """

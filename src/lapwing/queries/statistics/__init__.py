@@ -4,7 +4,8 @@ A file holds its questions and their builders, how it bounds a person, its sensi
 what the released numbers mean with their bounds, and its words. To add one, write its file, and name it here.
 """
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from sqlglot import exp
 
@@ -21,11 +22,30 @@ STATISTICS: Final[dict[str, Statistic]] = {
 
 def read_statistic(selected: Selected, node: exp.Expr) -> tuple[str, Question]:
     """Return the question that one column of a SELECT asks, and a name for it; refuse what is not a statistic."""
-    words = {word: read for statistic in STATISTICS.values() for word, read in statistic.sql.items()}
+    words = _words()
     if _word(node) not in words:
-        raise refusal(node, filter(None, (_written(word, name) for word, (name, _) in words.items())))
+        raise refusal(node, statistic_names())
     name, read = words[_word(node)]
     return name, read(selected, node)
+
+
+def is_statistic(node: exp.Expr) -> bool:
+    """Say whether a column of a SELECT asks for a statistic, of the language or not; else it is what rows hold."""
+    words = _words()
+    return any(
+        isinstance(part, exp.AggFunc | exp.Filter | exp.Window) or _word(part) in words
+        for part in node.walk(prune=lambda part: isinstance(part, exp.Subquery))
+        if not isinstance(part, exp.Subquery)
+    )
+
+
+def statistic_names() -> list[str]:
+    """Return the statistics as they are written in SQL."""
+    return [written for word, (name, _) in _words().items() if (written := _written(word, name))]
+
+
+def _words() -> "dict[SqlWord, tuple[str, Callable[[Selected, Any], Question]]]":
+    return {word: read for statistic in STATISTICS.values() for word, read in statistic.sql.items()}
 
 
 def _written(word: SqlWord, column: str) -> str | None:

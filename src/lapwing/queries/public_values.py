@@ -1,0 +1,210 @@
+"""What conditions take from vocabularies and concept sets: values, looked up before a question has a meaning.
+
+    condition in (select descendant_concept_id from concept_ancestor where ancestor_concept_id = 201826)
+    condition in concept_set('diabetes')
+
+become lists of values here. A vocabulary holds nobody, and nothing but the question decides what is looked up in it, so
+this is free, and it is the same whatever the tables of people hold. A condition inside a vocabulary can name its own
+columns and other vocabularies, never a table of people: there is no population around it in which one could be found.
+
+The canonical question holds the values and not where they came from, so the same values by another way are the same
+question. Sentences say where they came from and how many there are.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+from lapwing.queries.binding import bind
+from lapwing.queries.catalogue import Population, Scope, Table
+from lapwing.queries.column import Column
+from lapwing.queries.expressions import (
+    EVERYONE,
+    Among,
+    And,
+    Compare,
+    Condition,
+    Has,
+    InConceptSet,
+    Link,
+    Name,
+    Value,
+)
+from lapwing.queries.predicate import ALWAYS, INTEGERS, Predicate
+from lapwing.queries.public_tables import Vocabulary
+from lapwing.queries.words import words
+from lapwing.vocabulary.errors import BadQuestionError, ParameterError
+from lapwing.vocabulary.guarantee import PrivacyUnit
+
+T = TypeVar("T")
+Values = tuple[int, ...] | tuple[str, ...]
+
+
+def public_population(vocabulary: str, columns: tuple[Column, ...]) -> Population:
+    """Return the population of a vocabulary: nobody, and no other table that a condition could name."""
+    table = Table(name=vocabulary, columns=columns)
+    return Population(name="the vocabularies", unit=PrivacyUnit(person_key="(nobody)"), tables=(table,))
+
+
+def with_public_values(asked: T, population: Population) -> T:
+    """Return a question, or any part of one, with values in the place of vocabularies and concept sets."""
+    return _resolved(asked, population)  # type: ignore[no-any-return]
+
+
+def told_values(asked: object) -> dict[object, str]:
+    """Return what the lists in a question are called, by what predicates hold of them."""
+    lists = (part for part in _walk(asked) if isinstance(part, Among))
+    return {_held(one.values): one.told for one in lists if len(one.values) > 1}  # one value is told by itself
+
+
+def labelled_values(
+    vocabulary: Vocabulary, value: str, label: str | None, where: Condition = EVERYONE
+) -> tuple[Values, tuple[str, ...]]:
+    """Return the values of a column of a vocabulary, in order, and what they are called in another column, if in one.
+
+    A value without a label, or with several, is called by itself, or by the first of them.
+    """
+    wanted = (value,) if label is None else (value, label)
+    _, _, rows = _select(vocabulary, wanted, where)
+    labels: dict[Any, str] = {}
+    for one, *told in sorted(rows, key=lambda row: tuple(str(part) for part in row), reverse=True):
+        if one is not None:
+            labels[one] = str(told[0]) if told and told[0] is not None else str(one)
+    values = _one_kind(vocabulary, value, labels)
+    return values, tuple(labels[one] for one in values) if label is not None else ()
+
+
+def _resolved(part: Any, population: Population) -> Any:
+    match part:
+        case InConceptSet(value=value, name=name):
+            return _of_set(value, name, population)
+        case Has(table=table) if (vocabulary := population.vocabulary(table)) is not None:
+            return _of_vocabulary(part, vocabulary, population)
+        case tuple():
+            several = tuple(_resolved(one, population) for one in part)
+            return part if all(a is b for a, b in zip(several, part, strict=True)) else several
+        case Among():
+            return part
+        case _ if is_dataclass(part) and not isinstance(part, type):
+            parts = {field.name: getattr(part, field.name) for field in fields(part)}
+            changed = {name: one for name, old in parts.items() if (one := _resolved(old, population)) is not old}
+            return replace(part, **changed) if changed else part
+        case _:
+            return part
+
+
+def _of_set(value: Value, name: str, population: Population) -> Condition:
+    known = {one.name: one for one in population.concept_sets}
+    if name not in known:
+        there = f"there is {', '.join(map(repr, known))}; " if known else ""
+        raise BadQuestionError(
+            f"there is no concept set {name!r}; {there}give it first: clinic.concept_set({name!r}, ids), or at the "
+            f"command line --concept-set {name}=ids.csv"
+        )
+    return value.is_in(known[name])
+
+
+def _of_vocabulary(has: Has, vocabulary: Vocabulary, population: Population) -> Condition:
+    """Return that a value is among those that a SELECT from a vocabulary gives."""
+    if has.at_least != 1:
+        raise BadQuestionError(f"rows of {vocabulary.name} are those of nobody; leave out how many there must be")
+    inner, outer, where = _tie(has, vocabulary)
+    condition = _resolved(where, population)
+    (column,), predicate, rows = _select(vocabulary, (inner.name,), condition, has)
+    values = _one_kind(vocabulary, column, (value for (value,) in rows if value is not None))
+    such = "" if predicate == ALWAYS else f" where {words(predicate, told_values(condition))}"
+    told = f"{column} in {vocabulary.name}{such}"
+    if not values:
+        raise BadQuestionError(f"there is no {told}, so nothing would be counted; mend the condition")
+    return Among(outer, values, f"the {len(values):,} values of {told}")
+
+
+def _select(
+    vocabulary: Vocabulary, columns: tuple[str, ...], where: Condition, has: Has | None = None
+) -> tuple[tuple[str, ...], Predicate, list[tuple[Any, ...]]]:
+    """Return columns as the vocabulary writes them, the meaning of a condition about its rows, and what it selects."""
+    named = {part.name.casefold() for part in _walk(where) if isinstance(part, Name)}
+    for part in _walk(where):
+        if isinstance(part, Has):
+            raise BadQuestionError(
+                f"{vocabulary.name} is public, and a condition in it cannot ask about people ({part.table}); ask about "
+                "them outside of it"
+            )
+    there = vocabulary.columns(frozenset(named | {name.casefold() for name in columns}))
+    alone = public_population(vocabulary.name, there)
+    alias, chosen = (vocabulary.name, None) if has is None else (has.alias or vocabulary.name, has.columns)
+    scope = Scope(alone, alone.tables[0], alias, columns=chosen)
+    found = tuple(scope.column(Name(name)).name for name in columns)
+    predicate = bind(where, scope)
+    return found, predicate, vocabulary.select(there, found, predicate)
+
+
+def _one_kind(vocabulary: Vocabulary, column: str, found: Any) -> Values:
+    """Return values in order, if they are all whole numbers or all texts."""
+    values = set(found)
+    if not {type(value) for value in values} <= {int} and not {type(value) for value in values} <= {str}:
+        raise ParameterError(
+            "column",
+            column,
+            reason=f"of {vocabulary.name} holds neither whole numbers nor texts",
+            remedy="name one that does",
+        )
+    return tuple(sorted(values))
+
+
+def _tie(has: Has, vocabulary: Vocabulary) -> tuple[Name, Value, Condition]:
+    """Return the column of the vocabulary, the value that is looked for in it, and the rest of the condition."""
+    if isinstance(has.link, tuple):
+        return has.link[0], has.link[1], has.where
+    own = {name.casefold() for name in vocabulary.column_names}
+    alias = (has.alias or has.table).casefold()
+
+    def is_inner(name: Name) -> bool:
+        return name.table.casefold() == alias if name.table is not None else name.name.casefold() in own
+
+    parts = list(_conjuncts(has.where))
+    ties = [] if has.link is Link.IMPLIED else [tied for part in parts for tied in _tied(part, is_inner)]
+    if len(ties) != 1:
+        raise BadQuestionError(
+            f"{vocabulary.name} is a vocabulary, with nobody in it; write it as a list: column in (select ...)"
+        )
+    inner, outer, tie = ties[0]
+    return inner, outer, And(tuple(part for part in parts if part is not tie))
+
+
+def _tied(part: Condition, is_inner: Callable[[Name], bool]) -> Iterator[tuple[Name, Name, Condition]]:
+    """Yield a column of the vocabulary, one outside, and the condition that says they are equal, if it does."""
+    match part:
+        case Compare("=", Name() as one, Name() as other) if is_inner(one) != is_inner(other):
+            yield (one, other, part) if is_inner(one) else (other, one, part)
+        case _:
+            pass
+
+
+def _conjuncts(condition: Condition) -> Iterator[Condition]:
+    if isinstance(condition, And):
+        for part in condition.parts:
+            yield from _conjuncts(part)
+    else:
+        yield condition
+
+
+def _held(values: Values) -> object:
+    """Return values as a predicate holds them."""
+    numbers = [(value, value) for value in values if isinstance(value, int)]
+    return INTEGERS.union(numbers) if numbers else tuple(sorted(set(map(str, values))))
+
+
+def _walk(part: object) -> Iterator[object]:
+    """Go through all parts; the values of a list are none."""
+    stack = [part]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, Among):
+            yield one
+            stack.append(one.value)
+        elif isinstance(one, tuple):
+            stack += one
+        elif is_dataclass(one):
+            yield one
+            stack += [getattr(one, field.name) for field in fields(one)]

@@ -1,0 +1,277 @@
+"""Reads values from SQL text: columns, constants, arithmetic, days and their parts, cases, a person's own numbers."""
+
+from abc import ABC, abstractmethod
+
+from sqlglot import exp
+
+from lapwing.queries.days import day_of
+from lapwing.queries.expressions import (
+    Age,
+    And,
+    Arithmetic,
+    Case,
+    Cast,
+    Clip,
+    Coalesce,
+    Compare,
+    Condition,
+    DatePart,
+    DateTrunc,
+    Days,
+    Literal,
+    Name,
+    Now,
+    NumberOf,
+    PerPerson,
+    Step,
+    TextOf,
+    Value,
+)
+from lapwing.queries.sql_nodes import (
+    cast_kind,
+    function_name,
+    is_date,
+    literal,
+    name_of,
+    negative,
+    number_of_days,
+    only,
+    refusal,
+    table_name,
+    upper_text,
+)
+from lapwing.vocabulary.errors import BadQuestionError
+
+_ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
+_PARTS: dict[type[exp.Expr], str] = {
+    exp.Year: "year",
+    exp.Quarter: "quarter",
+    exp.Month: "month",
+    exp.Day: "day",
+    exp.DayOfMonth: "day",
+    exp.DayOfWeekIso: "weekday",
+    exp.DayOfWeek: "dow",
+}
+_NAMED_PARTS = {
+    "year": "year",
+    "quarter": "quarter",
+    "month": "month",
+    "day": "day",
+    "isodow": "weekday",
+    "dow": "dow",
+    "dayofweek": "dow",
+    "weekday": "dow",
+}
+_TEXTS: dict[type[exp.Expr], str] = {exp.Lower: "lower", exp.Upper: "upper", exp.Trim: "trim"}
+_PER_PERSON = {"number_of": "count", "different_of": "distinct", "first_of": "first", "last_of": "last"}
+_SUNDAY = 7
+_WEEK = 7
+
+
+class ValueReader(ABC):
+    """Reads the syntax trees of values."""
+
+    @abstractmethod
+    def condition(self, node: exp.Expr) -> Condition:
+        """Return the condition that a node writes."""
+
+    @abstractmethod
+    def subquery(self, node: exp.Subquery) -> Value:
+        """Return the value that a SELECT about the same person's rows makes."""
+
+    @abstractmethod
+    def value(self, node: exp.Expr) -> Value:
+        """Return the value that a node writes: a name, a constant, or what is `computed` from them."""
+
+    def computed(self, node: exp.Expr) -> Value:
+        """Return what is neither a name nor a constant."""
+        match node:
+            case exp.Paren():
+                only(node, "this")
+                return self.value(node.this)
+            case exp.Neg():
+                only(node, "this")
+                return negative(self.value(node.this))
+            case exp.Mul() if _is_floor(node.this) or _is_floor(node.expression):
+                return self._step(node)
+            case exp.Add() | exp.Sub() | exp.Mul():
+                only(node, "this", "expression")
+                return Arithmetic(_ARITHMETIC[type(node)], self.value(node.this), self.value(node.expression))
+            case _:
+                return self._called(node)
+
+    def _called(self, node: exp.Expr) -> Value:
+        match node:
+            case exp.Anonymous():
+                return self._call(node)
+            case exp.Subquery():
+                return self.subquery(node)
+            case exp.Least() | exp.Greatest():
+                return self._clip(node)
+            case exp.Case() | exp.If():
+                return self._case(node)
+            case exp.Coalesce() | exp.Lower() | exp.Upper() | exp.Trim():
+                return self._with_texts(node)
+            case exp.Abs() | exp.Floor() | exp.Ceil() | exp.Round():
+                return self._number_of(node)
+            case exp.Cast() if cast_kind(node) is not None and not is_date(node):
+                only(node, "this", "to")
+                only(node.to, "this")
+                return Cast(self.value(node.this), str(cast_kind(node)))
+            case _:
+                return self._of_days(node)
+
+    def _of_days(self, node: exp.Expr) -> Value:
+        match node:
+            case exp.Cast() if is_date(node):
+                only(node, "this", "to")
+                only(node.to, "this")
+                return Literal(day_of(literal(node.this)))
+            case exp.Interval():
+                return _interval(node)
+            case exp.DateDiff() if upper_text(node.args.get("unit")) in {"DAY", "YEAR"}:
+                only(node, "this", "expression", "unit", "date_part_boundary")
+                only(node.args["unit"], "this")
+                ends = self.value(node.this), self.value(node.expression)
+                if upper_text(node.args["unit"]) == "YEAR":  # it counts the turns of the year between the two days
+                    return Arithmetic("-", *(DatePart("year", end) for end in ends))
+                return Arithmetic("-", *ends)
+            case exp.CurrentDate():
+                only(node)
+                return Now()
+            case exp.Extract() if upper_text(node.this).casefold() in _NAMED_PARTS:
+                only(node, "this", "expression")
+                only(node.this, "this")
+                return _part(_NAMED_PARTS[upper_text(node.this).casefold()], self.value(node.expression))
+            case exp.TimestampTrunc() | exp.DateTrunc():
+                only(node, "this", "unit")
+                only(node.args["unit"], "this")
+                return DateTrunc(upper_text(node.args["unit"]).casefold(), self.value(node.this))
+            case _ if type(node) in _PARTS:
+                only(node, "this")
+                return _part(_PARTS[type(node)], self.value(node.this))
+            case _:
+                raise refusal(node)
+
+    def _call(self, node: exp.Anonymous) -> Value:
+        only(node, "this", "expressions")
+        arguments = node.expressions
+        match function_name(node), len(arguments):
+            case "age", 1:
+                return Age(self.value(arguments[0]))
+            case "age", 2:
+                return Age(self.value(arguments[0]), self.value(arguments[1]))
+            case "clip", 3:
+                value, low, high = (self.value(argument) for argument in arguments)
+                return Clip(value, low, high)
+            case "weekday", 1:
+                return _part("dow", self.value(arguments[0]))
+            case "date_part" | "datepart", 2 if arguments[0].is_string:
+                part = str(literal(arguments[0]).value).casefold()
+                if part in _NAMED_PARTS:
+                    return _part(_NAMED_PARTS[part], self.value(arguments[1]))
+                raise refusal(node)
+            case name, 1 | 2 | 3 if name in _PER_PERSON:
+                return self._per_person(_PER_PERSON[name], arguments)
+            case _:
+                raise refusal(node)
+
+    def _per_person(self, function: str, arguments: list[exp.Expr]) -> Value:
+        """Read number_of(visits, kind = 'ER', 20) and first_of(visits.day, kind = 'ER')."""
+        column: Name | None = None
+        if function == "count":
+            table = table_name(arguments[0])
+        else:
+            column = name_of(arguments[0])
+            if column.table is None:
+                raise BadQuestionError(
+                    f"{column.name!r} needs the table whose rows are meant; write first_of(visits.day, kind = 'ER')"
+                )
+            table = column.table
+        where = self.condition(arguments[1]) if len(arguments) > 1 else And(())
+        most = self.value(arguments[2]) if len(arguments) > 2 else None  # noqa: PLR2004 - table, condition, most
+        return PerPerson(function, table, column, where, table, most=most)
+
+    def _clip(self, node: exp.Expr) -> Value:
+        """Read LEAST(GREATEST(value, low), high), or the two the other way round."""
+        only(node, "this", "expressions", "ignore_nulls")
+        other = exp.Greatest if isinstance(node, exp.Least) else exp.Least
+        inner = node.this
+        if not isinstance(inner, other) or len(node.expressions) != 1 or len(inner.expressions) != 1:
+            raise refusal(node)
+        only(inner, "this", "expressions", "ignore_nulls")
+        bounds = [self.value(inner.expressions[0]), self.value(node.expressions[0])]
+        low, high = bounds if isinstance(node, exp.Least) else bounds[::-1]
+        return Clip(self.value(inner.this), low, high)
+
+    def _step(self, node: exp.Expr) -> Value:
+        """Read FLOOR(value / width) * width."""
+        only(node, "this", "expression")
+        floor, width = (node.this, node.expression) if _is_floor(node.this) else (node.expression, node.this)
+        only(floor, "this")
+        only(floor.this, "this", "expression", "typed", "safe")
+        widths = self.value(floor.this.expression), self.value(width)
+        if not all(isinstance(each, Literal) for each in widths) or widths[0].value != widths[1].value:  # type: ignore[attr-defined]
+            raise BadQuestionError("a step is as wide as its divisor, a constant; write floor(age / 10) * 10")
+        return Step(self.value(floor.this.this), widths[0])
+
+    def _case(self, node: exp.Expr) -> Value:
+        """Read CASE, with conditions or with the values of an expression, and IF(condition, value, value)."""
+        if isinstance(node, exp.If):
+            only(node, "this", "true", "false")
+            ifs, default, compared = [node], node.args.get("false"), None
+        else:
+            only(node, "this", "ifs", "default")
+            ifs, default, compared = node.args["ifs"], node.args.get("default"), node.args.get("this")
+            for each in ifs:
+                only(each, "this", "true")
+        branches = []
+        for each in ifs:
+            if compared is None:
+                when = self.condition(each.this)
+            else:
+                when = Compare("=", self.value(compared), self.value(each.this))
+            branches.append((when, self.value(each.args["true"])))
+        return Case(tuple(branches), None if default is None else self.value(default))
+
+    def _with_texts(self, node: exp.Expr) -> Value:
+        if not isinstance(node, exp.Coalesce):
+            only(node, "this")
+            return TextOf(_TEXTS[type(node)], self.value(node.this))
+        only(node, "this", "expressions")
+        value = self.value(node.this)
+        for otherwise in node.expressions:
+            value = Coalesce(value, self.value(otherwise))
+        return value
+
+    def _number_of(self, node: exp.Expr) -> Value:
+        only(node, "this", "decimals")
+        places = node.args.get("decimals")
+        digits = Literal(0) if places is None else self.value(places)
+        if not isinstance(digits, Literal) or type(digits.value) is not int:
+            raise BadQuestionError("the places that a number is rounded to are a whole number; write round(column, 1)")
+        return NumberOf(type(node).__name__.lower(), self.value(node.this), digits.value)
+
+
+def _is_floor(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Floor) and isinstance(node.this, exp.Div)
+
+
+def _interval(node: exp.Interval) -> Value:
+    only(node, "this", "unit")
+    unit = upper_text(node.args.get("unit")).rstrip("S")
+    if unit not in {"DAY", "WEEK"}:
+        raise BadQuestionError(
+            "months and years differ in length, so an interval is a number of days; write day + interval 365 day, or "
+            "count completed years with age(born, day)"
+        )
+    only(node.args["unit"], "this")
+    return Days(number_of_days(node.this) * (_WEEK if unit == "WEEK" else 1))
+
+
+def _part(part: str, day: Value) -> Value:
+    """Return a part of a day; "dow" counts weekdays from 0 for Sunday, as SQL does, and ours from 1 for Monday."""
+    if part != "dow":
+        return DatePart(part, day)
+    weekday = DatePart("weekday", day)
+    return Case(tuple((Compare("=", weekday, Literal(i)), Literal(i % _SUNDAY)) for i in range(1, _SUNDAY + 1)))

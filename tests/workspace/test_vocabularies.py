@@ -1,0 +1,251 @@
+"""Public tables: values and names of categories, lists in conditions, and that they stay what they were."""
+
+import shutil
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import lapwing as lw
+from lapwing.vocabulary.errors import BadQuestionError, ParameterError, RegistrationError, SettingsError
+from omop_clinic import CONCEPTS, make_omop, truth
+
+DESCENDANTS = (
+    "condition_concept_id in (select descendant_concept_id from concept_ancestor where ancestor_concept_id = {})"
+)
+
+_COUNTED = "select count(distinct person_id) from condition_occurrence where {}"
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory) -> Path:
+    folder = make_omop(tmp_path_factory.mktemp("omop") / "omop")
+    lw.create(folder).close()
+    return folder
+
+
+@pytest.fixture
+def folder(made_once, quick_path) -> Path:
+    place = quick_path / "omop"
+    shutil.copytree(made_once, place)
+    return place
+
+
+@pytest.fixture
+def clinic(folder):
+    with lw.open(folder, analyst="ana") as session:
+        yield session
+
+
+def exact(clinic, question) -> object:
+    """The number before noise: at epsilon 20 it is off once in 10^8 times."""
+    return clinic.ask(question, epsilon=20).value
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        DESCENDANTS.format(110),
+        DESCENDANTS.format(112),
+        f"not {DESCENDANTS.format(130)}",
+        "condition_concept_id in (select concept_id from concept where concept_name = 'Stroke')",
+        "condition_concept_id in (select concept_id from concept where starts_with(concept_name, 'Type'))",
+        "condition_concept_id in (select concept_id from concept where concept_code = '0112')",
+        (
+            "condition_concept_id in (select k.concept_id from concept k where k.invalid_reason is null "
+            "and k.domain_id <> 'Drug')"
+        ),
+        (
+            "condition_concept_id in (select concept_id from concept where concept_name = 'Hypertension' or concept_id "
+            "in (select descendant_concept_id from concept_ancestor where ancestor_concept_id = 130 "
+            "and min_levels_of_separation > 0))"
+        ),
+        "exists (select 1 from concept k where k.concept_id = condition_concept_id and k.concept_name = 'Stroke')",
+    ],
+)
+def test_a_list_from_a_vocabulary_is_what_sql_says(clinic, folder, condition):
+    statement = _COUNTED.format(condition)
+    assert [(exact(clinic, statement),)] == truth(folder, statement)
+    if "exists" not in condition:
+        assert exact(clinic, lw.count("condition_occurrence", condition)) == truth(folder, statement)[0][0]
+
+
+def test_with_gives_a_list_of_a_vocabulary_a_name(clinic, folder):
+    statement = (
+        "with dm as (select * from concept_ancestor where ancestor_concept_id = 110) select count(distinct person_id) "
+        "from condition_occurrence where condition_concept_id in (select descendant_concept_id from dm)"
+    )
+    assert [(exact(clinic, statement),)] == truth(folder, statement)
+
+
+def test_looking_up_is_free_and_another_way_to_the_same_values_is_the_same_question(clinic):
+    assert clinic.ask(lw.count("condition_occurrence", DESCENDANTS.format(110)), epsilon=1).free is False
+    listed = lw.count("condition_occurrence", "condition_concept_id in (110, 111, 112, 113)")
+    assert clinic.ask(listed, epsilon=1).free
+    named = clinic.concept_set("diabetes", [113, 112, 111, 110, 110])
+    assert clinic.ask(lw.count("condition_occurrence", lw.col("condition_concept_id").is_in(named)), epsilon=1).free
+
+
+def test_sentences_tell_where_values_came_from_and_how_many_there_are(clinic):
+    told = clinic.preview(lw.count("condition_occurrence", DESCENDANTS.format(110)), epsilon=1).asked.words
+    assert told.endswith(
+        "where condition_concept_id is one of the 4 values of descendant_concept_id in concept_ancestor where "
+        "ancestor_concept_id is 110"
+    )
+    clinic.concept_set("all of them", range(50_000))
+    question = lw.count("condition_occurrence", "condition_concept_id not in concept_set('all of them')")
+    assert "is none of the 50,000 values of 'all of them'" in clinic.preview(question, epsilon=1).asked.words
+
+
+def test_a_concept_set_of_many_thousand_is_answered(clinic, folder):
+    ids = folder / "ids.csv"
+    ids.write_text("concept_id,concept_name\n" + "".join(f"{2 * i},x\n" for i in range(9_000)), encoding="utf-8")
+    clinic.concept_set("even", ids)
+    question = lw.count("condition_occurrence", "condition_concept_id in concept_set('even')")
+    statement = "select count(distinct person_id) from condition_occurrence where condition_concept_id % 2 = 0"
+    assert exact(clinic, question) == truth(folder, statement)[0][0]
+
+
+@pytest.mark.parametrize("words", ["110\n111\n", '"id"\n"110"\n"111"\n', "id\tname\n110\ta\n111\tb\n", "﻿110\n111"])
+def test_the_first_column_of_a_file_is_the_concept_set(tmp_path, words):
+    (tmp_path / "ids.csv").write_text(words, encoding="utf-8")
+    assert lw.concept_set("x", tmp_path / "ids.csv").values == (110, 111)
+
+
+def test_codes_with_leading_zeros_are_texts(tmp_path):
+    (tmp_path / "codes.csv").write_text("0042\n0043\n", encoding="utf-8")
+    assert lw.concept_set("x", str(tmp_path / "codes.csv")).values == ("0042", "0043")
+
+
+@pytest.mark.parametrize(
+    ("name", "ids", "says"),
+    [
+        ("", [1], "is not a name"),
+        ("x", [], "from 1 to 100,000 values"),
+        ("x", [1, "a"], "all whole numbers or all texts"),
+        ("x", [1.5], "all whole numbers or all texts"),
+        ("x", range(100_001), "from 1 to 100,000 values"),
+        ("x", "nowhere.csv", "is not there"),
+        ("x", [2**63], "ids = 9223372036854775808"),
+    ],
+)
+def test_what_is_no_concept_set_is_refused(name, ids, says):
+    with pytest.raises(ParameterError, match=says):
+        lw.concept_set(name, ids)
+
+
+@pytest.mark.parametrize(
+    ("condition", "says"),
+    [
+        ("condition_concept_id in (select nothing from concept)", "has no column 'nothing'"),
+        ("condition_concept_id in (select concept_id from concept where has(person))", "cannot ask about people"),
+        (
+            "condition_concept_id in (select concept_id from concept where person_id in (select person_id from death))",
+            "cannot ask about people",
+        ),
+        ("condition_concept_id in (select concept_id from concept where concept_name = 'x')", "there is no concept_id"),
+        ("has(concept)", "with nobody in it"),
+        ("condition_concept_id in concept_set('x')", "there is no concept set 'x'"),
+        ("condition_concept_id in concept_set(7)", "has a name, in quotes"),
+        ("condition_concept_id in f('x')", "in concept_set"),
+        ("condition_start_date in (select concept_id from concept)", "only whole numbers and texts"),
+        ("condition_concept_id in (select concept_name from concept)", "the list holds texts"),
+        (
+            "condition_concept_id in (select concept_id from concept group by concept_id having count(*) >= 2)",
+            "leave out how many",
+        ),
+    ],
+)
+def test_what_cannot_be_looked_up_is_refused_and_costs_nothing(clinic, condition, says):
+    before = str(clinic.budget())
+    with pytest.raises(BadQuestionError, match=says):
+        clinic.ask(lw.count("condition_occurrence", condition), epsilon=1)
+    assert str(clinic.budget()) == before
+
+
+def test_a_vocabulary_cannot_be_counted(clinic):
+    with pytest.raises(BadQuestionError, match="with nobody in it"):
+        clinic.ask("select count(*) from concept", epsilon=1)
+
+
+def test_a_category_of_a_file_has_its_values_and_their_names(clinic):
+    answer = clinic.ask(lw.count("condition_occurrence", by="condition_concept_id", max_groups=9), epsilon=20)
+    conditions = {one: name for one, (name, domain, _) in CONCEPTS.items() if domain == "Condition"}
+    assert answer.keys == ("condition_concept_id", "concept_name")
+    assert {row.key for row in answer.rows} == set(conditions.items())
+    assert [record["concept_name"] for record in answer.to_rows()] == list(conditions.values())
+    assert list(answer.to_pandas().columns[:2]) == ["condition_concept_id", "concept_name"]
+    assert "Type 2 diabetes with nephropathy" in str(answer)
+    plan = next(answer.asked.several()).plan
+    assert plan.called((112, "Type 2 diabetes mellitus")) == ("Type 2 diabetes mellitus",)
+
+
+def test_a_list_narrows_the_groups(clinic):
+    question = lw.count("condition_occurrence", DESCENDANTS.format(112), by="condition_concept_id", max_groups=2)
+    assert [row.key[0] for row in clinic.ask(question, epsilon=20).rows] == [112, 113]
+
+
+def test_a_vocabulary_that_changed_is_refused_until_the_custodian_says_so(folder):
+    file = folder / "CONCEPT.csv"
+    file.write_text(file.read_text(encoding="utf-8") + "150\tGout\tCondition\t0150\t\n", encoding="utf-8")
+    with pytest.raises(RegistrationError, match="has changed; bring the old file back, or lapwing advance concept"):
+        lw.open(folder)
+    with lw.open_workspace(folder) as workspace:
+        assert workspace.changed() == ["concept"]
+        assert workspace.advance("concept") == 2
+        assert workspace.changed() == []
+    with lw.open(folder) as session:
+        assert "150" in session.population.table("condition_occurrence").column("condition_concept_id").values
+
+
+def test_a_file_that_was_only_touched_is_the_same(folder):
+    (folder / "CONCEPT.csv").touch()
+    lw.open(folder).close()
+
+
+def test_parquet_and_csv_with_quotes_are_vocabularies_too(folder):
+    with duckdb.connect() as connection:
+        connection.execute("copy (from read_csv('{0}.csv')) to '{0}.parquet'".format(folder / "CONCEPT_ANCESTOR"))
+    (folder / "kinds.csv").write_text('concept_id,kind\n112,"a, ""good"" one"\n113,other\n', encoding="utf-8")
+    settings = (folder / "lapwing.toml").read_text(encoding="utf-8")
+    changed = settings.replace('"CONCEPT_ANCESTOR.csv"', '"CONCEPT_ANCESTOR.parquet"')
+    (folder / "lapwing.toml").write_text(
+        changed.replace("[vocabularies]", '[vocabularies]\nkinds = "kinds.csv"'), encoding="utf-8"
+    )
+    with lw.open_workspace(folder) as workspace:
+        workspace.advance("concept_ancestor")
+        session = workspace.session(analyst="ana")
+        inner = "condition_concept_id in (select concept_id from kinds where kind = 'a, \"good\" one')"
+        for condition in (DESCENDANTS.format(110), inner):
+            statement = _COUNTED.format(condition)
+            assert [(exact(session, statement),)] == truth(folder, statement)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('concept = "CONCEPT.csv"', 'concept = "CONCEPT.xlsx"', "is not a file that can be read"),
+        ('concept = "CONCEPT.csv"', 'concept = "nowhere.csv"', "is not there"),
+        ('concept = "CONCEPT.csv"', 'person = "CONCEPT.csv"', "is there twice"),
+        ('value = "concept_id"', 'value = "concept"', "has no column 'concept'"),
+        ('file = "CONCEPT.csv", value', 'vocabulary = "concepts", value', "there is no vocabulary 'concepts'"),
+        ('file = "CONCEPT.csv", value', 'vocabulary = "concept", file = "CONCEPT.csv", value', "one place"),
+        ("domain_id = 'Condition'", "domain_id = 'Nothing'", "are not categories"),
+        ("domain_id = 'Condition'", "has(person)", "cannot ask about people"),
+    ],
+)
+def test_settings_that_name_no_vocabulary_are_refused_with_their_line(folder, old, new, says):
+    path = folder / "lapwing.toml"
+    path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    with pytest.raises(SettingsError, match=says) as refused:
+        lw.open(folder)
+    assert "lapwing.toml, line " in str(refused.value)
+
+
+def test_a_category_may_come_from_a_named_vocabulary(folder):
+    path = folder / "lapwing.toml"
+    text = path.read_text(encoding="utf-8").replace('file = "CONCEPT.csv", value', 'vocabulary = "concept", value')
+    path.write_text(text, encoding="utf-8")
+    with lw.open(folder) as session:
+        column = session.population.table("condition_occurrence").column("condition_concept_id")
+        assert column.type.labels[1] == "Diabetes mellitus"
