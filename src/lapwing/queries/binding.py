@@ -124,6 +124,8 @@ def _is(part: Condition, truth: bool | None, scope: Scope, *, wanted: bool) -> P
     """Return where a condition is true, false or unknown, or is not: this itself is never unknown."""
     if truth is not None:
         return _bind(part, scope, wanted=truth is wanted, unknown=not wanted)
+    if wanted and not isinstance(part, And | Or | Not | ScopedCondition | Has | Is):
+        return _unknown(part, scope)
     if wanted:  # neither true nor false
         return every(_bind(part, scope, wanted=either, unknown=True) for either in (True, False))
     return some(_bind(part, scope, wanted=either) for either in (True, False))

@@ -176,39 +176,28 @@ def solve(value: Value, asked: Numbers | Texts, scope: Scope) -> Predicate:
             known = solve(inner, asked, scope)
             return some([known, IsMissing(column=column.name)]) if asked.holds(column, otherwise) else known
         case NumberOf(value=inner) | Step(value=inner) | TextOf(value=inner):
-            _check_takes(value, column_of(inner, scope))
             return solve(inner, asked.before(value), scope)
         case Arithmetic(left=left, right=right):
-            inner = left if isinstance(right, Literal) else right
-            _check_takes(value, column_of(inner, scope))
-            return solve(inner, asked.before(value), scope)
+            return solve(left if isinstance(right, Literal) else right, asked.before(value), scope)
         case _:
             raise unreadable()
 
 
 def column_of(value: Value, scope: Scope) -> Column:
-    """Return the one column that a value is computed from."""
-    column = _inside(value)
-    if column is None:
-        raise unreadable()
-    return scope.column(column)
-
-
-def is_solvable(value: Value) -> bool:
-    """Say whether a value is computed from one column and constants, in a way that can be turned round."""
-    return not isinstance(value, Name) and _inside(value) is not None
-
-
-def _inside(value: Value) -> Name | None:
+    """Return the one column that a value is computed from, by functions that are for what it holds."""
     match value:
         case Name():
-            return value
-        case NumberOf(value=inner) | TextOf(value=inner) | Step(inner, Literal()) | Coalesce(inner, Literal()):
-            return _inside(inner)
+            return scope.column(value)
+        case Coalesce(inner, Literal()):
+            return column_of(inner, scope)
+        case NumberOf(value=inner) | TextOf(value=inner) | Step(inner, Literal()):
+            column = column_of(inner, scope)
         case Arithmetic(_, inner, Literal()) | Arithmetic(_, Literal(), inner):
-            return _inside(inner)
+            column = column_of(inner, scope)
         case _:
-            return None
+            raise unreadable()
+    _check_takes(value, column)
+    return column
 
 
 def numbers_that(operator: str, limit: Fraction) -> Numbers:

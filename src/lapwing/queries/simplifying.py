@@ -42,9 +42,10 @@ def simplified(value: Value, scope: Scope) -> Value:
                 return Arithmetic(operator, a, b)
             return _literal(_OPERATORS[operator](one, other))
         case Coalesce(inner, otherwise):
-            inner = simplified(inner, scope)
-            known = isinstance(inner, Literal) and inner.value is not None
-            return inner if known else Coalesce(inner, simplified(otherwise, scope))
+            first, second = simplified(inner, scope), simplified(otherwise, scope)
+            if isinstance(first, Literal):
+                return second if first.value is None else first
+            return Coalesce(first, second)
         case NumberOf(function, inner, digits):
             return NumberOf(function, simplified(inner, scope), digits)
         case TextOf(function, inner):

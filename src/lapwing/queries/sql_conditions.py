@@ -142,7 +142,7 @@ class Reader(ValueReader):
             case exp.Not():
                 only(node, "this")
                 return Not(self.condition(node.this))
-            case exp.Column() | exp.Boolean():
+            case exp.Column() | exp.Boolean() | exp.Coalesce():
                 return Truth(self.value(node))
             case exp.Exists():
                 only(node, "this")
