@@ -262,10 +262,12 @@ class Session:
                 "max_rows and max_groups beside a question are for a SELECT; write them into the question itself: "
                 "count(..., max_groups=3)"
             )
-        plans = plan_together(question if isinstance(question, Mapping) else {"answer": question}, self.population)
+        asked = question if isinstance(question, Mapping) else {"answer": question}
+        plans = plan_together(asked, self.population)
         share, budget = target.shared(len(plans) or 1), snapshot.account.budget
         releases = {name: release_of(one, share, budget) for name, one in plans.items()}
-        arrangement = question.arrangement if isinstance(question, Selection) else None
+        arrangements = [one.arranged(name) for name, one in asked.items()]
+        arrangement = question.arrangement if isinstance(question, Selection) else arrangements[0]
         return PricedQuestion(releases=releases, arrangement=arrangement), snapshot
 
     def _charge_and_answer(self, asked: PricedQuestion, key: str | None, snapshot: Snapshot) -> Answer:

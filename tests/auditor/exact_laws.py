@@ -17,10 +17,15 @@ def privacy_loss(variant, pair, transcript):
     return witness_of(variant, pair, transcript).loss
 
 
+def probability(variant, questions, transcript):
+    """Return the probability (for told numbers: the density) of `transcript`."""
+    return math.exp(variant.log_probability(questions, transcript))
+
+
 def transcript_probabilities(variant, questions, *, length=None, above=None):
     """Return the probability of each transcript; they sum to one if `above` leaves nothing out."""
     transcripts = every_transcript(variant, length or len(questions), above=above)
-    return {transcript: variant.probability(questions, transcript) for transcript in transcripts}
+    return {transcript: probability(variant, questions, transcript) for transcript in transcripts}
 
 
 def renyi_divergence(variant, pair, order, *, length=None, above=None):

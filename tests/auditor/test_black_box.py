@@ -176,7 +176,8 @@ def test_a_true_claim_is_seldom_refuted(case) -> None:
 def test_an_auditor_that_confirms_on_the_draws_it_chose_from_is_noticed(monkeypatch) -> None:
     def again(self, pair, chosen, size, *, keep):
         del keep
-        return [chosen.holds(stacked(self.learnt[pair, side])[:size]) for side in range(2)]
+        drawn = [stacked(self.learnt[pair, side])[:size] for side in range(2)]
+        return [int((chosen.score.of(outcomes) >= chosen.threshold).sum()) for outcomes in drawn]
 
     monkeypatch.setattr(_Trial, "_confirm", again)
     assert says_too_often("many events")

@@ -25,7 +25,6 @@ from lapwing.auditor.sparse_vector_oracle import (
     Halting,
     Reveals,
     SparseVectorVariant,
-    ThresholdNoise,
 )
 from lapwing.auditor.worst_pairs import AuditedMovement, worst_loss
 from lapwing.vocabulary.errors import ParameterError
@@ -53,7 +52,6 @@ def scales(threshold, query, yeses=1):
 NUMERIC = {"reveals": Reveals.NUMERIC}
 GAP, VALUE = {"reveals": Reveals.GAP}, {"reveals": Reveals.COMPARED_VALUE}
 LATE, ENDLESS = {"halting": Halting.ONE_YES_LATE}, {"halting": Halting.NEVER}
-RESTART = {"threshold_noise": ThresholdNoise.REDRAWN_AFTER_YES}
 
 # name: (description, movement, bound, {noes: loss that must be found})
 TABLE = {
@@ -71,18 +69,6 @@ TABLE = {
     "Lyu 7, c=5": (best(Laplace, 5, 2), EITHER_WAY, 1, {1: 0.3418, 3: 0.6572, 10: 1, 100: 1}),
     "Lyu 7, counts, c=2": (best(Laplace, 2, 1), TOGETHER, 1, {1: 0.6135, 3: 0.9203, 10: 1, 100: 1}),
     "Lyu 7, counts, c=5": (best(Laplace, 5, 1), TOGETHER, 1, {1: 0.4039, 3: 0.7019, 10: 1, 100: 1}),
-    "restart, c=2": (
-        {**scales(Laplace(4), Laplace(8), 2), **RESTART},
-        EITHER_WAY,
-        1,
-        {1: 0.5, 3: 0.9904, 10: 1, 100: 1},
-    ),
-    "restart, c=5": (
-        {**scales(Laplace(10), Laplace(20), 5), **RESTART},
-        EITHER_WAY,
-        1,
-        {1: 0.5, 3: 0.9772, 10: 1, 100: 1},
-    ),
     "exponential, c=1": (best(Exponential, 1, 2), EITHER_WAY, 1, {1: 1, 3: 1, 10: 1, 100: 1}),
     "exponential, c=5": (best(Exponential, 5, 2), EITHER_WAY, 1, {1: 1, 3: 1, 10: 1, 100: 1}),
     "exponential, counts": (best(Exponential, 1, 1), TOGETHER, 1, {1: 1, 3: 1, 10: 1, 100: 1}),
@@ -162,13 +148,11 @@ def supremum(variant, movement, noes):
     threshold along with the noes pays 1/b_rho once and for every yes; along with the yeses, 1/b_rho and for every no;
     not at all, for everything. Proof: proofs/sparse_vector_oracle.md
     """
-    restarts = variant.threshold_noise is ThresholdNoise.REDRAWN_AFTER_YES
     yeses = {Halting.ONE_YES_LATE: variant.yeses + 1, Halting.NEVER: noes}.get(variant.halting, variant.yeses)
-    runs, yeses = (yeses, 1) if restarts else (1, yeses)
     once, each = 1 / variant.threshold.scale, 1 / variant.query.scale
     if movement is EITHER_WAY:
-        return runs * min(once + 2 * yeses * each, once + 2 * noes * each, (noes + yeses) * each)
-    return runs * max(min(once + yeses * each, noes * each), min(once + noes * each, yeses * each))
+        return min(once + 2 * yeses * each, once + 2 * noes * each, (noes + yeses) * each)
+    return max(min(once + yeses * each, noes * each), min(once + noes * each, yeses * each))
 
 
 ROWS = [

@@ -149,6 +149,7 @@ class Asker:
                 lambda: ask.correlation(**common, **by, x=of["of"], y=self.value(table), **rows, **groups),
                 lambda: ask.quantiles(**common, **of, at="0.5", cells=self.one([2, 7, 1000]), **rows),
                 lambda: ask.top(**common, **column, k=1),
+                lambda: ask.top(**common, **column, k=1, counts=True, **groups),
                 lambda: ask.count_distinct(**common, **column, **groups),
                 lambda: ask.funnel(**common, steps=[self.condition(table) for _ in range(self.one([1, 2, 3]))]),
                 lambda: ask.at_least(3, **common),

@@ -24,6 +24,17 @@ from lapwing.queries.aggregate import (
     text_number,
 )
 from lapwing.queries.column import Date, Real
+from lapwing.queries.derived import (
+    Beginning,
+    CaseResult,
+    Computed,
+    ExtremeOfPerson,
+    LookedUp,
+    NumberOfPerson,
+    Part,
+    PartOfDay,
+    widened,
+)
 from lapwing.queries.predicate import (
     AllOf,
     AnyOf,
@@ -42,7 +53,7 @@ from lapwing.queries.predicate import (
     day_number,
     double_rank,
 )
-from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, Times, bounds
+from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, SteppedDown, Times, bounds
 from lapwing.vocabulary.sensitive import Sensitive
 
 
@@ -89,8 +100,8 @@ class RowsInMemory:
 
     def cells(self, aggregate):
         people = defaultdict(list)
-        table = self.population.table(aggregate.table)
-        for row in self.tables[table.name]:
+        table, seen = self.seen(aggregate.table, aggregate.derived)
+        for row in seen:
             person = row[self.population.person_key(table)]
             if person is not None and self.true(aggregate.where, [(table, row)]):
                 people[person].append(row)
@@ -101,6 +112,61 @@ class RowsInMemory:
         if isinstance(aggregate.bounding, DistinctKeys):
             return {(): (len(totals),)}
         return {cell: tuple(numbers) for cell, numbers in totals.items()}
+
+    def seen(self, name, derived):
+        """A table and its rows, both with derived columns."""
+        table, rows = self.population.table(name), self.tables[name]
+        for one in derived:
+            rows = [{**row, one.name: self.derived(one, table, row)} for row in rows]
+            table = widened(table, (one,), self.population)
+        return table, rows
+
+    def derived(self, one, table, row):
+        match one:
+            case LookedUp(table=name, column=column):
+                other = self.population.table(name)
+                found = [cell(other, column, r) for r in self.same_person(table, row, other, self.tables[name])]
+                return min((v for v in found if v is not None), key=byte_by_byte, default=None)
+            case ExtremeOfPerson(rows=rows, column=column, last=last):
+                found = [v for v in self.of_person(table, row, rows, column) if v is not None]
+                return (max if last else min)(found, default=None)
+            case NumberOfPerson(rows=rows, column=None, most=most):
+                return min(len(self.of_person(table, row, rows, None)), most)
+            case NumberOfPerson(rows=rows, column=column, most=most):
+                return min(len({v for v in self.of_person(table, row, rows, column) if v is not None}), most)
+            case PartOfDay(part=part, day=column):
+                day = cell(table, column, row)
+                return (
+                    day
+                    and {
+                        Part.YEAR: day.year,
+                        Part.QUARTER: (day.month + 2) // 3,
+                        Part.MONTH: day.month,
+                        Part.WEEKDAY: day.isoweekday(),
+                        Part.DAY: day.day,
+                    }[part]
+                )
+            case Beginning(unit=unit, day=column):
+                day = cell(table, column, row)
+                months = {Part.YEAR: range(1, 13), Part.QUARTER: (1, 4, 7, 10), Part.MONTH: range(1, 13)}[unit]
+                month = 1 if unit is Part.YEAR else day and max(m for m in months if m <= day.month)
+                return day and date(day.year, month, 1)
+            case CaseResult(branches=branches, otherwise=otherwise):
+                hits = (branch.result for branch in branches if self.true(branch.where, [(table, row)]))
+                return next(hits, otherwise)
+            case Computed(term=term, bits=bits):
+                value = self.value(term, table, row)
+                return value if value is None or bits == 0 else value * 2.0**-bits
+
+    def same_person(self, table, row, other, rows):
+        person = row[self.population.person_key(table)]
+        return [r for r in rows if person is not None and r[self.population.person_key(other)] == person]
+
+    def of_person(self, table, row, rows, column):
+        """The values of a column in rows of the same person, or the rows themselves."""
+        other, seen = self.seen(rows.table, rows.derived)
+        mine = [r for r in self.same_person(table, row, other, seen) if self.true(rows.where, [(other, r)])]
+        return mine if column is None else [cell(other, column, r) for r in mine]
 
     def parts(self, aggregate, table, person, rows):
         """What one person adds to each cell."""
@@ -190,6 +256,9 @@ class RowsInMemory:
             case Rounded(inner, bits):
                 value = self.value(inner, table, row)
                 return None if value is None else (value + 2**bits // 2) // 2**bits
+            case SteppedDown(inner, width):
+                value = self.value(inner, table, row)
+                return None if value is None else value - value % width
             case Plus(left, right) | Times(left, right):
                 a, b = self.value(left, table, row), self.value(right, table, row)
                 if a is None or b is None:
@@ -208,8 +277,8 @@ class RowsInMemory:
                 HasRows(table=name, where=where, at_least=at_least)
                 | LacksRows(table=name, where=where, at_least=at_least)
             ):
-                person, other = row[self.population.person_key(table)], self.population.table(name)
-                same = [r for r in self.tables[name] if r[self.population.person_key(other)] == person]
+                person, (other, others) = row[self.population.person_key(table)], self.seen(name, predicate.derived)
+                same = [r for r in others if r[self.population.person_key(other)] == person]
                 enough = sum(self.true(where, [*rows, (other, r)]) for r in same) >= at_least
                 return enough if isinstance(predicate, HasRows) else not enough
             case Gap() | Compared():
@@ -272,6 +341,15 @@ def is_like(like, pattern, text):
     signs = re.findall(r"\\.|.", pattern, re.DOTALL)
     regex = "".join({"%": ".*", "_": "."}.get(sign) or re.escape(sign[-1]) for sign in signs)
     return re.fullmatch(regex, text, re.DOTALL) is not None
+
+
+def cell(table, column, row):
+    """A value as it stands in a row, or None where it counts as missing."""
+    return None if read(table, column, row) is None else row[column]
+
+
+def byte_by_byte(value):
+    return value.encode() if isinstance(value, str) else value
 
 
 def elapsed(until, since, unit):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import lapwing as ask
 from engines.clinic import clinic
+from lapwing.engines.derived_sql import widened_relation
 from lapwing.engines.dialect import DUCKDB, POSTGRES, SPARK, Writer
 from lapwing.engines.emitter import emit
 from lapwing.queries.planning import plan
@@ -92,11 +93,11 @@ def test_on_spark_a_row_is_tied_to_the_rows_around_it_by_equality_alone(times) -
 @pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 10**30, float("nan")])
 def test_a_constant_that_its_type_cannot_hold_is_not_written(dialect, value) -> None:
     with pytest.raises(ValueError, match="a constant that its type cannot hold"):
-        Writer(dialect, CLINIC, {}).value(value)
+        Writer(dialect, CLINIC, {}, widened_relation).value(value)
 
 
 @pytest.mark.parametrize("value", [2**63 - 1, -(2**63), 0.0, float("inf"), float("-inf"), 5e-324])
 def test_the_edges_of_a_type_are_written(dialect, value) -> None:
-    writer = Writer(dialect, CLINIC, {})
+    writer = Writer(dialect, CLINIC, {}, widened_relation)
     assert writer.value(value).startswith("CAST(")
     assert writer.parameters == [value]

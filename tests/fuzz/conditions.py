@@ -14,7 +14,6 @@ from lapwing.queries.expressions import (
     Compare,
     DatePart,
     Days,
-    Has,
     Is,
     Literal,
     Matches,
@@ -28,6 +27,7 @@ from lapwing.queries.expressions import (
     Truth,
 )
 from lapwing.queries.pattern import canonical, plain
+from lapwing.queries.rows import Has
 
 SIGNS = ("=", "<>", "<", "<=", ">", ">=")
 

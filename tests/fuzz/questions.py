@@ -44,7 +44,9 @@ def _top(rng, population, table, where):
     if not categories:
         return _people(rng, population, table, where)
     column = rng.choice(categories)
-    return ask.top(table.name, Name(column.name), rng.randint(1, len(column.type.values)), where)
+    k, counts = rng.randint(1, len(column.type.values)), rng.random() < 0.5
+    groups = rng.choice([None, 1, 3]) if counts else None
+    return ask.top(table.name, Name(column.name), k, where, counts=counts, max_groups=groups)
 
 
 def _funnel(rng, population, table, where):

@@ -15,7 +15,6 @@ from lapwing.queries.expressions import (
     Compare,
     DatePart,
     Days,
-    Has,
     Is,
     Literal,
     Matches,
@@ -28,12 +27,13 @@ from lapwing.queries.expressions import (
     TextOf,
     Truth,
 )
+from lapwing.queries.rows import Has
 from lapwing.queries.statistics.bernstein import Moment
 from lapwing.queries.statistics.counts import CountPeople, CountRows
 from lapwing.queries.statistics.distinct import CountDistinct
 from lapwing.queries.statistics.moments import MomentQuestion
 from lapwing.queries.statistics.quantiles import QuantileQuestion
-from lapwing.queries.statistics.top import TopCategories
+from lapwing.queries.statistics.top import TopCategories, TopCounts
 from lapwing.queries.statistics.total import Sum
 
 _MOMENTS = {
@@ -63,6 +63,8 @@ def in_sql(question, population):
     if isinstance(question, TopCategories):
         people = f"count(distinct {quoted(population.person_key(table))})"
         return f"{text} group by {statistic} order by {people} desc limit {question.k}"
+    if isinstance(question, TopCounts):
+        return f"{text} group by {by} order by {statistic} desc limit {question.k}"
     return f"{text} group by {by}" if by else text
 
 
@@ -86,7 +88,7 @@ class Spelling:
 
     def statistic(self, question, key):
         match question:
-            case CountPeople():
+            case CountPeople() | TopCounts():
                 return f"count(distinct {quoted(key)})"
             case CountRows():
                 return "count(*)"

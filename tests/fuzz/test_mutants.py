@@ -42,7 +42,7 @@ def words_of_sql_are_looked_for_in_names(patch):
     """Whether a type has missing values besides NULL is read off the statement, in which a column's name stands too."""
 
     def missing(writer, row, name):
-        present = expression_sql._present(writer, row, name)
+        present = expression_sql.present_sql(writer, row, name)
         column = writer.column(row, name)
         return f"({column} IS NULL OR NOT {present})" if " IS NOT NULL" not in present else f"{column} IS NULL"
 

@@ -14,7 +14,7 @@ from lapwing.queries.expressions import (
     Age,
     And,
     Arithmetic,
-    Cast,
+    CastTo,
     Coalesce,
     Compare,
     DatePart,
@@ -136,7 +136,7 @@ def about_number(name, kind):
         st.builds(lambda c: Arithmetic("-", c, name), halves),
         st.builds(lambda c: Arithmetic("*", name, c), factor),
         st.builds(lambda c: Coalesce(name, c), halves),
-        st.builds(lambda c: Coalesce(NumberOf("abs", Arithmetic("-", c, Cast(name, "number"))), c), halves),
+        st.builds(lambda c: Coalesce(NumberOf("abs", Arithmetic("-", c, CastTo(name, "number"))), c), halves),
     )
     compared = st.builds(Compare, COMPARISONS, value, halves) | st.builds(Compare, COMPARISONS, halves, value)
     return compared | st.builds(lambda v, a, b: OneOf(v, (a, b)), value, halves, halves)
@@ -269,6 +269,9 @@ def _of_people(name):
         "people by what is there": st.builds(ask.count, **common, by=columns, max_groups=few),
         "distinct": st.builds(ask.count_distinct, **common, column=columns, max_groups=few),
         "top": st.builds(ask.top, **common, column=categories, k=st.just(1)),
+        "top with counts": st.builds(
+            ask.top, **common, column=categories, k=st.just(1), counts=st.just(value=True), max_groups=st.none() | few
+        ),
         "funnel": st.builds(ask.funnel, **common, steps=st.lists(conditions(table, depth=1), min_size=1, max_size=3)),
         "at least": st.builds(ask.at_least, **common, people=st.just(3)),
     }

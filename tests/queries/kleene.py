@@ -12,11 +12,10 @@ from lapwing.queries.expressions import (
     Age,
     And,
     Arithmetic,
-    Cast,
+    CastTo,
     Coalesce,
     Compare,
     DatePart,
-    Has,
     Is,
     Literal,
     Matches,
@@ -29,6 +28,7 @@ from lapwing.queries.expressions import (
     TextOf,
     Truth,
 )
+from lapwing.queries.rows import Has
 
 OPERATORS = {
     "=": operator.eq,
@@ -114,7 +114,7 @@ class Kleene:
             case Coalesce(inner, otherwise):
                 found = self.value(inner, rows)
                 return self.value(otherwise, rows) if found is None else found
-            case Cast(inner, _):
+            case CastTo(inner, _):
                 return self.value(inner, rows)
             case NumberOf(function, inner, digits):
                 found = self.value(inner, rows)

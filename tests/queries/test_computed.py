@@ -45,7 +45,7 @@ def where(text, table="patients"):
         ("age = city", "'age' and 'city' cannot be compared"),
         ("sex < city", "have no order that all databases agree on"),
         ("age = pid", "'pid' tells people apart"),
-        ("age + ward = 3", "what is computed from a column and constants"),
+        ("age + ward = 3", "'ward' is a category, whose numbers are names"),
         ("lower(city) < 'a'", "has no order that all databases agree on"),
         ("1 = 'a'", "cannot be compared so"),
     ],
@@ -82,6 +82,11 @@ def test_a_category_may_be_written_as_a_number_or_in_quotes() -> None:
     assert where("ward in ('1', 3)") == where("ward in (1, 3)")
     with pytest.raises(BadQuestionError, match="has no category 9"):
         where("ward = '9'")
+
+
+def test_a_category_of_numbers_is_not_told_to_hold_none() -> None:
+    with pytest.raises(BadQuestionError, match="'ward' is a category, whose numbers are names"):
+        plan(ask.correlation("patients", "age", "ward"), CLINIC)
 
 
 SIGNS = st.text(alphabet="ab%_", max_size=7)

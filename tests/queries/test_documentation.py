@@ -9,7 +9,7 @@ import pytest
 import lapwing as asking
 from engines.clinic import clinic
 from lapwing.queries.binding import bind
-from lapwing.queries.catalogue import Scope
+from lapwing.queries.scope import Scope
 from lapwing.queries.sql_conditions import read_condition
 
 PAGE = Path(__file__).parents[2] / "docs" / "questions.md"

@@ -11,7 +11,6 @@ import lapwing as ask
 from engines.clinic import rows_of_anyone
 from engines.rows_in_memory import RowsInMemory
 from lapwing.queries.binding import bind
-from lapwing.queries.catalogue import Scope
 from lapwing.queries.expressions import And, Not, Or
 from lapwing.queries.planning import plan
 from lapwing.queries.predicate import (
@@ -26,6 +25,7 @@ from lapwing.queries.predicate import (
     every,
     some,
 )
+from lapwing.queries.scope import Scope
 from lapwing.queries.sql_conditions import read_condition
 from lapwing.vocabulary.codec import to_text
 from lapwing.vocabulary.errors import BadQuestionError

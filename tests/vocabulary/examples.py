@@ -25,7 +25,7 @@ from lapwing.answers.answer import PricedPlan
 from lapwing.answers.releases import StoredAnswer
 from lapwing.answers.stream_terms import StoredVerdict, StreamTerms, Verdict
 from lapwing.ledger.population import Analyst, PopulationRecord
-from lapwing.queries import aggregate, plan, predicate, term
+from lapwing.queries import aggregate, derived, plan, predicate, term
 from lapwing.queries.predicate import Domain
 from lapwing.queries.statistics.bernstein import Moment
 from lapwing.queries.statistics.counts import AtLeast, People, RowCount
@@ -33,7 +33,7 @@ from lapwing.queries.statistics.distinct import Distinct
 from lapwing.queries.statistics.funnel import Steps
 from lapwing.queries.statistics.moments import Moments
 from lapwing.queries.statistics.quantiles import Quantiles
-from lapwing.queries.statistics.top import Top
+from lapwing.queries.statistics.top import CountedTopMeaning, Top
 from lapwing.queries.statistics.total import Total
 from lapwing.sources import Fingerprint, KnownData
 from lapwing.vocabulary import event
@@ -138,6 +138,9 @@ PREDICATES = (
     predicate.Compared(left=HERE, right=AROUND, signs=(-1, 0)),
     predicate.HasRows(table="visits", where=MALE, at_least=2),
     predicate.LacksRows(table="visits", where=MALE, at_least=1),
+    predicate.HasRows(
+        table="visits", where=ADULT, derived=(derived.LookedUp(name="patients.age", table="patients", column="age"),)
+    ),
     predicate.AllOf((ADULT, MALE)),
     predicate.AnyOf(()),
 )
@@ -148,6 +151,22 @@ TERMS = (
     term.Plus(AGE, term.ConstantTerm(-3)),
     term.Times(AGE, AGE),
     term.Rounded(AGE, 2),
+    term.SteppedDown(AGE, 10),
+)
+PARTS = tuple(derived.PartOfDay(name=f"{part.value}(day)", part=part, day="day") for part in derived.Part)
+ROWS = derived.PersonRows(table="visits", where=MALE, derived=PARTS[:1])
+DERIVED = (
+    *PARTS,
+    ROWS,
+    derived.LookedUp(name="patients.sex", table="patients", column="sex"),
+    derived.ExtremeOfPerson(name="last_of(visits.day)", rows=ROWS, column="day", last=True),
+    derived.NumberOfPerson(name="number_of(visits)", rows=ROWS, column=None, most=20),
+    derived.NumberOfPerson(name="different_of(visits.kind)", rows=ROWS, column="kind", most=20),
+    derived.Beginning(name="month of day", unit=derived.Part.MONTH, day="day"),
+    derived.Branch(ADULT, "adult"),
+    derived.CaseResult(name="case 1", branches=(derived.Branch(ADULT, 1), derived.Branch(MALE, None)), otherwise=0),
+    derived.CaseResult(name="case true", branches=(derived.Branch(where=ADULT, result=True),), otherwise=None),
+    derived.Computed(name="age", term=AGE, bits=0),
 )
 KEYS = (
     aggregate.DeclaredKey(column="sex", values=("F", "M"), missing=True),
@@ -170,6 +189,7 @@ AGGREGATE = aggregate.Aggregate(
     keys=(aggregate.DeclaredKey(column="sex", values=("F", "M"), missing=True),),
     bounding=aggregate.CountPerPerson(max_cells=1),
     salt=7,
+    derived=(derived.LookedUp(name="patients.sex", table="patients", column="sex"),),
 )
 SCALE = plan.Scale(low=Fraction(10), step=Fraction(1, 64), extent=3200)
 MEANINGS = (
@@ -181,6 +201,7 @@ MEANINGS = (
     *(Moments(moment=Moment(moment), scales=(SCALE, SCALE)) for moment in ("covariance", "correlation")),
     Quantiles(at=(Fraction(1, 4), Fraction(1, 2)), scale=SCALE),
     Top(k=3),
+    CountedTopMeaning(k=3),
     Steps(names=("adult", "male")),
     Distinct(),
     AtLeast(people=200),
@@ -224,6 +245,7 @@ EXAMPLES = (
     *POLICIES,
     *PREDICATES,
     *TERMS,
+    *DERIVED,
     *KEYS,
     *BOUNDINGS,
     AGGREGATE,

@@ -42,18 +42,6 @@ def renyi_bound(event: GaussianSparseVectorRelease, alpha: float) -> float:
     It holds for adaptively chosen questions and thresholds, for every transcript that stops by itself or earlier, for
     continuous Gaussian noise and for such noise rounded to the lattice of the values; not for discrete Gaussian noise.
 
-    >>> from fractions import Fraction
-    >>> stream = GaussianSparseVectorRelease(
-    ...     sensitivity=Fraction(1),
-    ...     threshold_sigma_squared=Fraction(100),
-    ...     query_sigma_squared=Fraction(400),
-    ...     questions=1000,
-    ...     yeses=1,
-    ...     monotone=False,
-    ... )
-    >>> 0.226 < renyi_bound(stream, 8) < 0.228
-    True
-
     Proof: proofs/gaussian_sparse_vector.md
     """
     if not 1 < alpha < np.inf:

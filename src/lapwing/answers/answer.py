@@ -219,8 +219,10 @@ class Answer(Result):
     @cached_property
     def keys(self) -> tuple[str, ...]:
         """The names of what rows are told apart by."""
-        names = next(self.asked.several()).plan.key_names
-        return names if self.asked.arrangement is None else self.asked.arrangement.named(names)
+        plan, arrangement = next(self.asked.several()).plan, self.asked.arrangement
+        if arrangement is None or not plan.meaning.keys_are_groups:
+            return plan.key_names
+        return plan.titled(arrangement.named(plan.group_names))
 
     @property
     def columns(self) -> tuple[str, ...]:

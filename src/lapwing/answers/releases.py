@@ -16,14 +16,15 @@ from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import float_above, float_below
 from lapwing.answers.target import FINEST, AtEpsilon, AtRho, Target, Within, share_of
 from lapwing.engines.engine import Engine
+from lapwing.mechanisms.counted_top import CountedTop
 from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.geometric import GeometricMechanism
-from lapwing.mechanisms.histogram_selection import PrivateQuantiles, Selector, TopK
+from lapwing.mechanisms.histogram_selection import Selector
 from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.queries.aggregate import Label, PrivateKey
-from lapwing.queries.plan import BoundedValue, ChosenMeaning, Family, Noise, NoisyMeaning, Number, Plan
+from lapwing.queries.plan import BoundedValue, Choosing, ChosenMeaning, Family, Noise, NoisyMeaning, Number, Plan
 from lapwing.vocabulary.codec import canonical, stored
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.event import DiscreteLaplaceNoise, Event, PureRelease
@@ -125,7 +126,7 @@ class ChosenOnes(Release):
     """Chosen by private selection from a histogram."""
 
     meaning: ChosenMeaning
-    mechanism: PrivateQuantiles | TopK
+    mechanism: Choosing
 
     def release(self, exact: Any) -> Numbers:
         """Choose."""
@@ -136,9 +137,12 @@ class ChosenOnes(Release):
         return self.mechanism.margin(confidence)
 
     def values(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
-        """Return what was chosen."""
-        del confidence
-        return self.meaning.values(self.plan, numbers)
+        """Return what was chosen, and between which bounds it lies where it was counted."""
+        values = self.meaning.values(self.plan, numbers)
+        if not isinstance(self.mechanism, CountedTop):
+            return values
+        margin = self.mechanism.margin_of_counts(confidence)
+        return [BoundedValue.around(one.key, Fraction(one.value), margin) for one in values]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -328,8 +332,8 @@ def _rho(event: Event) -> Fraction:
     return rho
 
 
-def _selection(plan: Plan, meaning: ChosenMeaning, target: Target, selector: Selector) -> PrivateQuantiles | TopK:
-    def at(epsilon: Fraction) -> PrivateQuantiles | TopK:
+def _selection(plan: Plan, meaning: ChosenMeaning, target: Target, selector: Selector) -> Choosing:
+    def at(epsilon: Fraction) -> Choosing:
         choices = max(1, meaning.choices)
         return meaning.selection(plan, choices * share_of("epsilon", epsilon, choices), selector)
 

@@ -108,11 +108,8 @@ NOTHING: Final = "nothing"
 HASTE: Final = 10  # the part of the budget that an impatient attacker offers for each question is 1/HASTE
 QUESTIONS_A_PERSON: Final = 4
 QUESTIONS_A_PERSON_ROUNDED: Final = 16  # rounding to tens is more noise than i2b2 adds, and nobody counts the questions
-AVERAGED: Final = 32
-I2B2_TIMES: Final = 100
-DOOR_TIMES: Final = 6
-SAMPLY_PAIRS: Final = 24
-QUESTIONS_A_MEMBER: Final = 24
+AVERAGED, I2B2_TIMES, DOOR_TIMES = 32, 100, 6
+SAMPLY_PAIRS, QUESTIONS_A_MEMBER = 24, 24
 
 
 class CampaignAnswers(Enum):

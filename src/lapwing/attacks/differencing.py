@@ -77,9 +77,7 @@ def by_difference(
     return heard, guesses
 
 
-def by_equality(
-    answerer: Answerer, people: int, pairs: int, coins: Coins, *, progress: Callable[[], None] = lambda: None
-) -> tuple[Interrogation, Mask]:
+def by_equality(answerer: Answerer, people: int, pairs: int, coins: Coins) -> tuple[Interrogation, Mask]:
     """Ask about groups of many sizes with and without each person; guess that whoever changes an answer has the trait.
 
     For each person there are `pairs` groups, which `coins` choose.
@@ -90,7 +88,7 @@ def by_equality(
     cohorts = np.repeat(groups, 2, axis=0)
     rows = np.arange(target.size)
     cohorts[2 * rows, target], cohorts[2 * rows + 1, target] = True, False
-    heard = interrogate(answerer, cohorts, progress=progress)
+    heard = interrogate(answerer, cohorts)
     answered = heard.answers[: heard.answers.size // 2 * 2].reshape(-1, 2)
     changed = answered[:, 0] != answered[:, 1]
     guesses: Mask = np.bincount(target[: changed.size], weights=changed, minlength=people) > 0

@@ -6,8 +6,6 @@ below sqrt(n)/4 or so is undone, for a million people in a fraction of a second 
 
 Proof: proofs/attacks.md
 
-References
-----------
 Cynthia Dwork and Sergey Yekhanin, New efficient attacks on statistical disclosure control mechanisms, CRYPTO 2008.
 """
 
@@ -42,14 +40,12 @@ def transform(numbers: Numbers) -> Numbers:
 def hadamard_cohorts(people: int) -> Mask:
     """Return the questions, one row each; question 0 is about everybody."""
     numbers = np.arange(people, dtype=np.uint32)
-    shared: Mask = np.bitwise_count(numbers[:, None] & numbers[None, :]) % 2 == 0
-    return shared
+    return np.asarray(np.bitwise_count(numbers[:, None] & numbers[None, :]) % 2 == 0)
 
 
 def exact_answers(trait: Mask) -> Numbers:
     """Return the true answers to all questions at once, without writing down the questions."""
-    sizes: Numbers = (transform(trait.astype(float)) + np.count_nonzero(trait)) / 2
-    return sizes
+    return (transform(trait.astype(float)) + np.count_nonzero(trait)) / 2
 
 
 def guess(answers: Numbers) -> Mask:

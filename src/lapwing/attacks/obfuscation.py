@@ -3,8 +3,6 @@
 None of it is differentially private. The parameters are the tools' defaults where they have some. What is left out
 (federation, log-in, query languages) makes no answer less exact.
 
-References
-----------
 i2b2-core-server, GaussianBoxMuller.java and crc.properties (2026). uwrit/leaf, ObfuscationService.cs and
 appsettings.json (2025). samply/laplace-rs, and the README of samply/focus (2026). Hutch Bunny (2026).
 """
@@ -75,8 +73,7 @@ class I2b2(_Tool):
         if self.accounts_used > self._accounts:
             raise LockedOutError(self._accounts)
         shown = np.rint(sizes + self._deviation * self._coins.normals(sizes.size))
-        blurred: Numbers = np.where(sizes <= self.SMALL, 0.0, shown)
-        return blurred
+        return np.where(sizes <= self.SMALL, 0.0, shown)
 
 
 class Leaf(_Tool):

@@ -52,14 +52,12 @@ class Coins:
 
     def normals(self, *shape: int) -> Numbers:
         """Return numbers of the normal law with mean 0 and deviation 1."""
-        drawn: Numbers = ndtri(self.uniforms(*shape))
-        return drawn
+        return np.asarray(ndtri(self.uniforms(*shape)))
 
     def laplaces(self, *shape: int) -> Numbers:
         """Return numbers of the Laplace law with scale 1."""
         centred = self.uniforms(*shape) - 0.5
-        drawn: Numbers = -np.sign(centred) * np.log1p(-2 * np.abs(centred))
-        return drawn
+        return np.asarray(-np.sign(centred) * np.log1p(-2 * np.abs(centred)))
 
     def _bytes(self, count: int) -> bytes:
         self._drawn += 1

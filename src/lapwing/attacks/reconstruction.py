@@ -5,8 +5,6 @@ of people leaves them solvable, however the noise is made (Dinur and Nissim 2003
 
 Proof: proofs/attacks.md
 
-References
-----------
 Irit Dinur and Kobbi Nissim, Revealing information while preserving privacy, PODS 2003. Cynthia Dwork, Frank McSherry
 and Kunal Talwar, The price of privacy and the limits of LP decoding, STOC 2007.
 """
@@ -19,7 +17,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 from scipy.special import ndtr, ndtri
 
-from lapwing.attacks.oracles import Coins, Interrogation, Mask, Numbers, share_right
+from lapwing.attacks.oracles import Coins, Interrogation, Mask, share_right
 
 _SECRET_MEAN = 0.5
 _RIDGE = 1e-6  # enough to make the shortest solution the only one; too little to move any other
@@ -42,8 +40,7 @@ def least_squares(heard: Interrogation) -> Mask:
     cohorts = heard.cohorts.astype(float)
     beyond = heard.answers - _SECRET_MEAN * cohorts.sum(axis=1)
     together = cohorts.T @ cohorts + _RIDGE * np.eye(cohorts.shape[1])
-    solution: Numbers = np.linalg.solve(together, cohorts.T @ beyond)
-    return solution > 0
+    return np.asarray(np.linalg.solve(together, cohorts.T @ beyond) > 0)
 
 
 def linear_program(heard: Interrogation) -> Mask:
@@ -59,8 +56,7 @@ def linear_program(heard: Interrogation) -> Mask:
         bounds=[(0, 1)] * people + [(0, None)] * answered,
         method="highs",
     )
-    guesses: Mask = np.asarray(solved.x)[:people] > _SECRET_MEAN
-    return guesses
+    return np.asarray(np.asarray(solved.x)[:people] > _SECRET_MEAN)
 
 
 def expected_share(people: int, questions: int, deviation: float) -> float:

@@ -6,8 +6,6 @@ person's memberships and the answers adds the leanings up (Homer et al. 2008, Dw
 
 Proof: proofs/attacks.md
 
-References
-----------
 Nils Homer et al., Resolving individuals contributing trace amounts of DNA to highly complex mixtures, PLoS Genetics
 2008. Cynthia Dwork, Adam Smith, Thomas Steinke, Jonathan Ullman and Salil Vadhan, Robust traceability from trace
 amounts, FOCS 2015.
@@ -31,14 +29,14 @@ class Traced:
     scores: Numbers
     members: Mask
 
-    def true_positives(self, false_positives: float = FALSE_POSITIVES) -> float:
-        """Return the share of members who are named when this share of all others is named wrongly.
+    def true_positives(self) -> float:
+        """Return the share of members who are named when `FALSE_POSITIVES` of all others are named wrongly.
 
         >>> Traced(scores=np.arange(40.0), members=np.arange(40) >= 20).true_positives()
         1.0
         """
         others = np.sort(self.scores[~self.members])[::-1]
-        named = self.scores > others[int(false_positives * others.size)]
+        named = self.scores > others[int(FALSE_POSITIVES * others.size)]
         return float(np.mean(named[self.members]))
 
     def curve(self) -> tuple[Numbers, Numbers]:
@@ -56,9 +54,7 @@ def trace(heard: Interrogation, group: Mask) -> Traced:
     return Traced(scores=leaning @ (heard.cohorts - 1 / 2), members=group)
 
 
-def expected_true_positives(
-    members: int, questions: int, deviation: float, false_positives: float = FALSE_POSITIVES
-) -> float:
+def expected_true_positives(members: int, questions: int, deviation: float) -> float:
     """Return the share of members that are traced, for random cohorts and noise of this deviation.
 
     A member's score is higher by questions/4, and scores have deviation sqrt(questions (members/4 + deviation^2))/2.
@@ -67,4 +63,4 @@ def expected_true_positives(
     (0.99, 0.052)
     """
     lean = sqrt(questions / (members / 4 + deviation**2)) / 2
-    return float(ndtr(lean + ndtri(false_positives)))
+    return float(ndtr(lean + ndtri(FALSE_POSITIVES)))

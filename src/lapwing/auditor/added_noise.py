@@ -143,7 +143,6 @@ def _moves(reach: int, norm: Norm, dimension: int) -> Iterator[tuple[int, ...]]:
 
 
 def _furthest(law: NoiseLaw) -> int:
-    """Return how many steps out the tails have become negligible."""
     step = law.step or 1
 
     def far(steps: int) -> bool:

@@ -19,9 +19,9 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from lapwing.auditor.event_scores import Score, scores, telling
-from lapwing.auditor.evidence import Reals, at_least, at_most, least_loss
+from lapwing.auditor.evidence import at_least, at_most, least_loss
 from lapwing.auditor.finding import Finding, allowed, currency_of
-from lapwing.auditor.outcomes import OutcomeReader, Outcomes, Raised, stacked
+from lapwing.auditor.outcomes import OutcomeReader, Outcomes, Raised, Reals, stacked
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, positive, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
@@ -46,10 +46,6 @@ class Suspicion:
     score: Score
     threshold: float
     hope: float
-
-    def holds(self, outcomes: Outcomes) -> int:
-        """Return in how many of these outputs it happened."""
-        return int((self.score.of(outcomes) >= self.threshold).sum())
 
 
 def audit(
@@ -234,13 +230,13 @@ class _Trial:
         return max(events, key=lambda event: event.hope)
 
     def _confirm(self, pair: int, chosen: Suspicion, size: int, *, keep: bool) -> list[int]:
-        """Return how often the event happened in `n` fresh draws of either table; they may teach later looks."""
+        """Return how often the event happened in `size` fresh draws of either table; they may teach later looks."""
         hits = [0, 0]
         batches = list(self._batches(size))
         for i, n in enumerate(batches):
             for side in self._order():
                 fresh = self._draw_outcomes(pair, side, n)
-                hits[side] += chosen.holds(fresh)
+                hits[side] += int((chosen.score.of(fresh) >= chosen.threshold).sum())
                 if keep:
                     self.learnt[pair, side].append(fresh)
             self.progress(self._done(), f"confirming: {i + 1} of {len(batches)}")
@@ -277,7 +273,6 @@ _WHY = {
 
 
 def _best_threshold(claim: Guarantee, here: Reals, there: Reals, risk: float) -> tuple[float, float]:
-    """Return the threshold whose bound is the largest, and that bound."""
     both = np.unique(np.concatenate([here, there]))
     both = both[both > -math.inf]
     if not both.size:

@@ -48,8 +48,7 @@ def log_chances(rule: AuditedRule, scores: Sequence[float], scale: float) -> Rea
     """
     behind = (np.asarray(scores, np.float64) - max(scores)) / scale
     if rule is AuditedRule.EXPONENTIAL:
-        chances: Reals = behind - logsumexp(behind)
-        return chances
+        return np.asarray(behind - logsumexp(behind))
     with np.errstate(divide="ignore"):  # at time 1 the best one was surely taken
         passed_over = np.log1p(-np.outer(np.exp(behind), _TIMES))
     others = passed_over.sum(axis=0) - passed_over
@@ -278,5 +277,4 @@ class ThresholdedKeys(FiniteModel):
 
 
 def _chunks(reach: int, people: int) -> tuple[int, ...]:
-    """Return how many people each key gets if as many as there are share one."""
     return (people,) * (reach // people) + ((reach % people,) if reach % people else ())

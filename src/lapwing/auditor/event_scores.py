@@ -137,8 +137,7 @@ def _column(both: Outcomes, j: int, bins: int) -> Cells:
 
 
 def _numbers(both: Outcomes, j: int) -> Reals:
-    numbers: Reals = both.numbers[both.labels[:, j] == 0, j]
-    return numbers
+    return np.asarray(both.numbers[both.labels[:, j] == 0, j])
 
 
 def _finest_bit(j: int) -> Cells:
@@ -228,7 +227,6 @@ def _logistic(here: Outcomes, there: Outcomes, columns: list[int]) -> Score:
 
     def score(outcomes: Outcomes) -> Reals:
         # Row by row: the last bit of a matrix product may depend on how many rows there are, and an event is fixed.
-        total: Reals = (features(outcomes) * weights).sum(axis=1)
-        return total
+        return np.asarray((features(outcomes) * weights).sum(axis=1))
 
     return Score(score, lambda t: f"the logistic score is at least {t:.4g}")

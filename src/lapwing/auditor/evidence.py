@@ -7,15 +7,14 @@ approximation and no large sample.
 Proof: proofs/black_box_audit.md
 """
 
-from typing import TypeAlias, assert_never
+from typing import assert_never
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv, ndtri
 
+from lapwing.auditor.outcomes import Reals
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
-
-Reals: TypeAlias = NDArray[np.float64]
 
 _SLACK = 1e-9
 """How far, relatively, every bound is moved outwards: far more than the inverse of the beta integral can be off."""
@@ -77,8 +76,7 @@ def _epsilon(p: Reals, q: Reals, delta: float) -> Reals:
     """E says P <= e^epsilon Q + delta; its complement says 1 - Q <= e^epsilon (1 - P) + delta."""
     of_event = np.log(np.maximum(p - delta, 0.0)) - np.log(q)
     of_complement = np.log(np.maximum(1 - q - delta, 0.0)) - np.log1p(-p)
-    larger: Reals = np.maximum(of_event, of_complement)
-    return larger
+    return np.asarray(np.maximum(of_event, of_complement))
 
 
 def _rho(p: Reals, q: Reals) -> Reals:

@@ -76,7 +76,6 @@ DOCUMENT_002 = StreamLiar(
     variant=SparseVectorVariant(
         threshold=Laplace(2), query=Laplace(2), yeses=1, reveals=Reveals.COMPARED_VALUE, halting=Halting.ONE_YES_LATE
     ),
-    loses=math.inf,
     movement=AuditedMovement.TOGETHER,
     pair=_TOGETHER,
     transcript=_NOES_THEN_LOW_NUMBER,

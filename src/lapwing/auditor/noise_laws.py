@@ -153,8 +153,6 @@ class NoNoise(_OnTheLine):
 
 @dataclass(frozen=True)
 class _OnALattice(_FromTails):
-    """A law on the multiples of `step`."""
-
     _: KW_ONLY
     step: Fraction = Fraction(1)
 

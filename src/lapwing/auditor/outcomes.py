@@ -176,7 +176,6 @@ def _are_doubles(outputs: NDArray[Any]) -> bool:
 
 
 def _has_long(outputs: NDArray[Any]) -> bool:
-    """Return whether an array of integers or objects holds an integer that may be no double."""
     if outputs.dtype.kind == "O":
         return any(isinstance(cell, int | np.integer) and abs(int(cell)) > _EXACT_BELOW for cell in outputs.flat)
     widest = np.iinfo(outputs.dtype)
@@ -192,7 +191,6 @@ def _row(output: Any) -> list[Any]:
 
 
 def _leaves(output: Any) -> Iterator[Any]:
-    """Return the parts of an output, from left to right: numbers as they are, and labels."""
     match output:
         case complex() | np.complexfloating():
             yield float(output.real)

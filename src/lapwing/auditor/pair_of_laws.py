@@ -12,15 +12,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtri_exp
 
+from lapwing.auditor.noise_laws import Reals
 from lapwing.vocabulary.errors import ParameterError
-
-Reals: TypeAlias = NDArray[np.float64]
 
 _SAME = 1e-9
 """Losses that differ by less are told apart by rounding only: of events that lose alike, the likelier one is shown."""
@@ -198,16 +197,14 @@ def _grouped(law: Reals, group: NDArray[np.intp], groups: int) -> Reals:
     base = np.where(top > -math.inf, top, 0.0)
     totals = np.bincount(group, np.exp(law - base[group]), groups)
     with np.errstate(divide="ignore"):
-        sums: Reals = np.log(totals) + base
-    return sums
+        return np.asarray(np.log(totals) + base)
 
 
 def _rest(ordered: Reals) -> Reals:
     """Return ln of what is left of a law after each outcome."""
     with np.errstate(invalid="ignore"):
         from_the_end = np.logaddexp.accumulate(ordered[::-1])[::-1]
-    left: Reals = np.minimum(np.append(from_the_end[1:], -math.inf), 0.0)
-    return left
+    return np.asarray(np.minimum(np.append(from_the_end[1:], -math.inf), 0.0))
 
 
 def _quantile(log_probability: Reals, log_rest: Reals) -> Reals:

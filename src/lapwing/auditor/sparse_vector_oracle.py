@@ -7,7 +7,6 @@ the definition of each variant and share nothing with the code that runs it.
 Proof: proofs/sparse_vector_oracle.md
 """
 
-import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -50,13 +49,6 @@ class Halting(Enum):
     WITH_THE_LAST_YES = "with the last yes"
     ONE_YES_LATE = "at the first yes after the last"
     NEVER = "never"
-
-
-class ThresholdNoise(Enum):
-    """How often the threshold gets its noise."""
-
-    DRAWN_ONCE = "once"
-    REDRAWN_AFTER_YES = "again after every yes"
 
 
 class AfterCrash(Enum):
@@ -104,7 +96,6 @@ class SparseVectorVariant:
     numeric: NoiseLaw | None = None  # the law of the fresh noise of the numeric answer, if there is one
     clear: ClearYes | None = None  # the first comparison of the adaptive variant, if it has two
     halting: Halting = Halting.WITH_THE_LAST_YES
-    threshold_noise: ThresholdNoise = ThresholdNoise.DRAWN_ONCE
     after_crash: AfterCrash = AfterCrash.COUNTS_AS_YES
 
     def __post_init__(self) -> None:
@@ -160,14 +151,9 @@ class SparseVectorVariant:
         """
         if reason := next(self._impossible(transcript), None):
             raise ParameterError("transcript", transcript, reason=reason, remedy="ask about something it can say")
-        values = values_asked(questions, transcript)
-        parts = Counter(tuple(part.items()) for part in self._parts(values, transcript))
-        factors = {part: [(n, one) for asked, n in part for one in self.factors(*asked)] for part in parts}
-        return math.fsum(times * log_expectation(self.threshold, factors[part]) for part, times in parts.items())
-
-    def probability(self, questions: Questions, transcript: Transcript) -> float:
-        """Return the probability (for told numbers: the density) of `transcript`."""
-        return math.exp(self.log_probability(questions, transcript))
+        asked = Counter(zip(values_asked(questions, transcript), transcript, strict=True))
+        factors = [(n, factor) for pair, n in asked.items() for factor in self.factors(*pair)]
+        return log_expectation(self.threshold, factors) if factors else 0.0
 
     def price(self, outcome: Outcome) -> Fraction:
         """Return what an outcome uses up of the yeses."""
@@ -223,15 +209,6 @@ class SparseVectorVariant:
                         yield f"tells {kind}, but the variant reveals {self.reveals}"
                 if outcome.level is Level.CLEAR and self.clear is None:
                     yield "has a clear yes, but the variant has one comparison only"
-
-    def _parts(self, values: tuple[Number, ...], transcript: Transcript) -> list[Counter[tuple[Number, Outcome]]]:
-        """Return the pairs (value, outcome) that share one draw of the threshold noise, counted."""
-        parts: list[Counter[tuple[Number, Outcome]]] = [Counter()]
-        for pair in zip(values, transcript, strict=True):
-            parts[-1][pair] += 1
-            if self.threshold_noise is ThresholdNoise.REDRAWN_AFTER_YES and self.price(pair[1]):
-                parts.append(Counter())
-        return [part for part in parts if part]
 
     def factors(self, value: Number, outcome: Outcome) -> list[AnswerFactor]:
         """Return what this outcome of a question with this true value contributes, given the threshold noise."""

@@ -15,7 +15,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import TypeAlias
 
-from lapwing.auditor.sparse_vector_oracle import Halting, Reveals, SparseVectorVariant, ThresholdNoise
+from lapwing.auditor.sparse_vector_oracle import Halting, Reveals, SparseVectorVariant
 from lapwing.auditor.transcripts import (
     ABORT,
     CLEAR_YES,
@@ -129,9 +129,8 @@ def worst_loss(
 
     Equal outcomes share one true value. The values are searched for (on a lattice: among its points), and so are the
     numbers that are shown; the values of each outcome move by the sensitivity, up, down or not at all. Both orders of
-    every pair are covered. Where the threshold noise is redrawn, all the noes come before each yes. Unless `yeses` is
-    said, it is all plain ones that the variant has to give, and its abort where it halts one yes late; as many as noes
-    where it never halts.
+    every pair are covered. Unless `yeses` is said, it is all plain ones that the variant has to give, and its abort
+    where it halts one yes late; as many as noes where it never halts.
 
     AboveThreshold as documents 000 and 003 print it keeps its claim of epsilon 1, and attains it.
 
@@ -156,8 +155,6 @@ def _template(variant: SparseVectorVariant, *, noes: int, yeses: int | None, cle
     late = variant.halting is Halting.ONE_YES_LATE and yeses is None
     if yeses is None:
         yeses = noes if variant.halting is Halting.NEVER else variant.yeses
-    if variant.threshold_noise is ThresholdNoise.REDRAWN_AFTER_YES:
-        return ((NO,) * noes + (YES,)) * yeses
     return (NO,) * noes + (CLEAR_YES,) * clear_yeses + (YES,) * yeses + (ABORT,) * late
 
 

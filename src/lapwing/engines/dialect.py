@@ -12,7 +12,8 @@ from datetime import date
 from typing import Final, TypeAlias
 
 from lapwing.queries.catalogue import KeyType, Population, Table
-from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
+from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, DerivedColumn, Integer, Real, Text
+from lapwing.queries.derived import widened
 from lapwing.queries.predicate import DAYS, INTEGERS, day
 
 Value: TypeAlias = int | float | str | bool | date
@@ -56,6 +57,7 @@ class Dialect:
     ymd : year * 10000 + month * 100 + day of a day expression, as a 64-bit integer
     text_number : the first 60 bits of the MD5 of a text expression, as a 64-bit integer (`row_sampling.text_number`)
     text_order : a text expression, to be ordered byte by byte
+    beginning : the first day of the year, quarter or month, whose name comes first, that a day expression is in
     starts_with : whether a text expression starts with another
     compares_rows : whether a subquery may compare its rows with columns of the queries around it by other signs than
         equality; if not, each row is joined by its person with the values that it is compared with
@@ -77,6 +79,7 @@ class Dialect:
     small_total: str | None = None
     day_number: str = "({} - DATE '1970-01-01')"
     ymd: str
+    beginning: str
     text_number: str
     text_order: str = "{}"
     starts_with: str = "starts_with({}, {})"
@@ -127,6 +130,7 @@ DUCKDB = Dialect(
     texts=frozenset({"varchar", "uuid", "enum"}),
     days=frozenset({"date", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp with time zone"}),
     ymd="(year({0}) * 10000 + month({0}) * 100 + day({0}))",
+    beginning="CAST(date_trunc('{0}', {1}) AS DATE)",
     text_number="CAST('0x' || substr(md5({}), 1, 15) AS BIGINT)",
 )
 
@@ -139,6 +143,7 @@ POSTGRES = Dialect(
     days=frozenset({"date", "timestamp without time zone", "timestamp with time zone"}),
     small_total="SUM(CAST({} AS INTEGER))",  # 64 bits wide, where a sum of 64-bit integers is a decimal
     ymd="CAST(date_part('year', {0}) * 10000 + date_part('month', {0}) * 100 + date_part('day', {0}) AS BIGINT)",
+    beginning="CAST(date_trunc('{0}', CAST({1} AS TIMESTAMP)) AS DATE)",
     text_number="CAST(CAST('x' || substr(md5({}), 1, 15) AS BIT(60)) AS BIGINT)",
     text_order='{} COLLATE "C"',
     # OFFSET keeps an expression from being copied to every place that names it, four times for a rank; and people in
@@ -157,6 +162,7 @@ SPARK = Dialect(
     total="SUM(CAST({} AS DECIMAL(38, 0)))",
     day_number="datediff({}, DATE '1970-01-01')",
     ymd="CAST(year({0}) * 10000 + month({0}) * 100 + day({0}) AS BIGINT)",
+    beginning="trunc({1}, '{0}')",
     text_number="CAST(conv(substr(md5(CAST({} AS BINARY)), 1, 15), 16, 10) AS BIGINT)",
     starts_with="startswith({}, {})",
     # It sees no further than the query around, and pairs every row with everybody's values where those are not equated.
@@ -173,6 +179,7 @@ def literal(text: str) -> str:
 class RowOf:
     """A row of a table under an alias; `outer` is the row of the same person around it, if any.
 
+    `table` has the `derived` columns that the row sees, too.
     `carried` holds columns of rows further out that this row was given, for itself and the rows inside it, where the
     database should see nothing of them but that they are equal: how many rows out and the name there, with the name
     here.
@@ -182,6 +189,7 @@ class RowOf:
     depth: int = 0
     outer: "RowOf | None" = None
     carried: Mapping[tuple[int, str], str] = field(default_factory=dict)
+    derived: tuple[DerivedColumn, ...] = ()
 
     @property
     def alias(self) -> str:
@@ -202,12 +210,14 @@ class RowOf:
 class Writer:
     """Writes for one population in one dialect; `parameters` grows in the order of the marks.
 
-    `relations` has for each table the SQL of a relation that holds its columns in the five types of the dialect.
+    `relations` has for each table the SQL of a relation that holds its columns in the five types of the dialect;
+    `widen` writes the relation of a row that sees derived columns.
     """
 
     dialect: Dialect
     population: Population
     relations: Mapping[str, str]
+    widen: "Callable[[Writer, RowOf], str]"
     parameters: list[Value] = field(default_factory=list)
 
     def value(self, value: Value) -> str:
@@ -236,7 +246,19 @@ class Writer:
 
     def relation(self, row: RowOf) -> str:
         """Return the relation that a row comes from, under its alias."""
+        return self.widen(self, row) if row.derived else self.stored(row)
+
+    def stored(self, row: RowOf) -> str:
+        """Return the relation that a row comes from without its derived columns, under its alias."""
         return f"{self.relations[row.table.name]} AS {row.alias}"
+
+    def row_of(
+        self, table: str, derived: tuple[DerivedColumn, ...], depth: int = 0, outer: RowOf | None = None
+    ) -> RowOf:
+        """Return a row of a table that sees derived columns."""
+        declared = self.population.table(table)
+        seen = widened(declared, derived, self.population) if derived else declared
+        return RowOf(seen, depth, outer, derived=derived)
 
     def column(self, row: RowOf, name: str) -> str:
         """Return a column of a row."""

@@ -15,6 +15,7 @@ A cohort is the people who have a row for which a predicate is true. `emit` writ
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from lapwing.engines.derived_sql import widened_relation
 from lapwing.engines.dialect import SMALL, Dialect, RowOf, Value, Writer
 from lapwing.engines.expression_sql import cell_columns, clipped, fold, predicate_sql, rank, row_number, term_sql
 from lapwing.queries.aggregate import (
@@ -62,7 +63,7 @@ def emit(
         data that cannot change, for nothing else bounds a person's rows there
     """
     check_total(aggregate, population)
-    writer = Writer(dialect, population, relations)
+    writer = Writer(dialect, population, relations, widened_relation)
     one_row = aggregate.table in one_row_a_person and _one_row_fits(aggregate.bounding)
     return Statement(_Select(writer, aggregate, one_row=one_row).text(), tuple(writer.parameters))
 
@@ -80,7 +81,7 @@ class _Select:
 
     def __init__(self, writer: Writer, aggregate: Aggregate, *, one_row: bool) -> None:
         self.writer, self.aggregate, self.one_row = writer, aggregate, one_row
-        self.row = RowOf(writer.population.table(aggregate.table))
+        self.row = writer.row_of(aggregate.table, aggregate.derived)
         self.cells = cell_columns(writer, self.row, aggregate.keys)
         self.keys = [cell.name for cell in self.cells]
         self.steps: dict[str, str] = {}

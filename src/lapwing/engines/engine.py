@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.engines.cohorts import Cohorts, Integers
+from lapwing.engines.derived_sql import widened_relation
 from lapwing.engines.dialect import Dialect, RowOf, Writer
 from lapwing.engines.emitter import Statement, emit, emit_counts, emit_facts
 from lapwing.engines.reading import hide_failures
@@ -42,8 +43,8 @@ from lapwing.queries.aggregate import (
 )
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.predicate import Predicate
+from lapwing.queries.ranges import MOST_ROWS
 from lapwing.queries.term import bounds
-from lapwing.queries.totality import MOST_ROWS
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.sensitive import Sensitive
 
@@ -158,7 +159,7 @@ class Engine(ABC):
         return possible_counts(sent, len(predicates))
 
     def _writer(self) -> Writer:
-        return Writer(self._dialect, self._population, self._relations)
+        return Writer(self._dialect, self._population, self._relations, widened_relation)
 
     def _columns(self, statement: Statement) -> Sequence[Integers]:
         """Run `statement` and return its columns, all of whole numbers of 64 bits."""
@@ -239,8 +240,11 @@ class Generations:
 
 
 def is_cohort(aggregate: Aggregate) -> bool:
-    """Say whether an aggregate counts people, in one cell."""
-    return isinstance(aggregate.bounding, CountPerPerson) and not aggregate.keys
+    """Say whether an aggregate counts people, in one cell, by what stands in their rows.
+
+    Conditions about derived columns are not told apart by their text alone, so they are not counted together.
+    """
+    return isinstance(aggregate.bounding, CountPerPerson) and not aggregate.keys and not aggregate.derived
 
 
 def check_number(aggregate: Aggregate) -> None:

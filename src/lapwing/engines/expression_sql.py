@@ -10,6 +10,7 @@ was built, so no term meets NULL or leaves 64 bits. NaN never gets to one either
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from lapwing.engines.dialect import RowOf, Value, Writer
@@ -20,6 +21,7 @@ from lapwing.queries.predicate import (
     DAYS,
     DOUBLES,
     TRUTHS,
+    About,
     AllOf,
     AnyOf,
     Compared,
@@ -42,7 +44,7 @@ from lapwing.queries.predicate import (
     double_at,
     ymd,
 )
-from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, Term, Times, bounds
+from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, SteppedDown, Term, Times, bounds
 
 _YEAR = 10_000  # one year in year * 10000 + month * 100 + day
 
@@ -68,11 +70,7 @@ def predicate_sql(writer: Writer, row: RowOf, predicate: Predicate) -> str:
             return _about_column(writer, row, predicate)
 
 
-def _about_column(
-    writer: Writer,
-    row: RowOf,
-    atom: InIntervals | InTexts | NotInTexts | Like | NotLike | IsMissing | IsPresent,
-) -> str:
+def _about_column(writer: Writer, row: RowOf, atom: About) -> str:
     column = writer.column(row, atom.column)
     match atom:
         case InIntervals(domain=domain, intervals=intervals):
@@ -86,12 +84,13 @@ def _about_column(
         case NotLike():
             return f"(NOT {like_sql(writer, column, atom)})"
         case IsPresent():
-            return _present(writer, row, atom.column)
+            return present_sql(writer, row, atom.column)
         case IsMissing():
             return _missing(writer, row, atom.column)
 
 
-def _present(writer: Writer, row: RowOf, name: str) -> str:
+def present_sql(writer: Writer, row: RowOf, name: str) -> str:
+    """Return where a column of `row` has a value."""
     column = writer.column(row, name)
     return f"({_counts(writer, row, name) or f'{column} IS NOT NULL'})"
 
@@ -177,8 +176,7 @@ def _compared(writer: Writer, row: RowOf, compared: Compared) -> str:
 
 
 def _has(writer: Writer, row: RowOf, has: HasRows | LacksRows) -> str:
-    table = writer.population.table(has.table)
-    inner = RowOf(table, row.depth + 1, row, _carried(writer, has.where))
+    inner = replace(writer.row_of(has.table, has.derived, row.depth + 1, row), carried=_carried(writer, has.where))
     source = _carrying(writer, inner) if inner.carried else writer.relation(inner)
     same = f"{writer.person(inner)} = {writer.person(row)}"
     for (up, name), carried in inner.carried.items():
@@ -207,7 +205,7 @@ def _carrying(writer: Writer, row: RowOf) -> str:
     """
     columns, joins = [f"{row.alias}.*"], []
     for i, ((up, name), carried) in enumerate(row.carried.items()):
-        origin = RowOf(row.up(up).table)
+        origin = replace(row.up(up), depth=0, outer=None, carried={})
         values = f"SELECT DISTINCT {writer.person(origin)} AS p, {writer.column(origin, name)} AS carried"
         joins.append(f"JOIN ({values} FROM {writer.relation(origin)}) AS c{i} ON c{i}.p = {writer.person(row)}")
         columns.append(f"c{i}.carried AS {writer.dialect.name(carried)}")
@@ -243,6 +241,15 @@ def term_sql(writer: Writer, row: RowOf, term: Term) -> str:
             return f"({term_sql(writer, row, left)} * {term_sql(writer, row, right)})"
         case Rounded(inner, bits):
             return _rounded(writer, f"CAST({term_sql(writer, row, inner)} AS {writer.dialect.real})", -bits)
+        case SteppedDown(inner, width):
+            rest = remainder(writer, term_sql(writer, row, inner), width)
+            return f"({term_sql(writer, row, inner)} - {rest})"
+
+
+def remainder(writer: Writer, number: str, width: int) -> str:
+    """Return how far a whole number is above the next multiple of `width` below; never negative."""
+    step = writer.value(width)
+    return f"MOD(MOD({number}, {step}) + {step}, {step})"
 
 
 def clipped(writer: Writer, number: str, low: float, high: float) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 
 import duckdb
 
+from lapwing.engines.derived_sql import widened_relation
 from lapwing.engines.dialect import DUCKDB, RowOf, Value, Writer, literal
 from lapwing.engines.expression_sql import predicate_sql
 from lapwing.engines.files import CSVFile, literal_path, parquet_relation
@@ -71,7 +72,7 @@ class PublicFile:
     def select(self, columns: tuple[Column, ...], names: tuple[str, ...], where: Predicate) -> list[tuple[Any, ...]]:
         """Return the different rows of what is named, of these columns, for which `where` is true."""
         relation, alone = _relation(self.name, self.path, columns), public_population(self.name, columns)
-        writer, row = Writer(DUCKDB, alone, {self.name: relation}), RowOf(alone.tables[0])
+        writer, row = Writer(DUCKDB, alone, {self.name: relation}, widened_relation), RowOf(alone.tables[0])
         condition = predicate_sql(writer, row, where)
         chosen = ", ".join(writer.column(row, name) for name in names)
         text = f"SELECT DISTINCT {chosen} FROM {writer.relation(row)} WHERE {condition} LIMIT {MOST_AMONG + 1}"

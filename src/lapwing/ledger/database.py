@@ -78,8 +78,7 @@ class Gate(ABC):
         """Lock a place that no thread of this process holds; return whether it is ours now."""
 
     @abstractmethod
-    def _give_back(self, place: int) -> None:
-        """Unlock it."""
+    def _give_back(self, place: int) -> None: ...
 
     @abstractmethod
     def close(self) -> None:

@@ -274,7 +274,6 @@ class HeadFile:
             making.unlink()
 
     def _write_beside(self, receipt: Receipt) -> Path:
-        """Return a new file beside this one, whole and synced."""
         making = self.path.with_name(f"{self.path.name}.making-{os.getpid()}-{threading.get_ident()}")
         with suppress(FileNotFoundError):
             making.unlink()
@@ -347,7 +346,6 @@ def _newest(slots: list[Receipt | None]) -> Receipt | None:
 
 
 def _receipt(slot: bytes) -> Receipt | None:
-    """Return what a slot says, if it is what was written."""
     line = slot.partition(b"\n")[0] + b"\n"
     with suppress(ParameterError, UnicodeDecodeError):
         receipt = Receipt.parse(line.decode().rpartition(" ")[0])

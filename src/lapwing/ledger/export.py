@@ -52,7 +52,6 @@ def without_states(entry: Record) -> dict[str, Any]:
 
 
 def _describe_decision(entry: Record) -> str:
-    """Return what the custodian has decided, and about whom."""
     change, analyst = str(entry["change"]), entry.get("analyst")
     if change != "suspension":
         return change if analyst is None else f"{change} of {analyst}"
@@ -61,7 +60,6 @@ def _describe_decision(entry: Record) -> str:
 
 
 def _charged(entry: Record) -> str:
-    """Return what an entry has charged."""
     cost = entry["account"]["lines"][0]["cost"]
     amounts = {"epsilon": cost["epsilon"], "delta": cost["delta"] if Fraction(cost["delta"]) else None}
     amounts = amounts if amounts["epsilon"] else {"rho": cost["rho"]}

@@ -178,7 +178,6 @@ class Questions:
             return True
 
     def _first_in_progress(self, request: Request) -> int:
-        """Return the first entry that can be the charge of whoever has the turn."""
         with self._store.reading() as transaction:
             charges = transaction.unsettled("charge")
             left = [entry.seq for entry in charges if entry.record["question"] == request.question]
@@ -245,7 +244,6 @@ def read_answer(transaction: Transaction, entry: Entry) -> Released:
 
 
 def _read_earlier(transaction: Transaction, asked: Mapping[str, Any]) -> Released:
-    """Return the answer to an earlier request, or say why there is none."""
     end = transaction.entry(asked["recalls"]) if asked["kind"] == "recall" else transaction.settlement(asked["seq"])
     if end is None or end.record["kind"] == "lost":
         raise UnansweredError(asked["request"], seq=asked["seq"], lost=end is not None)

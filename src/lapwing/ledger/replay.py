@@ -49,8 +49,6 @@ def require(condition: object, otherwise: str) -> None:
 
 @dataclass(slots=True)
 class _Stream:
-    """A stream as far as it has come."""
-
     opening: Record
     charge: Charge
     status: str = "open"

@@ -141,7 +141,6 @@ class StreamRecord:
 
 
 def _state_fields(last: Record) -> dict[str, Any]:
-    """Return where a stream stands, which every entry of it says."""
     counts = {name: last[name] for name in ("asked", "used", "seals")}
     return {"status": StreamStatus(last["status"]), "last": last, **counts}
 

@@ -277,7 +277,6 @@ def _stream(transaction: Transaction, stream: str) -> StreamRecord:
 
 
 def _state_fields(stream: StreamRecord, **changed: Any) -> dict[str, Any]:
-    """Return what every entry of a stream says, so that the last one tells how it stands."""
     state = {"stream": stream.name, "status": stream.status.value, "asked": stream.asked}
     return {**state, "used": stream.used, "seals": stream.seals, **changed}
 

@@ -378,7 +378,6 @@ class Transaction:
 
 
 def _entry(row: Row) -> Entry:
-    """Return a row as an entry, if it can be one."""
     match row:
         case (int() as seq, str() as body, bytes() | memoryview() as hash_):
             return Entry(seq, body, bytes(hash_))

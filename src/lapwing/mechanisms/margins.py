@@ -192,12 +192,6 @@ class Spread:
     """How far noise reaches that lives on the multiples of `step`: P(|X| > m steps) is `tail`.
 
     `values` below is a number of independent draws, all of which are meant together.
-
-    >>> spread = Spread(discrete_laplace_tail(Fraction(10)))
-    >>> spread.margin("0.95"), spread.margin("0.95", values=100)
-    (Fraction(30, 1), Fraction(76, 1))
-    >>> round(spread.confidence(30), 4)
-    0.9527
     """
 
     tail: Tail
@@ -255,7 +249,7 @@ class ByAccuracy:
         except OverflowError:
             reason = "is out of reach at this confidence"
             raise ParameterError("within", self.within, reason=reason, remedy="change one of the two") from None
-        return search.ends
+        return search.below, search.above
 
 
 def _allowed_tail(confidence: Fraction, values: int, bits: int) -> tuple[int, int]:
@@ -287,10 +281,6 @@ _WIDEST = 1 << 18
 
 def margin_of_sum(event: DiscreteLaplaceNoise | DiscreteGaussianNoise, terms: int, confidence: Exact) -> int:
     """Return m such that a sum of `terms` numbers with this noise is off by at most m, with this probability or more.
-
-    >>> noise = DiscreteLaplaceNoise(l1_sensitivity=1, scale=Fraction(2))
-    >>> [margin_of_sum(noise, terms, "0.95") for terms in (1, 2, 3, 10)]
-    [6, 8, 10, 18]
 
     Proof: proofs/sums_of_noise.md
     """

@@ -77,11 +77,6 @@ def parse_noise(
 
     >>> parse_noise(epsilon="0.1", scale=None)
     ByEpsilon(epsilon=Fraction(1, 10))
-    >>> parse_noise(epsilon="0.1", scale=10)
-    Traceback (most recent call last):
-    ...
-    lapwing.errors.ParameterError: epsilon, scale = ('0.1', 10) says the noise more than once;
-    give epsilon alone, or scale alone
     """
     many = 1 if values == 1 else as_int("values", values)
     match way := exactly_one_of("noise", given, *_ways(tuple(given))):

@@ -150,16 +150,10 @@ class ScoreSelection(_Chooser[Chosen], Generic[Chosen]):
         if not 0 < multiplier(price) <= _LARGEST_RATE << self.UNIT_BITS:
             remedy = f"stay between {moved}/2^{self.UNIT_BITS} and {moved * _LARGEST_RATE}"
             raise ParameterError("epsilon", price, reason="is out of range for this sensitivity", remedy=remedy)
-        super().__init__(
-            event=self.EVENT(epsilon=price),
-            lattice=ScoreLattice(
-                candidates=number,
-                multiplier=multiplier(price),
-                floor=(1 << self.FLOOR_BITS) // multiplier(price),
-                unit_bits=self.UNIT_BITS,
-                grid=lattice,
-            ),
-        )
+        steps, unit = multiplier(price), self.UNIT_BITS
+        floor = (1 << self.FLOOR_BITS) // steps
+        scores = ScoreLattice(candidates=number, multiplier=steps, floor=floor, unit_bits=unit, grid=lattice)
+        super().__init__(event=self.EVENT(epsilon=price), lattice=scores)
 
     @property
     def epsilon(self) -> Fraction:

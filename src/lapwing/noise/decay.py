@@ -85,12 +85,7 @@ def is_below(p: Bounds, source: RandomSource, prefix: int = 0, bits: int = 0) ->
 class Decay:
     """The law P(0) ∝ 1, P(j) ∝ sides * e^(-rate * j^power) of a magnitude j = 0, 1, 2, ...
 
-    Power 1 is exponential, 2 Gaussian. There are 2 sides if j stands for both +j and -j; zero has one sign only. The
-    magnitude of a discrete Laplace variate of scale 2 is 0 with probability (1 - e^(-1/2))/(1 + e^(-1/2)):
-
-    >>> lows, highs = Decay(Fraction(1, 2), power=1, sides=2).cumulative_bounds(3, bits=30)
-    >>> lows[0] <= 2**30 * 0.2449186624037092 <= highs[0]
-    True
+    Power 1 is exponential, 2 Gaussian. There are 2 sides if j stands for both +j and -j; zero has one sign only.
     """
 
     rate: Fraction

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from lapwing.queries import term as terms
+from lapwing.queries.column import DerivedColumn
 from lapwing.queries.predicate import (
     INTEGERS,
     TRUTHS,
@@ -140,13 +141,17 @@ Bounding: TypeAlias = CountPerPerson | LastStepPerPerson | ClippedSumPerPerson |
 
 @stored("aggregate")
 class Aggregate:
-    """Rows of `table` where `where` is true, sorted into the cells of `keys`, bounded and added up."""
+    """Rows of `table` where `where` is true, sorted into the cells of `keys`, bounded and added up.
+
+    The rows see the columns of their table and `derived` ones, each after those that it is computed from.
+    """
 
     table: str
     where: Predicate
     keys: tuple[Key, ...]
     bounding: Bounding
     salt: int
+    derived: tuple[DerivedColumn, ...] = ()
 
     @property
     def cells(self) -> tuple[tuple[Label, ...], ...] | None:

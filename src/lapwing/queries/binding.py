@@ -5,10 +5,8 @@ write instead. Text and numbers are never compared with one another, so no engin
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import date
 from fractions import Fraction
 
-from lapwing.queries.catalogue import Scope
 from lapwing.queries.column import (
     Boolean,
     Category,
@@ -24,20 +22,19 @@ from lapwing.queries.column import (
     text_for,
     truth_for,
 )
-from lapwing.queries.computed import Numbers, Texts, among, column_of, numbers_that, place_of, solve
+from lapwing.queries.computed import NumberSet, TextSet, among, column_of, is_computed, numbers_that, place_of, solve
 from lapwing.queries.days import FLIPPED, compare_days, day_of
 from lapwing.queries.expressions import (
     Age,
     Among,
     And,
     Arithmetic,
-    Cast,
+    CastTo,
     Coalesce,
     Compare,
     Condition,
     DatePart,
     Days,
-    Has,
     Is,
     Literal,
     Matches,
@@ -48,7 +45,6 @@ from lapwing.queries.expressions import (
     NumberOf,
     OneOf,
     Or,
-    ScopedCondition,
     Step,
     TextOf,
     Truth,
@@ -80,7 +76,9 @@ from lapwing.queries.predicate import (
     intervals_of,
     some,
 )
-from lapwing.queries.same_person import rows_of_the_person
+from lapwing.queries.rows import Has, ScopedCondition
+from lapwing.queries.same_person import untied_where
+from lapwing.queries.scope import Scope
 from lapwing.queries.simplifying import simplified
 from lapwing.queries.two_columns import compare_columns
 from lapwing.vocabulary.errors import BadQuestionError
@@ -106,8 +104,7 @@ def _bind(condition: Condition, scope: Scope, *, wanted: bool, unknown: bool = F
         case Not(part):
             return _bind(part, scope, wanted=not wanted, unknown=unknown)
         case ScopedCondition(where, alias, columns):
-            alone = Scope(scope.population, scope.table, alias, columns=columns)  # the same row, and nothing around it
-            return _bind(where, alone, wanted=wanted, unknown=unknown)
+            return _bind(where, scope.alone(alias, columns), wanted=wanted, unknown=unknown)
         case Truth(Literal(bool() as truth)):
             return ALWAYS if truth is wanted else NEVER
         case Is(part, truth):
@@ -148,18 +145,18 @@ def _missing(value: Value, scope: Scope) -> Predicate:
     match value:
         case Literal() | Days() | Now():
             return NEVER
-        case Name():
-            return IsMissing(column=scope.column(value).name)
         case Coalesce(inner, otherwise):
             return every([_missing(inner, scope), _missing(otherwise, scope)])
         case Arithmetic(left=left, right=right):
             return some([_missing(left, scope), _missing(right, scope)])
         case Age(born, at):
             return some([_missing(born, scope), *([] if at is None else [_missing(at, scope)])])
-        case DatePart(day=inner) | NumberOf(value=inner) | TextOf(value=inner) | Cast(value=inner) | Step(value=inner):
+        case (
+            DatePart(day=inner) | NumberOf(value=inner) | TextOf(value=inner) | CastTo(value=inner) | Step(value=inner)
+        ):
             return _missing(inner, scope)
         case _:
-            raise BadQuestionError("whether this is missing cannot be asked; ask it about a column: column is null")
+            return IsMissing(column=scope.column(value).name)
 
 
 def _about_values(condition: Condition, scope: Scope, *, wanted: bool) -> Predicate:
@@ -168,11 +165,13 @@ def _about_values(condition: Condition, scope: Scope, *, wanted: bool) -> Predic
             return _compare(operator, _simple(left, scope), _simple(right, scope), scope, wanted=wanted)
         case Truth(value):
             return _one_of(_simple(value, scope), [Literal(value=True)], scope, wanted=wanted)
+        case OneOf(Age() | DatePart("year", _) as value, values):
+            return _bind(Or(tuple(Compare("=", value, one) for one in values)), scope, wanted=wanted)
         case OneOf(value, values):
             listed = [_simple(each, scope) for each in values]
             return _one_of(_simple(value, scope), listed, scope, wanted=wanted)
         case Among(value, values):
-            if not isinstance(value, Name):
+            if is_computed(value):
                 raise BadQuestionError("a column is looked up in such a list as it is; write column in (...)")
             return _among_public(scope.column(value), values, wanted=wanted)
         case Missing(value):
@@ -184,7 +183,7 @@ def _about_values(condition: Condition, scope: Scope, *, wanted: bool) -> Predic
         case Matches(value, pattern, any_case):
             read = check_text("pattern", read_as(pattern, any_case=any_case, trimmed=False))
             pieces(read)  # which refuses what has too many
-            asked = Texts((read,), wanted, any_case)
+            asked = TextSet((read,), wanted, any_case)
             return _solved(_simple(value, scope), asked, scope)
         case _:
             raise TypeError(condition)
@@ -212,27 +211,39 @@ def _compare(operator: str, left: Value, right: Value, scope: Scope, *, wanted: 
         operator, left, right = FLIPPED[operator], right, left
     if isinstance(left, Literal) and isinstance(right, Literal):
         return _compare_constants(operator, left, right, wanted=wanted)
-    if not isinstance(left, Coalesce) and (_speaks_of_days(left, scope) or _speaks_of_days(right, scope)):
+    if not isinstance(left, Coalesce) and _of_days(left, right, scope):
         return compare_days(operator, left, right, scope, wanted=wanted)
-    if isinstance(left, Name) and isinstance(right, Name):
-        return compare_columns(operator, left, right, scope, wanted=wanted)
     if not isinstance(right, Literal):
-        raise BadQuestionError(
-            "a value that is computed from columns can be compared with a constant, and a column with a column; move "
-            "what is computed to one side"
-        )
+        return compare_columns(operator, left, right, scope, wanted=wanted)
     if operator in {"=", "<>"}:
         return _one_of(left, [right], scope, wanted=wanted is (operator == "="))
-    if not isinstance(left, Name):
+    if not isinstance(left, Name) and is_computed(left):
         column = column_of(left, scope)
         if holds_text(column):
             raise _unordered(column)
         asked = numbers_that(operator if wanted else _OPPOSITE[operator], place_of(column, _constant(column, right)))
         return _solved(left, asked, scope)
-    column = scope.column(left)
+    column = _column(left, scope)
     domain, limit = _limit(column, _constant(column, right))
     chosen = intervals_of(operator, limit, domain)
     return in_intervals(column.name, domain, chosen, wanted=wanted)
+
+
+def _of_days(left: Value, right: Value, scope: Scope) -> bool:
+    one, other = _speaks_of_days(left, scope), _speaks_of_days(right, scope)
+    if one and other:
+        return True
+    # A year or an age is compared with a number as days are; with a column it is a number like any other.
+    fixed = isinstance(left, Literal) or isinstance(right, Literal)
+    return (one or other) and (fixed or not isinstance(left if one else right, Age | DatePart))
+
+
+def _column(value: Value, scope: Scope) -> Column:
+    if isinstance(value, Literal | Days):
+        raise BadQuestionError(
+            "a condition is about a column; write the column on one side and a constant on the other"
+        )
+    return scope.column(value)
 
 
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
@@ -253,19 +264,19 @@ def _compare_constants(operator: str, left: Literal, right: Literal, *, wanted: 
 
 def _one_of(value: Value, values: Sequence[Value], scope: Scope, *, wanted: bool) -> Predicate:
     """Return where a value is one of several constants, or is known and none of them."""
-    if isinstance(value, Name):
-        return _among(scope.column(value), values, wanted=wanted)
+    if not is_computed(value):
+        return _among(_column(value, scope), values, wanted=wanted)
     column = column_of(value, scope)
     return _solved(value, among(column, [_constant(column, each) for each in values], wanted=wanted), scope)
 
 
-def _solved(value: Value, asked: Numbers | Texts, scope: Scope) -> Predicate:
+def _solved(value: Value, asked: NumberSet | TextSet, scope: Scope) -> Predicate:
     """Return where the one column that `value` is computed from makes it what is asked."""
     column = column_of(value, scope)
     found = solve(value, asked, scope)
     if (
         isinstance(column.type, Category)
-        and isinstance(asked, Texts)
+        and isinstance(asked, TextSet)
         and found in (NEVER, IsPresent(column=column.name))
     ):
         there = ", ".join(repr(each) for each in column.type.values[:10])
@@ -276,6 +287,8 @@ def _solved(value: Value, asked: Numbers | Texts, scope: Scope) -> Predicate:
 def _limit(column: Column, literal: Literal) -> tuple[Domain, Fraction]:
     """Return the domain of an ordered column and the place of a constant on it."""
     match column.type:
+        case Integer() if type(literal.value) is int:
+            return INTEGERS, Fraction(literal.value)
         case Integer() | Category() if not holds_text(column):
             return INTEGERS, number_for(column, literal.value)
         case Real():
@@ -332,9 +345,11 @@ def _among_public(column: Column, values: tuple[int, ...] | tuple[str, ...], *, 
 
 
 def _has(has: Has, scope: Scope, *, wanted: bool) -> Predicate:
-    inner, where = rows_of_the_person(has, scope)
+    table = scope.population.table(has.table)
+    inner = scope.inner(table, has.alias, has.columns)
+    where = _bind(untied_where(has, inner, scope), inner, wanted=True)
     kind = HasRows if wanted else LacksRows
-    return atom(kind(table=inner.table.name, where=_bind(where, inner, wanted=True), at_least=has.at_least))
+    return atom(kind(table=table.name, where=where, at_least=has.at_least, derived=inner.in_order))
 
 
 def _constant(column: Column, value: Value) -> Literal:
@@ -367,14 +382,17 @@ def _unordered(column: Column) -> BadQuestionError:
 def _speaks_of_days(value: Value, scope: Scope) -> bool:
     """Say whether a value is a day, a number of days between two, an age or a year."""
     match value:
-        case Age() | DatePart() | Days() | Now():
+        case Age() | DatePart("year", _) | Days():
             return True
-        case Literal(date()):
-            return True
-        case Name():
-            _, home = scope.find(value)
-            return not home.is_person_key(value) and isinstance(home.table.column(value.name).type, Date)
         case Arithmetic(left=left, right=right):
-            return _speaks_of_days(left, scope) or _speaks_of_days(right, scope)
+            return any(isinstance(part, Days) or scope.is_day(part) for part in _summands(left, right))
         case _:
-            return False
+            return scope.is_day(value)
+
+
+def _summands(*values: Value) -> Iterable[Value]:
+    for value in values:
+        if isinstance(value, Arithmetic):
+            yield from _summands(value.left, value.right)
+        else:
+            yield value

@@ -5,6 +5,7 @@ see the value as it is.
 """
 
 import math
+from abc import ABC
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
@@ -201,6 +202,16 @@ class Column:
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
         return {"column": self.name, "type": self.kind, **_bounds(self.type), "nullable": self.nullable}
+
+
+class DerivedColumn(ABC):
+    """A column that a row has beside those of its table: a total function of the row and of its person's other rows.
+
+    What there is stands in `derived`; conditions, groups and values name it like any other column.
+    """
+
+    __slots__ = ()
+    name: str
 
 
 def _bounds(kind: ColumnType) -> dict[str, Any]:

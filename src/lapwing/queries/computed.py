@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
-from lapwing.queries.catalogue import Scope
 from lapwing.queries.column import (
     Boolean,
     Category,
@@ -27,7 +26,7 @@ from lapwing.queries.column import (
     truth_for,
 )
 from lapwing.queries.days import day_of
-from lapwing.queries.expressions import Arithmetic, Coalesce, Literal, Name, NumberOf, Step, TextOf, Value
+from lapwing.queries.expressions import Arithmetic, Coalesce, Literal, NumberOf, Step, TextOf, Value
 from lapwing.queries.pattern import fits, plain, read_as
 from lapwing.queries.predicate import (
     DAYS,
@@ -48,6 +47,7 @@ from lapwing.queries.predicate import (
     in_intervals,
     some,
 )
+from lapwing.queries.scope import Scope
 from lapwing.vocabulary.errors import BadQuestionError
 
 Edge: TypeAlias = tuple[Fraction | float, int]
@@ -61,44 +61,44 @@ _MOST_PLACES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class NumberSet:
     """The value is one of these numbers; days and truth values are numbers, too."""
 
     spans: tuple[Span, ...]
 
-    def before(self, value: Value) -> "Numbers":
+    def before(self, value: Value) -> "NumberSet":
         """Return what the number inside `value` has to be."""
         match value:
             case NumberOf("abs"):
                 above = _within(self.spans, (Fraction(0), 0), _MOST)
-                return Numbers((*above, *(_turned(span) for span in above)))
+                return NumberSet((*above, *(_turned(span) for span in above)))
             case NumberOf(function, _, digits):
                 tens = Fraction(10) ** digits
                 whole = [piece for span in self.spans if (piece := _rounding(function, _scaled(span, tens)))]
-                return Numbers(tuple(_scaled(span, 1 / tens) for span in whole))
+                return NumberSet(tuple(_scaled(span, 1 / tens) for span in whole))
             case Step(_, Literal(int() | Fraction() as width)) if width > 0:
                 whole = [
                     piece for span in self.spans if (piece := _rounding("floor", _scaled(span, 1 / Fraction(width))))
                 ]
-                return Numbers(tuple(_scaled(span, Fraction(width)) for span in whole))
+                return NumberSet(tuple(_scaled(span, Fraction(width)) for span in whole))
             case Arithmetic(operator, left, right):
                 return self._before_sum(operator, left, right)
             case _:
                 raise unreadable()
 
-    def _before_sum(self, operator: str, left: Value, right: Value) -> "Numbers":
+    def _before_sum(self, operator: str, left: Value, right: Value) -> "NumberSet":
         number = _number(right if isinstance(right, Literal) else left)
         match operator:
             case "*" if number == 0:
-                return Numbers(((_LEAST, _MOST),) if self.has(Fraction(0)) else ())
+                return NumberSet(((_LEAST, _MOST),) if self.has(Fraction(0)) else ())
             case "*":
-                return Numbers(tuple(_scaled(span, 1 / number) for span in self.spans))
+                return NumberSet(tuple(_scaled(span, 1 / number) for span in self.spans))
             case "+":
-                return Numbers(tuple(_moved(span, -number) for span in self.spans))
+                return NumberSet(tuple(_moved(span, -number) for span in self.spans))
             case _ if isinstance(right, Literal):
-                return Numbers(tuple(_moved(span, number) for span in self.spans))
+                return NumberSet(tuple(_moved(span, number) for span in self.spans))
             case _:
-                return Numbers(tuple(_moved(_turned(span), number) for span in self.spans))
+                return NumberSet(tuple(_moved(_turned(span), number) for span in self.spans))
 
     def has(self, number: Fraction) -> bool:
         """Say whether a number is one of them."""
@@ -116,7 +116,7 @@ class Numbers:
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
+class TextSet:
     """The text, read so, fits one of the patterns if `wanted`, and none of them otherwise."""
 
     patterns: tuple[str, ...]
@@ -124,7 +124,7 @@ class Texts:
     any_case: bool = False
     trimmed: bool = False
 
-    def before(self, value: Value) -> "Texts":
+    def before(self, value: Value) -> "TextSet":
         """Return what the text inside `value` has to be."""
         match value:
             case TextOf("trim"):
@@ -164,43 +164,53 @@ class Texts:
         return self.has(text_for(column, literal.value))
 
 
-def solve(value: Value, asked: Numbers | Texts, scope: Scope) -> Predicate:
+def solve(value: Value, asked: NumberSet | TextSet, scope: Scope) -> Predicate:
     """Return where a value that is computed from one column is what is asked."""
     match value:
-        case Name():
-            return asked.of(scope.column(value))
         case Coalesce(inner, Literal(None)):
             return solve(inner, asked, scope)
         case Coalesce(inner, Literal() as otherwise):
             column = column_of(inner, scope)
             known = solve(inner, asked, scope)
             return some([known, IsMissing(column=column.name)]) if asked.holds(column, otherwise) else known
-        case NumberOf(value=inner) | Step(value=inner) | TextOf(value=inner):
-            return solve(inner, asked.before(value), scope)
-        case Arithmetic(left=left, right=right):
-            return solve(left if isinstance(right, Literal) else right, asked.before(value), scope)
+        case _ if is_computed(value):
+            return solve(_inside(value), asked.before(value), scope)
         case _:
-            raise unreadable()
+            return asked.of(scope.column(value))
 
 
 def column_of(value: Value, scope: Scope) -> Column:
     """Return the one column that a value is computed from, by functions that are for what it holds."""
-    match value:
-        case Name():
-            return scope.column(value)
-        case Coalesce(inner, Literal()):
-            return column_of(inner, scope)
-        case NumberOf(value=inner) | TextOf(value=inner) | Step(inner, Literal()):
-            column = column_of(inner, scope)
-        case Arithmetic(_, inner, Literal()) | Arithmetic(_, Literal(), inner):
-            column = column_of(inner, scope)
-        case _:
-            raise unreadable()
-    _check_takes(value, column)
+    if not is_computed(value):
+        return scope.column(value)
+    column = column_of(_inside(value), scope)
+    if not isinstance(value, Coalesce):
+        _check_takes(value, column)
     return column
 
 
-def numbers_that(operator: str, limit: Fraction) -> Numbers:
+def is_computed(value: Value) -> bool:
+    """Say whether a value is computed from another and constants, in a way that can be turned round."""
+    match value:
+        case NumberOf() | TextOf() | Step(_, Literal()) | Coalesce(_, Literal()):
+            return True
+        case Arithmetic(_, left, right):
+            return isinstance(left, Literal) or isinstance(right, Literal)
+        case _:
+            return False
+
+
+def _inside(value: Value) -> Value:
+    match value:
+        case NumberOf(value=inner) | TextOf(value=inner) | Step(value=inner) | Coalesce(value=inner):
+            return inner
+        case Arithmetic(_, left, right):
+            return left if isinstance(right, Literal) else right
+        case _:
+            raise unreadable()
+
+
+def numbers_that(operator: str, limit: Fraction) -> NumberSet:
     """Return the numbers that stand in relation `operator` to `limit`.
 
     >>> numbers_that("<=", Fraction(3)).has(Fraction(3)), numbers_that("<>", Fraction(3)).has(Fraction(3))
@@ -215,19 +225,19 @@ def numbers_that(operator: str, limit: Fraction) -> Numbers:
         ">": (above,),
         ">=": ((here, _MOST),),
     }
-    return Numbers(spans[operator])
+    return NumberSet(spans[operator])
 
 
-def among(column: Column, literals: Sequence[Literal], *, wanted: bool) -> Numbers | Texts:
+def among(column: Column, literals: Sequence[Literal], *, wanted: bool) -> NumberSet | TextSet:
     """Return that a value made of `column` is one of several constants, or none of them."""
     if holds_text(column):
-        return Texts(tuple(plain(text_for(column, literal.value)) for literal in literals), wanted)
+        return TextSet(tuple(plain(text_for(column, literal.value)) for literal in literals), wanted)
     places = sorted({place_of(column, literal) for literal in literals})
     if wanted:
-        return Numbers(tuple(((place, 0), (place, 0)) for place in places))
+        return NumberSet(tuple(((place, 0), (place, 0)) for place in places))
     lows: list[Edge] = [_LEAST, *((place, 1) for place in places)]
     highs: list[Edge] = [*((place, -1) for place in places), _MOST]
-    return Numbers(tuple(zip(lows, highs, strict=True)))
+    return NumberSet(tuple(zip(lows, highs, strict=True)))
 
 
 def place_of(column: Column, literal: Literal) -> Fraction:

@@ -10,9 +10,19 @@ from collections.abc import Iterable
 from datetime import date
 from fractions import Fraction
 
-from lapwing.queries.catalogue import Scope
 from lapwing.queries.column import Column, Date
-from lapwing.queries.expressions import Age, Arithmetic, DatePart, Days, Literal, Name, Now, Value
+from lapwing.queries.expressions import (
+    Age,
+    Arithmetic,
+    Case,
+    DatePart,
+    DateTrunc,
+    Days,
+    Literal,
+    Name,
+    Now,
+    Value,
+)
 from lapwing.queries.predicate import (
     DAYS,
     GAPS,
@@ -28,6 +38,8 @@ from lapwing.queries.predicate import (
     in_intervals,
     intervals_of,
 )
+from lapwing.queries.rows import PerPerson
+from lapwing.queries.scope import Scope
 from lapwing.vocabulary.errors import BadQuestionError
 
 FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -43,7 +55,7 @@ def compare_days(operator: str, left: Value, right: Value, scope: Scope, *, want
             return _age(
                 born, at, intervals_of(operator, _whole_limit(right, "an age"), GAPS[Unit.YEARS]), scope, wanted=wanted
             )
-        case DatePart("year", of):
+        case DatePart("year", of) if isinstance(right, Literal):
             column = _day_column(of, scope)
             years = _YEARS.union(intervals_of(operator, _whole_limit(right, "a year"), _YEARS))
             intervals = [(day_number(date(a, 1, 1)), day_number(date(b, 12, 31))) for a, b in years]
@@ -55,12 +67,12 @@ def compare_days(operator: str, left: Value, right: Value, scope: Scope, *, want
 def _age(born: Value, at: Value | None, intervals: list[Interval], scope: Scope, *, wanted: bool) -> Predicate:
     domain = GAPS[Unit.YEARS]
     years = domain.union(intervals) if wanted else domain.without(intervals)
-    now = _now(scope) if at is None or isinstance(at, Now) else at.value if isinstance(at, Literal) else None
-    if now is None:
+    fixed = now(scope) if at is None or isinstance(at, Now) else at.value if isinstance(at, Literal) else None
+    if fixed is None:
         until, since = _ref(at, scope), _ref(born, scope)
         return atom(Gap(until=until, since=since, unit=Unit.YEARS, intervals=years))
     column = _day_column(born, scope)
-    today = day_of(Literal(now), column.name)
+    today = day_of(Literal(fixed), column.name)
     days = DAYS.union((_born_after(today, b + 1) + 1, _born_after(today, a)) for a, b in years)
     return atom(InIntervals(column=column.name, domain=DAYS, intervals=days))
 
@@ -83,7 +95,7 @@ def _linear(operator: str, left: Value, right: Value, scope: Scope, *, wanted: b
     for side, sign, value in ((0, 1, left), (1, -1, right)):
         for weight, part in _parts(value, sign):
             match part:
-                case Name():
+                case Name() | PerPerson() | DateTrunc() | Case():
                     ref = _ref(part, scope)
                     columns[ref.up, ref.column] += weight
                     dates[side] += weight * sign
@@ -91,7 +103,7 @@ def _linear(operator: str, left: Value, right: Value, scope: Scope, *, wanted: b
                     total += weight * day_number(day_of(part))
                     dates[side] += weight * sign
                 case Now():
-                    total += weight * day_number(_now(scope))
+                    total += weight * day_number(now(scope))
                     dates[side] += weight * sign
                 case Literal(int() as number) if not isinstance(number, bool):
                     total += weight * number
@@ -103,15 +115,15 @@ def _linear(operator: str, left: Value, right: Value, scope: Scope, *, wanted: b
         raise BadQuestionError(
             "days are compared with days, and days between two with a number; write day - other <= 30"
         )
-    return _solved(operator, {key: weight for key, weight in columns.items() if weight}, total, scope, wanted=wanted)
+    return _solved(operator, {key: weight for key, weight in columns.items() if weight}, total, wanted=wanted)
 
 
-def _solved(operator: str, columns: dict[tuple[int, str], int], total: int, scope: Scope, *, wanted: bool) -> Predicate:
+def _solved(operator: str, columns: dict[tuple[int, str], int], total: int, *, wanted: bool) -> Predicate:
     match sorted(columns.items(), key=lambda item: -item[1]):
         case [((0, name), 1 | -1 as weight)]:
             operator = operator if weight == 1 else FLIPPED[operator]
             intervals = intervals_of(operator, Fraction(-total * weight), DAYS)
-            return in_intervals(scope.table.column(name).name, DAYS, intervals, wanted=wanted)
+            return in_intervals(name, DAYS, intervals, wanted=wanted)
         case [((up, name), 1), ((other_up, other), -1)]:
             domain = GAPS[Unit.DAYS]
             intervals = intervals_of(operator, Fraction(-total), domain)
@@ -137,19 +149,18 @@ def _parts(value: Value, weight: int) -> "Iterable[tuple[int, Value]]":
 
 
 def _ref(value: Value | None, scope: Scope) -> Ref:
-    if not isinstance(value, Name):
+    if value is None or isinstance(value, Literal):
         raise BadQuestionError("an age is counted from one day to another; write age(born) or age(born, day)")
-    up, home = scope.find(value)
-    column = home.column(Name(value.name))
+    up, column = scope.seen(value)
     if not isinstance(column.type, Date):
         raise BadQuestionError(
-            f"{value.name!r} holds no days; compare it with a constant; an interval is added to days"
+            f"{column.name!r} holds no days; compare it with a constant; an interval is added to days"
         )
     return Ref(column=column.name, up=up)
 
 
 def _day_column(value: Value, scope: Scope) -> Column:
-    column = scope.column(value) if isinstance(value, Name) else None
+    column = None if isinstance(value, Literal) else scope.column(value)
     if column is None or not isinstance(column.type, Date):
         raise BadQuestionError("an age or a year is that of a column of days; write age(born) or year(day)")
     return column
@@ -161,7 +172,8 @@ def _whole_limit(value: Value, what: str) -> Fraction:
     return Fraction(value.value)
 
 
-def _now(scope: Scope) -> date:
+def now(scope: Scope) -> date:
+    """Return the day that the population calls "now"."""
     if scope.population.now is None:
         raise BadQuestionError(
             f'population {scope.population.name} declares no "now" to count ages to; give a day: age(born, date '

@@ -9,7 +9,6 @@ Nothing here means anything yet: `binding` gives it a meaning in a catalogue, or
 
 from dataclasses import dataclass
 from datetime import date, datetime
-from enum import Enum
 from fractions import Fraction
 from typing import NoReturn, TypeAlias
 
@@ -114,8 +113,7 @@ class Value:
         """Return the text with the letters A to Z made small."""
         return TextOf("lower", self)
 
-    def upper(self) -> "TextOf":
-        """Return the text with the letters a to z made large."""
+    def upper(self) -> "TextOf":  # noqa: D102 - see lower
         return TextOf("upper", self)
 
     def trim(self) -> "TextOf":
@@ -128,12 +126,6 @@ class Value:
 
     def __abs__(self) -> "NumberOf":
         return NumberOf("abs", self)
-
-    def __floor__(self) -> "NumberOf":
-        return NumberOf("floor", self)
-
-    def __ceil__(self) -> "NumberOf":
-        return NumberOf("ceil", self)
 
     def __round__(self, digits: int = 0) -> "NumberOf":
         return NumberOf("round", self, digits)
@@ -258,7 +250,7 @@ class NumberOf(Value):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cast(Value):
+class CastTo(Value):
     """A value as one of `CASTS`, which it has to be already: no row may hold what cannot be converted."""
 
     value: Value
@@ -387,80 +379,6 @@ class Not(Condition):
     """The part is false; where it is unknown, so is this."""
 
     part: Condition
-
-
-class Link(Enum):
-    """How a condition says that rows of another table are those of the same person."""
-
-    IMPLIED = "implied"
-    """It need not say it: `has(visits, ...)`."""
-
-    IN_WHERE = "in where"
-    """One of the parts of its where says it: `v.person = p.person and ...`."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Has(Condition):
-    """The same person has at least `at_least` rows in `table` for which `where` is true.
-
-    `alias` is what `where` calls the row; `link` says how the two rows are tied, or names the two columns that do it;
-    `columns` are those of the row that may be named, where WITH chose some.
-    """
-
-    table: str
-    where: Condition
-    at_least: int = 1
-    alias: str | None = None
-    link: Link | tuple[Name, Name] = Link.IMPLIED
-    columns: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ScopedCondition(Condition):
-    """A condition about this row in a world of its own: what WITH says about the rows it names.
-
-    In it the row is called `alias` and has these `columns`, and no row around it can be named, whatever they are called
-    where the rows are used.
-    """
-
-    where: Condition
-    alias: str
-    columns: tuple[str, ...] | None = None
-
-
-PER_PERSON = ("count", "distinct", "first", "last")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PerPerson(Value):
-    """A number or a day that the same person's rows of `table` make, those for which `where` is true.
-
-    `function` is one of `PER_PERSON`: how many rows there are, how many different values of `column`, or its first or
-    last value. Without rows a number is 0 and a value is missing. `most` is the most that is counted; without it, the
-    rows that count in the table. `alias`, `link` and `columns` are as in `Has`.
-    """
-
-    function: str
-    table: str
-    column: Name | None = None
-    where: Condition = And(())
-    alias: str | None = None
-    link: Link | tuple[Name, Name] = Link.IMPLIED
-    columns: tuple[str, ...] | None = None
-    most: Value | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Join:
-    """Rows of another table beside this row, as SQL joins them: which means nothing before the catalogue is asked.
-
-    `on` says which rows belong together; with `left` this row stays where there is none.
-    """
-
-    table: str
-    alias: str
-    on: Condition
-    left: bool = False
 
 
 EVERYONE = And(())

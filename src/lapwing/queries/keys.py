@@ -9,24 +9,38 @@ leaving it out moves no number of the others.
 import itertools
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from lapwing.queries.aggregate import BinnedKey, DeclaredKey, KeyOfColumn, PrivateKey
-from lapwing.queries.catalogue import Scope
-from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text, nearest_double
+from lapwing.queries.column import (
+    Boolean,
+    Category,
+    Column,
+    Date,
+    DerivedColumn,
+    Integer,
+    Real,
+    Text,
+    nearest_double,
+)
 from lapwing.queries.days import day_of
-from lapwing.queries.expressions import By, DatePart, Literal, Name
+from lapwing.queries.derived import CaseResult, Computed, Part, begin
+from lapwing.queries.expressions import DATE_UNITS, By, DatePart, DateTrunc, Literal, Step, Value
+from lapwing.queries.measure import step_width
 from lapwing.queries.predicate import (
+    ALWAYS,
     DAYS,
     DOUBLES,
+    GAPS,
     INTEGERS,
     AllOf,
     Compared,
     Domain,
+    Gap,
     InIntervals,
     Interval,
     InTexts,
@@ -36,35 +50,53 @@ from lapwing.queries.predicate import (
     NotLike,
     Predicate,
     Ref,
+    Unit,
     day_number,
+    double_at,
     double_rank,
+    intersection,
+    ymd,
 )
+from lapwing.queries.predicate import day as to_day
+from lapwing.queries.scope import Scope
+from lapwing.queries.term import Elapsed
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.wording import Call
 
 _MOST_SINGLES = 1000
 _MOST_BINS = 1000
+_MONTHS: Final = {Part.YEAR: 12, Part.QUARTER: 3, Part.MONTH: 1}
 
 
-def bind_key(by: By, scope: Scope) -> KeyOfColumn:
-    """Return the cells that `by` makes."""
-    match by.column:
-        case DatePart("year", day) if by.edges is None:
-            column = scope.column(day) if isinstance(day, Name) else None
-            if column is None or not isinstance(column.type, Date):
-                raise BadQuestionError("only a column of days has years; write year(day)")
-            return BinnedKey(column=column.name, domain=DAYS, bins=_years(column), missing=column.nullable)
-        case Name():
-            column = scope.column(by.column)
-        case _:
-            raise BadQuestionError("bins are those of a column; write ", Call("bins", ("age", [0, 18, 65, 120])))
+def bind_key(by: By, scope: Scope, where: Predicate = ALWAYS) -> KeyOfColumn:
+    """Return the cells that `by` makes, as far as `where` says where they end."""
+    value = scope.spelled(by.column)
+    if isinstance(value, Literal):
+        raise BadQuestionError("a constant makes no groups; group by a column or by a value that is computed from one")
     if by.edges is not None:
-        domain, bins = _bins(column, by.edges)
-        return BinnedKey(column=column.name, domain=domain, bins=bins, missing=column.nullable)
-    return _values(column)
+        column = scope.column(value)
+        domain, places = _places(column, by.edges)
+        return _binned(column, domain, _bins(column, places))
+    match value:
+        case DatePart("year", day):
+            return _periods(Part.YEAR, day, scope, where)
+        case DateTrunc(unit, day) if unit in DATE_UNITS:
+            return _periods(Part(unit), day, scope, where)
+        case Step(inner, width):
+            return _steps(scope.column(inner), step_width(width), where)
+        case _:
+            column = scope.column(value)
+            return _values(column, scope.derived.get(column.name.casefold()))
 
 
-def _values(column: Column) -> KeyOfColumn:
+def _binned(column: Column, domain: Domain, bins: tuple[Interval, ...]) -> BinnedKey:
+    return BinnedKey(column=column.name, domain=domain, bins=bins, missing=column.nullable)
+
+
+def _values(column: Column, derived: DerivedColumn | None) -> KeyOfColumn:
+    if isinstance(derived, CaseResult) and isinstance(column.type, Integer):
+        results = tuple(sorted(result for result in derived.results if isinstance(result, int)))
+        return DeclaredKey(column=column.name, values=results, missing=column.nullable)
     match column.type:
         case Category(values=values):
             return DeclaredKey(column=column.name, values=values, missing=column.nullable)
@@ -81,40 +113,113 @@ def _values(column: Column) -> KeyOfColumn:
             )
 
 
-def _years(column: Column) -> tuple[Interval, ...]:
+def _span(column: Column, where: Predicate) -> Interval | None:
+    """Return the least and the greatest place of a column that its declaration and the condition leave, if both end."""
+    domain = DAYS if isinstance(column.type, Date) else INTEGERS
+    span = _declared_span(column)
+    for intervals in _intervals_about(column.name, where):
+        if span is None and domain.lowest < intervals[0][0] and intervals[-1][1] < domain.highest:
+            span = (intervals[0][0], intervals[-1][1])
+        elif span is not None:
+            left = intersection([span], intervals)
+            span = (left[0][0], left[-1][1]) if left else (span[0], span[0])
+    return span
+
+
+def _declared_span(column: Column) -> Interval | None:
     match column.type:
+        case Integer(low=int() as low, high=int() as high):
+            return low, high
+        case Real(low=Fraction() as least, high=Fraction() as most):
+            return double_rank(nearest_double(least)), double_rank(nearest_double(most))
         case Date(first=date() as first, last=date() as last):
-            years = range(first.year, last.year + 1)
-            if len(years) > _MOST_BINS:
-                raise BadQuestionError(
-                    f"{column.name!r} is declared over {len(years)} years, more than {_MOST_BINS} groups; give edges: ",
-                    _decades(column),
-                )
-            return tuple((day_number(date(y, 1, 1)), day_number(date(y, 12, 31))) for y in years)
+            return day_number(first), day_number(last)
         case _:
-            raise BadQuestionError(
-                f"{column.name!r} declares no first and last day, so its years have no end; give edges: ",
-                _decades(column),
-            )
+            return None
+
+
+def _intervals_about(column: str, where: Predicate) -> list[tuple[Interval, ...]]:
+    parts = where.parts if isinstance(where, AllOf) else (where,)
+    return [part.intervals for part in parts if isinstance(part, InIntervals) and part.column == column]
+
+
+def _periods(unit: Part, value: Value, scope: Scope, where: Predicate) -> BinnedKey:
+    """Return a bin for every year, quarter or month that a column of days may be in."""
+    column = scope.column(value)
+    if not isinstance(column.type, Date):
+        raise BadQuestionError(f"only a column of days has {unit.value}s; write {unit.value}(day)")
+    span = _span(column, where)
+    if span is None:
+        raise BadQuestionError(
+            f"{column.name!r} declares no first and last day, so its {unit.value}s have no end; let the condition say "
+            f"from when to when ({column.written} between ... and ...), or give edges: ",
+            _decades(column),
+        )
+    months = _MONTHS[unit]
+    first, last = (_month(begin(unit, to_day(place))) for place in span)
+    number = (last - first) // months + 1
+    if number > _MOST_BINS:
+        raise BadQuestionError(
+            f"{column.name!r} covers {number} {unit.value}s, more than {_MOST_BINS} groups; let the condition say from "
+            "when to when, or give edges: ",
+            _decades(column),
+        )
+    edges = [_first_day(first + months * i) for i in range(number + 1)]
+    return _binned(column, DAYS, tuple((a, b - 1) for a, b in itertools.pairwise(edges)))
+
+
+def _month(of: date) -> int:
+    return of.year * 12 + of.month - 1
+
+
+def _first_day(month: int) -> int:
+    year, rest = divmod(month, 12)
+    return DAYS.highest + 1 if year > date.max.year else day_number(date(year, rest + 1, 1))
+
+
+def _steps(column: Column, width: Fraction, where: Predicate) -> BinnedKey:
+    """Return bins of one width, from one of its multiples to the next, as far as the column may reach."""
+    span = _span(column, where)
+    if not isinstance(column.type, Integer | Real):
+        raise BadQuestionError(f"{column.name!r} holds no numbers to make steps of; group by its values")
+    if span is None:
+        raise BadQuestionError(
+            f"{column.name!r} has no declared bounds, so its steps have no end; give edges: ",
+            Call("bins", (column.name, [0, 10, 20])),
+        )
+    low, high = (Fraction(double_at(p)) if isinstance(column.type, Real) else Fraction(p) for p in span)
+    first, last = math.floor(low / width), math.floor(high / width)
+    if last - first >= _MOST_BINS:
+        raise BadQuestionError(
+            f"{column.name!r} has {last - first + 1} steps of {width}, more than {_MOST_BINS} groups; write wider ones"
+        )
+    edges = tuple(Literal(width * i) for i in range(first, last + 2))
+    domain, places = _places(column, edges)
+    return _binned(column, domain, _between(column, places))
 
 
 def _decades(column: Column) -> Call:
     return Call("bins", (column.name, ["1990-01-01", "2000-01-01", "2010-01-01"]))
 
 
-def _bins(column: Column, edges: tuple[Literal, ...]) -> tuple[Domain, tuple[Interval, ...]]:
-    domain, places = _places(column, edges)
+def _bins(column: Column, places: list[Fraction]) -> tuple[Interval, ...]:
     if not 1 < len(places) <= _MOST_BINS + 1 or any(a >= b for a, b in itertools.pairwise(places)):
         raise BadQuestionError(
             f"the edges of {column.name!r} must rise and make from 1 to {_MOST_BINS} bins; write ",
             Call("bins", (column.name, [0, 18, 65])),
         )
+    *others, (low, _) = _between(column, places)
+    return (*others, (low, math.floor(places[-1])))
+
+
+def _between(column: Column, places: list[Fraction]) -> tuple[Interval, ...]:
+    """Return the whole numbers from each place up to the next, which is not included."""
     whole = [math.ceil(place) for place in places]
-    intervals = [(a, b - 1) for a, b in itertools.pairwise(whole)]
-    intervals[-1] = (intervals[-1][0], math.floor(places[-1]))
-    if any(low > high for low, high in intervals):
+    intervals = tuple((a, b - 1) for a, b in itertools.pairwise(whole))
+    last = math.floor(places[-1])
+    if any(low > high for low, high in intervals[:-1]) or intervals[-1][0] > max(intervals[-1][1], last):
         raise BadQuestionError(f"a bin of {column.name!r} holds no value; move its edges apart")
-    return domain, tuple(intervals)
+    return intervals
 
 
 def _places(column: Column, edges: tuple[Literal, ...]) -> tuple[Domain, list[Fraction]]:
@@ -151,8 +256,10 @@ T = TypeVar("T")
 _MOST_LISTED = 1000
 
 
-def narrow(key: KeyOfColumn, where: Predicate) -> KeyOfColumn:
+def narrow(key: KeyOfColumn, where: Predicate, derived: DerivedColumn | None = None) -> KeyOfColumn:
     """Return the key with the groups in which there can be a row for which `where` is true.
+
+    `derived` is what its column is, if it is derived: a condition on a birthday narrows the groups of an age.
 
     >>> from lapwing.queries.predicate import INTEGERS
     >>> ages = DeclaredKey(column="age", values=(17, 18, 19), missing=True)
@@ -178,7 +285,35 @@ def narrow(key: KeyOfColumn, where: Predicate) -> KeyOfColumn:
                 key = replace(key, missing=False)  # no such condition is true where the value is missing
             case _:
                 pass
+    if isinstance(derived, Computed) and isinstance(derived.term, Elapsed):
+        for intervals in _times_left(derived.term, where):
+            key = _within(key, intervals)
     return key
+
+
+def _times_left(term: Elapsed, where: Predicate) -> Iterator[tuple[Interval, ...]]:
+    """Yield which times between two days each part of a condition leaves that speaks about both, or about the one."""
+    for part in where.parts if isinstance(where, AllOf) else (where,):
+        match part:
+            case Gap(until=Ref(column=term.until, up=0), since=Ref(column=term.since, up=0), unit=term.unit):
+                yield part.intervals
+            case Gap(until=Ref(column=term.since, up=0), since=Ref(column=term.until, up=0), unit=Unit.DAYS) if (
+                term.unit is Unit.DAYS
+            ):
+                yield tuple((-b, -a) for a, b in reversed(part.intervals))
+            case InIntervals(column=term.since, intervals=days) if isinstance(term.until, int):
+                yield GAPS[term.unit].union((_time(term, b), _time(term, a)) for a, b in days)
+            case InIntervals(column=term.until, intervals=days) if isinstance(term.since, int):
+                yield GAPS[term.unit].union((_time(term, a), _time(term, b)) for a, b in days)
+            case _:
+                pass
+
+
+def _time(term: Elapsed, day: int) -> int:
+    """Return the time between a day and the one that is fixed."""
+    until = term.until if isinstance(term.until, int) else day
+    since = term.since if isinstance(term.since, int) else day
+    return until - since if term.unit is Unit.DAYS else (ymd(until) - ymd(since)) // 10_000
 
 
 def _within(key: KeyOfColumn, intervals: Sequence[Interval]) -> KeyOfColumn:

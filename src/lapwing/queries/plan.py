@@ -25,6 +25,7 @@ from lapwing.queries.aggregate import (
     LastStepPerPerson,
     Sensitivity,
 )
+from lapwing.queries.derived_words import explained
 from lapwing.queries.predicate import ALWAYS
 from lapwing.queries.words import Told, bin_words, groups_at_most, in_groups, key_words, words
 from lapwing.vocabulary.codec import from_text, stored, to_text
@@ -34,6 +35,7 @@ from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 from lapwing.vocabulary.wording import format_short
 
 if TYPE_CHECKING:
+    from lapwing.mechanisms.counted_top import CountedTop
     from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
     from lapwing.mechanisms.geometric import GeometricMechanism
     from lapwing.mechanisms.histogram_selection import PrivateQuantiles, Selector, TopK
@@ -43,6 +45,7 @@ Estimate: TypeAlias = Fraction | float
 B = TypeVar("B")
 CellKey: TypeAlias = tuple[Label, ...]
 Shown: TypeAlias = str | int | bool | None
+Choosing: TypeAlias = "PrivateQuantiles | TopK | CountedTop"
 Noise: TypeAlias = "GeometricMechanism | DiscreteGaussianMechanism"
 
 
@@ -99,6 +102,8 @@ class Meaning(ABC):
     """What a margin counts."""
     keys_are_groups: ClassVar[bool] = True
     row_name: ClassVar[str | None] = None
+    rows_have_names: ClassVar[bool] = False
+    """Whether a row that is no group tells what its value is called."""
     told_in_a_sentence: ClassVar[bool] = False
     """Whether an answer of one row is shown in a sentence although its row has a name."""
     asks: ClassVar[str]
@@ -174,7 +179,7 @@ class ChosenMeaning(Meaning):
         """How many choices share the price."""
 
     @abstractmethod
-    def selection(self, plan: "Plan", epsilon: Fraction, selector: "Selector") -> "PrivateQuantiles | TopK":
+    def selection(self, plan: "Plan", epsilon: Fraction, selector: "Selector") -> "Choosing":
         """Return the mechanism that chooses at this price, told how far the protected people move its scores."""
 
     @abstractmethod
@@ -275,10 +280,24 @@ class Plan:
     def key_names(self) -> tuple[str, ...]:
         """The names of what the rows of an answer are told apart by."""
         if self.meaning.keys_are_groups:
-            keys = [key.column for key in self.aggregate.keys if not isinstance(key, GridKey)]
-            titles = ((key, self.names[key].title) if key in self.names else (key,) for key in keys)
-            return tuple(name for several in titles for name in several)
-        return () if self.meaning.row_name is None else (self.meaning.row_name,)
+            return self.titled(self.group_names)
+        titles = [one.title for one in self.names.values()] if self.meaning.rows_have_names else []
+        return () if self.meaning.row_name is None else (self.meaning.row_name, *titles)
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """The names of the columns that are grouped by."""
+        return tuple(key.column for key in self.aggregate.keys if not isinstance(key, GridKey))
+
+    def titled(self, groups: tuple[str, ...]) -> tuple[str, ...]:
+        """Return names of the groups, each with that of its names behind it where its values have names."""
+        titles = [self.names[column].title if column in self.names else None for column in self.group_names]
+        pairs = zip(groups, titles, strict=False)
+        return tuple(name for pair in pairs for name in pair if name is not None)
+
+    def name_of(self, label: Label) -> tuple[str, ...]:
+        """Return what a value of the one grouped column is called, where it has names."""
+        return tuple(one.names.get(label, "") for one in self.names.values())
 
     def in_order(self, keys: list[CellKey]) -> list[CellKey]:
         """Return keys as they are shown: sorted, what is missing last, unless they have an order of their own."""
@@ -294,12 +313,13 @@ class Plan:
 
     def called(self, shown: tuple[Shown, ...]) -> tuple[Shown, ...]:
         """Return a key that is shown without the values that have names: a picture has no room for both."""
-        titles = {column: one.title for column, one in self.names.items()}
-        names = self.key_names
-        named = [titles.get(name) == after for name, after in zip(names, (*names[1:], None), strict=True)]
-        return tuple(
-            part for i, part in enumerate(shown) if not (i + 1 < len(shown) and named[i] and shown[i + 1] is not None)
-        )
+        if not self.meaning.keys_are_groups:
+            return shown
+        parts, left = list[Shown](), list(shown)
+        for column in self.group_names:
+            value, name = left.pop(0), left.pop(0) if column in self.names else None
+            parts.append(value if name is None else name)
+        return tuple(parts)
 
     def _with_name(self, kind: KeyOfColumn, label: Label) -> tuple[Shown, ...]:
         """Return a label for people to read, with its name where the column has names."""
@@ -312,7 +332,8 @@ class Plan:
         where = "" if self.aggregate.where == ALWAYS else f" where {words(self.aggregate.where, self.told)}"
         groups = " and ".join(self.groups) if self.meaning.keys_are_groups else ""
         by = f", grouped by {groups}" if groups else ""
-        return f"{self.meaning.asked(self)}, in {self.aggregate.table}{where}{by}"
+        notes = filter(None, (explained(one, self.told) for one in self.aggregate.derived))
+        return "; ".join([f"{self.meaning.asked(self)}, in {self.aggregate.table}{where}{by}", *notes])
 
     @property
     def groups(self) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lapwing.queries.aggregate import (
     Aggregate,
@@ -23,8 +23,10 @@ from lapwing.queries.aggregate import (
     sensitivity,
 )
 from lapwing.queries.binding import bind
-from lapwing.queries.catalogue import Population, RowsPerPerson, Scope, in_segment
+from lapwing.queries.catalogue import Population, RowsPerPerson, in_segment
 from lapwing.queries.column import Category
+from lapwing.queries.derived import of_person
+from lapwing.queries.deriving import derive
 from lapwing.queries.expressions import (
     EVERYONE,
     Among,
@@ -33,12 +35,10 @@ from lapwing.queries.expressions import (
     By,
     Condition,
     InConceptSet,
-    Join,
     Literal,
     Name,
     OneOf,
     Or,
-    ScopedCondition,
     Value,
 )
 from lapwing.queries.keys import bind_key, narrow
@@ -56,14 +56,20 @@ from lapwing.queries.limits import (
     MOST_STATISTICS,
     MOST_VALUES,
 )
+from lapwing.queries.measure import Measure, measure
 from lapwing.queries.plan import Meaning, Plan, Scale, ValueNames
 from lapwing.queries.predicate import every
-from lapwing.queries.term import Measure, bounds, measure
+from lapwing.queries.rows import Join, ScopedCondition
+from lapwing.queries.scope import Scope
+from lapwing.queries.term import Term, bounds, columns
 from lapwing.queries.totality import check_total
 from lapwing.queries.words import Told
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int, check_most
 from lapwing.vocabulary.wording import Setting
+
+if TYPE_CHECKING:
+    from lapwing.queries.arrangement import Arrangement
 
 _MOST_BITS = 63
 _MOST_STEPS = 2**28
@@ -90,6 +96,11 @@ class Question(ABC):
     @abstractmethod
     def plan(self, planner: "Planner") -> Plan:
         """Bound each person's part, or refuse the question and say what to ask instead."""
+
+    def arranged(self, name: str) -> "Arrangement | None":
+        """Return how the rows of its answer are shown, where not all in their own order, if its column has a name."""
+        del name
+        return None
 
 
 def plan(question: Question, population: Population) -> Plan:
@@ -142,7 +153,7 @@ class Planner:
                 f"rows of {question.joins[0].table} cannot be joined here; write has({question.joins[0].table}, ...)"
             )
         table = population.table(question.table)
-        self.scope = Scope(population, table, question.alias or table.name, columns=question.columns)
+        self.scope = Scope(population, table, question.alias or table.name, columns=question.columns, derive=derive)
         self.where = bind(question.where, self.scope)
         if population.segment is not None:
             of_segment = in_segment(population.segments, population.segment, self.scope.person_key)
@@ -173,7 +184,12 @@ class Planner:
     def build(self, bounding: Bounding, meaning: Meaning) -> Plan:
         """Return the plan of a statistic that bounds each person so, and whose numbers mean this."""
         aggregate = Aggregate(
-            table=self.scope.table.name, where=self.where, keys=self.keys, bounding=bounding, salt=self.population.salt
+            table=self.scope.table.name,
+            where=self.where,
+            keys=self.keys,
+            bounding=bounding,
+            salt=self.population.salt,
+            derived=self.scope.in_order,
         )
         count = aggregate.cell_count
         family = meaning.family if count is not None else meaning.family_of_private_keys
@@ -195,7 +211,7 @@ class Planner:
     def _names(self) -> dict[str, ValueNames]:
         """Return what the values of the grouped columns are called, where the catalogue says it."""
         named = {}
-        for column in self.scope.table.columns:
+        for column in self.scope.row.columns:
             kind = column.type
             if isinstance(kind, Category) and kind.labels and any(column.name == _column_of(key) for key in self.keys):
                 names: dict[Label, str] = dict(zip(kind.values, kind.labels, strict=True))
@@ -204,11 +220,12 @@ class Planner:
 
     def key(self, by: By) -> KeyOfColumn:
         """Return the groups that `by` makes and that the condition leaves possible."""
-        return narrow(bind_key(by, self.scope), self.where)
+        key = bind_key(by, self.scope, self.where)
+        return narrow(key, self.where, self.scope.derived.get(key.column.casefold()))
 
-    def rows(self) -> int:
-        """Return how many rows of a person count."""
-        if self.one_a_person:
+    def rows(self, *values: Value) -> int:
+        """Return how many rows of a person count; one, where all `values` are the same in all of their rows."""
+        if self.one_a_person or self.once(*values):
             return 1
         limit = self.scope.table.max_rows if self.question.max_rows is None else self.question.max_rows
         if limit is None:
@@ -220,7 +237,7 @@ class Planner:
 
     def groups(self) -> int:
         """Return in how many cells a person counts."""
-        if not self.keys or self.one_a_person:
+        if not self.keys or self.one_a_person or self._of_person():
             return 1
         if self.question.max_groups is None:
             raise BadQuestionError(
@@ -230,6 +247,18 @@ class Planner:
         limit = as_int("max_groups", self.question.max_groups, most=2**20)
         count = cell_count(self.keys)
         return limit if count is None else min(limit, count)
+
+    def once(self, *values: Value) -> bool:
+        """Say whether `values` and keys are the same in all rows of a person, and no number of rows was asked for."""
+        if self.question.max_rows is not None or not values:
+            return False
+        return self._of_person(*(measure(self.scope.spelled(value), self.scope).term for value in values))
+
+    def _of_person(self, *values: Term) -> bool:
+        """Say whether the keys and these values are the same in all rows of a person."""
+        names = {key.column for key in self.keys if not isinstance(key, GridKey)}
+        measured = [*values, *(key.term for key in self.keys if isinstance(key, GridKey))]
+        return names.union(*map(columns, measured)) <= of_person(self.scope.in_order)
 
     def require_ungrouped(self) -> None:
         """Refuse groups."""

@@ -7,13 +7,11 @@ taking "unknown" for false at the atoms gives exactly the rows that SQL keeps, o
 built here: `x < 5 and x > 7` folds to "never", but SQL's negation of it is not true where x is missing.
 
 `HasRows` asks for rows of the *same person* in another table. It is a fact about a person, so a person stays one person
-however many rows match, and a count of people has sensitivity 1 whatever it joins.
+however many rows match, and a count of people has sensitivity 1 whatever it joins. Build with `every`, `some` and
+`atom`: they sort, merge and fold, so that two spellings of a predicate become equal.
 
-Build with `every`, `some` and `atom`: they sort, merge and fold, so that two spellings of a predicate become equal.
-
-Integers, days and doubles are whole numbers in a domain here (a double stands at its rank among the doubles, NaN stands
-nowhere), so "between", "<", "in" and "not" are the same few operations on closed intervals for each of them, and two
-ways of writing a range end as one.
+Integers, days and doubles are whole numbers in a domain here (a double stands at its rank among them, NaN nowhere), so
+"between", "<", "in" and "not" are the same few operations on closed intervals for each.
 """
 
 import math
@@ -25,12 +23,12 @@ from enum import Enum
 from fractions import Fraction
 from typing import TypeAlias
 
-from lapwing.queries.column import INT64_HIGHEST, INT64_LOWEST
+from lapwing.queries.column import INT64_HIGHEST, INT64_LOWEST, DerivedColumn
 from lapwing.queries.pattern import ANYTHING, fits, pieces, read_as
 from lapwing.vocabulary.codec import stored, to_text
 
 Interval: TypeAlias = tuple[int, int]
-EPOCH = date(1970, 1, 1)
+_EPOCH = date(1970, 1, 1)
 
 
 @stored("domain", kw_only=False)
@@ -40,17 +38,8 @@ class Domain:
     lowest: int
     highest: int
 
-    @property
-    def everything(self) -> tuple[Interval, ...]:
-        """The set of all of them."""
-        return ((self.lowest, self.highest),)
-
     def union(self, pieces: Iterable[Interval]) -> tuple[Interval, ...]:
-        """Return the union of `pieces` on this domain: in order, disjoint, with a gap between any two.
-
-        >>> Domain(0, 9).union([(7, 12), (0, 2), (3, 4)])
-        ((0, 4), (7, 9))
-        """
+        """Return the union of `pieces` on this domain: in order, disjoint, with a gap between any two."""
         merged: list[Interval] = []
         for low, high in sorted((max(a, self.lowest), min(b, self.highest)) for a, b in pieces):
             if low > high:
@@ -62,11 +51,7 @@ class Domain:
         return tuple(merged)
 
     def without(self, pieces: Iterable[Interval]) -> tuple[Interval, ...]:
-        """Return the numbers of this domain that are in none of `pieces`.
-
-        >>> Domain(0, 9).without([(3, 4)])
-        ((0, 2), (5, 9))
-        """
+        """Return the numbers of this domain that are in none of `pieces`."""
         rest, start = [], self.lowest
         for low, high in self.union(pieces):
             rest.append((start, low - 1))
@@ -75,64 +60,41 @@ class Domain:
 
 
 def intersection(left: Iterable[Interval], right: Iterable[Interval]) -> tuple[Interval, ...]:
-    """Return the numbers in both; the intervals of each side are disjoint and in order.
-
-    >>> intersection([(0, 4), (7, 9)], [(3, 8)])
-    ((3, 4), (7, 8))
-    """
+    """Return the numbers in both; the intervals of each side are disjoint and in order."""
     one, other, both = list(left), list(right), list[Interval]()
     i = j = 0
     while i < len(one) and j < len(other):
         low, high = max(one[i][0], other[j][0]), min(one[i][1], other[j][1])
         if low <= high:
             both.append((low, high))
-        if one[i][1] < other[j][1]:
-            i += 1
-        else:
-            j += 1
+        i, j = (i + 1, j) if one[i][1] < other[j][1] else (i, j + 1)
     return tuple(both)
 
 
 def day_number(day: date) -> int:
-    """Return the days since 1970-01-01.
-
-    >>> day_number(date(1970, 1, 31)), day_number(date(1969, 12, 31))
-    (30, -1)
-    """
-    return (day - EPOCH).days
+    """Return the days since 1970-01-01."""
+    return (day - _EPOCH).days
 
 
 def day(number: int) -> date:
     """Return the day that is `number` days after 1970-01-01."""
-    return EPOCH + timedelta(days=number)
+    return _EPOCH + timedelta(days=number)
 
 
 def ymd(number: int) -> int:
-    """Return year * 10000 + month * 100 + day of a day number; whole years are differences of 10000, rounded down.
-
-    >>> ymd(day_number(date(2001, 2, 28))) - ymd(day_number(date(2000, 2, 29))), 9999 // 10000
-    (9999, 0)
-    """
+    """Return year * 10000 + month * 100 + day of a day number; whole years are differences of 10000, rounded down."""
     then = day(number)
     return then.year * 10_000 + then.month * 100 + then.day
 
 
 def double_rank(number: float) -> int:
-    """Return the rank of a double: 0 for both zeros, 1 for the smallest above, -1 for the largest below.
-
-    >>> double_rank(0.0), double_rank(-0.0), double_rank(5e-324), double_rank(-5e-324)
-    (0, 0, 1, -1)
-    """
+    """Return the rank of a double: 0 for both zeros, 1 for the smallest above, -1 for the largest below."""
     bits = int(struct.unpack("<q", struct.pack("<d", number))[0])
     return bits if bits >= 0 else -(bits + 2**63)
 
 
 def double_at(rank: int) -> float:
-    """Return the double of a rank.
-
-    >>> double_at(double_rank(-27.5)), double_at(0)
-    (-27.5, 0.0)
-    """
+    """Return the double of a rank."""
     magnitude: float = struct.unpack("<d", struct.pack("<q", abs(rank)))[0]
     return math.copysign(magnitude, rank) if rank else 0.0
 
@@ -144,11 +106,7 @@ TRUTHS = Domain(0, 1)
 
 
 def intervals_of(operator: str, limit: Fraction, domain: Domain) -> list[Interval]:
-    """Return the numbers of `domain` that stand in relation `operator` to `limit`.
-
-    >>> intervals_of("<", Fraction(5, 2), Domain(0, 9)), intervals_of("=", Fraction(5, 2), Domain(0, 9))
-    ([(0, 2)], [])
-    """
+    """Return the numbers of `domain` that stand in relation `operator` to `limit`."""
     below, above = math.ceil(limit) - 1, math.floor(limit) + 1
     match operator:
         case "<":
@@ -192,11 +150,7 @@ class NotInTexts:
 
 @stored("like")
 class Like:
-    """The column holds a text that fits one of these patterns of `pattern`, in canonical form.
-
-    With `any_case` the letters A to Z count as small ones, and patterns are in small letters; with `trimmed` blanks
-    around the text do not count.
-    """
+    """The column holds a text that fits a pattern, in `any_case` A to Z, or `trimmed` of the blanks around it."""
 
     column: str
     patterns: tuple[str, ...]
@@ -241,7 +195,7 @@ class Unit(Enum):
 
     DAYS = "days"
     YEARS = "years"
-    """Completed years, as ages are; born on 29 February, one turns a year older on 1 March in other years."""
+    """Completed years; born on 29 February, one turns a year older on 1 March in other years."""
 
 
 @stored("gap")
@@ -268,20 +222,22 @@ class Compared:
 
 @stored("has-rows")
 class HasRows:
-    """The same person has at least `at_least` rows in `table` for which `where` is true."""
+    """The same person has at least `at_least` rows in `table`, which see `derived` too, for which `where` is true."""
 
     table: str
     where: "Predicate"
     at_least: int = 1
+    derived: tuple[DerivedColumn, ...] = ()
 
 
 @stored("lacks-rows")
 class LacksRows:
-    """The same person has fewer than `at_least` rows in `table` for which `where` is true."""
+    """The same person has fewer than `at_least` rows in `table`, which see `derived` too, for which `where` is true."""
 
     table: str
     where: "Predicate"
     at_least: int = 1
+    derived: tuple[DerivedColumn, ...] = ()
 
 
 @stored("all-of", kw_only=False)
@@ -298,9 +254,8 @@ class AnyOf:
     parts: tuple["Predicate", ...]
 
 
-Atom: TypeAlias = (
-    InIntervals | InTexts | NotInTexts | Like | NotLike | IsMissing | IsPresent | Gap | Compared | HasRows | LacksRows
-)
+About: TypeAlias = InIntervals | InTexts | NotInTexts | Like | NotLike | IsMissing | IsPresent
+Atom: TypeAlias = About | Gap | Compared | HasRows | LacksRows
 Predicate: TypeAlias = Atom | AllOf | AnyOf
 
 ALWAYS, NEVER = AllOf(()), AnyOf(())
@@ -308,15 +263,7 @@ GAPS = {Unit.DAYS: Domain(DAYS.lowest - DAYS.highest, DAYS.highest - DAYS.lowest
 
 
 def every(parts: Iterable[Predicate]) -> Predicate:
-    """Return the canonical form of "all of `parts`".
-
-    >>> adult = InIntervals(column="age", domain=Domain(0, 200), intervals=((18, 200),))
-    >>> young = InIntervals(column="age", domain=Domain(0, 200), intervals=((0, 30),))
-    >>> every([young, adult]) == every([adult, every([young])])
-    True
-    >>> every([young, adult]).intervals
-    ((18, 30),)
-    """
+    """Return the canonical form of "all of `parts`"."""
     flat = [p for part in parts for p in (part.parts if isinstance(part, AllOf) else (part,))]
     merged = _merged(flat, _both)
     return NEVER if NEVER in merged else _sorted(AllOf, (part for part in merged if part != ALWAYS))
@@ -336,7 +283,9 @@ def atom(given: Atom) -> Predicate:
             return NEVER
         case LacksRows(where=AnyOf(())):
             return ALWAYS
-        case InIntervals(column=column, domain=domain, intervals=intervals) if intervals == domain.everything:
+        case InIntervals(column=column, domain=domain, intervals=intervals) if intervals == (
+            (domain.lowest, domain.highest),
+        ):
             return IsPresent(column=column)
         case InTexts() | NotInTexts() | Like() | NotLike():
             return _about_text(given)
@@ -383,16 +332,12 @@ def _about_two(given: Gap | Compared) -> Predicate:
 
 def _sorted(kind: type[AllOf] | type[AnyOf], parts: Iterable[Predicate]) -> Predicate:
     different = list(dict.fromkeys(parts))
-    if len(different) == 1:  # its text may be long
-        return different[0]
-    named = {to_text(part): part for part in different}
-    return kind(tuple(named[name] for name in sorted(named)))
+    if len(different) == 1:
+        return different[0]  # its text may be long
+    return kind(tuple(sorted(different, key=to_text)))
 
 
-Merge: TypeAlias = Callable[[Predicate, Predicate], Predicate | None]
-
-
-def _merged(parts: Iterable[Predicate], merge: Merge) -> list[Predicate]:
+def _merged(parts: Iterable[Predicate], merge: Callable[[Predicate, Predicate], Predicate | None]) -> list[Predicate]:
     """Merge parts that speak about the same column until no two do."""
     done: dict[object, list[Predicate]] = {}
     todo = list(parts)
@@ -431,9 +376,7 @@ def in_intervals(column: str, domain: Domain, intervals: Iterable[Interval], *, 
 
 def _both(left: Predicate, right: Predicate) -> Predicate | None:
     match left, right:
-        case InIntervals(column=c), InIntervals(column=d) if c == d:
-            return atom(replace(left, intervals=intersection(left.intervals, right.intervals)))
-        case Gap(), Gap() if replace(left, intervals=()) == replace(right, intervals=()):
+        case InIntervals() | Gap(), InIntervals() | Gap() if replace(left, intervals=right.intervals) == right:
             return atom(replace(left, intervals=intersection(left.intervals, right.intervals)))
         case Compared(signs=a), Compared(signs=b) if replace(left, signs=b) == right:
             return atom(replace(left, signs=tuple(sign for sign in a if sign in b)))
@@ -451,15 +394,10 @@ def _both_texts(left: Predicate, right: Predicate) -> Predicate | None:
         case NotInTexts(column=c, texts=a), NotInTexts(column=d, texts=b) if c == d:
             return atom(NotInTexts(column=c, texts=tuple(set(a) | set(b))))
         case InTexts(column=c, texts=a), (Like() | NotLike()) as other if c == other.column:
-            return atom(InTexts(column=c, texts=tuple(text for text in a if _is_like(text, other))))
+            return atom(InTexts(column=c, texts=_fitting(a, other)))
         case NotLike(patterns=a), NotLike(patterns=b) if replace(left, patterns=b) == right:
             return atom(replace(left, patterns=(*a, *b)))
     return None
-
-
-def _is_like(text: str, like: Like | NotLike) -> bool:
-    read = read_as(text, any_case=like.any_case, trimmed=like.trimmed)
-    return any(fits(pattern, read) for pattern in like.patterns) is isinstance(like, Like)
 
 
 def _present_and(left: Predicate, right: Predicate) -> Predicate | None:
@@ -474,15 +412,22 @@ def _present_and(left: Predicate, right: Predicate) -> Predicate | None:
 
 def _either(left: Predicate, right: Predicate) -> Predicate | None:
     match left, right:
-        case InIntervals(column=c), InIntervals(column=d) if c == d:
-            return atom(replace(left, intervals=left.domain.union([*left.intervals, *right.intervals])))
-        case Gap(), Gap() if replace(left, intervals=()) == replace(right, intervals=()):
-            return atom(replace(left, intervals=GAPS[left.unit].union([*left.intervals, *right.intervals])))
+        case InIntervals() | Gap(), InIntervals() | Gap() if replace(left, intervals=right.intervals) == right:
+            domain = left.domain if isinstance(left, InIntervals) else GAPS[left.unit]
+            return atom(replace(left, intervals=domain.union([*left.intervals, *right.intervals])))
         case Compared(signs=a), Compared(signs=b) if replace(left, signs=b) == right:
             return atom(replace(left, signs=tuple(sorted({*a, *b}))))
     return (
         _either_text(left, right) or _either_text(right, left) or _present_or(left, right) or _present_or(right, left)
     )
+
+
+def _fitting(texts: tuple[str, ...], like: Like | NotLike) -> tuple[str, ...]:
+    def fitting(text: str) -> bool:
+        read = read_as(text, any_case=like.any_case, trimmed=like.trimmed)
+        return any(fits(pattern, read) for pattern in like.patterns) is isinstance(like, Like)
+
+    return tuple(filter(fitting, texts))
 
 
 def _either_text(left: Predicate, right: Predicate) -> Predicate | None:
@@ -509,8 +454,5 @@ def _present_or(left: Predicate, right: Predicate) -> Predicate | None:
 
 def _valued(predicate: Predicate) -> str | None:
     """Return the column whose value an atom speaks about."""
-    match predicate:
-        case InIntervals() | InTexts() | NotInTexts() | Like() | NotLike():
-            return predicate.column
-        case _:
-            return None
+    about = isinstance(predicate, InIntervals | InTexts | NotInTexts | Like | NotLike)
+    return predicate.column if about else None

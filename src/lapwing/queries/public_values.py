@@ -16,7 +16,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from lapwing.queries.binding import bind
-from lapwing.queries.catalogue import Population, Scope, Table
+from lapwing.queries.catalogue import Population, Table
 from lapwing.queries.column import Column
 from lapwing.queries.expressions import (
     EVERYONE,
@@ -24,14 +24,14 @@ from lapwing.queries.expressions import (
     And,
     Compare,
     Condition,
-    Has,
     InConceptSet,
-    Link,
     Name,
     Value,
 )
 from lapwing.queries.predicate import ALWAYS, INTEGERS, Predicate
 from lapwing.queries.public_tables import Vocabulary
+from lapwing.queries.rows import Has, Link
+from lapwing.queries.scope import Scope
 from lapwing.queries.words import words
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.guarantee import PrivacyUnit

@@ -16,7 +16,6 @@ from lapwing.queries.expressions import (
     By,
     Condition,
     DatePart,
-    Has,
     Literal,
     Name,
     Spelled,
@@ -26,6 +25,7 @@ from lapwing.queries.expressions import (
     value,
 )
 from lapwing.queries.planning import Question
+from lapwing.queries.rows import Has
 from lapwing.queries.sql_conditions import Reader, read_condition, read_value
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, as_int, exact

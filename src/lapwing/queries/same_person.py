@@ -1,25 +1,24 @@
-"""Rows of the same person in another table: whose rows a condition speaks about, and how it says that."""
+"""Rows of the same person in another table: how a condition says that they are the same person's."""
 
 from collections.abc import Iterable
 
-from lapwing.queries.catalogue import Scope
-from lapwing.queries.expressions import And, Compare, Condition, Has, Link, Name
+from lapwing.queries.expressions import And, Compare, Condition, Name
+from lapwing.queries.rows import Has, Link, PerPerson
+from lapwing.queries.scope import Scope
 from lapwing.vocabulary.errors import BadQuestionError
 
 
-def rows_of_the_person(has: Has, scope: Scope) -> tuple[Scope, Condition]:
-    """Return the rows that `has` speaks about, and which of them, without what says that they are the same person's."""
-    table = scope.population.table(has.table)
-    inner = Scope(scope.population, table, has.alias or table.name, scope, has.columns)
-    match has.link:
+def untied_where(rows: Has | PerPerson, inner: Scope, outer: Scope) -> Condition:
+    """Return which rows of the same person are meant, without what says that they are the same person's."""
+    match rows.link:
         case Link.IN_WHERE:
-            return inner, _without_tie(has.where, inner, scope)
-        case (Name() as one, Name() as other) if not (
-            _is_key_of(one, inner, inner) and _is_key_of(other, scope, scope)
-        ):
-            raise _untied(inner, scope)
+            return _without_tie(rows.where, inner, outer)
+        case (Name() as one, Name() as other):
+            if not (_is_key_of(one, inner, inner) and _is_key_of(other, outer, outer)):
+                raise _untied(inner, outer)
+            return rows.where
         case _:
-            return inner, has.where
+            return rows.where
 
 
 def _without_tie(where: Condition, inner: Scope, outer: Scope) -> Condition:
@@ -50,7 +49,8 @@ def _is_tie(part: Condition, inner: Scope, outer: Scope) -> bool:
 
 def _is_key_of(name: Name, read_in: Scope, owner: Scope) -> bool:
     """Say whether `name`, read in one scope, means the person key of another."""
-    return read_in.find(name)[1] is owner and owner.is_person_key(name)
+    found = read_in.find(name)
+    return found is not None and found[1] is owner and owner.is_person_key(name)
 
 
 def _untied(inner: Scope, outer: Scope) -> BadQuestionError:

@@ -1,16 +1,16 @@
 """Values before they are given a meaning: constants are computed, and a cast that changes nothing is left out."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from operator import add, mul, sub
 
-from lapwing.queries.catalogue import Scope
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real
 from lapwing.queries.days import day_of
 from lapwing.queries.expressions import (
     Arithmetic,
-    Cast,
+    CastTo,
     Coalesce,
     Constant,
     Literal,
@@ -20,6 +20,7 @@ from lapwing.queries.expressions import (
     TextOf,
     Value,
 )
+from lapwing.queries.scope import Scope
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import exact
 
@@ -33,27 +34,26 @@ def simplified(value: Value, scope: Scope) -> Value:
     A cast is refused unless its column holds what is cast to already: a row that cannot be converted would fail.
     """
     match value:
-        case Cast(inner, kind):
+        case CastTo(inner, kind):
             return _cast(simplified(inner, scope), kind, scope)
         case Arithmetic(operator, left, right):
-            a, b = simplified(left, scope), simplified(right, scope)
-            one, other = _number(a), _number(b)
-            if one is None or other is None:
-                return Arithmetic(operator, a, b)
-            return _literal(_OPERATORS[operator](one, other))
+            return _arithmetic(operator, simplified(left, scope), simplified(right, scope))
         case Coalesce(inner, otherwise):
             first, second = simplified(inner, scope), simplified(otherwise, scope)
-            if isinstance(first, Literal):
-                return second if first.value is None else first
-            return Coalesce(first, second)
-        case NumberOf(function, inner, digits):
-            return NumberOf(function, simplified(inner, scope), digits)
-        case TextOf(function, inner):
-            return TextOf(function, simplified(inner, scope))
-        case Step(inner, width):
-            return Step(simplified(inner, scope), simplified(width, scope))
+            if not isinstance(first, Literal):
+                return Coalesce(first, second)
+            return second if first.value is None else first
+        case NumberOf() | TextOf() | Step():
+            return replace(value, value=simplified(value.value, scope))
         case _:
             return value
+
+
+def _arithmetic(operator: str, left: Value, right: Value) -> Value:
+    one, other = _number(left), _number(right)
+    if one is None or other is None:
+        return Arithmetic(operator, left, right)
+    return _literal(_OPERATORS[operator](one, other))
 
 
 def _number(value: Value) -> Fraction | None:
@@ -80,8 +80,7 @@ def _cast(value: Value, kind: str, scope: Scope) -> Value:
                 return value
             case _:
                 raise BadQuestionError(f"what is computed cannot be cast to {_named(kind)}; write it without the cast")
-    _, home = scope.find(inner)
-    column = home.table.column(inner.name)
+    _, column = scope.seen(inner)
     if kind != kind_of(column) and (kind, kind_of(column)) != ("number", "integer"):
         raise BadQuestionError(
             f"{column.name!r} holds {_plural(kind_of(column))}, and a cast to {_named(kind)} could fail; "

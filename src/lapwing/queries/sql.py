@@ -8,21 +8,22 @@ person: `person in (select person from visits where ...)`, `exists (...)`, `has(
 
 import itertools
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from sqlglot import exp
 
 from lapwing.queries.arrangement import AS_IT_IS, Arrangement
-from lapwing.queries.expressions import Literal, ScopedCondition
+from lapwing.queries.expressions import Literal
 from lapwing.queries.limits import MOST_NAMED, MOST_STATISTICS
 from lapwing.queries.planning import Question
 from lapwing.queries.questions import Selected
+from lapwing.queries.rows import ScopedCondition
 from lapwing.queries.sql_conditions import Given, Reader
 from lapwing.queries.sql_groups import group_nodes, grouping, is_same, items_of
 from lapwing.queries.sql_nodes import check_all_read, identifier, name_of, only, parsed, refusal
 from lapwing.queries.sql_order import AnswerColumn, read_arrangement
 from lapwing.queries.statistics import is_statistic, read_statistic, statistic_names
-from lapwing.queries.statistics.top import TopCategories
+from lapwing.queries.statistics.top import TopCategories, TopCounts
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int, check_most, exact
 
@@ -122,7 +123,7 @@ class _Select:
             raise BadQuestionError(
                 "HAVING is about groups, and there are none; compare the answer yourself, it is free"
             )
-        return Selection(questions=questions, key_names=keys, arrangement=arrangement)
+        return Selection(questions=_largest(questions, arrangement), key_names=keys, arrangement=arrangement)
 
     def check_known(self, node: exp.Expr) -> None:
         """Refuse a column of a table that is not here, where it looks like one that is grouped by."""
@@ -153,6 +154,17 @@ class _Select:
         k = as_int("limit", exact("number", most.value if isinstance(most, Literal) else most))
         top = TopCategories(**{**self.selected.common, "by": ()}, column=name_of(column), k=k, ranked_by=ranked_by)
         return Selection(questions={keys[0]: top}, key_names=())
+
+
+def _largest(questions: dict[str, Question], arrangement: Arrangement) -> dict[str, Question]:
+    """Return one count of which the largest groups are shown, and nothing else, as the question that asks for these."""
+    if len(questions) != 1 or arrangement.first is None or arrangement.skipped or arrangement.having:
+        return questions
+    ((name, counted),) = questions.items()
+    if len(arrangement.order) != 1 or arrangement.order[0].by != name or not arrangement.order[0].falling:
+        return questions
+    common = {field.name: getattr(counted, field.name) for field in fields(Question)}
+    return {name: TopCounts(**common, k=arrangement.first, counted=counted)}
 
 
 def _read_with(with_: exp.Expr | None) -> Reader:

@@ -13,10 +13,8 @@ from lapwing.queries.expressions import (
     And,
     Compare,
     Condition,
-    Has,
     InConceptSet,
     Is,
-    Link,
     Literal,
     Matches,
     Missing,
@@ -24,11 +22,11 @@ from lapwing.queries.expressions import (
     Not,
     OneOf,
     Or,
-    PerPerson,
     Truth,
     Value,
 )
 from lapwing.queries.pattern import canonical, plain
+from lapwing.queries.rows import Has, Link, PerPerson
 from lapwing.queries.sql_nodes import (
     chain,
     check_all_read,

@@ -10,7 +10,7 @@ from lapwing.queries.expressions import (
     And,
     Arithmetic,
     Case,
-    Cast,
+    CastTo,
     Clip,
     Coalesce,
     Compare,
@@ -22,11 +22,11 @@ from lapwing.queries.expressions import (
     Name,
     Now,
     NumberOf,
-    PerPerson,
     Step,
     TextOf,
     Value,
 )
+from lapwing.queries.rows import PerPerson
 from lapwing.queries.sql_nodes import (
     cast_kind,
     function_name,
@@ -117,7 +117,7 @@ class ValueReader(ABC):
             case exp.Cast() if cast_kind(node) is not None and not is_date(node):
                 only(node, "this", "to")
                 only(node.to, "this")
-                return Cast(self.value(node.this), str(cast_kind(node)))
+                return CastTo(self.value(node.this), str(cast_kind(node)))
             case _:
                 return self._of_days(node)
 

@@ -1,21 +1,13 @@
-"""Values: whole-number terms that every engine computes alike, and what a value expression means in a catalogue.
+"""Whole-number terms of a row that every engine computes alike; what an analyst's value means is in `measure`.
 
-Bounds travel with the value. A column brings its declared ones, `clip` gives it others, sums and products combine them,
-and what has none is refused: a sum without bounds has no sensitivity.
+Bounds travel with a term: every column in it is clipped, and sums and products combine the bounds of their parts.
 """
 
-import math
-from dataclasses import dataclass
-from datetime import date
 from decimal import Decimal
-from fractions import Fraction
 from typing import TypeAlias
 
-from lapwing.queries.catalogue import Scope
-from lapwing.queries.column import MOST_GRID, Column, Date, Integer, Real
-from lapwing.queries.days import day_of
-from lapwing.queries.expressions import Age, Arithmetic, Clip, Literal, Name, Now, Value
-from lapwing.queries.predicate import GAPS, Unit, day_number, ymd
+from lapwing.queries.column import MOST_GRID
+from lapwing.queries.predicate import Unit
 from lapwing.vocabulary.codec import stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError
 
@@ -95,7 +87,18 @@ class Rounded:
             )
 
 
-Term: TypeAlias = OnGrid | Elapsed | ConstantTerm | Plus | Times | Rounded
+@stored("stepped-down", kw_only=False)
+class SteppedDown:
+    """A term moved down to a multiple of `width`: floor(term / width) * width."""
+
+    term: "Term"
+    width: int
+
+    def __post_init__(self) -> None:
+        check_fits(self)
+
+
+Term: TypeAlias = OnGrid | Elapsed | ConstantTerm | Plus | Times | Rounded | SteppedDown
 
 
 def bounds(term: Term) -> tuple[int, int]:
@@ -120,6 +123,9 @@ def bounds(term: Term) -> tuple[int, int]:
             low, high = bounds(inner)
             half = 2**bits // 2
             return (low + half) >> bits, (high + half) >> bits
+        case SteppedDown(inner, width):
+            low, high = bounds(inner)
+            return low // width * width, high // width * width
 
 
 def check_fits(term: Term) -> None:
@@ -152,7 +158,7 @@ def columns(term: Term) -> frozenset[str]:
             return frozenset()
         case Plus(left, right) | Times(left, right):
             return columns(left) | columns(right)
-        case Rounded(inner, _):
+        case Rounded(inner, _) | SteppedDown(inner, _):
             return columns(inner)
 
 
@@ -164,177 +170,3 @@ def plus(left: Term, right: Term) -> Term:
 def times(left: Term, right: Term) -> Term:
     """Return the canonical product."""
     return Times(*sorted((left, right), key=to_text))
-
-
-_MOST_BITS = 40
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """A value: `term` times 2^-bits."""
-
-    term: Term
-    bits: int
-
-    @property
-    def step(self) -> Fraction:
-        """The value of one unit of the term."""
-        return Fraction(2) ** -self.bits
-
-    def coarser(self, bits: int) -> "Measure":
-        """Return the value rounded to a grid whose step is 2^bits times as wide."""
-        return Measure(Rounded(self.term, bits), self.bits - bits) if bits else self
-
-
-def measure(value: Value, scope: Scope) -> Measure:
-    """Return what `value` means, or refuse it."""
-    try:
-        return _measure(value, scope)
-    except RecursionError:
-        raise BadQuestionError("the expression is nested too deeply; write it with fewer parentheses") from None
-
-
-def _measure(value: Value, scope: Scope) -> Measure:
-    match value:
-        case Name():
-            column = scope.column(value)
-            return _on_grid(column, _declared(column))
-        case Clip(Name() as name, low, high):
-            column = scope.column(name)
-            return _on_grid(column, (_constant(low), _constant(high)))
-        case Clip(Age() | Arithmetic("-", _, _) as gap, low, high):
-            return _elapsed(gap, scope, (math.floor(_constant(low)), math.ceil(_constant(high))))
-        case Age():
-            return _elapsed(value, scope, None)
-        case Arithmetic("-", left, right) if _is_day(left, scope) or _is_day(right, scope):
-            return _elapsed(value, scope, None)
-        case Arithmetic(operator, left, right):
-            return _arithmetic(operator, _measure(left, scope), _measure(right, scope))
-        case Literal():
-            return _literal(_constant(value))
-        case _:
-            raise BadQuestionError("this cannot be added up; clip a column: clip(column, low, high)")
-
-
-def _declared(column: Column) -> tuple[Fraction, Fraction]:
-    match column.type:
-        case Integer(low=int() as low, high=int() as high):
-            return Fraction(low), Fraction(high)
-        case Real(low=Fraction() as low, high=Fraction() as high):
-            return low, high
-        case Integer():
-            raise BadQuestionError(
-                f"{column.name!r} has no declared bounds, so its sum has no sensitivity; write "
-                f"clip({column.written}, 0, 100)"
-            )
-        case _:
-            raise BadQuestionError(f"{column.name!r} holds no numbers; {_instead(column)}")
-
-
-def _instead(column: Column) -> str:
-    if isinstance(column.type, Date):
-        return f"ask about the time between two days, such as age({column.written}, date '2025-01-01')"
-    return "count people or rows where it has a value instead"
-
-
-def _on_grid(column: Column, limits: tuple[Fraction, Fraction]) -> Measure:
-    if not isinstance(column.type, Integer | Real):
-        raise BadQuestionError(f"{column.name!r} holds no numbers to clip; count where it has a value instead")
-    low, high = limits
-    if low > high:
-        raise BadQuestionError(f"the bounds {low} and {high} are the wrong way round; give the lower first")
-    bits = column.type.bits if isinstance(column.type, Real) else 0
-    first, last = math.floor(low * Fraction(2) ** bits), math.ceil(high * Fraction(2) ** bits)
-    if max(abs(first), abs(last), abs(math.floor(low)), abs(math.ceil(high))) > MOST_GRID:
-        raise BadQuestionError(f"the bounds {low} and {high} are too wide for the grid; clip {column.name!r} tighter")
-    return Measure(OnGrid(column=column.name, bits=bits, low=first, high=last), bits)
-
-
-def _arithmetic(operator: str, left: Measure, right: Measure) -> Measure:
-    if operator == "*":
-        return Measure(times(left.term, right.term), left.bits + right.bits)
-    if operator == "-":
-        right = Measure(times(ConstantTerm(-1), right.term), right.bits)
-    bits = max(left.bits, right.bits)
-    return Measure(plus(_finer(left, bits), _finer(right, bits)), bits)
-
-
-def _finer(measure: Measure, bits: int) -> Term:
-    return measure.term if measure.bits == bits else times(ConstantTerm(2 ** (bits - measure.bits)), measure.term)
-
-
-def _literal(number: Fraction) -> Measure:
-    bits = number.denominator.bit_length() - 1
-    if number.denominator != 2**bits or bits > _MOST_BITS:
-        raise BadQuestionError(
-            f"{number} is not a multiple of a power of two, so it would be rounded; scale the answer instead, which "
-            "costs nothing"
-        )
-    term = ConstantTerm(number.numerator)
-    check_fits(term)
-    return Measure(term, bits)
-
-
-def _constant(value: Value) -> Fraction:
-    number = value.value if isinstance(value, Literal) else None
-    if isinstance(number, bool) or not isinstance(number, int | Fraction):
-        raise BadQuestionError("bounds and factors are numbers; write for example clip(cost, 0, 100)")
-    return Fraction(number)
-
-
-def _is_day(value: Value, scope: Scope) -> bool:
-    if isinstance(value, Name):
-        return isinstance(scope.column(value).type, Date)
-    return isinstance(value, Now) or (isinstance(value, Literal) and isinstance(value.value, date))
-
-
-def _elapsed(value: Age | Arithmetic, scope: Scope, limits: tuple[int, int] | None) -> Measure:
-    match value:
-        case Age(born, at):
-            unit, until, since = Unit.YEARS, _end(at, scope), _end(born, scope)
-        case Arithmetic(left=left, right=right):
-            unit, until, since = Unit.DAYS, _end(left, scope), _end(right, scope)
-    low, high = limits or _elapsed_bounds(until, since, unit)
-    if low > high:
-        raise BadQuestionError(f"the bounds {low} and {high} are the wrong way round; give the lower first")
-    domain = GAPS[unit]
-    if low < domain.lowest or high > domain.highest:
-        raise BadQuestionError(
-            f"the bounds reach {magnitude(low, high)}, and no time between two days is longer than {domain.highest} "
-            f"{unit.value}; clip it tighter"
-        )
-    ends = [end if isinstance(end, int) else end.name for end in (until, since)]
-    return Measure(Elapsed(until=ends[0], since=ends[1], unit=unit, low=low, high=high), 0)
-
-
-def _end(value: Value | None, scope: Scope) -> Column | int:
-    if value is None or isinstance(value, Now):
-        if scope.population.now is None:
-            raise BadQuestionError("the population declares no \"now\"; give a day: age(born, date '2025-01-01')")
-        return day_number(scope.population.now)
-    if isinstance(value, Name):
-        column = scope.column(value)
-        if isinstance(column.type, Date):
-            return column
-    if isinstance(value, Literal):
-        return day_number(day_of(value))
-    raise BadQuestionError("time is counted from one day to another; write discharged - admitted, or age(born)")
-
-
-def _elapsed_bounds(until: Column | int, since: Column | int, unit: Unit) -> tuple[int, int]:
-    (first, last), (early, late) = _day_bounds(until), _day_bounds(since)
-    if unit is Unit.DAYS:
-        return first - late, last - early
-    return (ymd(first) - ymd(late)) // 10_000, (ymd(last) - ymd(early)) // 10_000
-
-
-def _day_bounds(end: Column | int) -> tuple[int, int]:
-    if isinstance(end, int):
-        return end, end
-    match end.type:
-        case Date(first=date() as first, last=date() as last):
-            return day_number(first), day_number(last)
-        case _:
-            raise BadQuestionError(
-                f"{end.name!r} has no declared first and last day, so the time has no bounds; write clip(..., 0, 100)"
-            )

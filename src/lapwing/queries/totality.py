@@ -5,15 +5,14 @@ would say that there is a row: one exact bit, for next to nothing. So the range 
 is worked out here, from the catalogue and the question alone, and what might leave its type is refused before it is
 charged.
 
-The rule for whoever adds an expression to the emitter: say its range here, in the type in which the widest and the
-narrowest engine compute it. `check_total` is asked twice, when a plan is made and when its statement is written.
+The rule for whoever adds an expression to the emitter: say its range, here or in `ranges`, in the type in which the
+widest and the narrowest engine compute it. `check_total` is asked twice, when a plan is made and when its statement is
+written.
 
 Proof: proofs/totality.md
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import Enum
 from typing import TypeAlias
 
 from lapwing.queries.aggregate import (
@@ -33,8 +32,26 @@ from lapwing.queries.aggregate import (
     PrivateKey,
 )
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
-from lapwing.queries.column import INT64_HIGHEST, INT64_LOWEST, MOST_GRID, Category, Column, Date, Integer, Real, Text
+from lapwing.queries.column import (
+    Category,
+    Column,
+    Date,
+    DerivedColumn,
+    Integer,
+    Real,
+    Text,
+)
 from lapwing.queries.column import check_text as check_is_text
+from lapwing.queries.derived import (
+    Beginning,
+    CaseResult,
+    Computed,
+    ExtremeOfPerson,
+    LookedUp,
+    NumberOfPerson,
+    PartOfDay,
+    widened,
+)
 from lapwing.queries.pattern import pieces
 from lapwing.queries.predicate import (
     DAYS,
@@ -59,55 +76,32 @@ from lapwing.queries.predicate import (
     NotLike,
     Predicate,
     Ref,
-    Unit,
-    ymd,
 )
-from lapwing.queries.term import MOST_TERM, ConstantTerm, Elapsed, OnGrid, Plus, Rounded, Term, Times, bounds, magnitude
+from lapwing.queries.ranges import MOST_ROWS, Held, Number, of_derived, of_term
+from lapwing.queries.term import (
+    ConstantTerm,
+    Elapsed,
+    OnGrid,
+    Plus,
+    Rounded,
+    SteppedDown,
+    Term,
+    Times,
+    bounds,
+    columns,
+    magnitude,
+)
 from lapwing.vocabulary.errors import BadQuestionError
 
-MOST_ROWS = 2**63
-"""Fewer rows than this are in a table, and in what is joined and grouped from it."""
 MOST_CONSTANTS = 20_000
 """How many parameters a statement may have: PostgreSQL takes 65,535."""
 DEEPEST = 100
 """So deep expressions and conditions may be nested: the databases parse them by recursion."""
-_MOST_BITS = 900  # a grid number times two to this power is still a double, and so is its inverse
 _MOST_TIMES = 2**20 + 1
 _TOO_MANY_COMPARED = (
     "the question compares three rows of a person or more, each in a has within another; compare two rows "
     "at a time, and join such conditions by and"
 )
-
-
-class Held(Enum):
-    """What holds a number on every engine, as the range within which nothing overflows and nothing is rounded."""
-
-    WHOLE = Domain(INT64_LOWEST, INT64_HIGHEST)
-    """A 64-bit integer."""
-
-    TERM = Domain(-MOST_TERM, MOST_TERM)
-    """A 64-bit integer with room for a sign and one addition."""
-
-    DOUBLE = Domain(-MOST_GRID, MOST_GRID)
-    """A double that is whole or halfway between two whole numbers."""
-
-    WIDE = Domain(-(2**126), 2**126)
-    """A sum: HUGEINT in DuckDB, NUMERIC in PostgreSQL, DECIMAL(38, 0) in Spark."""
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """One number that a statement makes of a row, a person or a cell: from `low` to `high`, whatever the rows hold."""
-
-    what: str
-    low: int
-    high: int
-    held: Held
-
-    @property
-    def fits(self) -> bool:
-        """Whether it stays within its type."""
-        return self.held.value.lowest <= self.low <= self.high <= self.held.value.highest
 
 
 def check_total(aggregate: Aggregate, population: Population) -> None:
@@ -116,7 +110,7 @@ def check_total(aggregate: Aggregate, population: Population) -> None:
     Proof: proofs/totality.md
     """
     for number in numbers(aggregate):
-        if not number.fits:
+        if not fits(number):
             most = f"{number.held.value.highest:.2e}"
             raise BadQuestionError(
                 f"{number.what} could reach {magnitude(number.low, number.high)}, more than the {most} that every "
@@ -125,46 +119,48 @@ def check_total(aggregate: Aggregate, population: Population) -> None:
     constants(aggregate, population)
 
 
+def fits(number: Number) -> bool:
+    """Say whether a number stays within its type."""
+    return number.held.value.lowest <= number.low <= number.high <= number.held.value.highest
+
+
 def constants(aggregate: Aggregate, population: Population) -> int:
     """Return how many parameters a statement for `aggregate` has at most; refuse too many, and ones of wrong types."""
     conditions = _Conditions(population)
-    conditions.check(aggregate, population.table(aggregate.table))
+    table = conditions.seen(aggregate.table, aggregate.derived)
+    conditions.check(aggregate, table)
     return conditions.constants
 
 
 def numbers(aggregate: Aggregate) -> Iterator[Number]:
     """Yield every number that a statement for `aggregate` makes, with its range."""
+    steps = aggregate.bounding.steps if isinstance(aggregate.bounding, LastStepPerPerson) else ()
+    for derived in _derived_in(aggregate.where, *steps, *aggregate.derived):
+        yield from of_derived(derived)
     for key in aggregate.keys:
         yield from _of_key(key)
     yield from _of_bounding(aggregate)
     yield from _of_ranks(aggregate.salt)
 
 
-def of_term(term: Term) -> Iterator[Number]:
-    """Yield every number on the way to a term of a row, and the term."""
-    low, high = bounds(term)
-    match term:
-        case OnGrid(column=column, bits=bits):
-            scale = 0 if abs(bits) <= _MOST_BITS else MOST_GRID + 1
-            yield Number(f"the grid of {column!r}", -scale, scale, Held.DOUBLE)
-            yield Number(f"the clipped {column!r}", low, high, Held.DOUBLE)
-        case Elapsed(unit=unit, until=until, since=since):
-            ends = [end for end in (until, since) if isinstance(end, int)]
-            outside = any(not DAYS.lowest <= end <= DAYS.highest for end in ends)
-            gap = ymd(DAYS.highest) if unit is Unit.YEARS else GAPS[Unit.DAYS].highest
-            gap = MOST_TERM + 1 if outside else gap
-            yield Number("the time between two days", -gap, gap, Held.DOUBLE)
-            yield Number("the clipped time between two days", low, high, Held.DOUBLE)
-        case ConstantTerm():
-            yield Number("a constant of the expression", low, high, Held.TERM)
-        case Plus(left, right) | Times(left, right):
-            yield from of_term(left)
-            yield from of_term(right)
-            yield Number("the expression", low, high, Held.TERM)
-        case Rounded(inner, _):
-            yield from of_term(inner)
-            yield Number("the expression before it is rounded", *bounds(inner), Held.DOUBLE)
-            yield Number("the rounded expression", low, high, Held.DOUBLE)
+def _derived_in(*parts: Predicate | DerivedColumn) -> Iterator[DerivedColumn]:
+    """Yield derived columns, with those of the rows that they and conditions look at."""
+    for part in parts:
+        match part:
+            case AllOf(within) | AnyOf(within):
+                yield from _derived_in(*within)
+            case HasRows(where=where, derived=seen) | LacksRows(where=where, derived=seen):
+                yield from _derived_in(where, *seen)
+            case ExtremeOfPerson(rows=rows) | NumberOfPerson(rows=rows):
+                yield part
+                yield from _derived_in(rows.where, *rows.derived)
+            case CaseResult(branches=branches):
+                yield part
+                yield from _derived_in(*(branch.where for branch in branches))
+            case DerivedColumn():
+                yield part
+            case _:
+                pass
 
 
 def _of_key(key: Key) -> Iterator[Number]:
@@ -237,6 +233,38 @@ class _Conditions:
             case CountPerPerson() | DistinctKeys():
                 pass
 
+    def seen(self, name: str, derived: tuple[DerivedColumn, ...], depth: int = 0) -> Table:
+        """Return a table as its rows are seen; each derived column is made of what there is, in its own type."""
+        _check_depth(depth)
+        table = self.population.table(name)
+        for one in derived:
+            self.derived(one, table, depth + 1)
+            table = widened(table, (one,), self.population)
+        return table
+
+    def derived(self, derived: DerivedColumn, table: Table, depth: int) -> None:
+        self.count(4)
+        match derived:
+            case LookedUp(table=other, column=column):
+                self.population.table(other).column(column)
+            case ExtremeOfPerson(rows=rows, column=column) | NumberOfPerson(rows=rows, column=column):
+                seen = self.seen(rows.table, rows.derived, depth)
+                self.about_rows(rows.where, seen, depth)
+                if column is not None:
+                    seen.column(column)
+            case PartOfDay(day=day) | Beginning(day=day):
+                self.day(Ref(column=day), (table,))
+            case CaseResult(branches=branches, results=results):
+                _require(len({type(result) for result in results}) == 1, "a case gives constants of one kind")
+                for branch in branches:
+                    self.about_rows(branch.where, table, depth)
+                self.count(2 * len(branches) + 1)
+            case Computed(term=term):
+                self.term(term, table, depth)
+                self.count(4 * len(columns(term)))
+            case _:
+                raise TypeError(derived)
+
     def key(self, key: Key, table: Table) -> None:
         match key:
             case BinnedKey(column=column, domain=domain, bins=bins):
@@ -249,8 +277,8 @@ class _Conditions:
             case DeclaredKey() | PrivateKey():
                 pass
 
-    def about_rows(self, predicate: Predicate, table: Table) -> None:
-        self.condition(predicate, (table,), 0)
+    def about_rows(self, predicate: Predicate, table: Table, depth: int = 0) -> None:
+        self.condition(predicate, (table,), depth)
         self.looks_out(predicate, (table,))
 
     def condition(self, predicate: Predicate, where: _Where, depth: int) -> None:
@@ -262,7 +290,8 @@ class _Conditions:
             case HasRows(table=name, where=inner, at_least=times) | LacksRows(table=name, where=inner, at_least=times):
                 _require(1 <= times <= _MOST_TIMES, f"{times} is too often for a condition; write at most {2**20}")
                 self.count(1)
-                self.condition(inner, (self.population.table(name), *where), depth + 1)
+                table = self.seen(name, predicate.derived, depth + 1)
+                self.condition(inner, (table, *where), depth + 1)
             case Gap() | Compared():
                 self.two(predicate, where)
             case InIntervals(column=column, domain=domain, intervals=intervals):
@@ -357,6 +386,11 @@ class _Conditions:
                 _require(0 <= bits < 2**6, f"2^{bits} is not a width to round to")
                 self.term(inner, table, depth + 1)
                 self.count(2)
+            case SteppedDown(inner, width):
+                _require(width >= 1, f"steps of width {width} lead nowhere")
+                self.term(inner, table, depth + 1)
+                self.term(inner, table, depth + 1)  # it is written twice
+                self.count(3)
 
     def domain(self, table: Table, column: str) -> Domain | None:
         """Return the domain that a column's numbers are on, or None where it holds text."""

@@ -1,9 +1,8 @@
 """Comparisons of two columns: of one row, or of a row and one around it that the same person has."""
 
-from lapwing.queries.catalogue import Scope
-from lapwing.queries.column import Column
-from lapwing.queries.expressions import Name
+from lapwing.queries.expressions import Days, Literal, Value
 from lapwing.queries.predicate import Compared, Predicate, Ref, atom
+from lapwing.queries.scope import Scope
 from lapwing.queries.simplifying import kind_of
 from lapwing.vocabulary.errors import BadQuestionError
 
@@ -11,9 +10,11 @@ _SIGNS = {"=": (0,), "<>": (-1, 1), "<": (-1,), "<=": (-1, 0), ">": (1,), ">=": 
 _NUMBERS = {"integer", "number"}
 
 
-def compare_columns(operator: str, left: Name, right: Name, scope: Scope, *, wanted: bool) -> Predicate:
+def compare_columns(operator: str, left: Value, right: Value, scope: Scope, *, wanted: bool) -> Predicate:
     """Return where the comparison is true if `wanted`, and where it is false otherwise."""
-    (one, first), (other, second) = _found(left, scope), _found(right, scope)
+    if isinstance(left, Literal | Days) or isinstance(right, Literal | Days):
+        raise BadQuestionError("a column is compared with a constant of its own kind, or with another column")
+    (one, first), (other, second) = scope.seen(left), scope.seen(right)
     kinds = {kind_of(first), kind_of(second)}
     if len(kinds) > 1 and kinds != _NUMBERS:
         raise BadQuestionError(
@@ -25,10 +26,4 @@ def compare_columns(operator: str, left: Name, right: Name, scope: Scope, *, wan
             f"{first.name!r} and {second.name!r} have no order that all databases agree on; compare them with = or <>"
         )
     signs = _SIGNS[operator] if wanted else tuple(sign for sign in (-1, 0, 1) if sign not in _SIGNS[operator])
-    return atom(Compared(left=one, right=other, signs=signs))
-
-
-def _found(name: Name, scope: Scope) -> tuple[Ref, Column]:
-    up, home = scope.find(name)
-    column = home.column(Name(name.name))
-    return Ref(column=column.name, up=up), column
+    return atom(Compared(left=Ref(column=first.name, up=one), right=Ref(column=second.name, up=other), signs=signs))

@@ -23,6 +23,7 @@ from lapwing.queries.predicate import (
     DOUBLES,
     GAPS,
     TRUTHS,
+    About,
     AllOf,
     AnyOf,
     Compared,
@@ -44,7 +45,7 @@ from lapwing.queries.predicate import (
     day,
     double_at,
 )
-from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, Term, Times, columns
+from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, SteppedDown, Term, Times, columns
 
 Told: TypeAlias = Mapping[object, str]
 """What lists of values are called, by the lists as predicates hold them."""
@@ -111,7 +112,7 @@ def leaves(term: Term) -> set[Term]:
             return {term}
         case Plus(left, right) | Times(left, right):
             return leaves(left) | leaves(right)
-        case Rounded() | Elapsed() | ConstantTerm():
+        case Rounded() | SteppedDown() | Elapsed() | ConstantTerm():
             return set()
 
 
@@ -180,7 +181,7 @@ def _such(where: Predicate, told: Told) -> str:
     return "" if where == ALWAYS else f" where ({words(where, told)})"
 
 
-def _value(atom: InIntervals | InTexts | NotInTexts | Like | NotLike | IsMissing | IsPresent, told: Told) -> str:
+def _value(atom: About, told: Told) -> str:
     match atom:
         case InIntervals(domain=domain, intervals=intervals):
             return _among(told, intervals, domain.without(intervals)) or (

@@ -82,11 +82,7 @@ def to_text(noun: object) -> str:
     return canonical(to_record(noun))
 
 
-@overload
-def from_text(expected: type[T], text: str) -> T: ...
-@overload
-def from_text(expected: object, text: str) -> Any: ...
-def from_text(expected: object, text: str) -> Any:
+def from_text(expected: type[T], text: str) -> T:
     """Return the `expected` noun that was written as `text`; refuse what cannot have been written."""
     try:
         record = parse(text)
@@ -155,9 +151,8 @@ def _write_fraction(number: Fraction, _: int) -> str:
     try:
         return f"{number.numerator}/{number.denominator}"
     except ValueError:  # Python writes no number of more than 4300 digits; ledgers admit nothing that leads to one
-        raise ParameterError(
-            "amount", "<thousands of digits>", reason="cannot be written", remedy="charge prices with few digits"
-        ) from None
+        remedy = "charge prices with few digits"
+        raise ParameterError("amount", "<thousands of digits>", reason="cannot be written", remedy=remedy) from None
 
 
 def _write_list(parts: Any, depth: int) -> list[Any]:
@@ -180,7 +175,6 @@ _WRITERS: dict[type[Any], Callable[[Any, int], Any]] = {
 
 @cache  # finding out takes longer than reading, and a stream reads every question back
 def _reader(expected: Any) -> Reader:
-    """Return what reads a value of the type `expected`."""
     if expected in _SCALARS:
         return _SCALARS[expected]
     origin, parts = get_origin(expected), get_args(expected)

@@ -6,7 +6,8 @@ years: what a tag and its fields mean never changes (see `codec`).
 Sensitivities already include the adjacency: they say how far one person (or one protected group) can move the value.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import fields
 from fractions import Fraction
 from functools import partial
 from typing import Protocol, TypeAlias, get_args
@@ -17,99 +18,83 @@ from lapwing.vocabulary.exact import as_int, coerce_fields, exact, positive, pro
 from lapwing.vocabulary.guarantee import Adjacency
 
 
+class _Noun:
+    """Reads the fields of an event: whole numbers from 1 on, fractions above zero, and what `_READERS` says by name."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        for one in fields(self):  # type: ignore[arg-type] # what is stored is a dataclass
+            read = _READERS.get(one.name) or _READERS.get(one.type)
+            if read is not None:
+                coerce_fields(self, read, one.name)
+
+
 @stored("laplace-noise")
-class LaplaceNoise:
+class LaplaceNoise(_Noun):
     """Continuous Laplace noise of scale `scale` on a vector of L1 sensitivity `l1_sensitivity`, maybe then rounded."""
 
     l1_sensitivity: Fraction
     scale: Fraction
 
-    def __post_init__(self) -> None:
-        coerce_fields(self, positive, "l1_sensitivity", "scale")
-
 
 @stored("discrete-laplace-noise")
-class DiscreteLaplaceNoise:
+class DiscreteLaplaceNoise(_Noun):
     """Two-sided geometric noise, P(x) ∝ e^(-|x|/scale), on integers of L1 sensitivity `l1_sensitivity`."""
 
     l1_sensitivity: int
     scale: Fraction
 
-    def __post_init__(self) -> None:
-        coerce_fields(self, as_int, "l1_sensitivity")
-        coerce_fields(self, positive, "scale")
-
 
 @stored("gaussian-noise")
-class GaussianNoise:
+class GaussianNoise(_Noun):
     """Continuous Gaussian noise on every coordinate, maybe then rounded. The L2 sensitivity's square is exact."""
 
     l2_sensitivity_squared: Fraction
     sigma_squared: Fraction
 
-    def __post_init__(self) -> None:
-        coerce_fields(self, positive, "l2_sensitivity_squared", "sigma_squared")
-
 
 @stored("discrete-gaussian-noise")
-class DiscreteGaussianNoise:
+class DiscreteGaussianNoise(_Noun):
     """P(x) ∝ e^(-x²/2σ²) on the integers, on each of `dimension` integer coordinates."""
 
     l2_sensitivity_squared: int
     sigma_squared: Fraction
     dimension: int = 1
 
-    def __post_init__(self) -> None:
-        coerce_fields(self, as_int, "l2_sensitivity_squared", "dimension")
-        coerce_fields(self, positive, "sigma_squared")
-
 
 @stored("pure-release")
-class PureRelease:
+class PureRelease(_Noun):
     """Anything that is epsilon-DP and about which no more is known: noisy max, permute-and-flip, a sparse vector."""
 
     epsilon: Fraction
 
-    def __post_init__(self) -> None:
-        coerce_fields(self, positive, "epsilon")
-
 
 @stored("approximate-release")
-class ApproximateRelease:
+class ApproximateRelease(_Noun):
     """Anything that is (epsilon, delta)-DP and about which no more is known."""
 
     epsilon: Fraction
     delta: Fraction
 
-    def __post_init__(self) -> None:
-        coerce_fields(self, positive, "epsilon")
-        coerce_fields(self, probability, "delta")
-
 
 @stored("exponential-selection")
-class ExponentialSelection:
+class ExponentialSelection(_Noun):
     """The exponential mechanism: its loss lies in an interval of length `epsilon` (bounded range)."""
 
     epsilon: Fraction
 
-    def __post_init__(self) -> None:
-        coerce_fields(self, positive, "epsilon")
-
 
 @stored("randomized-response")
-class RandomizedResponseRelease:
+class RandomizedResponseRelease(_Noun):
     """One answer out of `categories`: the truth with probability e^ε/(e^ε + categories - 1), else any other, evenly."""
 
     epsilon: Fraction
     categories: int = 2
 
-    def __post_init__(self) -> None:
-        coerce_fields(self, positive, "epsilon")
-        coerce_fields(self, partial(as_int, least=2), "categories")
-
 
 @stored("gaussian-sparse-vector")
-class GaussianSparseVectorRelease:
+class GaussianSparseVectorRelease(_Noun):
     """A sparse vector with Gaussian noise: threshold noise once, query noise each time, at most `yeses` of `questions`.
 
     `monotone` says that all questions of one pair of neighbours move the same way; `with_gap` that a yes came with
@@ -124,53 +109,35 @@ class GaussianSparseVectorRelease:
     monotone: bool
     with_gap: bool = False
 
-    def __post_init__(self) -> None:
-        coerce_fields(self, positive, "sensitivity", "threshold_sigma_squared", "query_sigma_squared")
-        coerce_fields(self, as_int, "questions", "yeses")
-
 
 @stored("composed")
-class Composed:
+class Composed(_Noun):
     """All of `parts`, on the same people, with parameters fixed before the first answer."""
 
     parts: tuple["Event", ...]
 
-    def __post_init__(self) -> None:
-        coerce_fields(self, _events, "parts")
-
 
 @stored("repeated")
-class Repeated:
+class Repeated(_Noun):
     """`part`, `times` times, on the same people."""
 
     part: "Event"
     times: int
 
-    def __post_init__(self) -> None:
-        checked_event(self.part)
-        coerce_fields(self, as_int, "times")
-
 
 @stored("in-parallel")
-class InParallel:
+class InParallel(_Noun):
     """Each of `parts` on people of its own: public, disjoint partitions, so that one person meets only one of them."""
 
     parts: tuple["Event", ...]
 
-    def __post_init__(self) -> None:
-        coerce_fields(self, _events, "parts")
-
 
 @stored("poisson-sampled")
-class PoissonSampled:
+class PoissonSampled(_Noun):
     """`part` on a fresh secret sample that holds each person independently with probability `rate` (add/remove)."""
 
     part: "Event"
     rate: Fraction
-
-    def __post_init__(self) -> None:
-        checked_event(self.part)
-        coerce_fields(self, _rate, "rate")
 
 
 @stored("sampled-without-replacement")
@@ -233,12 +200,8 @@ def required_adjacency(event: Event, population: Adjacency | None = None) -> Adj
             continue
         needs, remedy = _NEEDS[type(part)]
         if needed is not None and needs is not needed:
-            raise ParameterError(
-                "event",
-                type(part).__name__,
-                reason=f"needs the adjacency {needs.value}, but {needed.value} is in force",
-                remedy=remedy,
-            )
+            reason = f"needs the adjacency {needs.value}, but {needed.value} is in force"
+            raise ParameterError("event", type(part).__name__, reason=reason, remedy=remedy)
         needed = needs
     return needed
 
@@ -271,10 +234,20 @@ def _events(name: str, given: object) -> tuple[Event, ...]:
 def _rate(name: str, given: object) -> Fraction:
     rate = exact(name, given)
     if not 0 < rate <= 1:
-        raise ParameterError(
-            name, given, reason="is not a sampling rate", remedy="write a number above 0 and at most 1"
-        )
+        remedy = "write a number above 0 and at most 1"
+        raise ParameterError(name, given, reason="is not a sampling rate", remedy=remedy)
     return rate
+
+
+_READERS: dict[object, Callable[[str, object], object]] = {
+    int: as_int,
+    Fraction: positive,
+    "categories": partial(as_int, least=2),
+    "delta": probability,
+    "part": lambda _, given: checked_event(given),
+    "parts": _events,
+    "rate": _rate,
+}
 
 
 class Loss(Protocol):

@@ -16,7 +16,6 @@ from typing import TypeAlias
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 
 Exact: TypeAlias = str | int | float | Decimal | Fraction  # what may be written where a number is wanted
-
 LARGEST = Fraction(10) ** 100
 SMALLEST = 1 / LARGEST
 _FEW_BITS = 300  # so few can neither leave the range nor be too many

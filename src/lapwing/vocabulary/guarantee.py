@@ -24,7 +24,6 @@ class Adjacency(Enum):
 
     ADD_REMOVE = "add-remove"
     """One table has one person more. The number of people is itself protected. The default."""
-
     REPLACE = "replace"
     """One person's data is exchanged for another's. The number of people is public."""
 

@@ -29,40 +29,19 @@ class Search(Generic[Number]):
     (Fraction(141, 100), Fraction(71, 50))
     """
 
-    def __init__(self, guesses: Generator[Number, bool, tuple[Number, Number]]) -> None:
-        self._guesses = guesses
-        self._ends: tuple[Number, Number] | None = None
-        self.guess = next(guesses)
+    below: Number  # the last number that got a no (or the start, which is not asked), once the search has ended
+    above: Number  # the first number that got a yes
 
-    @property
-    def open(self) -> bool:
-        """Whether the guess still waits for an answer."""
-        return self._ends is None
+    def __init__(self, guesses: Generator[Number, bool, tuple[Number, Number]]) -> None:
+        self._guesses, self.guess = guesses, next(guesses)
+        self.open = True  # whether the guess still waits for an answer
 
     def tell(self, yes: bool) -> None:  # noqa: FBT001 - the answer to a yes-or-no question
         """Answer the question for the guess; the next guess follows from it."""
         try:
             self.guess = self._guesses.send(yes)
         except StopIteration as end:
-            self._ends = end.value
-
-    @property
-    def ends(self) -> tuple[Number, Number]:
-        """The last number that got a no (or the start), and the first that got a yes, once the search has ended."""
-        if self._ends is None:
-            message = "the search is still open"
-            raise RuntimeError(message)
-        return self._ends
-
-    @property
-    def below(self) -> Number:
-        """The last number that got a no, or the start, which is not asked."""
-        return self.ends[0]
-
-    @property
-    def above(self) -> Number:
-        """The first number that got a yes."""
-        return self.ends[1]
+            self.open, (self.below, self.above) = False, end.value
 
 
 def integers(*, after: int = -1, most: int | None = None) -> Search[int]:
@@ -126,7 +105,7 @@ def bisect_float(
 def _run(search: Search[Number], is_true: Callable[[Number], bool]) -> tuple[Number, Number]:
     while search.open:
         search.tell(is_true(search.guess))
-    return search.ends
+    return search.below, search.above
 
 
 def _integers(start: int, most: int | None) -> Generator[int, bool, tuple[int, int]]:
@@ -153,8 +132,7 @@ def _decimals(digits: int) -> Generator[Fraction, bool, tuple[Fraction, Fraction
     while (yield Fraction(10) ** exponent):
         exponent -= 1
         if exponent < -_MOST_TENS:
-            message = f"true down to 10^-{_MOST_TENS}"
-            raise OverflowError(message)
+            raise OverflowError(f"true down to 10^-{_MOST_TENS}")
     while not (yield Fraction(10) ** (exponent + 1)):
         exponent += 1
         if exponent > _MOST_TENS:
@@ -182,5 +160,4 @@ def _floats(low: float, high: float, relative: float, most: float) -> Generator[
 
 
 def _give_up(most: object) -> NoReturn:
-    message = f"none up to {most}"
-    raise OverflowError(message)
+    raise OverflowError(f"none up to {most}")

@@ -7,7 +7,12 @@ from lapwing.vocabulary.errors import SecrecyError
 
 T_co = TypeVar("T_co", covariant=True)
 
-_REMEDY = "release it through a mechanism"
+
+def _refuse(what: str) -> Callable[..., Any]:
+    def refuse(_: object, *__: object, **___: object) -> NoReturn:
+        raise SecrecyError(f"an exact value may not be {what}; release it through a mechanism")
+
+    return refuse
 
 
 class Sensitive(Generic[T_co]):
@@ -43,49 +48,15 @@ class Sensitive(Generic[T_co]):
     def __repr__(self) -> str:
         return "<sensitive>"
 
-    def _refuse(self, what: str) -> NoReturn:
-        raise SecrecyError(f"an exact value may not be {what}; {_REMEDY}")
-
-    def __str__(self) -> str:
-        self._refuse("printed")
-
-    def __format__(self, spec: str) -> str:
-        self._refuse("formatted")
-
-    def __eq__(self, other: object) -> bool:
-        self._refuse("compared")
-
-    __lt__ = __le__ = __gt__ = __ge__ = __eq__
-
-    def __hash__(self) -> int:
-        self._refuse("hashed")
-
-    def __bool__(self) -> bool:
-        self._refuse("used as a truth value")
-
-    def __int__(self) -> int:
-        self._refuse("turned into an int")
-
-    def __float__(self) -> float:
-        self._refuse("turned into a float")
-
-    def __index__(self) -> int:
-        self._refuse("used as an index")
-
-    def __len__(self) -> int:
-        self._refuse("measured")
-
-    def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        self._refuse("turned into an array")
-
-    def __copy__(self) -> NoReturn:
-        self._refuse("copied")
-
-    def __deepcopy__(self, memo: object) -> NoReturn:
-        self._refuse("copied")
-
-    def __getstate__(self) -> NoReturn:
-        self._refuse("pickled")
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        self._refuse("pickled")
+    __str__ = _refuse("printed")
+    __format__ = _refuse("formatted")
+    __eq__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse("compared")
+    __hash__ = _refuse("hashed")
+    __bool__ = _refuse("used as a truth value")
+    __int__ = _refuse("turned into an int")
+    __float__ = _refuse("turned into a float")
+    __index__ = _refuse("used as an index")
+    __len__ = _refuse("measured")
+    __array__ = _refuse("turned into an array")
+    __copy__ = __deepcopy__ = _refuse("copied")
+    __getstate__ = __reduce_ex__ = _refuse("pickled")

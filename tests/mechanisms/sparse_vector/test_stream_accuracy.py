@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from auditor.exact_laws import probability
 from lapwing.auditor.transcripts import NO, YES
 from lapwing.mechanisms.sparse_vector import stream_accuracy as accuracy
 from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
@@ -80,14 +81,14 @@ def test_a_wide_law_is_integrated_as_well_as_summed(law) -> None:
 @pytest.mark.parametrize("value", [-15, -3, 0, 4, 30])
 def test_the_chance_of_a_yes_is_what_the_oracle_says(name, value) -> None:
     mechanism = shipped()[name]
-    no = variant_of(mechanism).probability([value], (NO,))
+    no = probability(variant_of(mechanism), [value], (NO,))
     assert mechanism.chance_of_yes(value) == pytest.approx(1 - no, abs=1e-12)
     assert mechanism.chance_of_yes(value + 3, threshold=3) == pytest.approx(1 - no, abs=1e-12)
 
 
 def test_the_chance_of_a_yes_on_a_grid_is_that_of_its_lattice() -> None:
     mechanism = shipped(REALS, grid="1/4")["gap"]
-    no = variant_of(mechanism).probability([Fraction(-3, 4)], (NO,))
+    no = probability(variant_of(mechanism), [Fraction(-3, 4)], (NO,))
     assert mechanism.chance_of_yes("-0.7") == pytest.approx(1 - no, abs=1e-12)
 
 
@@ -95,7 +96,7 @@ def test_the_chance_of_a_yes_on_a_grid_is_that_of_its_lattice() -> None:
 def test_the_chance_that_all_are_right_is_what_the_oracle_says(name) -> None:
     mechanism = shipped()[name]
     below, above = 7, mechanism.yeses
-    here = variant_of(mechanism).probability([-9] * below + [9] * above, (NO,) * below + (YES,) * above)
+    here = probability(variant_of(mechanism), [-9] * below + [9] * above, (NO,) * below + (YES,) * above)
     found = mechanism.chance_all_right(9, questions=below + above)
     assert found == pytest.approx(here, rel=1e-9)
 

@@ -79,12 +79,7 @@ class ApproximateFilter:
 
     @staticmethod
     def fresh(epsilon: Fraction, delta: Fraction, shares: DeltaShares) -> "ApproximateFilter":
-        """Return the filter of a fresh (epsilon, delta) budget.
-
-        >>> fresh = ApproximateFilter.fresh(Fraction(1), Fraction(1, 10**6), DeltaShares())
-        >>> round(fresh.residue, 6)  # a Gaussian release with sigma = 4.2 sensitivities fits
-        0.056024
-        """
+        """Return the filter of a fresh (epsilon, delta) budget."""
         slack, failures = delta * shares.numerical, delta * shares.failures
         return ApproximateFilter(
             pure=PureFilter(epsilon=epsilon),

@@ -220,12 +220,6 @@ class PureFilter:
     yeses), not what was reserved. A privacy filter of realised losses, as in Rogers, Samorodnitsky, Wu and Ramdas 2023.
 
     Proof: proofs/sum_filters.md
-
-    >>> tenth = PureRelease(epsilon=Fraction(1, 10))
-    >>> PureFilter(epsilon=Fraction(1, 5)).weigh(tenth, cost_of_event(tenth))
-    Accepted(residue=None, slack=Fraction(0, 1), failure=Fraction(0, 1))
-    >>> PureFilter(epsilon=Fraction(1, 20)).weigh(tenth, cost_of_event(tenth))
-    Insufficient(currency='epsilon', asked=Fraction(1, 10), left=Fraction(1, 20))
     """
 
     epsilon: Fraction
@@ -237,9 +231,8 @@ class PureFilter:
         """What is neither spent nor reserved; as an arm of two it may be below zero."""
         return self.epsilon - self.spent - self.reserved
 
-    def weigh(self, event: Event, cost: Cost) -> FilterDecision:
+    def weigh(self, _: Event, cost: Cost) -> FilterDecision:
         """Admit `cost` if it is pure and no more than what is left."""
-        del event
         if cost.delta:
             return Insufficient(currency="delta", asked=cost.delta, left=Fraction(0))
         if cost.epsilon is None or cost.epsilon + cost.reserved > self.left:
@@ -251,9 +244,8 @@ class PureFilter:
         require_carried("epsilon", cost.epsilon)
         require_carried("epsilon", cost.reserved)
 
-    def book(self, cost: Cost, step: Accepted) -> "PureFilter":
+    def book(self, cost: Cost, _: Accepted) -> "PureFilter":
         """Add an admitted cost."""
-        del step
         epsilon = _require_price("epsilon", cost.epsilon)
         return replace(self, spent=self.spent + epsilon, reserved=self.reserved + cost.reserved)
 
@@ -281,9 +273,8 @@ class ConcentratedFilter:
         """What is not spent."""
         return self.rho - self.spent
 
-    def weigh(self, event: Event, cost: Cost) -> FilterDecision:
+    def weigh(self, _: Event, cost: Cost) -> FilterDecision:
         """Admit `cost` if it has a rho, and one that is no more than what is left."""
-        del event
         if cost.rho is None or cost.rho > self.left:
             return Insufficient(currency="rho", asked=cost.rho, left=self.left)
         return Accepted()
@@ -292,9 +283,8 @@ class ConcentratedFilter:
         """Refuse a cost whose sums would grow longer with every charge."""
         require_carried("rho", cost.rho)
 
-    def book(self, cost: Cost, step: Accepted) -> "ConcentratedFilter":
+    def book(self, cost: Cost, _: Accepted) -> "ConcentratedFilter":
         """Add an admitted cost."""
-        del step
         return replace(self, spent=self.spent + _require_price("rho", cost.rho))
 
     def settle(self, **_: Fraction) -> "ConcentratedFilter":

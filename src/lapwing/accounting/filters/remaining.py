@@ -50,13 +50,7 @@ class Remaining:
 
 
 def what_fits(filter_: Filter) -> Remaining:
-    """Return the largest single releases that `filter_` admits.
-
-    >>> from lapwing.accounting.filters.approximate import DeltaShares
-    >>> fresh = ApproximateFilter.fresh(Fraction(1), Fraction(1, 10**6), DeltaShares())
-    >>> print(what_fits(fresh))
-    one question of epsilon 1 or rho 0.02801
-    """
+    """Return the largest single releases that `filter_` admits."""
     match filter_:
         case PureFilter(left=left):
             return Remaining(pure=left, gaussian=Fraction(0))

@@ -251,9 +251,10 @@ def any_question(command: Command) -> Command:
     @steps_option
     @click.option("--at", metavar="LIST", help="Which quantiles, such as 0.25,0.5,0.75.")
     @click.option("-k", metavar="N", help="How many of the top categories.")
+    @click.option("--counts", flag_value=True, default=None, help="The top categories with how many people they have.")
     @functools.wraps(command)
     def with_question(**given: Any) -> Any:
-        names = ("where", "by", "max_rows", "max_groups", "steps", "at", "k")
+        names = ("where", "by", "max_rows", "max_groups", "steps", "at", "k", "counts")
         options = {name: given.pop(name) for name in names}
         return command(asked=Words(words=given.pop("words"), options=options), **given)
 

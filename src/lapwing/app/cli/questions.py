@@ -19,7 +19,7 @@ from lapwing.queries.planning import Question
 from lapwing.queries.questions import Grouping, bins, by_year
 from lapwing.queries.sql import read_sql
 from lapwing.queries.statistics import STATISTICS
-from lapwing.queries.statistics.top import TopCategories
+from lapwing.queries.statistics.top import TopCategories, TopCounts
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, probability
 from lapwing.vocabulary.wording import Setting, format_value, named, percent
@@ -74,7 +74,8 @@ def question_of(words: Sequence[str], **options: Any) -> Questions:
     for needed, example in statistic.needs.items():
         if needed not in given:
             raise BadQuestionError(f"{name} needs {example}")
-    return {statistic.result: statistic.ask(*words[1:], **given)}
+    question = statistic.ask(*words[1:], **given)
+    return {"people" if isinstance(question, TopCounts) else statistic.result: question}
 
 
 def put(

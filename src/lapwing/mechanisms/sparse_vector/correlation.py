@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import Exact, as_int, probability
+from lapwing.vocabulary.exact import Exact, as_int, fill, probability
 from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.vocabulary.sensitive import Sensitive
 
@@ -52,8 +52,7 @@ class CorrelationScreen:
         if tau.denominator > _FINEST:
             remedy = 'write it with few digits, such as "0.3"'
             raise ParameterError("at_least", at_least, reason="is needlessly fine", remedy=remedy)
-        object.__setattr__(self, "at_least", tau)
-        object.__setattr__(self, "resolution", as_int("resolution", resolution, most=_FINEST))
+        fill(self, at_least=tau, resolution=as_int("resolution", resolution, most=_FINEST))
 
     def sensitivity(self, adjacency: Adjacency, *, people: int = 1) -> ValueSensitivity:
         """Return how far one person can move the scores of all pairs.

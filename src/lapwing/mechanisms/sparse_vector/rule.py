@@ -29,7 +29,7 @@ from lapwing.noise.laws import LARGEST_SCALE, SMALLEST_SCALE, DiscreteLaplace, G
 from lapwing.noise.randomness import RandomSource
 from lapwing.noise.sealing import Purpose, seal, unseal
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import exact
+from lapwing.vocabulary.exact import exact, fill
 from lapwing.vocabulary.sensitive import Sensitive
 
 Value: TypeAlias = Integer | Real
@@ -58,8 +58,7 @@ class ValueLattice:
 
     def __post_init__(self) -> None:
         grid = ValueGrid(exact("grid", self.step))
-        object.__setattr__(self, "_grid", grid)
-        object.__setattr__(self, "step", grid.step)
+        fill(self, _grid=grid, step=grid.step)
 
     def value(self, value: Value) -> int:
         """Return the place of a value, in steps from zero."""

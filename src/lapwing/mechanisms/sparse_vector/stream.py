@@ -54,15 +54,6 @@ class SparseVectorStream:
     lattice. A value of the wrong type is refused, and leaves the stream as it was. A stream fails closed: whatever goes
     wrong once a value was opened is raised as one constant `StreamError`, and charged as a lost answer.
 
-    >>> from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
-    >>> from lapwing.mechanisms.sparse_vector.pure import SparseVector
-    >>> from lapwing.vocabulary.guarantee import Adjacency
-    >>> counts = ValueSensitivity.of_counts(Adjacency.ADD_REMOVE)
-    >>> with SparseVector(epsilon=1, yeses=2, threshold=200, sensitivity=counts).open() as stream:
-    ...     far_below, far_above = stream.ask(-10_000), stream.ask(10_000)
-    ...     bool(far_below), bool(far_above), stream.yeses, stream.spent
-    (False, True, 1, Fraction(...))
-
     Proof: proofs/sparse_vector.md
     """
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import Exact, as_int, exact, positive
+from lapwing.vocabulary.exact import Exact, as_int, exact, fill, positive
 from lapwing.vocabulary.guarantee import Adjacency, checked_adjacency
 
 
@@ -94,6 +94,5 @@ def _validate(*, up: Fraction, down: Fraction, people: int) -> ValueSensitivity:
     if not up + down:
         raise ParameterError("up", 0, reason="and down are both zero", remedy="such a value needs no noise: show it")
     made = object.__new__(ValueSensitivity)
-    for name, fact in (("up", up), ("down", down), ("people", as_int("people", people))):
-        object.__setattr__(made, name, fact)
+    fill(made, up=up, down=down, people=as_int("people", people))
     return made

@@ -17,12 +17,13 @@ from sqlglot import exp
 
 from lapwing.queries.aggregate import BoundedRowsPerPerson
 from lapwing.queries.expressions import Value
+from lapwing.queries.measure import Measure
 from lapwing.queries.plan import BoundedValue, CellKey, Estimate, Noise, NoisyMeaning, Plan, Scale, plain_number
 from lapwing.queries.planning import Planner, Question, scale_of
 from lapwing.queries.questions import ConditionLike, GroupWords, Selected, Statistic, ValueLike, as_value, rows_of
 from lapwing.queries.sql_nodes import only
 from lapwing.queries.statistics.bernstein import Moment, basis, moment, moment_bounds, products
-from lapwing.queries.term import Measure, Term
+from lapwing.queries.term import Term
 from lapwing.queries.words import at_most, from_to, groups_at_most, leaves, rows_count, value_words
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
@@ -41,7 +42,7 @@ class MomentQuestion(Question):
 
     def plan(self, planner: Planner) -> Plan:
         """Let few rows of a person count in each of few groups."""
-        degree, rows, groups = _DEGREES[self.moment], planner.rows(), planner.groups()
+        degree, rows, groups = _DEGREES[self.moment], planner.rows(*self.values), planner.groups()
 
         def most(values: list[Measure]) -> int:
             return math.prod(scale_of(value).extent ** degree for value in values)

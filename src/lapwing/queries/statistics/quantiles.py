@@ -16,11 +16,12 @@ from lapwing.mechanisms.histogram_selection import PrivateQuantiles, Selector
 from lapwing.queries.aggregate import BoundedRowsPerPerson, GridKey
 from lapwing.queries.expressions import Literal, Value
 from lapwing.queries.limits import MOST_FRACTIONS
+from lapwing.queries.measure import measure
 from lapwing.queries.plan import BoundedValue, ChosenMeaning, Plan, Scale, plain_number
 from lapwing.queries.planning import Planner, Question, scale_of
 from lapwing.queries.questions import WHERE, ConditionLike, Selected, Statistic, ValueLike, as_condition, as_value
 from lapwing.queries.sql_nodes import only, refusal
-from lapwing.queries.term import ConstantTerm, bounds, measure
+from lapwing.queries.term import ConstantTerm, bounds
 from lapwing.queries.words import at_most, from_to, is_a_column, rows_count, value_words
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
@@ -47,7 +48,9 @@ class QuantileQuestion(Question):
         width = -(-(scale.extent + 1) // self.cells)
         key = GridKey(term=value.term, width=width)
         planner.keys = (key,)
-        bounding = BoundedRowsPerPerson(terms=(ConstantTerm(1),), most=1, max_rows=planner.rows(), max_cells=None)
+        bounding = BoundedRowsPerPerson(
+            terms=(ConstantTerm(1),), most=1, max_rows=planner.rows(self.value), max_cells=None
+        )
         coarse = Scale(low=scale.low, step=scale.step * width, extent=key.cells - 1)
         return planner.build(bounding, Quantiles(at=self.at, scale=coarse))
 

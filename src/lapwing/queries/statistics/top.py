@@ -1,29 +1,41 @@
-"""Which categories have the most people: chosen one after the other, and not told with their counts.
+"""Which categories have the most people: chosen one after the other, and with their counts if these are wanted.
 
 A protected person is in each category at most once, so a count, which is its own score, moves by at most 1 for each
 person: `Sensitivity.linf`. Under ADD_REMOVE all counts move the same way, which makes the choice half as dear.
 
-Proof: proofs/ranked_choice.md
+With counts there are two ways. All categories are counted and the largest are shown; that is best where a person is in
+few of them. Or the largest are chosen, and only they are counted; that is best where few are wanted, and nobody need
+say in how many categories a person counts. Which is taken follows from public numbers alone.
+
+Proof: proofs/ranked_choice.md, and proofs/counted_top.md with counts
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, Final, overload
 
+from lapwing.mechanisms.counted_top import CountedTop
+from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.histogram_selection import Selector, TopK
+from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.queries.aggregate import CountPerPerson, DeclaredKey, cell_count
+from lapwing.queries.arrangement import Arrangement, Sorting
 from lapwing.queries.column import Category
-from lapwing.queries.expressions import Name
+from lapwing.queries.expressions import By, Name
 from lapwing.queries.keys import narrow
 from lapwing.queries.plan import BoundedValue, ChosenMeaning, Plan
 from lapwing.queries.planning import Planner, Question
 from lapwing.queries.questions import WHERE, ConditionLike, Statistic, as_condition, as_name
-from lapwing.queries.statistics.counts import CountRows
+from lapwing.queries.statistics.counts import CountPeople, CountRows, People, plan_people
 from lapwing.queries.statistics.distinct import CountDistinct
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.guarantee import Adjacency
+
+_JUDGED_AT: Final = Fraction(95, 100)
+"""The confidence at which two ways are compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,9 +73,96 @@ class TopCategories(Question):
         )
 
 
-def top(table: str, column: str | Name, k: int, where: ConditionLike = None) -> TopCategories:
-    """Ask which `k` categories of a column have the most people."""
-    return TopCategories(table=table, column=as_name(column), k=as_int("k", k), where=as_condition(where))
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TopCounts(Question):
+    """The `k` groups with the most people, and how many each has; `counted` is the count that they are the largest of.
+
+    Where something else than people is counted, or the groups are not those of one column, all groups are released.
+    """
+
+    k: int
+    counted: Question
+
+    def plan(self, planner: Planner) -> Plan:
+        """Count in all groups, or choose the largest and count only them: what is more exact at the same price."""
+        if not self._counts_people(planner) or len(planner.keys) != 1 or cell_count(planner.keys) is None:
+            return self.counted.plan(planner)
+        if planner.one_a_person:
+            return plan_people(planner)
+        k = min(as_int("k", self.k), cell_count(planner.keys) or 1)
+        said = self.max_groups is not None
+        everywhere = planner.build(CountPerPerson(max_cells=planner.groups() if said else None), People())
+        chosen = planner.build(CountPerPerson(max_cells=None), CountedTopMeaning(k=k))
+        return chosen if better_by_choice(chosen, everywhere, k) else everywhere
+
+    def _counts_people(self, planner: Planner) -> bool:
+        match self.counted:
+            case CountRows(present=None) | CountPeople():
+                return planner.one_a_person or isinstance(self.counted, CountPeople)
+            case CountDistinct(column=column):
+                return planner.scope.is_person_key(column)
+            case _:
+                return False
+
+    def arranged(self, name: str) -> Arrangement:
+        """Return how its answer is shown: the largest first."""
+        return Arrangement(order=(Sorting(by=name, name=name, falling=True),), first=self.k)
+
+
+def better_by_choice(chosen: Plan, everywhere: Plan, k: int) -> bool:
+    """Say whether choosing the `k` largest cells and counting them is more exact than counting in all cells.
+
+    Proof: proofs/counted_top.md
+    """
+    cells, half = chosen.numbers, Fraction(1, 2)
+    by_choice = _counted_top(chosen, k, half, half, PermuteAndFlip).margin(_JUDGED_AT)
+    noise = GeometricMechanism(l1_sensitivity=everywhere.sensitivity.l1, epsilon=1)
+    return by_choice < 2 * noise.margin(_JUDGED_AT, values=cells)
+
+
+def _counted_top(plan: Plan, k: int, choosing: Fraction, counting: Fraction, selector: Selector) -> CountedTop:
+    return CountedTop(
+        k=k,
+        cells=plan.numbers,
+        sensitivity=plan.sensitivity.linf,
+        choosing=choosing,
+        counting=counting,
+        monotone_under=Adjacency.ADD_REMOVE if plan.monotone else None,
+        selector=selector,
+    )
+
+
+@overload
+def top(table: str, column: str | Name, k: int, where: ConditionLike = None) -> TopCategories: ...
+@overload
+def top(
+    table: str, column: str | Name, k: int, where: ConditionLike = None, *, counts: bool, max_groups: int | None = None
+) -> TopCategories | TopCounts: ...
+def top(
+    table: str,
+    column: str | Name,
+    k: int,
+    where: ConditionLike = None,
+    *,
+    counts: bool = False,
+    max_groups: int | None = None,
+) -> TopCategories | TopCounts:
+    """Ask which `k` categories of a column have the most people, and with `counts`, how many each has.
+
+    With counts a column need not declare its categories, where a delta is offered. `max_groups` is in how many
+    categories one person counts: it may be left out where categories are declared, and everybody then counts in all.
+    """
+    if not counts:
+        if max_groups is not None:
+            raise BadQuestionError("max_groups is for counts; leave it out, or write counts=True")
+        return TopCategories(table=table, column=as_name(column), k=as_int("k", k), where=as_condition(where))
+    common: dict[str, Any] = {
+        "table": table,
+        "where": as_condition(where),
+        "by": (By(column=as_name(column)),),
+        "max_groups": max_groups,
+    }
+    return TopCounts(**common, k=as_int("k", k), counted=CountPeople(**common))
 
 
 @stored("top")
@@ -72,6 +171,7 @@ class Top(ChosenMeaning):
 
     unit = "people"
     row_name = "rank"
+    rows_have_names = True
     asks = "which {self.k} of {plan.groups[0]} have the most people"
     accurate = "no category that is left out has over {margin} people more"
     told = "no category that is missing has over {margin} people more"
@@ -96,10 +196,48 @@ class Top(ChosenMeaning):
     def values(self, plan: Plan, released: Sequence[int]) -> list[BoundedValue]:
         """Return the names of the chosen categories, by rank."""
         cells = plan.aggregate.cells or ()
+        chosen = [cells[number][0] for number in released]
         return [
-            BoundedValue(key=(i,), value=str(cells[number][0]), low=None, high=None)
-            for i, number in enumerate(released, start=1)
+            BoundedValue(key=(i, *plan.name_of(category)), value=str(category), low=None, high=None)
+            for i, category in enumerate(chosen, start=1)
         ]
 
 
-STATISTICS = (Statistic(name="top", ask=top, result="category", columns=1, options=WHERE | {"k"}, needs={"k": "-k 3"}),)
+@stored("counted-top")
+class CountedTopMeaning(ChosenMeaning):
+    """The `k` cells with the most people, and how many each has."""
+
+    unit = "people"
+    keys_are_groups = True
+    asks = "which {self.k} groups have the most people, and how many"
+    hides = "one person moves each count by at most {plan.sensitivity.linf}; the choice and the noise hide that much"
+    accurate = "within {margin}"
+    told = "counts are within {margin}, and no category that is missing has over {margin} people more"
+    k: int
+
+    @property
+    def choices(self) -> int:
+        """How many parts share the price: a half is for the choices, and a half for the counts."""
+        return 2 * self.k
+
+    def selection(self, plan: Plan, epsilon: Fraction, selector: Selector) -> CountedTop:
+        """Return the mechanism that chooses and counts."""
+        return _counted_top(plan, self.k, epsilon / 2, epsilon / 2, selector)
+
+    def values(self, plan: Plan, released: Sequence[int]) -> list[BoundedValue]:
+        """Return the chosen cells with their counts."""
+        cells = plan.aggregate.cells or ()
+        pairs = zip(released[::2], released[1::2], strict=True)
+        return [BoundedValue(key=cells[cell], value=count, low=None, high=None) for cell, count in pairs]
+
+
+STATISTICS = (
+    Statistic(
+        name="top",
+        ask=top,
+        result="category",
+        columns=1,
+        options=WHERE | {"k", "counts", "max_groups"},
+        needs={"k": "-k 3"},
+    ),
+)

@@ -9,13 +9,15 @@ from sqlglot import exp
 
 from lapwing.queries.aggregate import ClippedSumPerPerson
 from lapwing.queries.expressions import Value
+from lapwing.queries.measure import Measure
 from lapwing.queries.plan import CellKey, Estimate, Noise, NoisyMeaning, Number, Plan
 from lapwing.queries.planning import Planner, Question
 from lapwing.queries.questions import ConditionLike, GroupWords, Selected, Statistic, ValueLike, as_value, rows_of
 from lapwing.queries.sql_nodes import only
-from lapwing.queries.term import Measure, bounds
+from lapwing.queries.term import bounds
 from lapwing.queries.words import from_to, groups_at_most, in_groups, is_a_column, plain, value_words
 from lapwing.vocabulary.codec import stored
+from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact
 
 
@@ -27,6 +29,11 @@ class Sum(Question):
 
     def plan(self, planner: Planner) -> Plan:
         """Clip a person's total in each of few groups."""
+        if not planner.one_a_person and planner.once(self.value):
+            raise BadQuestionError(
+                f"this is the same in all rows that a person has in {planner.scope.table.name}, so that a total would "
+                "count it once for each; ask for its mean, or ask about a table with one row a person"
+            )
         rows, groups = planner.rows(), planner.groups()
 
         def most(values: list[Measure]) -> int:

@@ -1,0 +1,286 @@
+"""Derived columns: what a row knows beside the columns of its table.
+
+Each is a total function of the row, of the same person's rows in other tables, and of public constants. So whatever is
+proved for columns holds for them: which rows and cells of a person count still depends on that person's rows alone. One
+is *of the person* if it is the same in all of their rows: whoever is grouped by such columns only is in one group.
+
+A derived column may be computed from others that come before it.
+
+Proof: proofs/derived_columns.md
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields, is_dataclass, replace
+from datetime import date
+from enum import Enum
+from fractions import Fraction
+from typing import Final
+
+from lapwing.queries import term as terms
+from lapwing.queries.catalogue import Population, Table
+from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, DerivedColumn, Integer, Real
+from lapwing.queries.predicate import GAPS, HasRows, LacksRows, Predicate, Ref, Unit, day, day_number, ymd
+from lapwing.queries.term import Elapsed, Term
+from lapwing.vocabulary.codec import stored, to_text
+
+
+class Part(Enum):
+    """A part of a day, as a whole number."""
+
+    YEAR = "year"
+    QUARTER = "quarter"
+    MONTH = "month"
+    WEEKDAY = "weekday"
+    """1 for Monday to 7 for Sunday."""
+    DAY = "day"
+    """Of the month."""
+
+
+_HIGHEST: Final = {Part.QUARTER: 4, Part.MONTH: 12, Part.WEEKDAY: 7, Part.DAY: 31}
+
+
+@stored("person-rows")
+class PersonRows:
+    """The same person's rows of `table`, which see `derived` too, for which `where` is true."""
+
+    table: str
+    where: Predicate
+    derived: tuple[DerivedColumn, ...]
+
+
+@stored("looked-up")
+class LookedUp(DerivedColumn):
+    """What the same person has in a column of a table with one row a person; of several rows, the least."""
+
+    name: str
+    table: str
+    column: str
+
+
+@stored("extreme-of-person")
+class ExtremeOfPerson(DerivedColumn):
+    """The first (least) or `last` (greatest) value of a column in rows of the same person; missing without any."""
+
+    name: str
+    rows: PersonRows
+    column: str
+    last: bool
+
+
+@stored("number-of-person")
+class NumberOfPerson(DerivedColumn):
+    """How many such rows the same person has, or how many different values in a column of them; at most `most`."""
+
+    name: str
+    rows: PersonRows
+    column: str | None
+    most: int
+
+
+@stored("part-of-day")
+class PartOfDay(DerivedColumn):
+    """A part of a day."""
+
+    name: str
+    part: Part
+    day: str
+
+
+@stored("beginning")
+class Beginning(DerivedColumn):
+    """The first day of the year, quarter or month that a day is in."""
+
+    name: str
+    unit: Part
+    day: str
+
+
+@stored("branch", kw_only=False)
+class Branch:
+    """What a case is where its condition is true."""
+
+    where: Predicate
+    result: str | int | bool | None
+
+
+@stored("case")
+class CaseResult(DerivedColumn):
+    """The result of the first branch whose condition is true, or `otherwise`; the results are public."""
+
+    name: str
+    branches: tuple[Branch, ...]
+    otherwise: str | int | bool | None
+
+    @property
+    def results(self) -> tuple[str | int | bool, ...]:
+        """What it can be, each once, in the order of the branches."""
+        given = (*(branch.result for branch in self.branches), self.otherwise)
+        return tuple(dict.fromkeys(result for result in given if result is not None))
+
+
+@stored("computed")
+class Computed(DerivedColumn):
+    """A term times 2^-bits; missing where a column of the term is."""
+
+    name: str
+    term: Term
+    bits: int
+
+
+def column_of(derived: DerivedColumn, row: Table, population: Population) -> Column:
+    """Return what a derived column of `row` may hold: it follows from the catalogue and its definition."""
+    match derived:
+        case LookedUp(table=table, column=column) | ExtremeOfPerson(rows=PersonRows(table=table), column=column):
+            seen = population.table(table)
+            if isinstance(derived, ExtremeOfPerson):
+                seen = widened(seen, derived.rows.derived, population)
+            return Column(name=derived.name, type=seen.column(column).type, nullable=True)
+        case NumberOfPerson(most=most):
+            return Column(name=derived.name, type=Integer(low=0, high=most))
+        case PartOfDay(day=of) | Beginning(day=of):
+            source = row.column(of)
+            kind = _part_type(derived.part, source) if isinstance(derived, PartOfDay) else _begun(derived.unit, source)
+            return Column(name=derived.name, type=kind, nullable=source.nullable)
+        case CaseResult(branches=branches, otherwise=otherwise):
+            missing = otherwise is None or any(branch.result is None for branch in branches)
+            return Column(name=derived.name, type=_case_type(derived.results), nullable=missing)
+        case Computed(term=term):
+            nullable = any(row.column(name).nullable for name in terms.columns(term))
+            return Column(name=derived.name, type=_computed_type(derived, row), nullable=nullable)
+        case _:
+            raise TypeError(derived)
+
+
+def widened(table: Table, derived: Sequence[DerivedColumn], population: Population) -> Table:
+    """Return the table as its rows are seen: with its derived columns."""
+    for one in derived:
+        table = replace(table, columns=(*table.columns, column_of(one, table, population)))
+    return table
+
+
+def inputs(derived: DerivedColumn) -> frozenset[str]:
+    """Return the columns of its row that a derived column is computed from."""
+    match derived:
+        case PartOfDay(day=of) | Beginning(day=of):
+            return frozenset({of})
+        case CaseResult(branches=branches):
+            return frozenset(name for branch in branches for name in columns_read(branch.where))
+        case Computed(term=term):
+            return terms.columns(term)
+        case _:
+            return frozenset()
+
+
+def columns_read(part: object, depth: int = 0) -> Iterator[str]:
+    """Yield the columns of a row that a predicate about it reads, from rows of the same person inside it too."""
+    if isinstance(part, Ref):
+        if part.up == depth:
+            yield part.column
+    elif isinstance(part, HasRows | LacksRows):
+        yield from columns_read(part.where, depth + 1)
+    elif isinstance(part, tuple):
+        for each in part:
+            yield from columns_read(each, depth)
+    elif is_dataclass(part):
+        for field in fields(part):
+            held = getattr(part, field.name)
+            if field.name == "column" and depth == 0:
+                yield held
+            else:
+                yield from columns_read(held, depth)
+
+
+def of_person(derived: Iterable[DerivedColumn]) -> frozenset[str]:
+    """Return the names of those that are the same in all rows of a person; what one is computed from comes before."""
+    names: set[str] = set()
+    for one in derived:
+        if isinstance(one, LookedUp | ExtremeOfPerson | NumberOfPerson) or inputs(one) <= names:
+            names.add(one.name)
+    return frozenset(names)
+
+
+def in_order(derived: Iterable[DerivedColumn]) -> tuple[DerivedColumn, ...]:
+    """Return derived columns in their one order: each after those that it is computed from."""
+    levels: dict[str, int] = {}
+    given = list(derived)
+    for one in given:
+        levels[one.name] = 1 + max((levels.get(name, 0) for name in inputs(one)), default=0)
+    return tuple(sorted(given, key=lambda one: (levels[one.name], to_text(one))))
+
+
+def begin(unit: Part, of: date) -> date:
+    """Return the first day of the year, quarter or month that a day is in.
+
+    >>> begin(Part.QUARTER, date(2020, 6, 30))
+    datetime.date(2020, 4, 1)
+    """
+    match unit:
+        case Part.YEAR:
+            return of.replace(month=1, day=1)
+        case Part.QUARTER:
+            return of.replace(month=of.month - (of.month - 1) % 3, day=1)
+        case _:
+            return of.replace(day=1)
+
+
+def elapsed_bounds(until: ColumnType | int, since: ColumnType | int, unit: Unit) -> tuple[int, int] | None:
+    """Return how long it is at least and at most between declared days, or None where one has no declared bounds."""
+    latest, earliest = _day_bounds(until), _day_bounds(since)
+    if latest is None or earliest is None:
+        return None
+    (first, last), (early, late) = latest, earliest
+    if unit is Unit.DAYS:
+        return first - late, last - early
+    return (ymd(first) - ymd(late)) // 10_000, (ymd(last) - ymd(early)) // 10_000
+
+
+def _day_bounds(end: ColumnType | int) -> tuple[int, int] | None:
+    match end:
+        case int():
+            return end, end
+        case Date(first=date() as first, last=date() as last):
+            return day_number(first), day_number(last)
+        case _:
+            return None
+
+
+def _part_type(part: Part, source: Column) -> Integer:
+    if part is not Part.YEAR:
+        return Integer(low=1, high=_HIGHEST[part])
+    first, last = _day_bounds(source.type) or (day_number(date.min), day_number(date.max))
+    return Integer(low=day(first).year, high=day(last).year)
+
+
+def _begun(unit: Part, source: Column) -> Date:
+    match source.type:
+        case Date(first=date() as first, last=date() as last):
+            return Date(first=begin(unit, first), last=begin(unit, last))
+        case _:
+            return Date()
+
+
+def _case_type(results: tuple[str | int | bool, ...]) -> ColumnType:
+    if any(isinstance(result, bool) for result in results):
+        return Boolean()
+    numbers = [result for result in results if isinstance(result, int)]
+    if numbers:
+        return Integer(low=min(numbers), high=max(numbers))
+    return Category(values=tuple(result for result in results if isinstance(result, str)))
+
+
+def _computed_type(derived: Computed, row: Table) -> ColumnType:
+    low, high = terms.bounds(derived.term)
+    if isinstance(derived.term, Elapsed):
+        ends = [
+            end if isinstance(end, int) else row.column(end).type for end in (derived.term.until, derived.term.since)
+        ]
+        low, high = elapsed_bounds(ends[0], ends[1], derived.term.unit) or (low, high)
+    if derived.bits == 0:
+        return Integer(low=low, high=high)
+    step = Fraction(2) ** -derived.bits
+    return Real(low=low * step, high=high * step, step=step)
+
+
+def unclipped(until: str | int, since: str | int, unit: Unit) -> Elapsed:
+    """Return the time between two days as it is: whatever the days, it is within the calendar."""
+    return Elapsed(until=until, since=since, unit=unit, low=GAPS[unit].lowest, high=GAPS[unit].highest)

@@ -1,0 +1,130 @@
+"""Names for derived columns, and plain English for what they are."""
+
+from lapwing.queries.catalogue import LONGEST_NAME
+from lapwing.queries.column import DerivedColumn
+from lapwing.queries.derived import (
+    Beginning,
+    CaseResult,
+    Computed,
+    ExtremeOfPerson,
+    LookedUp,
+    NumberOfPerson,
+    PartOfDay,
+    PersonRows,
+)
+from lapwing.queries.predicate import ALWAYS, Unit, day
+from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, SteppedDown, Term, Times
+from lapwing.queries.words import Told, words
+
+_CUT = "..."
+
+
+def title(derived: DerivedColumn) -> str:
+    """Return what a derived column is called: short, and much as one would write it."""
+    match derived:
+        case LookedUp(table=table, column=column):
+            return f"{table}.{column}"
+        case ExtremeOfPerson(rows=rows, column=column, last=last):
+            return f"{'last' if last else 'first'}_of({rows.table}.{column}{_where(rows)})"
+        case NumberOfPerson(rows=rows, column=None):
+            return f"number_of({rows.table}{_where(rows)})"
+        case NumberOfPerson(rows=rows, column=column):
+            return f"different_of({rows.table}.{column}{_where(rows)})"
+        case PartOfDay(part=part, day=of):
+            return f"{part.value}({of})"
+        case Beginning(unit=unit, day=of):
+            return f"{unit.value} of {of}"
+        case CaseResult():
+            return f"case {_branches(derived, {})}"
+        case Computed(term=term):
+            return spell(term)
+        case _:
+            raise TypeError(derived)
+
+
+def numbered(name: str, number: int) -> str:
+    """Return the n-th name like `name`, none longer than a database takes.
+
+    >>> numbered("month(day)", 1), numbered("month(day)", 2)
+    ('month(day)', 'month(day) (2)')
+    """
+    end = "" if number == 1 else f" ({number})"
+    if len((name + end).encode()) <= LONGEST_NAME:
+        return name + end
+    kept = name.encode()[: LONGEST_NAME - len((_CUT + end).encode())].decode(errors="ignore")
+    return kept.rstrip() + _CUT + end
+
+
+def explained(derived: DerivedColumn, told: Told) -> str | None:
+    """Say what a derived column is, where its name does not say all of it; `told` is that of `words`."""
+    match derived:
+        case NumberOfPerson(rows=rows, column=column, most=most):
+            what = "rows" if column is None else f"different values of {column}"
+            several = f"the number of {what} that the person has in {rows.table}{_such(rows, told)}, at most {most}"
+            return f"{derived.name} is {several}"
+        case ExtremeOfPerson(rows=rows, column=column, last=last) if rows.where != ALWAYS:
+            which = "last" if last else "first"
+            return f"{derived.name} is the {which} {column} that the person has in {rows.table}{_such(rows, told)}"
+        case CaseResult():
+            return f"{derived.name} is {_branches(derived, told)}"
+        case Computed(term=Elapsed(until=int() as until, unit=Unit.YEARS)):
+            return f"{derived.name} is counted to {day(until)}"
+        case _:
+            return None
+
+
+def spell(term: Term) -> str:
+    """Return a term much as one would write it."""
+    match term:
+        case OnGrid(column=column):
+            return column
+        case Elapsed():
+            return _time(term)
+        case ConstantTerm(value):
+            return str(value)
+        case Plus(left, right):
+            return _sum(left, right)
+        case Times(left, right):
+            return f"{spell(left)} * {spell(right)}"
+        case Rounded(inner, _):
+            return spell(inner)
+        case SteppedDown(inner, width):
+            return f"{spell(inner)} in steps of {width}"
+
+
+def _sum(left: Term, right: Term) -> str:
+    for one, other in ((left, right), (right, left)):
+        match other:
+            case Times(ConstantTerm(-1), taken) | Times(taken, ConstantTerm(-1)):
+                return f"({spell(one)} - {spell(taken)})"
+            case _:
+                pass
+    return f"({spell(left)} + {spell(right)})"
+
+
+def _time(term: Elapsed) -> str:
+    if term.unit is Unit.DAYS:
+        return f"{_day(term.until)} - {_day(term.since)}"
+    until = "" if isinstance(term.until, int) else f", {term.until}"
+    return f"age({_day(term.since)}{until})"
+
+
+def _day(end: str | int) -> str:
+    return end if isinstance(end, str) else day(end).isoformat()
+
+
+def _branches(case: CaseResult, told: Told) -> str:
+    said = [f"{_result(branch.result)} where {words(branch.where, told)}" for branch in case.branches]
+    return ", else ".join([*said, _result(case.otherwise)])
+
+
+def _result(result: str | int | bool | None) -> str:  # noqa: FBT001 - a public value
+    return "missing" if result is None else str(result).lower() if isinstance(result, bool) else repr(result)
+
+
+def _where(rows: PersonRows) -> str:
+    return "" if rows.where == ALWAYS else f" where {words(rows.where)}"
+
+
+def _such(rows: PersonRows, told: Told) -> str:
+    return "" if rows.where == ALWAYS else f" where ({words(rows.where, told)})"

@@ -1,0 +1,206 @@
+"""Which derived column a value is: what may be named where a column may, in conditions, groups and values.
+
+Everything here is total by construction, or refused with what to write instead.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Final
+
+from lapwing.queries.binding import bind
+from lapwing.queries.catalogue import RowsPerPerson
+from lapwing.queries.column import MOST_GRID, Boolean, Category, Column, Date, Integer, Real, Text, check_text
+from lapwing.queries.derived import (
+    Beginning,
+    Branch,
+    CaseResult,
+    Computed,
+    ExtremeOfPerson,
+    NumberOfPerson,
+    Part,
+    PartOfDay,
+    PersonRows,
+    unclipped,
+)
+from lapwing.queries.expressions import (
+    DATE_PARTS,
+    DATE_UNITS,
+    Age,
+    Arithmetic,
+    Case,
+    Clip,
+    Coalesce,
+    DatePart,
+    DateTrunc,
+    Literal,
+    Name,
+    Step,
+    Value,
+)
+from lapwing.queries.measure import Measure, ends_of, is_elapsed, measure, name_of
+from lapwing.queries.rows import PerPerson
+from lapwing.queries.same_person import untied_where
+from lapwing.queries.scope import Scope
+from lapwing.queries.term import bounds, magnitude
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.exact import as_int
+
+MOST_ROWS_OF_PERSON: Final = 2**20
+
+
+def derive(value: Value, scope: Scope) -> Column:
+    """Return the column of the row of `scope` that a value is, or refuse it and say what to write instead."""
+    match value:
+        case Name():
+            return scope.column(value)
+        case DatePart(part, day):
+            return scope.add(PartOfDay(name="", part=_part(part, DATE_PARTS), day=_day(day, scope).name))
+        case DateTrunc(unit, day):
+            return scope.add(Beginning(name="", unit=_part(unit, DATE_UNITS), day=_day(day, scope).name))
+        case Case():
+            return scope.add(_case(value, scope))
+        case PerPerson():
+            return _of_person(value, scope)
+        case Age() | Arithmetic() | Clip() | Step():
+            return _computed(value, scope)
+        case Coalesce():
+            raise BadQuestionError(
+                "coalesce(...) stands in conditions only; group by the column itself, which has a group for what is "
+                "missing"
+            )
+        case _:
+            raise BadQuestionError(
+                "this is no value of a row; write a column, or a value that is computed from columns"
+            )
+
+
+def _part(given: str, known: tuple[str, ...]) -> Part:
+    if given not in known:
+        raise BadQuestionError(f"a day has no {given!r} here; write one of {', '.join(known)}")
+    return Part(given)
+
+
+def _day(value: Value, scope: Scope) -> Column:
+    column = scope.column(value)
+    if not isinstance(column.type, Date):
+        raise BadQuestionError(f"{column.name!r} holds no days; a part of a day needs a column of days: month(day)")
+    return column
+
+
+def _computed(value: Value, scope: Scope) -> Column:
+    if is_elapsed(value, scope):
+        unit, until, since = ends_of(value, scope)
+        if isinstance(until, int) and isinstance(since, int):
+            raise BadQuestionError("the time between two fixed days is a number; write the number")
+        return scope.add(Computed(name="", term=unclipped(name_of(until), name_of(since), unit), bits=0))
+    found = measure(value, scope)
+    low, high = bounds(found.term)
+    if max(abs(low), abs(high)) >= MOST_GRID:
+        raise BadQuestionError(
+            f"the expression could reach {magnitude(low, high)} grid steps, more than 2^52; clip its columns to "
+            "tighter bounds or declare a coarser step"
+        )
+    if low == high:
+        raise BadQuestionError(f"the value is always {low * found.step}; there is nothing to ask about it")
+    return scope.add(_on_grid(found))
+
+
+def _on_grid(found: Measure) -> Computed:
+    return Computed(name="", term=found.term, bits=found.bits)
+
+
+def _case(written: Case, scope: Scope) -> CaseResult:
+    branches = tuple(Branch(bind(where, scope), _result(result)) for where, result in written.branches)
+    otherwise = None if written.otherwise is None else _result(written.otherwise)
+    made = CaseResult(name="", branches=branches, otherwise=otherwise)
+    if len({type(result) for result in made.results}) != 1:
+        raise BadQuestionError(
+            "what a case gives is public: constants of one kind, all text, all whole numbers or all truth values; "
+            "write case when age >= 65 then 'old' else 'young' end"
+        )
+    return made
+
+
+def _result(value: Value) -> str | int | bool | None:
+    match value:
+        case Literal(None):
+            return None
+        case Literal(bool() as truth):
+            return truth
+        case Literal(str() as text):
+            return check_text("case", text)
+        case Literal(int() as number) if abs(number) <= MOST_GRID:
+            return number
+        case Literal(Fraction() as number) if number.denominator == 1 and abs(number) <= MOST_GRID:
+            return int(number)
+        case _:
+            raise BadQuestionError(
+                "what a case gives is public: text, whole numbers below 2^52 or truth values, and no columns; write "
+                "case when age >= 65 then 'old' else 'young' end"
+            )
+
+
+def _of_person(value: PerPerson, scope: Scope) -> Column:
+    table = scope.population.table(value.table)
+    tied = scope.inner(table, value.alias, value.columns)
+    where = untied_where(value, tied, scope)
+    rows = Scope(
+        scope.population, table, tied.alias, columns=value.columns, derive=scope.derive, beyond=scope
+    )  # nothing of the row around: what a person's rows make is the same in all of their rows
+    predicate = bind(where, rows)
+    column = None if value.column is None else rows.column(value.column)
+    found = PersonRows(table=table.name, where=predicate, derived=rows.in_order)
+    make = _FUNCTIONS.get(value.function)
+    if make is None:
+        raise BadQuestionError(
+            f"there is no {value.function!r} of a person's rows; write one of {', '.join(_FUNCTIONS)}"
+        )
+    return make(value, found, column, scope)
+
+
+def _count(value: PerPerson, rows: PersonRows, column: Column | None, scope: Scope) -> Column:
+    del column
+    return scope.add(NumberOfPerson(name="", rows=rows, column=None, most=_most(value, scope)))
+
+
+def _distinct(value: PerPerson, rows: PersonRows, column: Column | None, scope: Scope) -> Column:
+    if column is None or not isinstance(column.type, Integer | Category | Text | Date | Boolean):
+        raise BadQuestionError(
+            "different values are counted in one column that holds no fractions; write "
+            f"different_of({rows.table}.column)"
+        )
+    return scope.add(NumberOfPerson(name="", rows=rows, column=column.name, most=_most(value, scope)))
+
+
+def _extreme(value: PerPerson, rows: PersonRows, column: Column | None, scope: Scope) -> Column:
+    if column is None or not isinstance(column.type, Integer | Real | Date):
+        raise BadQuestionError(
+            f"the first and the last are those of days or numbers; write {value.function}_of({rows.table}.day)"
+        )
+    made = ExtremeOfPerson(name="", rows=rows, column=column.name, last=value.function == "last")
+    return scope.add(made)
+
+
+_FUNCTIONS: Final[dict[str, Callable[[PerPerson, PersonRows, Column | None, Scope], Column]]] = {
+    "count": _count,
+    "distinct": _distinct,
+    "first": _extreme,
+    "last": _extreme,
+}
+
+
+def _most(value: PerPerson, scope: Scope) -> int:
+    """Return the most that is counted: it bounds the value."""
+    table = scope.population.table(value.table)
+    if value.most is not None:
+        number = value.most.value if isinstance(value.most, Literal) else value.most
+        return as_int("the most that is counted", number, most=MOST_ROWS_OF_PERSON)
+    if table.rows is RowsPerPerson.ONE_A_PERSON:
+        return 1
+    if table.max_rows is None:
+        word = "number_of" if value.function == "count" else "different_of"
+        raise BadQuestionError(
+            f"a person may have any number of rows in {table.name}; say the most that is counted, at the end: "
+            f"{word}({table.name}, 20)"
+        )
+    return table.max_rows

@@ -1,0 +1,118 @@
+"""The range of every number that a statement computes from a row, and the type that holds it: see `totality`.
+
+Proof: proofs/totality.md
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from lapwing.queries.column import INT64_HIGHEST, INT64_LOWEST, MOST_GRID, DerivedColumn
+from lapwing.queries.derived import (
+    Beginning,
+    CaseResult,
+    Computed,
+    ExtremeOfPerson,
+    LookedUp,
+    NumberOfPerson,
+    PartOfDay,
+)
+from lapwing.queries.predicate import DAYS, GAPS, Domain, Unit, ymd
+from lapwing.queries.term import (
+    MOST_TERM,
+    ConstantTerm,
+    Elapsed,
+    OnGrid,
+    Plus,
+    Rounded,
+    SteppedDown,
+    Term,
+    Times,
+    bounds,
+)
+
+MOST_ROWS = 2**63
+"""Fewer rows than this are in a table, and in what is joined and grouped from it."""
+_MOST_BITS = 900  # a grid number times two to this power is still a double, and so is its inverse
+
+
+class Held(Enum):
+    """What holds a number on every engine, as the range within which nothing overflows and nothing is rounded."""
+
+    WHOLE = Domain(INT64_LOWEST, INT64_HIGHEST)
+    """A 64-bit integer."""
+
+    TERM = Domain(-MOST_TERM, MOST_TERM)
+    """A 64-bit integer with room for a sign and one addition."""
+
+    DOUBLE = Domain(-MOST_GRID, MOST_GRID)
+    """A double that is whole or halfway between two whole numbers."""
+
+    WIDE = Domain(-(2**126), 2**126)
+    """A sum: HUGEINT in DuckDB, NUMERIC in PostgreSQL, DECIMAL(38, 0) in Spark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """One number that a statement makes of a row, a person or a cell: from `low` to `high`, whatever the rows hold."""
+
+    what: str
+    low: int
+    high: int
+    held: Held
+
+
+def of_term(term: Term) -> Iterator[Number]:
+    """Yield every number on the way to a term of a row, and the term."""
+    low, high = bounds(term)
+    match term:
+        case OnGrid(column=column, bits=bits):
+            scale = 0 if abs(bits) <= _MOST_BITS else MOST_GRID + 1
+            yield Number(f"the grid of {column!r}", -scale, scale, Held.DOUBLE)
+            yield Number(f"the clipped {column!r}", low, high, Held.DOUBLE)
+        case Elapsed(unit=unit, until=until, since=since):
+            ends = [end for end in (until, since) if isinstance(end, int)]
+            outside = any(not DAYS.lowest <= end <= DAYS.highest for end in ends)
+            gap = ymd(DAYS.highest) if unit is Unit.YEARS else GAPS[Unit.DAYS].highest
+            gap = MOST_TERM + 1 if outside else gap
+            yield Number("the time between two days", -gap, gap, Held.DOUBLE)
+            yield Number("the clipped time between two days", low, high, Held.DOUBLE)
+        case ConstantTerm():
+            yield Number("a constant of the expression", low, high, Held.TERM)
+        case Plus(left, right) | Times(left, right):
+            yield from of_term(left)
+            yield from of_term(right)
+            yield Number("the expression", low, high, Held.TERM)
+        case Rounded(inner, _):
+            yield from of_term(inner)
+            yield Number("the expression before it is rounded", *bounds(inner), Held.DOUBLE)
+            yield Number("the rounded expression", low, high, Held.DOUBLE)
+        case SteppedDown(inner, width):
+            yield from of_term(inner)
+            yield Number("the width of a step", width, width if width >= 1 else MOST_TERM + 1, Held.TERM)
+            yield Number("a rest of a step", -2 * width, 2 * width, Held.TERM)
+            yield Number("the beginning of a step", low, high, Held.TERM)
+
+
+def of_derived(derived: DerivedColumn) -> Iterator[Number]:
+    """Yield every number on the way to a derived column of a row, and the column where it holds a number."""
+    match derived:
+        case NumberOfPerson(most=most):
+            yield Number("the number of a person's rows", 0, MOST_ROWS - 1, Held.WHOLE)
+            yield Number("the most that is counted", most, most if most >= 1 else MOST_TERM + 1, Held.TERM)
+        case PartOfDay():
+            yield Number("a part of a day", 0, ymd(DAYS.highest), Held.WHOLE)
+            yield Number("the day of a week", DAYS.lowest - 7, DAYS.highest + 7, Held.WHOLE)
+        case CaseResult(results=results):
+            for result in results:
+                if isinstance(result, int):
+                    yield Number("what a case gives", result, result, Held.DOUBLE)
+        case Computed(term=term, bits=bits):
+            yield from of_term(term)
+            low, high = bounds(term)
+            yield Number("the expression on its grid", low, high, Held.DOUBLE)
+            yield Number("the grid of the expression", 0, 0 if abs(bits) <= _MOST_BITS else MOST_GRID + 1, Held.DOUBLE)
+        case LookedUp() | ExtremeOfPerson() | Beginning():
+            pass  # values as they are stored, and days of the calendar
+        case _:
+            raise TypeError(derived)

@@ -1,0 +1,156 @@
+"""The largest groups with their counts: which way is taken follows from public numbers, and both tell the truth."""
+
+from dataclasses import replace
+
+import duckdb
+import pytest
+
+import lapwing as lw
+from lapwing.mechanisms.counted_top import CountedTop
+from lapwing.mechanisms.geometric import GeometricMechanism
+from lapwing.queries.aggregate import CountPerPerson
+from lapwing.queries.catalogue import Population, RowsPerPerson, Table
+from lapwing.queries.column import Category, Column, Text
+from lapwing.queries.planning import plan
+from lapwing.queries.sql import read_sql
+from lapwing.queries.statistics.counts import People
+from lapwing.queries.statistics.top import CountedTopMeaning, TopCounts
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
+
+KINDS = tuple(f"kind {i:03d}" for i in range(125))
+VISITS = Table(
+    name="visits",
+    rows=RowsPerPerson.MANY_A_PERSON,
+    columns=(Column(name="kind", type=Category(values=KINDS)), Column(name="note", type=Text())),
+)
+CLINIC = Population(name="clinic", unit=PrivacyUnit(person_key="patient_id"), tables=(VISITS,))
+LARGEST = "select kind, count(distinct patient_id) n from visits group by kind order by n desc limit {}"
+
+
+def of(k: int, max_groups: int | None = None, population: Population = CLINIC):
+    return plan(lw.top("visits", "kind", k, counts=True, max_groups=max_groups), population)
+
+
+@pytest.mark.parametrize(
+    ("k", "max_groups", "chosen"),
+    [
+        (1, None, True),
+        (10, None, True),
+        (10, 1, False),
+        (10, 5, False),
+        (1, 20, True),
+        (3, 60, True),
+        (100, None, False),  # nearly all are wanted, so all are counted
+        (125, None, False),
+    ],
+)
+def test_the_way_follows_from_public_numbers(k, max_groups, chosen) -> None:
+    planned = of(k, max_groups)
+    assert isinstance(planned.meaning, CountedTopMeaning if chosen else People)
+    assert planned.aggregate.bounding == CountPerPerson(max_cells=None if chosen else max_groups)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize(("k", "groups"), [(1, 2), (3, 10), (10, 40), (5, 125)])
+def test_what_is_taken_has_the_smaller_error(k, groups, adjacency) -> None:
+    population = replace(CLINIC, unit=PrivacyUnit(person_key="patient_id", adjacency=adjacency))
+    planned = of(k, groups, population)
+    moved = {Adjacency.ADD_REMOVE: groups, Adjacency.REPLACE: min(2 * groups, 125)}[adjacency]
+    every = 2 * GeometricMechanism(l1_sensitivity=moved, epsilon=1).margin("0.95", values=125)
+    monotone = Adjacency.ADD_REMOVE if adjacency is Adjacency.ADD_REMOVE else None
+    some = CountedTop(k=k, cells=125, sensitivity=1, choosing="0.5", counting="0.5", monotone_under=monotone).margin(
+        "0.95"
+    )
+    assert isinstance(planned.meaning, CountedTopMeaning) is (some < every)
+
+
+def test_sql_asks_for_the_largest_groups() -> None:
+    (asked,) = read_sql(LARGEST.format(10)).questions.values()
+    assert isinstance(asked, TopCounts)
+    assert plan(asked, CLINIC).canonical == of(10).canonical
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select kind, count(distinct patient_id) n from visits group by kind order by n limit 3",
+        "select kind, count(distinct patient_id) n from visits group by kind order by kind desc limit 3",
+        "select kind, count(distinct patient_id) n from visits group by kind order by n desc",
+        "select kind, count(distinct patient_id) n from visits group by kind having n > 3 order by n desc limit 3",
+        "select kind, count(distinct patient_id) n from visits group by kind order by n desc limit 3 offset 1",
+    ],
+)
+def test_other_orders_are_those_of_all_groups(text) -> None:
+    (asked,) = read_sql(text, max_groups=2).questions.values()
+    assert not isinstance(asked, TopCounts)
+
+
+def test_rows_are_counted_in_all_groups() -> None:
+    text = "select kind, count(*) n from visits group by kind order by n desc limit 3"
+    (asked,) = read_sql(text, max_rows=2, max_groups=2).questions.values()
+    assert not isinstance(plan(asked, CLINIC).meaning, CountedTopMeaning | People)
+
+
+def test_groups_for_what_is_not_counted_mean_nothing() -> None:
+    with pytest.raises(BadQuestionError, match="counts=True"):
+        lw.top("visits", "kind", 3, counts=False, max_groups=2)
+
+
+@pytest.fixture
+def folder(quick_path):
+    """Kind b is that of everybody whose number b + 2 divides, so the first kinds are the most common."""
+    with duckdb.connect() as connection:
+        connection.execute(
+            "copy (select p as patient_id, format('kind {:03d}', b) as kind, 'note ' || b as note "
+            "from range(4000) people(p), range(9) kinds(b) where p % (b + 2) = 0) "
+            "to '" + str(quick_path / "visits.parquet") + "'"
+        )
+    listed = ", ".join(f'"{kind}"' for kind in KINDS)
+    settings = f"""
+    [populations.clinic]
+    person_key = "patient_id"
+    budget = {{ epsilon = "1000", delta = "1e-3" }}
+    [populations.clinic.tables.visits]
+    source = "visits.parquet"
+    rows = "many"
+    columns.kind = {{ type = "category", values = [{listed}] }}
+    columns.note = {{ type = "text" }}
+    """
+    lw.create(quick_path, settings).close()
+    return quick_path
+
+
+def test_the_largest_groups_are_told_with_their_counts_and_bounds(folder) -> None:
+    with lw.open(folder, analyst="ana") as clinic:
+        answer = clinic.ask(LARGEST.format(3), epsilon=20)
+        assert [row.key[0] for row in answer.rows] == list(KINDS[:3])
+        truth = [2000, 1334, 1000]
+        for row, count in zip(answer.rows, truth, strict=True):
+            assert row.cells["n"].low <= count <= row.cells["n"].high
+        assert [row["n"] for row in clinic.ask(LARGEST.format(3), epsilon=20).rows] == [row["n"] for row in answer.rows]
+        python = clinic.ask(lw.top("visits", "kind", 3, counts=True), epsilon=20)
+        assert python.free
+        assert [row.key[0] for row in python.rows] == list(KINDS[:3])
+        preview = clinic.preview(LARGEST.format(3), epsilon=1)
+        assert preview.margin["n"] == next(preview.asked.several()).mechanism.margin("0.95")
+        within = clinic.preview(LARGEST.format(3), within=30)
+        assert within.margin["n"] <= 30
+
+
+def test_the_price_of_counts_is_what_was_offered(folder) -> None:
+    with lw.open(folder, analyst="ana") as clinic:
+        assert str(clinic.ask(lw.top("visits", "kind", 7, counts=True), epsilon="0.7").price) == "epsilon 0.7"
+
+
+def test_undeclared_values_are_told_where_a_delta_is_offered(folder) -> None:
+    with lw.open(folder, analyst="ana") as clinic:
+        question = lw.top("visits", "note", 3, counts=True, max_groups=9)
+        answer = clinic.ask(question, epsilon=20, delta="1e-6")
+        assert [row.key[0] for row in answer.rows] == ["note 0", "note 1", "note 2"]
+        text = "select note, count(distinct patient_id) n from visits group by note order by n desc limit 3"
+        assert [row["n"] for row in clinic.ask(text, epsilon=20, delta="1e-6", max_groups=9).rows] == [
+            row["answer"] for row in answer.rows
+        ]
+        with pytest.raises(BadQuestionError, match="delta"):
+            clinic.ask(question, epsilon=20)
