@@ -83,6 +83,54 @@ SAME = {
     ),
     "select count(*) from patients /* hi */ where age = 3 -- bye": ask.count("patients", "age = 3"),
     "select count(*) from patients;": ask.count("patients"),
+    "select count(distinct p.pid) from patients p join visits v on v.pid = p.pid where p.sex = 'F' and v.kind = 'ER'": (
+        ask.count("patients", "sex = 'F' and has(visits, kind = 'ER')")
+    ),
+    "select count(distinct pid) from patients join visits using (pid)": ask.count("patients", "has(visits)"),
+    "select count(distinct p.pid) from visits v, patients p, codes c where c.patient = p.pid and v.pid = p.pid "
+    "and c.code = 3 and v.kind = 'ER' and c.day > v.day": ask.count(
+        "patients", "has(visits, kind = 'ER' and has(codes, code = 3 and codes.day > visits.day))"
+    ),
+    "select count(*) from patients p left join visits v on v.pid = p.pid and v.kind = 'ER' where v.pid is null": (
+        ask.count("patients", "not has(visits, kind = 'ER')")
+    ),
+    "select count(*) from visits v join patients p on p.pid = v.pid where p.sex = 'F'": ask.count_rows(
+        "visits", "has(patients, sex = 'F')", max_rows=2
+    ),
+    "select avg(v.nights) from patients p join visits v using (pid) where p.sex = 'F' or v.kind = 'ER'": ask.mean(
+        "visits", "nights", "has(patients, sex = 'F') or (kind = 'ER' and has(patients))", max_rows=2
+    ),
+    "with er as (select * from visits where kind = 'ER') select count(distinct p.pid) from patients p join er e on "
+    "e.pid = p.pid where e.nights > 3": ask.count("patients", "has(visits, kind = 'ER' and nights > 3)"),
+    "select count(*) from patients p join (select distinct pid from visits where kind = 'ER') v on p.pid = v.pid": (
+        ask.count("patients", "has(visits, kind = 'ER')")
+    ),
+    "select count(*) from patients p where exists (select 1 from visits v join codes c on c.patient = v.pid where "
+    "v.pid = p.pid and c.day > v.day)": ask.count("patients", "has(visits, has(codes, codes.day > visits.day))"),
+    "select count(*) from patients where pid in (select v.pid from codes c join visits v on c.patient = v.pid)": (
+        ask.count("patients", "has(visits, has(codes))")
+    ),
+    "select count(*) from omop.patients p where p.age > 3": ask.count("patients", "age > 3"),
+    "select count(*) from (select * from patients where age > 3) where sex = 'F'": ask.count(
+        "patients", "age > 3 and sex = 'F'"
+    ),
+    "with c as (select distinct pid from visits where kind = 'ER') select count(*) from c": ask.count(
+        "visits", "kind = 'ER'"
+    ),
+    "with c as (select pid from visits group by pid) select count(1) from c": ask.count("visits"),
+    "with c as (select pid from visits group by 1 having count(*) > 1) select count(*) from c": ask.count(
+        "visits", ask.has("visits", at_least=2)
+    ),
+    "select count(*) from patients where pid in (select distinct pid from visits where kind = 'ER' union "
+    "select pid from visits where nights > 3 except select patient from codes)": ask.count(
+        "patients", "(has(visits, kind = 'ER') or has(visits, nights > 3)) and not has(codes)"
+    ),
+    "select count(*) from (select pid from visits intersect select patient from codes)": ask.count(
+        "visits", "has(codes)"
+    ),
+    "select count(*) from (select pid from visits union select pid from patients)": ask.count(
+        "patients", "has(visits) or has(patients)"
+    ),
     "select count(*) from patients order by 1 limit 1 offset 0": ask.count("patients"),
     "select sex, count(*) from patients group by 1 order by 2 desc nulls first limit 3": ask.count(
         "patients", by="sex"
@@ -135,6 +183,8 @@ READ_WHOLE = [
 ]
 MEANS_NOTHING = {
     ("Identifier", "quoted"): "names are compared without regard to case, quoted or not",
+    ("Table", "db"): "the catalogue knows tables by their names alone",
+    ("Subquery", "alias"): "a name for the rows, which columns may use",
     ("Table", "alias"): "a name for the rows, which columns may use",
     ("Literal", "is_string"): "bounds and numbers of times may be written as text; columns take their own type only",
     ("Count", "big_int"): "the width of a count in a database",
@@ -213,12 +263,9 @@ HOSTILE = [
     "select count(*) from read_csv('x.csv')",
     "select count(*) from 'x.parquet'",
     "select count(*) from patients, visits",
-    "select count(*) from patients join visits using (pid)",
     "select count(*) from patients natural join visits",
     "select count(*) from patients cross join visits",
     "select count(*) from patients left join visits on patients.pid = visits.pid",
-    "select count(*) from (select * from patients)",
-    "select count(*) from other.patients",
     "select count(*) from patients as p(a, b)",
     "select count(*) from nowhere",
     "select count(*) from patients tablesample 10%",
@@ -397,8 +444,6 @@ def test_what_is_not_in_the_language_is_refused_with_what_to_write_instead(text)
 
 def test_a_refusal_names_what_it_refuses() -> None:
     for text, named in {
-        "select count(*) from main.patients": "a schema",
-        "with x as (select pid from visits group by pid) select count(*) from x": "GROUP BY here",
         "select percentile_disc(0.5) within group (order by age) from patients": "PERCENTILE_DISC",
     }.items():
         with pytest.raises(BadQuestionError, match=named):

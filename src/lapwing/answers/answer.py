@@ -380,11 +380,11 @@ class Answer(Result):
 
     def to_pandas(self, confidence: Exact = CONFIDENCE) -> Any:
         """Return the rows as a pandas.DataFrame; exact fractions become floats."""
-        return _frame("pandas", self.to_rows(confidence))
+        return as_frame("pandas", self.to_rows(confidence))
 
     def to_polars(self, confidence: Exact = CONFIDENCE) -> Any:
         """Return the rows as a polars.DataFrame; exact fractions become floats."""
-        return _frame("polars", self.to_rows(confidence))
+        return as_frame("polars", self.to_rows(confidence))
 
     def __repr__(self) -> str:
         told = _format_cell(self.rows[0].cells[self.columns[0]]) if self._is_single else f"{len(self.rows)} rows"
@@ -441,7 +441,8 @@ def _distinct(names: list[str]) -> list[str]:
     return [name if name not in names[:i] else f"{name}_{names[:i].count(name) + 1}" for i, name in enumerate(names)]
 
 
-def _frame(library: str, rows: list[dict[str, Any]]) -> Any:
+def as_frame(library: str, rows: list[dict[str, Any]]) -> Any:
+    """Return rows as a table of a library that may not be installed; exact fractions become floats."""
     try:
         module = import_module(library)
     except ImportError:

@@ -13,6 +13,7 @@ from typing import Self
 
 from lapwing.accounting.filters.account import Account, Booking
 from lapwing.ledger.administration import Administration
+from lapwing.ledger.batches import Batches
 from lapwing.ledger.database import Database
 from lapwing.ledger.entries import REMEDY, Receipt, Record, compare, genesis, require_promised
 from lapwing.ledger.entries import name as named
@@ -53,7 +54,7 @@ class Ledger:
         self.store = store
         self.administration = Administration(store)
         self.questions = Questions(store)
-        self.streams = Streams(store)
+        self.streams, self.batches = Streams(store), Batches(store)
 
     def populations(self) -> list[str]:
         """Return the names of all populations."""

@@ -6,7 +6,7 @@ with the entries, what a lookup finds must be what was looked for, and a state t
 knows of is refused.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
@@ -25,15 +25,27 @@ K = TypeVar("K")
 S = TypeVar("S")
 
 _PAGE: Final = 2000
+_VALUES: Final = 3000
+"""Values of one statement."""
 _UNSETTLED: Final = """not exists (select 1 from entries as done where done.record ->> 'settles' is not null
     and cast(done.record ->> 'settles' as bigint) = entries.seq)"""
 _HEAD: Final = "select name, seq, hash, version"
+_RECALLS: Final = """select digest, seq, place from recalls where digest in ({0})
+    union all select record ->> 'recall', seq, -1 from entries where record ->> 'recall' in ({0}) order by 2"""
 _MOST_STREAMS: Final = 1000
 _STATES: Final = frozenset({Lookup.POLICY, Lookup.ACCOUNT, Lookup.ALLOWANCE})
 
 
 class ConflictError(Exception):
     """The chain has grown since its end was read, or the connection had gone before anything was written: try again."""
+
+
+class Recalled(NamedTuple):
+    """An answer that was given before: its entry, what that says, and its place there where it holds many."""
+
+    entry: Entry
+    record: Record
+    place: int | None
 
 
 class Known(NamedTuple):
@@ -191,7 +203,8 @@ class Transaction:
         """Write the entry of an act, with the lines it adds to each account and the account after them."""
         population, analyst, changed = changes.population.name, changes.analyst, changes.changed()
         states = {one.column: state(one.lines, one.account) for one in changed}
-        entry = self.append(kind, population=population, analyst=analyst, **fields, **states)
+        caused = {"analyst": analyst} if analyst else {}
+        entry = self.append(kind, population=population, **caused, **fields, **states)
         for one in changed:
             self.remember(population, one.holder, one.account)
         return entry
@@ -220,6 +233,11 @@ class Transaction:
     def about(self, population: str) -> list[Entry]:
         """Return all entries about a population, in their order."""
         return self._all("where record ->> 'population' = ? order by seq", population)
+
+    def has_unrecorded_releases(self, population: str) -> bool:
+        """Say whether something was released that no entry tells of: entries are lost, or it was written off."""
+        unrecorded = "record ->> 'kind' = 'note' or (record ->> 'kind' = 'write-off' and record ->> 'population' = ?)"
+        return self._first(f"where {unrecorded}", population) is not None
 
     def populations(self) -> list[str]:
         """Return the names of all populations."""
@@ -268,6 +286,33 @@ class Transaction:
         return next(
             (answer for answer in answers if _require_found(answer, recall=recall)["versions"] == versions), None
         )
+
+    def recalls(self, digests: Sequence[str], versions: Mapping[str, int]) -> dict[str, "Recalled"]:
+        """Return the first answers of streams that are kept under these digests, each for these data versions.
+
+        One that an index has lost is not found: its question is asked, and paid for, as a new one.
+        """
+        found: dict[str, Recalled] = {}
+        records: dict[int, tuple[Entry, Record]] = {}
+        for some in _parts(digests):
+            marks = ", ".join("?" * len(some))
+            for digest, seq, place in self.all(_RECALLS.format(marks), *some, *some):
+                if seq not in records:
+                    entry = self._must(seq)
+                    records[seq] = entry, entry.record
+                entry, record = records[seq]
+                if digest != (record["recall"] if place < 0 else record["recalls"][place]):
+                    raise LedgerDamagedError("is not what was looked for: an index of the database is damaged", seq=seq)
+                if record["versions"] == versions:
+                    found.setdefault(digest, Recalled(entry, record, None if place < 0 else place))
+        return found
+
+    def keep_recalls(self, entry: Entry, digests: Sequence[str]) -> None:
+        """Let the answers of a batch be found: each has its place in the entry, and the digest of its question."""
+        for some in _parts(list(enumerate(digests))):
+            rows = ", ".join(["(?, ?, ?)"] * len(some))
+            values = [value for place, digest in some for value in (digest, entry.seq, place)]
+            self.do(f"insert into recalls (digest, seq, place) values {rows}", *values)  # noqa: S608 - marks only
 
     def settlement(self, seq: int) -> Entry | None:
         """Return the entry that settles the charge or intent `seq`."""
@@ -375,6 +420,11 @@ class Transaction:
 
     def _first(self, condition: str, *values: str | int) -> Entry | None:
         return next(iter(self._all(f"{condition} limit 1", *values)), None)
+
+
+def _parts(values: Sequence[K]) -> Iterator[Sequence[K]]:
+    """Cut what is too long for the values of one statement."""
+    return (values[i : i + _VALUES] for i in range(0, len(values), _VALUES))
 
 
 def _entry(row: Row) -> Entry:

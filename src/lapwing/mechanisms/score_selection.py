@@ -189,19 +189,10 @@ class ScoreSelection(_Chooser[Chosen], Generic[Chosen]):
 
 
 def _is_monotone(monotone_under: object) -> bool:
-    if not isinstance(monotone_under, Adjacency | None):
-        remedy = "write Adjacency.ADD_REMOVE, or leave it out"
-        raise ParameterError("monotone_under", monotone_under, reason="is not an adjacency", remedy=remedy)
-    match monotone_under:
-        case None:
-            return False
-        case Adjacency.ADD_REMOVE:
-            return True
-        case _:
-            raise ParameterError(
-                "monotone_under",
-                monotone_under,
-                reason="is not an adjacency under which all scores move the same way: if a person is replaced, one may "
-                "rise while another falls",
-                remedy="leave it out, at twice the noise",
-            )
+    if monotone_under is None or monotone_under is Adjacency.ADD_REMOVE:
+        return monotone_under is not None
+    reason, remedy = "is not an adjacency", "write Adjacency.ADD_REMOVE, or leave it out"
+    if monotone_under is Adjacency.REPLACE:
+        reason += " under which all scores move the same way: if a person is replaced, one may rise while another falls"
+        remedy = "leave it out, at twice the noise"
+    raise ParameterError("monotone_under", monotone_under, reason=reason, remedy=remedy)

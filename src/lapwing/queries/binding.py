@@ -50,6 +50,8 @@ from lapwing.queries.expressions import (
     Truth,
     Value,
 )
+from lapwing.queries.joined import Joined
+from lapwing.queries.joins import beside
 from lapwing.queries.pattern import pieces, read_as
 from lapwing.queries.predicate import (
     ALWAYS,
@@ -105,23 +107,22 @@ def _bind(condition: Condition, scope: Scope, *, wanted: bool, unknown: bool = F
             return _bind(part, scope, wanted=not wanted, unknown=unknown)
         case ScopedCondition(where, alias, columns):
             return _bind(where, scope.alone(alias, columns), wanted=wanted, unknown=unknown)
-        case Truth(Literal(bool() as truth)):
-            return ALWAYS if truth is wanted else NEVER
         case Is(part, truth):
             return _is(part, truth, scope, wanted=wanted)
         case Has():
             return _has(condition, scope, wanted=wanted)
-        case _ if unknown:
-            return some([_about_values(condition, scope, wanted=wanted), _unknown(condition, scope)])
+        case Joined(joins, where):
+            return _bind(beside(joins, where, scope.population), scope, wanted=wanted, unknown=unknown)
         case _:
-            return _about_values(condition, scope, wanted=wanted)
+            bound = [_about_values(condition, scope, wanted=wanted)]
+            return some([*bound, _unknown(condition, scope)]) if unknown else bound[0]
 
 
 def _is(part: Condition, truth: bool | None, scope: Scope, *, wanted: bool) -> Predicate:  # noqa: FBT001 - as it is written
     """Return where a condition is true, false or unknown, or is not: this itself is never unknown."""
     if truth is not None:
         return _bind(part, scope, wanted=truth is wanted, unknown=not wanted)
-    if wanted and not isinstance(part, And | Or | Not | ScopedCondition | Has | Is):
+    if wanted and not isinstance(part, And | Or | Not | ScopedCondition | Joined | Has | Is):
         return _unknown(part, scope)
     if wanted:  # neither true nor false
         return every(_bind(part, scope, wanted=either, unknown=True) for either in (True, False))
@@ -175,16 +176,12 @@ def _about_values(condition: Condition, scope: Scope, *, wanted: bool) -> Predic
                 raise BadQuestionError("a column is looked up in such a list as it is; write column in (...)")
             return _among_public(scope.column(value), values, wanted=wanted)
         case Missing(value):
-            if isinstance(value, Name):
-                name = scope.column(value).name
-                return IsMissing(column=name) if wanted else IsPresent(column=name)
-            missing = _missing(value, scope)
+            missing = _missing(_simple(value, scope), scope)
             return missing if wanted else _present(missing)
         case Matches(value, pattern, any_case):
             read = check_text("pattern", read_as(pattern, any_case=any_case, trimmed=False))
             pieces(read)  # which refuses what has too many
-            asked = TextSet((read,), wanted, any_case)
-            return _solved(_simple(value, scope), asked, scope)
+            return _solved(_simple(value, scope), TextSet((read,), wanted, any_case), scope)
         case _:
             raise TypeError(condition)
 
@@ -264,7 +261,10 @@ def _compare_constants(operator: str, left: Literal, right: Literal, *, wanted: 
 
 def _one_of(value: Value, values: Sequence[Value], scope: Scope, *, wanted: bool) -> Predicate:
     """Return where a value is one of several constants, or is known and none of them."""
-    if not is_computed(value):
+    if isinstance(value, Literal):
+        equal = [_compare_constants("=", value, each, wanted=wanted) for each in values if isinstance(each, Literal)]
+        return some(equal) if wanted else every(equal)
+    if isinstance(value, Name) or not is_computed(value):
         return _among(_column(value, scope), values, wanted=wanted)
     column = column_of(value, scope)
     return _solved(value, among(column, [_constant(column, each) for each in values], wanted=wanted), scope)

@@ -41,6 +41,8 @@ from lapwing.queries.expressions import (
     Or,
     Value,
 )
+from lapwing.queries.joined import Join
+from lapwing.queries.joins import resolve_joins
 from lapwing.queries.keys import bind_key, narrow
 from lapwing.queries.limits import (
     LONGEST_TEXT,
@@ -59,7 +61,7 @@ from lapwing.queries.limits import (
 from lapwing.queries.measure import Measure, measure
 from lapwing.queries.plan import Meaning, Plan, Scale, ValueNames
 from lapwing.queries.predicate import every
-from lapwing.queries.rows import Join, ScopedCondition
+from lapwing.queries.rows import ScopedCondition
 from lapwing.queries.scope import Scope
 from lapwing.queries.term import Term, bounds, columns
 from lapwing.queries.totality import check_total
@@ -93,6 +95,10 @@ class Question(ABC):
     max_rows: int | None = None
     max_groups: int | None = None
 
+    def distinct_column(self) -> Name | None:
+        """Return the column whose different values are counted, where that is asked: of a person, they are people."""
+        return None
+
     @abstractmethod
     def plan(self, planner: "Planner") -> Plan:
         """Bound each person's part, or refuse the question and say what to ask instead."""
@@ -122,6 +128,8 @@ def plan_together(questions: Mapping[str, Question], population: Population) -> 
     plans, numbers, characters = dict[str, Plan](), 0, 0
     for name, asked in questions.items():
         question, told = _looked_up(asked, population)
+        if question.joins or not question.table:
+            question = resolve_joins(question, population)
         plans[name] = replace(question.plan(Planner(question, population)), told=told)
         numbers += plans[name].numbers
         check_most("numbers in its answer", numbers, MOST_NUMBERS, "group by fewer or coarser keys, or ask for less")
@@ -148,10 +156,6 @@ class Planner:
 
     def __init__(self, question: Question, population: Population) -> None:
         self.question, self.population = question, population
-        if question.joins:
-            raise BadQuestionError(
-                f"rows of {question.joins[0].table} cannot be joined here; write has({question.joins[0].table}, ...)"
-            )
         table = population.table(question.table)
         self.scope = Scope(population, table, question.alias or table.name, columns=question.columns, derive=derive)
         self.where = bind(question.where, self.scope)

@@ -454,5 +454,5 @@ def _present_or(left: Predicate, right: Predicate) -> Predicate | None:
 
 def _valued(predicate: Predicate) -> str | None:
     """Return the column whose value an atom speaks about."""
-    about = isinstance(predicate, InIntervals | InTexts | NotInTexts | Like | NotLike)
-    return predicate.column if about else None
+    valued = (InIntervals, InTexts, NotInTexts, Like, NotLike)
+    return predicate.column if isinstance(predicate, valued) else None

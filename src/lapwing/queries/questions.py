@@ -24,6 +24,7 @@ from lapwing.queries.expressions import (
     condition,
     value,
 )
+from lapwing.queries.joined import Join
 from lapwing.queries.planning import Question
 from lapwing.queries.rows import Has
 from lapwing.queries.sql_conditions import Reader, read_condition, read_value
@@ -141,6 +142,9 @@ class Selected:
     table: str
     alias: str
     columns: tuple[str, ...] | None
+    joins: tuple[Join, ...]
+    each: Name | None
+    """The column for each of whose values DISTINCT or GROUP BY left one row: the person's, or it is refused."""
     where: Condition
     by: tuple[By, ...]
     max_rows: int | None
@@ -149,7 +153,7 @@ class Selected:
     @property
     def common(self) -> dict[str, Any]:
         """What all questions have, as keywords."""
-        names = ("table", "alias", "columns", "where", "by", "max_rows", "max_groups")
+        names = ("table", "alias", "columns", "joins", "where", "by", "max_rows", "max_groups")
         return {name: getattr(self, name) for name in names}
 
 

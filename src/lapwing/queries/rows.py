@@ -1,4 +1,4 @@
-"""Other rows of the same person, as an analyst writes them: conditions and values about them, and joins."""
+"""Other rows of the same person, as an analyst writes them: conditions and values about them."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -65,16 +65,3 @@ class PerPerson(Value):
     link: Link | tuple[Name, Name] = Link.IMPLIED
     columns: tuple[str, ...] | None = None
     most: Value | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Join:
-    """Rows of another table beside this row, as SQL joins them: which means nothing before the catalogue is asked.
-
-    `on` says which rows belong together; with `left` this row stays where there is none.
-    """
-
-    table: str
-    alias: str
-    on: Condition
-    left: bool = False

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 
 from lapwing.queries.expressions import And, Compare, Condition, Name
+from lapwing.queries.joined import Joined
+from lapwing.queries.joins import beside
 from lapwing.queries.rows import Has, Link, PerPerson
 from lapwing.queries.scope import Scope
 from lapwing.vocabulary.errors import BadQuestionError
@@ -23,6 +25,8 @@ def untied_where(rows: Has | PerPerson, inner: Scope, outer: Scope) -> Condition
 
 def _without_tie(where: Condition, inner: Scope, outer: Scope) -> Condition:
     """Return `where` without the part that says "the same person"; there must be one."""
+    if isinstance(where, Joined):
+        where = beside(where.joins, where.where, inner.population)
     parts = list(_conjuncts(where))
     rest = [part for part in parts if not _is_tie(part, inner, outer)]
     if len(rest) == len(parts):

@@ -13,15 +13,15 @@ from dataclasses import dataclass, fields
 from sqlglot import exp
 
 from lapwing.queries.arrangement import AS_IT_IS, Arrangement
-from lapwing.queries.expressions import Literal
+from lapwing.queries.expressions import And, Literal
 from lapwing.queries.limits import MOST_NAMED, MOST_STATISTICS
 from lapwing.queries.planning import Question
 from lapwing.queries.questions import Selected
-from lapwing.queries.rows import ScopedCondition
-from lapwing.queries.sql_conditions import Given, Reader
+from lapwing.queries.sql_conditions import Reader
 from lapwing.queries.sql_groups import group_nodes, grouping, is_same, items_of
 from lapwing.queries.sql_nodes import check_all_read, identifier, name_of, only, parsed, refusal
 from lapwing.queries.sql_order import AnswerColumn, read_arrangement
+from lapwing.queries.sql_rows import Given
 from lapwing.queries.statistics import is_statistic, read_statistic, statistic_names
 from lapwing.queries.statistics.top import TopCategories, TopCounts
 from lapwing.vocabulary.errors import BadQuestionError
@@ -80,18 +80,23 @@ class _Select:
     """One SELECT on its way to questions."""
 
     def __init__(self, tree: exp.Select, max_rows: int | None, max_groups: int | None) -> None:
-        only(tree, "expressions", "from_", "where", "group", "having", "with_", "order", "limit", "offset")
+        only(tree, "expressions", "from_", "joins", "where", "group", "having", "with_", "order", "limit", "offset")
         self.tree = tree
         self.items = items_of(tree)
         self.statistics = [item for item in self.items if is_statistic(item.node)]
         self.reader = _read_with(tree.args.get("with_"))
-        rows, condition = self.reader.rows_and_where(tree)
+        rows, joins, condition = self.reader.chosen(tree)
+        base = rows[0]
+        if base.joins and not joins:  # a SELECT with joins, and nothing around it
+            joins, condition = base.joins, And((base.where, condition))
         self.group = group_nodes(tree.args.get("group"), self.items, self.statistics)
         self.selected = Selected(
             reader=self.reader,
-            table=rows.table,
-            alias=rows.alias,
-            columns=rows.columns,
+            table=base.table,
+            alias=base.alias,
+            columns=base.columns,
+            joins=joins,
+            each=base.key,
             where=condition,
             by=tuple(grouping(self.reader, node) for node in self.group),
             max_rows=max_rows,
@@ -181,30 +186,8 @@ def _read_with(with_: exp.Expr | None) -> Reader:
         name = identifier(named.args["alias"].this)
         if name.casefold() in given:
             raise BadQuestionError(f"WITH names {name!r} twice; give each a name of its own")
-        given[name.casefold()] = _named_rows(reader, named.this)
+        given[name.casefold()] = reader.rows(named.this)
     return reader
-
-
-def _named_rows(reader: Reader, select: exp.Expr) -> Given:
-    """Return what one SELECT of a WITH gives: rows, their columns or some of them, and a condition about them alone."""
-    if not isinstance(select, exp.Select):
-        raise refusal(select)
-    only(select, "expressions", "from_", "where")
-    rows, condition = reader.rows_and_where(select)
-    columns, everything = list[str](), False
-    for column in select.expressions:
-        match column:
-            case exp.Star():
-                only(column)
-                everything = True
-            case exp.Column() if not isinstance(column.this, exp.Star):
-                columns.append(rows.own(column).name)
-            case _:
-                raise BadQuestionError(
-                    "WITH may only choose rows and columns; write with some as (select * from visits where ...)"
-                )
-    chosen = rows.columns if everything else tuple(columns)
-    return Given(rows.table, rows.alias, ScopedCondition(condition, rows.alias, rows.columns), chosen)
 
 
 def _made(node: exp.Expr) -> str:
