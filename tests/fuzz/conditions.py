@@ -26,8 +26,8 @@ from lapwing.queries.expressions import (
     TextOf,
     Truth,
 )
+from lapwing.queries.joined import Has
 from lapwing.queries.pattern import canonical, plain
-from lapwing.queries.rows import Has
 
 SIGNS = ("=", "<>", "<", "<=", ">", ">=")
 

@@ -27,7 +27,7 @@ from lapwing.queries.expressions import (
     TextOf,
     Truth,
 )
-from lapwing.queries.rows import Has
+from lapwing.queries.joined import Has
 from lapwing.queries.statistics.bernstein import Moment
 from lapwing.queries.statistics.counts import CountPeople, CountRows
 from lapwing.queries.statistics.distinct import CountDistinct

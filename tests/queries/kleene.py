@@ -28,7 +28,7 @@ from lapwing.queries.expressions import (
     TextOf,
     Truth,
 )
-from lapwing.queries.rows import Has
+from lapwing.queries.joined import Has
 
 OPERATORS = {
     "=": operator.eq,

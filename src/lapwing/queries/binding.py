@@ -22,7 +22,17 @@ from lapwing.queries.column import (
     text_for,
     truth_for,
 )
-from lapwing.queries.computed import NumberSet, TextSet, among, column_of, is_computed, numbers_that, place_of, solve
+from lapwing.queries.computed import (
+    NumberSet,
+    TextSet,
+    among,
+    column_of,
+    compare_columns,
+    is_computed,
+    numbers_that,
+    place_of,
+    solve,
+)
 from lapwing.queries.days import FLIPPED, compare_days, day_of
 from lapwing.queries.expressions import (
     Age,
@@ -50,7 +60,7 @@ from lapwing.queries.expressions import (
     Truth,
     Value,
 )
-from lapwing.queries.joined import Joined
+from lapwing.queries.joined import Has, Joined, ScopedCondition
 from lapwing.queries.joins import beside
 from lapwing.queries.pattern import pieces, read_as
 from lapwing.queries.predicate import (
@@ -78,11 +88,9 @@ from lapwing.queries.predicate import (
     intervals_of,
     some,
 )
-from lapwing.queries.rows import Has, ScopedCondition
 from lapwing.queries.same_person import untied_where
 from lapwing.queries.scope import Scope
 from lapwing.queries.simplifying import simplified
-from lapwing.queries.two_columns import compare_columns
 from lapwing.vocabulary.errors import BadQuestionError
 
 

@@ -26,13 +26,14 @@ from lapwing.queries.column import (
     truth_for,
 )
 from lapwing.queries.days import day_of
-from lapwing.queries.expressions import Arithmetic, Coalesce, Literal, NumberOf, Step, TextOf, Value
+from lapwing.queries.expressions import Arithmetic, Coalesce, Days, Literal, NumberOf, Step, TextOf, Value
 from lapwing.queries.pattern import fits, plain, read_as
 from lapwing.queries.predicate import (
     DAYS,
     DOUBLES,
     INTEGERS,
     TRUTHS,
+    Compared,
     Domain,
     Interval,
     InTexts,
@@ -41,6 +42,7 @@ from lapwing.queries.predicate import (
     NotInTexts,
     NotLike,
     Predicate,
+    Ref,
     atom,
     day_number,
     double_rank,
@@ -48,6 +50,7 @@ from lapwing.queries.predicate import (
     some,
 )
 from lapwing.queries.scope import Scope
+from lapwing.queries.simplifying import kind_of
 from lapwing.vocabulary.errors import BadQuestionError
 
 Edge: TypeAlias = tuple[Fraction | float, int]
@@ -350,3 +353,26 @@ def unreadable() -> BadQuestionError:
     return BadQuestionError(
         "a condition is about a column, or about what is computed from a column and constants; write 2 * cost > 10"
     )
+
+
+_COMPARED = {"=": (0,), "<>": (-1, 1), "<": (-1,), "<=": (-1, 0), ">": (1,), ">=": (0, 1)}
+_NUMBERS = {"integer", "number"}
+
+
+def compare_columns(operator: str, left: Value, right: Value, scope: Scope, *, wanted: bool) -> Predicate:
+    """Return where the comparison is true if `wanted`, and where it is false otherwise."""
+    if isinstance(left, Literal | Days) or isinstance(right, Literal | Days):
+        raise BadQuestionError("a column is compared with a constant of its own kind, or with another column")
+    (one, first), (other, second) = scope.seen(left), scope.seen(right)
+    kinds = {kind_of(first), kind_of(second)}
+    if len(kinds) > 1 and kinds != _NUMBERS:
+        raise BadQuestionError(
+            f"{first.name!r} and {second.name!r} cannot be compared: one holds what is a {kind_of(first)}, the other "
+            f"what is a {kind_of(second)}; compare each with a constant"
+        )
+    if operator not in {"=", "<>"} and not kinds <= _NUMBERS:
+        raise BadQuestionError(
+            f"{first.name!r} and {second.name!r} have no order that all databases agree on; compare them with = or <>"
+        )
+    signs = _COMPARED[operator] if wanted else tuple(sign for sign in (-1, 0, 1) if sign not in _COMPARED[operator])
+    return atom(Compared(left=Ref(column=first.name, up=one), right=Ref(column=second.name, up=other), signs=signs))

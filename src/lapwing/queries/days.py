@@ -23,6 +23,7 @@ from lapwing.queries.expressions import (
     Now,
     Value,
 )
+from lapwing.queries.joined import PerPerson
 from lapwing.queries.predicate import (
     DAYS,
     GAPS,
@@ -38,7 +39,6 @@ from lapwing.queries.predicate import (
     in_intervals,
     intervals_of,
 )
-from lapwing.queries.rows import PerPerson
 from lapwing.queries.scope import Scope
 from lapwing.vocabulary.errors import BadQuestionError
 

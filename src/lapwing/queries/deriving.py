@@ -37,8 +37,8 @@ from lapwing.queries.expressions import (
     Step,
     Value,
 )
+from lapwing.queries.joined import PerPerson
 from lapwing.queries.measure import Measure, ends_of, is_elapsed, measure, name_of
-from lapwing.queries.rows import PerPerson
 from lapwing.queries.same_person import untied_where
 from lapwing.queries.scope import Scope
 from lapwing.queries.term import bounds, magnitude

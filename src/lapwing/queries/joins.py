@@ -26,9 +26,8 @@ from lapwing.queries.expressions import (
     Not,
     Or,
 )
-from lapwing.queries.joined import Join
+from lapwing.queries.joined import Has, Join, PerPerson, ScopedCondition
 from lapwing.queries.renaming import changed
-from lapwing.queries.rows import Has, PerPerson, ScopedCondition
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import check_most
 from lapwing.vocabulary.wording import Setting
@@ -44,6 +43,8 @@ class _Question(Protocol):
     @property
     def where(self) -> Condition: ...
     @property
+    def kept(self) -> Condition: ...
+    @property
     def by(self) -> tuple[By, ...]: ...
     @property
     def max_rows(self) -> int | None: ...
@@ -53,7 +54,7 @@ class _Question(Protocol):
 
 Asked = TypeVar("Asked", bound=_Question)
 _MOST_CASES = 50
-_ROWS = {"table", "alias", "columns", "joins", "where", "max_rows", "max_groups"}
+_ROWS = {"table", "alias", "columns", "joins", "where", "kept", "max_rows", "max_groups"}
 
 
 def resolve_joins(question: Asked, population: Population) -> Asked:
@@ -108,6 +109,7 @@ class _Joins:
         self.sides = [self._side(join) for join in joins]
         self.tied: list[set[str]] = [{side.alias} for side in self.sides]
         self.by_row_key: set[str] = set()
+        self.counted: Name | None = None
         self.left = {side.alias for side in self.sides if side.join.left}
         self.on = {
             side.alias: [part for part in _conjuncts(side.join.on) if not self._ties(part)] for side in self.sides
@@ -164,6 +166,8 @@ class _Joins:
     def mentioned(self, part: object, inside: tuple[_Side, ...] = ()) -> frozenset[str]:
         """Return the tables whose columns are named."""
         match part:
+            case Name() if part is self.counted:
+                return frozenset()  # people are counted, whichever of their rows names them
             case Name():
                 hidden = any(side.owns(part) for side in inside)
                 owner = None if hidden else self.owner(part)
@@ -194,7 +198,8 @@ class _Joins:
             self.left -= {whose.alias}  # who has no row there has no key there, and is not counted
             self.pool += self.on[whose.alias]
         asked = [getattr(question, one.name) for one in fields(question) if one.name not in _ROWS]
-        named = self.mentioned(tuple(asked)) - ({whose.alias} if people and whose is not None else set())
+        self.counted = counted if people else None
+        named = self.mentioned(tuple(asked))
         many = [side for side in self.sides if side.alias in named and not side.single]
         if len(many) > 1:
             raise self._times(many[0], many[1])
@@ -259,6 +264,7 @@ class _Joins:
             if one.name not in _ROWS
         }
         where = And((*self._present(question, base), self.said_of(base)))
+        kept = tuple(_conjuncts(question.kept))
         rows: dict[str, Any] = {"max_rows": self._rows(question, base)}
         if hasattr(question, "each") and base.single and base.table.rows is RowsPerPerson.MANY_A_PERSON:
             rows["each"] = Name(base.key, base.join.alias)
@@ -270,6 +276,7 @@ class _Joins:
             columns=base.join.columns,
             joins=(),
             where=where,
+            kept=And(tuple(self._cases(base, (*self.pool, *kept)))) if kept else question.kept,
         )
 
     def _rows(self, question: _Question, base: _Side) -> int | None:

@@ -26,8 +26,8 @@ from lapwing.queries.expressions import (
     TextOf,
     Value,
 )
+from lapwing.queries.joined import PerPerson
 from lapwing.queries.predicate import GAPS, Unit, day_number
-from lapwing.queries.rows import PerPerson
 from lapwing.queries.scope import Scope
 from lapwing.queries.term import (
     ConstantTerm,

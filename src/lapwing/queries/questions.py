@@ -24,9 +24,8 @@ from lapwing.queries.expressions import (
     condition,
     value,
 )
-from lapwing.queries.joined import Join
+from lapwing.queries.joined import Has, Join
 from lapwing.queries.planning import Question
-from lapwing.queries.rows import Has
 from lapwing.queries.sql_conditions import Reader, read_condition, read_value
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, as_int, exact
@@ -149,11 +148,12 @@ class Selected:
     by: tuple[By, ...]
     max_rows: int | None
     max_groups: int | None
+    kept: Condition = EVERYONE
 
     @property
     def common(self) -> dict[str, Any]:
         """What all questions have, as keywords."""
-        names = ("table", "alias", "columns", "joins", "where", "by", "max_rows", "max_groups")
+        names = ("table", "alias", "columns", "joins", "where", "kept", "by", "max_rows", "max_groups")
         return {name: getattr(self, name) for name in names}
 
 

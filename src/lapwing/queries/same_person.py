@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 
 from lapwing.queries.expressions import And, Compare, Condition, Name
-from lapwing.queries.joined import Joined
+from lapwing.queries.joined import Has, Joined, Link, PerPerson
 from lapwing.queries.joins import beside
-from lapwing.queries.rows import Has, Link, PerPerson
 from lapwing.queries.scope import Scope
 from lapwing.vocabulary.errors import BadQuestionError
 

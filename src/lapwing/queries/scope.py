@@ -20,7 +20,7 @@ from lapwing.queries.expressions import (
     Spelled,
     Value,
 )
-from lapwing.queries.rows import PerPerson
+from lapwing.queries.joined import PerPerson
 from lapwing.vocabulary.errors import BadQuestionError
 
 Derive: TypeAlias = Callable[[Value, "Scope"], Column]

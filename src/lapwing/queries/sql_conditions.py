@@ -24,9 +24,8 @@ from lapwing.queries.expressions import (
     Truth,
     Value,
 )
-from lapwing.queries.joined import Joined
+from lapwing.queries.joined import Has, Joined, Link, PerPerson
 from lapwing.queries.pattern import canonical, plain
-from lapwing.queries.rows import Has, Link, PerPerson
 from lapwing.queries.sql_nodes import (
     chain,
     check_all_read,
@@ -35,6 +34,7 @@ from lapwing.queries.sql_nodes import (
     is_count,
     literal,
     name_of,
+    negative,
     only,
     parsed,
     refusal,
@@ -200,6 +200,9 @@ class Reader(RowsReader):
             operator, left, right = FLIPPED[operator], right, left
         if isinstance(left, exp.Subquery) and isinstance(right, exp.Literal) and _counts_rows(left):
             return self._read_count(left, operator, right)
+        if isinstance(left, exp.Abs):
+            only(left, "this")
+            return _far(operator, self.value(left.this), self.value(right))
         return Compare(operator, self.value(left), self.value(right))
 
     def _inner(self, node: exp.Expr) -> tuple[exp.Select, Given, Condition]:
@@ -299,6 +302,14 @@ class Reader(RowsReader):
 def _counts_rows(subquery: exp.Subquery) -> bool:
     select = subquery.this
     return isinstance(select, exp.Select) and len(select.expressions) == 1 and is_count(select.expressions[0])
+
+
+def _far(operator: str, value: Value, limit: Value) -> Condition:
+    """Return how far from 0 a value is: ABS(value) compared with a constant."""
+    near, far = Compare(operator, value, limit), Compare(FLIPPED[operator], value, negative(limit))
+    if not isinstance(limit, Literal) or operator in {"=", "<>"}:
+        raise BadQuestionError("ABS is compared with a constant; write abs(height - 170) <= 10")
+    return And((near, far)) if operator in {"<", "<="} else Or((near, far))
 
 
 def _for_people() -> BadQuestionError:

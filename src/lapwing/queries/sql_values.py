@@ -26,7 +26,7 @@ from lapwing.queries.expressions import (
     TextOf,
     Value,
 )
-from lapwing.queries.rows import PerPerson
+from lapwing.queries.joined import PerPerson
 from lapwing.queries.sql_nodes import (
     cast_kind,
     function_name,
