@@ -405,7 +405,6 @@ HOSTILE = [
     "select count(*) from patients where exists (select 1 from visits v where v.pid = patients.pid or true)",
     "select count(*) from patients where exists (select 1 from visits v where v.pid = patients.pid limit 1)",
     "select count(*) from patients where exists (select count(*) from visits v where v.pid = patients.pid)",
-    "select count(*) from patients p where exists (select 1 from visits v where v.pid = p.pid and p.age = 3)",
     "select count(*) from patients where age in (select nights from visits)",
     "select count(*) from patients where pid in (select nights from visits)",
     "select count(*) from patients where pid in (select pid from visits group by pid having sum(nights) > 2)",

@@ -218,6 +218,8 @@ def _compare(operator: str, left: Value, right: Value, scope: Scope, *, wanted: 
         return _compare_constants(operator, left, right, wanted=wanted)
     if not isinstance(left, Coalesce) and _of_days(left, right, scope):
         return compare_days(operator, left, right, scope, wanted=wanted)
+    if isinstance(left, NumberOf) and left.function == "abs" and _speaks_of_days(left.value, scope):
+        return _bind(_far(operator, left.value, right), scope, wanted=wanted)
     if not isinstance(right, Literal):
         return compare_columns(operator, left, right, scope, wanted=wanted)
     if operator in {"=", "<>"}:
@@ -249,6 +251,20 @@ def _column(value: Value, scope: Scope) -> Column:
             "a condition is about a column; write the column on one side and a constant on the other"
         )
     return scope.column(value)
+
+
+def _far(operator: str, days: Value, limit: Value) -> Condition:
+    """Return how many days lie between two, whichever is the first: ABS of a difference, compared with a number."""
+    if not isinstance(limit, Literal) or isinstance(limit.value, bool) or not isinstance(limit.value, int | Fraction):
+        raise BadQuestionError("a number of days is compared with a number; write abs(day - other) <= 30")
+    back = Literal(-limit.value)
+    match operator:
+        case "=" | "<>":
+            equal = And((_far("<=", days, limit), _far(">=", days, limit)))
+            return equal if operator == "=" else Not(equal)
+        case _:
+            ends = Compare(operator, days, limit), Compare(FLIPPED[operator], days, back)
+            return And(ends) if operator in {"<", "<="} else Or(ends)
 
 
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}

@@ -1,4 +1,4 @@
-"""Other rows of the same person, as they are written: conditions and values about them, and tables beside one another."""
+"""Other rows of the same person, as they are written: conditions and values about them, and joined tables."""
 
 from dataclasses import dataclass
 from enum import Enum
