@@ -7,6 +7,7 @@ write instead. Text and numbers are never compared with one another, so no engin
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
+from lapwing.queries.beside import beside
 from lapwing.queries.column import (
     Boolean,
     Category,
@@ -61,7 +62,6 @@ from lapwing.queries.expressions import (
     Value,
 )
 from lapwing.queries.joined import Has, Joined, ScopedCondition
-from lapwing.queries.joins import beside
 from lapwing.queries.pattern import pieces, read_as
 from lapwing.queries.predicate import (
     ALWAYS,

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
+from lapwing.queries.beside import beside
 from lapwing.queries.expressions import And, Compare, Condition, Name
 from lapwing.queries.joined import Has, Joined, Link, PerPerson
-from lapwing.queries.joins import beside
 from lapwing.queries.scope import Scope
 from lapwing.vocabulary.errors import BadQuestionError
 
