@@ -22,13 +22,13 @@ from lapwing.queries.expressions import (
     DateTrunc,
     Days,
     Literal,
+    Matches,
     Missing,
     Name,
     Not,
     Now,
     OneOf,
     Or,
-    Prefixed,
     Truth,
     Value,
 )
@@ -329,7 +329,7 @@ def _needs_values(part: Condition) -> bool:
             return _needs_values(inner)
         case Compare(left=left, right=right):
             return _is_missing_with(left) and _is_missing_with(right)
-        case OneOf(value) | Prefixed(value) | Truth(value):
+        case OneOf(value) | Matches(value) | Truth(value):
             return _is_missing_with(value)
         case _:
             return False
