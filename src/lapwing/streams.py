@@ -14,18 +14,18 @@ price. Fresh noise is never drawn.
 Proof: proofs/stream_recovery.md
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import wraps
 from typing import Concatenate, Final, ParamSpec, Self, TypeVar
 
+from lapwing.answers.stream_answers import StreamAnswers
 from lapwing.answers.stream_terms import StreamAnswer, StreamTerms, read_verdict, verdict_text
 from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.store import fault_point
 from lapwing.ledger.stream_records import Decision, Intent, Opening, StreamOutcome, StreamRecord
-from lapwing.mechanisms.sparse_vector.rule import SparseVectorAnswer
-from lapwing.mechanisms.sparse_vector.stream import SparseVectorStream
+from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus, SparseVectorStream
 from lapwing.mechanisms.sparse_vector.stream_accuracy import Interval
 from lapwing.noise.randomness import fresh_name
 from lapwing.noise.sealing import Purpose, SealedSource, fresh_seed, seal, unseal
@@ -42,6 +42,7 @@ from lapwing.vocabulary.errors import (
     ParameterError,
     SealBrokenError,
     StreamBusyError,
+    StreamHaltedError,
     UnansweredError,
 )
 from lapwing.vocabulary.exact import Exact, as_int
@@ -53,6 +54,9 @@ P = ParamSpec("P")
 
 STEPS: Final = ("stream.sealed", "stream.opened", "stream.intended", "stream.read", "stream.decided", "stream.told")
 """The fault points of a stream, in their order (see `lapwing.ledger.store`)."""
+
+MOST_TOGETHER: Final = 2000
+"""How many questions are committed, read and decided together."""
 
 _PATIENCE: Final = 8
 """How often a question is put again when another process came first."""
@@ -89,7 +93,8 @@ class QuestionStream:
         lifetime: Lifetime,
     ) -> None:
         self.name, self.terms = name, terms
-        self._population, self._ledger, self._streams = population, ledger, ledger.streams
+        self._population, self._ledger = population, ledger
+        self._streams, self._batches = ledger.streams, ledger.batches
         self._tables, self._running = tables, running
         self._key, self._on_failure, self._lifetime = key, on_failure, lifetime
 
@@ -114,9 +119,18 @@ class QuestionStream:
         return self
 
     def settle(self, record: StreamRecord) -> Self:
-        """Decide the question that `record` has in flight, if there is one, as it was asked."""
-        if record.in_flight is not None:
-            self._decide(record.in_flight, CanonicalQuestion.read(record.in_flight.question))
+        """Decide what `record` has in flight, if anything, as it was asked; a batch that fails again is lost."""
+        intent = record.in_flight
+        if intent is None:
+            return self
+        questions = [CanonicalQuestion.read(question) for question in intent.questions]
+        if intent.many:
+            try:
+                self._decide_many(intent, questions)
+            except EngineError:
+                self._lose_many(intent)
+        else:
+            self._decide(intent, questions[0])
         return self
 
     @property
@@ -166,13 +180,74 @@ class QuestionStream:
         If the database fails (`EngineError`), the question is lost, which costs what a yes costs.
         """
         self._lifetime.require()
-        question = self._plan(where, at_least)
-        record = self.record
+        question, given = self._plan(where, at_least), fresh_name() if key is None else key
+        record, text = self.record, question.canonical
+
+        def put(number: int, seed: bytes) -> Intent | Decision:
+            return self._streams.intend(
+                self.name, number=number, key=given, question=text, sealed=seed, fresh=key is None
+            )
+
         with self._tables.hold(record.versions):  # what the question will be about stays open until it has its outcome
-            intent = self._commit_intent(record, question, key)
+            intent = self._commit(record, put)
             if isinstance(intent, Decision):
                 return self._answer(intent, free=True)
             return self._answer(self._decide(intent, question), free=False)
+
+    def ask_many(
+        self,
+        wheres: Iterable[ConditionLike | AtLeastQuestion],
+        *,
+        at_least: int | None = None,
+        key: str | None = None,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> StreamAnswers:
+        """Say the same for many conditions, in their order, until they or the yeses of the stream are used up.
+
+        It is thousands of times as fast as one by one, and as durable: at most 2,000 questions are committed together
+        before data is read, and their answers together before any is told. A condition that was asked before, here or
+        in the same call, is answered as it was, for free. All conditions are read before the first is asked, so that a
+        bad one costs nothing. What is after the halt has no answer.
+
+        If the database fails (`EngineError`), up to 2,000 questions stay in flight, and nothing is lost: the next
+        question decides them with the noise that they have. If it fails again then, they are lost, which costs a yes
+        for each of them, as far as the stream has yeses left.
+
+        Parameters
+        ----------
+        wheres : which people, as in `ask`, one for each question
+        at_least : how many, for all of them; the stream's own number if it is not given
+        key : the idempotency key of the whole
+        progress : told how many of how many different conditions have been asked
+
+        Proof: proofs/stream_recovery.md
+        """
+        self._lifetime.require()
+        plans = [self._plan(where, at_least) for where in wheres]
+        asked = {plan.canonical: plan for plan in plans}
+        texts, given, told = list(asked), fresh_name() if key is None else key, dict[str, StreamAnswer]()
+        for start in range(0, len(texts), MOST_TOGETHER):
+            some = {text: asked[text] for text in texts[start : start + MOST_TOGETHER]}
+            told |= self._ask_together(some, f"{given} {start}" if start else given, fresh=key is None)
+            if progress is not None:
+                progress(start + len(some), len(texts))
+        if texts and not told:
+            raise StreamHaltedError(yeses=self.record.used)
+        return StreamAnswers(answers=tuple(told.get(plan.canonical) for plan in plans))
+
+    def _ask_together(self, questions: dict[str, Plan], key: str, *, fresh: bool) -> dict[str, StreamAnswer]:
+        record, texts = self.record, list(questions)
+
+        def put(number: int, seed: bytes) -> tuple[Intent | None, dict[str, Decision]]:
+            return self._batches.intend(self.name, number=number, key=key, questions=texts, sealed=seed, fresh=fresh)
+
+        with self._tables.hold(record.versions):
+            intent, known = self._commit(record, put)
+            told = {text: self._answer(one, free=True) for text, one in known.items()}
+            if intent is not None:
+                decided = self._decide_many(intent, [questions[text] for text in intent.questions])
+                told |= {text: self._answer(one, free=False) for text, one in decided.items()}
+            return told
 
     def recover(self) -> None:
         """Settle the question that a dead process left in flight, if there is one: with its own seed, or as lost."""
@@ -206,16 +281,12 @@ class QuestionStream:
             )
         return planned
 
-    def _commit_intent(self, record: StreamRecord, question: Plan, given: str | None) -> Intent | Decision:
-        """Commit the question with its seed, unless it was decided before: then return what was decided."""
-        key = fresh_name() if given is None else given
+    def _commit(self, record: StreamRecord, put: Callable[[int, bytes], T]) -> T:
+        """Commit what is asked, with its seed, as the next number; again, where another process came first."""
         for attempt in range(1, _PATIENCE + 1):
             number = record.asked + 1
             try:
-                text, seed = question.canonical, self._seal_seed(number)
-                intent = self._streams.intend(
-                    self.name, number=number, key=key, question=text, sealed=seed, fresh=given is None
-                )
+                committed = put(number, self._seal_seed(number))
             except StreamBusyError:
                 if attempt == _PATIENCE:
                     raise
@@ -227,14 +298,19 @@ class QuestionStream:
                 record = self.record
             else:
                 fault_point("stream.intended")
-                return intent
+                return committed
         raise AssertionError  # pragma: no cover - the last attempt returns or raises
 
     def _decide(self, intent: Intent, question: Plan | CanonicalQuestion) -> Decision:
         """Decide a question with the noise of its seed, and commit the outcome; return the one that stands."""
-        if not isinstance(question.meaning, AtLeast):
-            raise BadQuestionError("a stream is asked only whether there are at least N people")
-        decided = self._read_and_decide(intent, question, question.meaning.people)
+        return self._unless_broken(self._read_and_decide(intent, question, _people(question)))
+
+    def _decide_many(self, intent: Intent, questions: Sequence[Plan | CanonicalQuestion]) -> dict[str, Decision]:
+        """Decide a batch with the noise of its one seed, and commit the outcomes; return those that stand."""
+        people = [_people(question) for question in questions]
+        return self._unless_broken(self._read_and_decide_many(intent, questions, people))
+
+    def _unless_broken(self, decided: T | SealBrokenError) -> T:
         if isinstance(decided, SealBrokenError):  # what cannot be opened is never guessed
             self._streams.forfeit(self.name)
             raise decided
@@ -250,16 +326,12 @@ class QuestionStream:
             return opened
         stream, source = opened
         try:
-            value = self._read(intent, question)
+            (value,) = self._read(intent, [question])
         except EngineError:
             self._lose(intent, stream)
             raise
         fault_point("stream.read")
-        try:
-            answer = self._compare(stream, value, people, source)
-        except EngineError:  # what failed on the value may depend on it, and has closed itself
-            self._streams.forfeit(self.name)
-            raise
+        answer = self._compare(lambda: stream.ask(value, people, source=source))
         fault_point("stream.decided")
         decision = self._streams.decide(
             self.name,
@@ -272,16 +344,37 @@ class QuestionStream:
         return decision
 
     @opaque
-    def _read(self, intent: Intent, question: Plan | CanonicalQuestion) -> Sensitive[int]:
-        with self._tables.lease(intent.versions) as engine, self._running.scope():
-            (value,) = engine.numbers([question.aggregate], versions=intent.versions)
-            return value
+    def _read_and_decide_many(
+        self, intent: Intent, questions: Sequence[Plan | CanonicalQuestion], people: Sequence[int]
+    ) -> dict[str, Decision] | SealBrokenError:
+        """Read once, decide in order, commit once. What fails and is not settled here leaves the batch in flight."""
+        opened = self._unseal(intent)
+        if isinstance(opened, SealBrokenError):
+            return opened
+        stream, source = opened
+        values = self._read(intent, questions)
+        fault_point("stream.read")
+        answers = self._compare(lambda: stream.ask_many(values, people, source=source))
+        fault_point("stream.decided")
+        told = [(StreamOutcome.YES if answer else StreamOutcome.NO, verdict_text(answer)) for answer in answers]
+        decisions = self._batches.decide(
+            self.name, number=intent.number, answers=told, sealed=stream.suspend(self._key)
+        )
+        fault_point("stream.told")
+        return decisions
 
     @opaque
-    def _compare(
-        self, stream: SparseVectorStream, value: Sensitive[int], people: int, source: SealedSource
-    ) -> SparseVectorAnswer:
-        return stream.ask(value, people, source=source)
+    def _read(self, intent: Intent, questions: Sequence[Plan | CanonicalQuestion]) -> list[Sensitive[int]]:
+        with self._tables.lease(intent.versions) as engine, self._running.scope():
+            return engine.numbers([question.aggregate for question in questions], versions=intent.versions)
+
+    @opaque
+    def _compare(self, decide: Callable[[], T]) -> T:
+        try:
+            return hide_failures(decide, self._on_failure)
+        except EngineError:  # what failed on the value may depend on it, and has closed itself
+            self._streams.forfeit(self.name)
+            raise
 
     @opaque
     def _unseal(self, intent: Intent) -> tuple[SparseVectorStream, SealedSource] | SealBrokenError:
@@ -306,6 +399,22 @@ class QuestionStream:
             self.name, number=intent.number, outcome=StreamOutcome.LOST, sealed=stream.suspend(self._key)
         )
 
+    def _lose_many(self, intent: Intent) -> None:
+        """Give a batch up: as if each of its questions had been a yes, as far as the stream has yeses left."""
+        self._unless_broken(self._count_lost(intent))
+
+    @opaque
+    def _count_lost(self, intent: Intent) -> SealBrokenError | None:
+        opened = self._unseal(intent)
+        if isinstance(opened, SealBrokenError):
+            return opened
+        stream, _ = opened
+        for _ in intent.questions:
+            if stream.status is SparseVectorStatus.OPEN:
+                stream.lose()
+        self._batches.decide(self.name, number=intent.number, answers=None, sealed=stream.suspend(self._key))
+        return None
+
     def _answer(self, decision: Decision, *, free: bool) -> StreamAnswer:
         if decision.answer is None:
             raise UnansweredError(f"question {decision.number}", seq=decision.receipt.seq, lost=True)
@@ -314,6 +423,12 @@ class QuestionStream:
     @opaque
     def _read_verdict(self, told: str, decision: Decision, *, free: bool) -> StreamAnswer:
         return read_verdict(told, decision, self.terms, free=free)
+
+
+def _people(question: Plan | CanonicalQuestion) -> int:
+    if not isinstance(question.meaning, AtLeast):
+        raise BadQuestionError("a stream is asked only whether there are at least N people")
+    return question.meaning.people
 
 
 def name_of_key(population: str, analyst: str, key: object) -> str:

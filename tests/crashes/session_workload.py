@@ -13,6 +13,7 @@ from typing import Any
 
 from crashes.workload import Release
 from lapwing import count, mean, streams
+from lapwing.answers.stream_answers import StreamAnswers
 from lapwing.answers.stream_terms import StreamAnswer, StreamTerms
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.replay import verify
@@ -25,6 +26,10 @@ from session.clinic import FixedNumber, door, population, spent
 
 PRICE = Fraction(1, 100)
 TERMS = {"at_least": 200, "yeses": 2, "epsilon": "1/10"}
+BATCHES = {"at_least": 200, "yeses": 20, "epsilon": "1/10"}
+
+
+BATCH = tuple(f"age = {age}" for age in range(6))
 
 
 def clinic(place: Place) -> None:
@@ -56,6 +61,45 @@ def ask_in(stream: streams.QuestionStream, number: int) -> StreamAnswer | None:
         return stream.ask(f"age = {number}", key=f"{stream.name} {number}")
     except StreamError:
         return None
+
+
+def ask_batches(pipe: Connection, place: Place, fault: str, turn: str) -> None:
+    """Ask a stream three batches of five conditions, and die on the way."""
+    os.environ[VARIABLE] = fault
+    with place.open() as ledger, door(ledger, FixedNumber(200)).stream(**BATCHES, name=f"b{turn}") as stream:
+        opening = stream.terms.mechanism.threshold_epsilon
+        for number in range(3):
+            answers = ask_batch(stream, number)
+            if answers is None:
+                break
+            pipe.send(Release(f"b{turn} {number}", told_all(answers), answers.price + opening * (number == 0)))
+
+
+def ask_batch(stream: streams.QuestionStream, number: int) -> StreamAnswers | None:
+    """Ask one batch of a stream, which shares a condition with the one before; None once it has halted or closed."""
+    conditions = [f"age = {4 * number + i}" for i in range(5)]
+    try:
+        return stream.ask_many(conditions, key=f"{stream.name} {number}")
+    except StreamError:
+        return None
+
+
+def told_all(answers: StreamAnswers) -> str:
+    return "; ".join("-" if answer is None else told(answer) for answer in answers)
+
+
+def check_batches(ledger: Ledger, releases: dict[str, Release]) -> None:
+    """The ledger is sound, and each key leads to what was told under it, for nothing."""
+    verify(ledger)
+    check_charges(ledger, releases)
+    clinic, before = door(ledger, FixedNumber(200)), ledger.account("clinic")
+    for key, release in releases.items():
+        name, _, number = key.partition(" ")
+        terms = StreamTerms.read(ledger.streams.stream(name).terms)
+        again = ask_batch(clinic._stream(name, terms), int(number))
+        assert again is not None
+        assert told_all(again) == release.told, key
+    assert ledger.account("clinic") == before, "asking again was charged"
 
 
 def told(answer: StreamAnswer) -> str:
@@ -98,7 +142,7 @@ def check(ledger: Ledger, releases: dict[str, Release]) -> None:
 
 def die_after_deciding(pipe: Connection, place: Place, people: int, stream: str, deadly: str) -> None:
     """Ask one question at the threshold; tell the adversary what was decided, and die if it likes the decision."""
-    ask = Deciding.ask
+    ask, ask_many = Deciding.ask, Deciding.ask_many
 
     def ask_and_die(self: Deciding, *given: Any, **named: Any) -> Any:
         answer = ask(self, *given, **named)
@@ -107,8 +151,16 @@ def die_after_deciding(pipe: Connection, place: Place, people: int, stream: str,
             os.kill(os.getpid(), signal.SIGKILL)
         return answer
 
-    Deciding.ask = ask_and_die  # type: ignore[method-assign]
+    def ask_many_and_die(self: Deciding, *given: Any, **named: Any) -> Any:
+        answers = ask_many(self, *given, **named)
+        pipe.send("; ".join(decision(answer.above, answer.gap) for answer in answers))
+        os.kill(os.getpid(), signal.SIGKILL)
+        return answers
+
+    Deciding.ask, Deciding.ask_many = ask_and_die, ask_many_and_die  # type: ignore[method-assign]
     with place.open() as ledger:
+        if deadly == "batch":
+            door(ledger, FixedNumber(people)).resume(stream).ask_many(BATCH, key=f"{stream} 1")
         door(ledger, FixedNumber(people)).resume(stream).ask("age = 1", key=f"{stream} 1")
 
 

@@ -6,11 +6,15 @@ from pathlib import Path
 import pytest
 
 import lapwing
-from crashes.plan import BACK_ENDS, REACHED, SESSION_POINTS, TURNS, planned_kills
+from crashes.plan import BACK_ENDS, PHASES, REACHED, SESSION_POINTS, TURNS, planned_kills
 from crashes.session_workload import (
+    BATCH,
+    BATCHES,
     TERMS,
+    ask_batches,
     ask_everything,
     check,
+    check_batches,
     check_charges,
     clinic,
     decision,
@@ -19,6 +23,7 @@ from crashes.session_workload import (
     recover,
 )
 from crashes.workload import Release, child, told
+from lapwing.streams import STEPS
 from ledger.clinic import Place
 from session.clinic import FixedNumber, door
 
@@ -68,6 +73,62 @@ def test_whatever_was_told_before_a_kill_was_charged(request, kind, turn) -> Non
         check(ledger, releases)
     assert kills == len(SESSION_POINTS) == 29
     assert len(releases) >= 20
+
+
+@pytest.mark.parametrize("kind", BACK_ENDS)
+@pytest.mark.parametrize("turn", [1, 2])
+def test_whatever_was_told_of_a_batch_before_a_kill_was_charged(request, kind, turn) -> None:
+    place = Place.chosen(kind, request)
+    releases: dict[str, Release] = {}
+    clinic(place)
+    kills = 0
+    points = [f"{act}.{phase}" for act in ("open", "intend", "decide", "close") for phase in PHASES] + list(STEPS)
+    for number, point in enumerate(points):
+        again = turn if point.startswith(("intend", "decide", "stream.intended", "stream.read", "stream.told")) else 1
+        with child(ask_batches, place, f"{point}:kill:{again}", f"{number}") as (process, pipe):
+            for release in told(pipe):
+                assert releases.setdefault(release.key, release).told == release.told, release
+            process.join()
+            kills += process.exitcode == KILLED
+        with place.open() as ledger:
+            recover(ledger)
+            check_charges(ledger, releases)
+    with place.open() as ledger:
+        check_batches(ledger, releases)
+    assert kills == len(points)
+    assert len(releases) >= 9
+
+
+def test_an_adversary_that_kills_batches_never_sees_two_decisions(place) -> None:
+    clinic(place)
+    seen = batch_fates(place, times=8)
+    assert [len(decisions) for decisions in seen] == [1] * 8
+
+
+def test_the_adversary_sees_two_where_a_batch_is_decided_with_fresh_noise(place) -> None:
+    """The planted mistake: one batch, two noises. Six gaps agree twice in a row with probability below 1e-9."""
+    clinic(place)
+    with fresh_noise_on_recovery():
+        assert max(len(decisions) for decisions in batch_fates(place, times=3)) == 2
+
+
+def batch_fates(place: Place, *, times: int) -> list[set[str]]:
+    """For each of some streams: what was decided about a batch before each kill, and what stands after the recovery."""
+    seen = []
+    for number in range(times):
+        name = f"batch {number}"
+        with place.open() as ledger:
+            door(ledger, FixedNumber(1000)).stream(**BATCHES, name=name)
+        decisions = set()
+        for _ in range(2):
+            with child(die_after_deciding, place, 1000, name, "batch") as (process, pipe):
+                decisions |= set(told(pipe))
+                process.join()
+        with place.open() as ledger:
+            stands = door(ledger, FixedNumber(1000)).resume(name).ask_many(BATCH, key=f"{name} 1")
+            decisions.add("; ".join(decision(bool(one), one.gap) for one in stands))
+        seen.append(decisions)
+    return seen
 
 
 def fates(place: Place, deadly: str, *, people: int, times: int, kills: int = 1) -> list[set[str]]:

@@ -109,7 +109,7 @@ def one_of_a_stream(pipe: Connection, ledger: Ledger, stream: str, number: int) 
 def decide(ledger: Ledger, intent: Intent | Decision) -> Decision:
     if isinstance(intent, Decision):
         return intent
-    outcome = seeded_decision(intent.sealed, intent.question)
+    outcome = seeded_decision(intent.sealed, intent.questions[0])
     return ledger.streams.decide(intent.stream, number=intent.number, outcome=outcome, answer=outcome.value)
 
 

@@ -18,6 +18,7 @@ from lapwing.ledger.ledger import Ledger, create_ledger
 from lapwing.queries.catalogue import Segment
 from lapwing.session import Session
 from lapwing.vocabulary.errors import LapwingError
+from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, Guarantee, PureDP
 from session.clinic import KEY, Broken, FixedNumber, population
 
@@ -85,6 +86,15 @@ def _decide(ledger: Ledger) -> None:
     custodian.resume("pure", "bob")
     custodian.suspend("concentrated")
     custodian.set_allowance("pure", "ana", None)
+    custodian.write_off("pure", PureRelease(epsilon=Fraction(1, 5)), reason="told on paper", analyst="ana")
+    _opened(ledger, "corrected", BUDGETS["pure"])
+    custodian.set_allowance("corrected", "ana", PureDP(epsilon=Fraction(1)))
+    people = replace(population().unit, person_key="person")
+    keys = {"patients": ("person", "integer"), "visits": ("id", "text")}
+    custodian.correct("corrected", unit=people, budget=PureDP(epsilon=Fraction(2)), keys=keys)
+    custodian.admit_analysts("corrected", only_named=True)
+    _door(ledger, "corrected").ask(lw.count("patients"), epsilon="0.1")
+    custodian.correct_key("corrected", "visits", ("person", "integer"))
 
 
 def _streams(ledger: Ledger) -> None:
@@ -92,6 +102,7 @@ def _streams(ledger: Ledger) -> None:
         with _door(ledger, name).stream(at_least=200, yeses=3, epsilon="1", name=f"{name} yes", key="y") as stream:
             stream.ask("age > 20", key="first")
             stream.ask("age > 20", key="recalled")
+            stream.ask_many(["age > 20", "age > 40", "age > 50"], key="together")
         with _door(ledger, name, 0).stream(at_least=200, yeses=1, epsilon="0.5", name=f"{name} no") as stream:
             stream.ask("age > 30")
     halted = _door(ledger, "pure", 10**6).stream(at_least=200, yeses=1, epsilon="0.5", name="halted")
@@ -99,6 +110,10 @@ def _streams(ledger: Ledger) -> None:
     lost = _door(ledger, "pure", None).stream(at_least=200, yeses=2, epsilon="0.5", name="lost")
     with suppress(LapwingError):
         lost.ask("age > 30")
+    lost_together = _door(ledger, "pure", None).stream(at_least=200, yeses=2, epsilon="0.5", name="lost together")
+    with suppress(LapwingError):
+        lost_together.ask_many(["age > 30", "age > 40", "age > 50"])
+    lost_together.close()
     forfeit = Session(replace(population(), name="pure"), ledger, FixedNumber(5), analyst="ana", key=KEY).stream(
         at_least=200, yeses=2, epsilon="0.5", name="forfeit"
     )

@@ -83,6 +83,54 @@ SAME = {
     ),
     "select count(*) from patients /* hi */ where age = 3 -- bye": ask.count("patients", "age = 3"),
     "select count(*) from patients;": ask.count("patients"),
+    "select count(distinct p.pid) from patients p join visits v on v.pid = p.pid where p.sex = 'F' and v.kind = 'ER'": (
+        ask.count("patients", "sex = 'F' and has(visits, kind = 'ER')")
+    ),
+    "select count(distinct pid) from patients join visits using (pid)": ask.count("patients", "has(visits)"),
+    "select count(distinct p.pid) from visits v, patients p, codes c where c.patient = p.pid and v.pid = p.pid "
+    "and c.code = 3 and v.kind = 'ER' and c.day > v.day": ask.count(
+        "patients", "has(visits, kind = 'ER' and has(codes, code = 3 and codes.day > visits.day))"
+    ),
+    "select count(*) from patients p left join visits v on v.pid = p.pid and v.kind = 'ER' where v.pid is null": (
+        ask.count("patients", "not has(visits, kind = 'ER')")
+    ),
+    "select count(*) from visits v join patients p on p.pid = v.pid where p.sex = 'F'": ask.count_rows(
+        "visits", "has(patients, sex = 'F')", max_rows=2
+    ),
+    "select avg(v.nights) from patients p join visits v using (pid) where p.sex = 'F' or v.kind = 'ER'": ask.mean(
+        "visits", "nights", "has(patients, sex = 'F') or (kind = 'ER' and has(patients))", max_rows=2
+    ),
+    "with er as (select * from visits where kind = 'ER') select count(distinct p.pid) from patients p join er e on "
+    "e.pid = p.pid where e.nights > 3": ask.count("patients", "has(visits, kind = 'ER' and nights > 3)"),
+    "select count(*) from patients p join (select distinct pid from visits where kind = 'ER') v on p.pid = v.pid": (
+        ask.count("patients", "has(visits, kind = 'ER')")
+    ),
+    "select count(*) from patients p where exists (select 1 from visits v join codes c on c.patient = v.pid where "
+    "v.pid = p.pid and c.day > v.day)": ask.count("patients", "has(visits, has(codes, codes.day > visits.day))"),
+    "select count(*) from patients where pid in (select v.pid from codes c join visits v on c.patient = v.pid)": (
+        ask.count("patients", "has(visits, has(codes))")
+    ),
+    "select count(*) from omop.patients p where p.age > 3": ask.count("patients", "age > 3"),
+    "select count(*) from (select * from patients where age > 3) where sex = 'F'": ask.count(
+        "patients", "age > 3 and sex = 'F'"
+    ),
+    "with c as (select distinct pid from visits where kind = 'ER') select count(*) from c": ask.count(
+        "visits", "kind = 'ER'"
+    ),
+    "with c as (select pid from visits group by pid) select count(1) from c": ask.count("visits"),
+    "with c as (select pid from visits group by 1 having count(*) > 1) select count(*) from c": ask.count(
+        "visits", ask.has("visits", at_least=2)
+    ),
+    "select count(*) from patients where pid in (select distinct pid from visits where kind = 'ER' union "
+    "select pid from visits where nights > 3 except select patient from codes)": ask.count(
+        "patients", "(has(visits, kind = 'ER') or has(visits, nights > 3)) and not has(codes)"
+    ),
+    "select count(*) from (select pid from visits intersect select patient from codes)": ask.count(
+        "visits", "has(codes)"
+    ),
+    "select count(*) from (select pid from visits union select pid from patients)": ask.count(
+        "patients", "has(visits) or has(patients)"
+    ),
     "select count(*) from patients order by 1 limit 1 offset 0": ask.count("patients"),
     "select sex, count(*) from patients group by 1 order by 2 desc nulls first limit 3": ask.count(
         "patients", by="sex"
@@ -127,9 +175,16 @@ READ_WHOLE = [
     "select count(*) from patients where datediff('day', born, date '2020-01-01') > 30 and age(born) >= 18",
     "select count(*) from patients p where (select count(*) from visits v where v.pid = p.pid) >= 2",
     "select count(*) from patients where pid in (select pid from visits group by pid having count(*) >= 2)",
+    "select count(*) from patients where city like 'a!%' escape '!' or city not ilike '%b' or contains(city, 'c')",
+    "select count(*) from patients where lower(trim(city)) = 'a' or ends_with(upper(city), 'B') or age <> ward",
+    "select count(*) from patients where smoker is not true or (age < 3) is unknown or age is distinct from 3",
+    "select count(*) from patients where coalesce(age, 3) < 5 or abs(bmi) > 2 or floor(bmi) = 3 or ceil(bmi) = 4",
+    "select count(*) from patients where round(bmi, 1) = 3.5 or cast(age as integer) > 3 or born::date > '2000-01-01'",
 ]
 MEANS_NOTHING = {
     ("Identifier", "quoted"): "names are compared without regard to case, quoted or not",
+    ("Table", "db"): "the catalogue knows tables by their names alone",
+    ("Subquery", "alias"): "a name for the rows, which columns may use",
     ("Table", "alias"): "a name for the rows, which columns may use",
     ("Literal", "is_string"): "bounds and numbers of times may be written as text; columns take their own type only",
     ("Count", "big_int"): "the width of a count in a database",
@@ -208,12 +263,9 @@ HOSTILE = [
     "select count(*) from read_csv('x.csv')",
     "select count(*) from 'x.parquet'",
     "select count(*) from patients, visits",
-    "select count(*) from patients join visits using (pid)",
     "select count(*) from patients natural join visits",
     "select count(*) from patients cross join visits",
     "select count(*) from patients left join visits on patients.pid = visits.pid",
-    "select count(*) from (select * from patients)",
-    "select count(*) from other.patients",
     "select count(*) from patients as p(a, b)",
     "select count(*) from nowhere",
     "select count(*) from patients tablesample 10%",
@@ -227,7 +279,6 @@ HOSTILE = [
     "select count(*) from patients qualify true",
     "select distinct count(*) from patients",
     "select count(*) over () from patients",
-    "select count(*) filter (where age = 1) from patients",
     "select sum(distinct age) from patients",
     "select max(age) from patients",
     "select min(age) from patients",
@@ -258,14 +309,12 @@ HOSTILE = [
     "select sex, count(*) from patients group by grouping sets ((sex), ())",
     "select bmi, count(*) from patients group by bmi",
     "select born, count(*) from patients group by born",
-    "select age + 1, count(*) from patients group by age + 1",
     "select median(age) from patients group by sex",
     "select count(*) into x from patients",
     "select count(*) from patients for update",
     "select count(*) from patients at (version => 1)",
     "with recursive x as (select 1) select count(*) from x",
     "with x as (select count(*) from patients) select count(*) from x",
-    "with x as (select age + 1 as a from patients) select avg(a) from x",
     "with x(a) as (select age from patients) select avg(a) from x",
     "with x as (select * from patients limit 3) select count(*) from x",
     "with x as (select * replace (5 as age) from patients) select avg(age) from x",
@@ -318,14 +367,11 @@ HOSTILE = [
     "select count(*) from patients where sleep_ms(1000) = 1",
     "select count(*) from patients where nextval('s') = 1",
     "select count(*) from patients where now() > born",
-    "select count(*) from patients where city like 'a%'",
-    "select count(*) from patients where city ilike 'a%'",
     "select count(*) from patients where city ~ '(a+)+$'",
     "select count(*) from patients where regexp_matches(city, 'a')",
     "select count(*) from patients where city similar to 'a'",
     "select count(*) from patients where city glob 'a*'",
     "select count(*) from patients where city || 'x' = 'ax'",
-    "select count(*) from patients where lower(city) = 'a'",
     "select count(*) from patients where city = 'a' collate nocase",
     "select count(*) from patients where city < 'b'",
     "select count(*) from patients where sex < 'M'",
@@ -338,15 +384,11 @@ HOSTILE = [
     "select count(*) from patients where born = 'yesterday'",
     "select count(*) from patients where born = '2020-02-30'",
     "select count(*) from patients where born > age",
-    "select count(*) from patients where age = bmi",
     "select count(*) from patients where age",
     "select count(*) from patients where 1",
-    "select count(*) from patients where 'a' = 'a'",
     "select count(*) from patients where age = null",
     "select count(*) from patients where age in (1, null)",
     "select count(*) from patients where age in ()",
-    "select count(*) from patients where smoker is true",
-    "select count(*) from patients where age is distinct from 3",
     "select count(*) from patients where (age, sex) = (1, 'F')",
     "select count(*) from patients where age = $1",
     "select count(*) from patients where age = ?",
@@ -363,7 +405,6 @@ HOSTILE = [
     "select count(*) from patients where exists (select 1 from visits v where v.pid = patients.pid or true)",
     "select count(*) from patients where exists (select 1 from visits v where v.pid = patients.pid limit 1)",
     "select count(*) from patients where exists (select count(*) from visits v where v.pid = patients.pid)",
-    "select count(*) from patients p where exists (select 1 from visits v where v.pid = p.pid and p.age = 3)",
     "select count(*) from patients where age in (select nights from visits)",
     "select count(*) from patients where pid in (select nights from visits)",
     "select count(*) from patients where pid in (select pid from visits group by pid having sum(nights) > 2)",
@@ -400,18 +441,21 @@ def test_what_is_not_in_the_language_is_refused_with_what_to_write_instead(text)
 
 def test_a_refusal_names_what_it_refuses() -> None:
     for text, named in {
-        "select count(*) from main.patients": "a schema",
-        "with x as (select pid from visits group by pid) select count(*) from x": "GROUP BY here",
-        "select percentile_disc(0.5) within group (order by age) from patients": "PERCENTILE_DISC",
+        "selct": "write a SELECT: select",
+        "update patients set age = 1": "nothing here changes data",
+        "select count(*) from patients natural join visits": "NATURAL JOIN",
+        "select distinct sex from patients": "SELECT DISTINCT would show",
+        "select width_bucket(age, 0, 10, 3), count(*) from patients group by 1": "WIDTH_BUCKET",
     }.items():
         with pytest.raises(BadQuestionError, match=named):
             read_sql(text)
     for text, named in {
         "1/age > 1": "division",
-        "city like 'a%'": "LIKE",
+        "city like 'a\\%'": "backslash",
+        "city like city": "in quotes",
         "median(age) > 3": "median",
         "frobnicate(age) > 3": "frobnicate",
-        "cast(age as text) = '3'": "cast",
+        "cast(age as json) = '3'": "cast",
         "exists (select * replace (5 as day) from visits v where v.pid = pid)": "REPLACE",
     }.items():
         with pytest.raises(BadQuestionError, match=named):

@@ -219,7 +219,7 @@ def test_a_process_that_comes_second_tells_what_the_first_one_committed(ledger) 
     clinic = in_flight(ledger, FixedNumber(10_000))
     slow = unsettled(clinic)
     intent = slow.record.in_flight
-    question = CanonicalQuestion.read(intent.question)
+    question = CanonicalQuestion.read(intent.questions[0])
     first = clinic.resume("mine").ask("age = 1", key="k")
     assert slow._answer(slow._decide(intent, question), free=False).receipt == first.receipt
     for age in (2, 3):

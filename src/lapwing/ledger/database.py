@@ -3,7 +3,8 @@
 Everything a ledger knows is in `entries`, as canonical JSON. `record` shows the same JSON to the database, so that
 indexes on its fields can never say anything else than the entry does. `ledger` is the one row that is locked, with the
 end of the chain. `secrets` holds sealed noise until it has been used: outside the chain, because no hash may depend on
-it, and in no export.
+it, and in no export. `recalls` finds the answers of batches, many in one entry, by the digests of their questions; it
+is an index, and what it finds must be what its entry says.
 """
 
 import os
@@ -181,6 +182,8 @@ SQLITE_TABLES: Final = (
        record text generated always as (body) virtual) strict""",
     """create table secrets (stream text not null, number integer not null, sealed blob not null,
        primary key (stream, number)) strict""",
+    """create table recalls (digest text not null, seq integer not null, place integer not null,
+       primary key (digest, seq)) strict, without rowid""",
     """create trigger entries_are_never_changed before update on entries
        begin select raise(abort, 'entries of a ledger are never changed'); end""",
     """create trigger entries_are_never_deleted before delete on entries
@@ -195,6 +198,8 @@ POSTGRES_TABLES: Final = (
        record jsonb generated always as (body::jsonb) stored) with (toast_tuple_target = 8160)""",
     """create table secrets (stream text not null, number bigint not null, sealed bytea not null,
        primary key (stream, number))""",
+    """create table recalls (digest text not null, seq bigint not null, place bigint not null,
+       primary key (digest, seq))""",
     """create function entries_are_for_ever() returns trigger language plpgsql as
        $$ begin raise exception 'entries of a ledger are never changed and never deleted'; end $$""",
     """create trigger entries_are_for_ever before update or delete or truncate on entries

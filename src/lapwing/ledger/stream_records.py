@@ -70,21 +70,23 @@ class Opening:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
-    """Question `number` of a stream, counted from 1, that is about to be decided from these data versions.
+    """The `questions` of a stream, from question `number` on, that are about to be decided from these data versions.
 
-    `sealed` is the sealed seed of the noise that decides it, now and after a crash; `state` is the sealed state of its
-    stream, and `seals` the number that this seal is bound to.
+    `sealed` is the sealed seed of the noise that decides them, now and after a crash; `state` is the sealed state of
+    their stream, and `seals` the number that this seal is bound to. `many` says that they were asked as a batch, which
+    is decided as one.
     """
 
     seq: int
     stream: str
     number: int
     key: str
-    question: str
+    questions: tuple[str, ...]
     versions: Mapping[str, int]
     sealed: bytes = field(repr=False)
     state: bytes = field(repr=False)
     seals: int
+    many: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

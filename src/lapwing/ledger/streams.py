@@ -3,22 +3,25 @@
 The protocol, which no caller may shorten:
 
 1. `open` charges the stream and stores its sealed state, in one transaction.
-2. `intend` stores the question and the sealed seed of its noise before any data is read.
+2. `intend` stores the question and the sealed seed of its noise before any data is read. (`batches` stores many
+   questions with one seed, from which all their noise follows.)
 3. `decide` stores the outcome, the price of a yes and the halt together; what it returns is what may be told.
-4. After a crash, the question in flight is decided again *with the same seed*, or is `LOST`, which costs as much as a
-   yes. Never with fresh noise: the crash itself may depend on the first draw.
+4. After a crash, what is in flight is decided again *with the same seed*, or is `LOST`, which costs as much as a yes
+   for each question, as far as there are yeses left. Never with fresh noise: the crash itself may depend on the first
+   draw.
 5. `close`, or the halt, destroys the secrets and gives back what no yes has used.
 
 Secrets are sealed by the caller with a key that the ledger never sees. They are stored beside the chain, and nothing in
 the chain is derived from them.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from lapwing.accounting.filters.charge import StreamClosing, YesCharge
 from lapwing.ledger.entries import Entry, Record, name, recall_digest, text
-from lapwing.ledger.population import RefusedError
+from lapwing.ledger.population import PopulationRecord, RefusedError
 from lapwing.ledger.store import Store
 from lapwing.ledger.stream_records import (
     Decision,
@@ -29,9 +32,16 @@ from lapwing.ledger.stream_records import (
     StreamStatus,
     require_sealed,
 )
-from lapwing.ledger.transaction import Transaction
+from lapwing.ledger.transaction import Recalled, Transaction
 from lapwing.vocabulary.codec import digest
-from lapwing.vocabulary.errors import ParameterError, StreamBusyError, StreamClosedError, StreamError, StreamHaltedError
+from lapwing.vocabulary.errors import (
+    ParameterError,
+    StreamBusyError,
+    StreamClosedError,
+    StreamError,
+    StreamHaltedError,
+    UnansweredError,
+)
 from lapwing.vocabulary.exact import as_int
 
 STATE: Final = 0
@@ -55,19 +65,19 @@ class Streams:
         try:
             with self._store.writing("open") as transaction:
                 _open(transaction, opening)
-                return _stream(transaction, opening.stream)
+                return stream_in(transaction, opening.stream)
         except RefusedError as refused:
             raise refused.explained() from None
 
     def stream(self, stream: str) -> StreamRecord:
         """Return a stream as it stands."""
         with self._store.reading() as transaction:
-            return _stream(transaction, stream)
+            return stream_in(transaction, stream)
 
     def streams(self, population: str) -> list[StreamRecord]:
         """Return every stream of a population, the ended ones too."""
         with self._store.reading() as transaction:
-            return [_stream(transaction, name) for name in transaction.streams(population)]
+            return [stream_in(transaction, name) for name in transaction.streams(population)]
 
     def intend(
         self, stream: str, *, number: int, key: str, question: str, sealed: bytes, fresh: bool = False
@@ -82,7 +92,7 @@ class Streams:
         text("question", question)
         require_sealed(sealed)
         with self._store.writing("intend") as transaction:
-            known = _stream(transaction, stream)
+            known = stream_in(transaction, stream)
             return _intend(transaction, known, number=number, key=key, question=question, sealed=sealed, fresh=fresh)
 
     def decide(
@@ -110,7 +120,7 @@ class Streams:
             require_sealed(sealed)
         with self._store.writing("decide") as transaction:
             decision = _decide(
-                transaction, _stream(transaction, stream), number, outcome, answer=answer, units=units, sealed=sealed
+                transaction, stream_in(transaction, stream), number, outcome, answer=answer, units=units, sealed=sealed
             )
         if decision.status is not StreamStatus.OPEN:
             self._store.shred()
@@ -130,14 +140,14 @@ class Streams:
     def unsettled(self) -> list[Intent]:
         """Return every question that has no outcome yet: in flight, or left over from a crash."""
         with self._store.reading() as transaction:
-            return [_intent(transaction, entry.record) for entry in transaction.unsettled("intent")]
+            return [intent_in(transaction, entry.record) for entry in transaction.unsettled("intent")]
 
     def _end(self, stream: str, act: str) -> StreamRecord:
         with self._store.writing(act) as transaction:
-            known = _stream(transaction, stream)
+            known = stream_in(transaction, stream)
             if known.status is StreamStatus.OPEN:
                 _end(transaction, known, forfeit=act == "forfeit")
-            ended = _stream(transaction, stream)
+            ended = stream_in(transaction, stream)
         self._store.shred()
         return ended
 
@@ -177,31 +187,51 @@ def _intend(
     population = transaction.population(stream.population)
     asked = {"request": key, "digest": digest([stream.name, question])}
     if earlier := transaction.request(stream.population, stream.analyst, **asked):
-        return _earlier(transaction, stream, earlier)
+        return _earlier(transaction, stream, earlier, question)
     versions = population.versions(stream.tables)
     common = {"population": stream.population, "analyst": stream.analyst, **asked}
-    if stored := transaction.recall(recall_digest(f"stream {stream.name}", question), versions):
+    if stored := recalled(transaction, stream, [question], versions):
         if not fresh:
             population.require_spending(stream.analyst)
-            transaction.append("recall", **common, recalls=stored.seq)
-        return _decision(transaction, stored, stream)
+            transaction.append("recall", **common, recalls=stored[question].receipt.seq)
+        return stored[question]
+    require_next(population, stream, number)
+    entry = transaction.append(
+        "intent", **common, question=question, versions=versions, number=number, **state_fields(stream, asked=number)
+    )
+    transaction.keep_secret(stream.name, number, sealed)
+    return intent_in(transaction, entry.record)
+
+
+def require_next(population: PopulationRecord, stream: StreamRecord, number: int, questions: int = 1) -> None:
+    """Refuse questions that may not be asked now: the stream has ended or is busy, or nothing may be spent."""
     _require_open(stream)
     population.require_spending(stream.analyst)
-    if stream.asked >= MOST_QUESTIONS:
+    if stream.asked + questions > MOST_QUESTIONS:
         raise StreamError(
-            f"stream {stream.name!r} has answered {MOST_QUESTIONS:,} questions, the most there can be; close it, which "
-            "gives back what no yes has used, and open another"
+            f"stream {stream.name!r} has answered {stream.asked:,} questions, and there can be {MOST_QUESTIONS:,} at "
+            "most; close it, which gives back what no yes has used, and open another"
         )
     if stream.in_flight:
         raise StreamBusyError(stream.name, number=stream.in_flight.number)
     if number != stream.asked + 1:
-        reason = f"is not next in stream {stream.name!r}"
-        raise ParameterError("number", number, reason=reason, remedy=f"ask as {stream.asked + 1}")
-    entry = transaction.append(
-        "intent", **common, question=question, versions=versions, number=number, **_state_fields(stream, asked=number)
-    )
-    transaction.keep_secret(stream.name, number, sealed)
-    return _intent(transaction, entry.record)
+        raise ParameterError(
+            "number", number, reason=f"is not next in stream {stream.name!r}", remedy=f"ask as {stream.asked + 1}"
+        )
+
+
+def recalled(
+    transaction: Transaction, stream: StreamRecord, questions: Sequence[str], versions: Mapping[str, int]
+) -> dict[str, Decision]:
+    """Return what this stream has decided about some of these questions, from these data versions."""
+    digests = {recall_of(stream, question): question for question in questions}
+    found = transaction.recalls(list(digests), versions)
+    return {digests[digest]: decision_in(transaction, one, stream) for digest, one in found.items()}
+
+
+def recall_of(stream: StreamRecord, question: str) -> str:
+    """Return what the answer to a question of a stream is found under."""
+    return recall_digest(f"stream {stream.name}", question)
 
 
 def _decide(
@@ -214,36 +244,59 @@ def _decide(
     units: int,
     sealed: bytes | None,
 ) -> Decision:
-    intent = transaction.question(stream.name, number)
-    if intent is None:
-        raise ParameterError("number", number, reason="was never asked", remedy="intend it first")
-    if stands := transaction.settlement(intent.seq):
-        return _decision(transaction, stands, stream)
+    intent = intended(transaction, stream, number, "question")
+    if stands := transaction.settlement(intent["seq"]):
+        return decision_in(transaction, Recalled(stands, stands.record, None), stream)
     taken = {StreamOutcome.YES: units, StreamOutcome.NO: 0, StreamOutcome.LOST: stream.dearest}[outcome]
     if taken > stream.dearest:
-        reason = f"is more than the dearest yes of the stream, {stream.dearest}"
-        raise ParameterError("units", units, reason=reason, remedy="take fewer")
+        raise ParameterError(
+            "units", units, reason=f"is more than the dearest yes of the stream, {stream.dearest}", remedy="take fewer"
+        )
+    recall = recall_of(stream, intent["question"])
+    told = {} if answer is None else {"answer": answer, "recall": recall, "versions": intent["versions"]}
+    entry = settle(transaction, stream, intent, last=number, taken=taken, sealed=sealed, outcome=outcome.value, **told)
+    return decision_in(transaction, Recalled(entry, entry.record, None), stream_in(transaction, stream.name))
+
+
+def intended(transaction: Transaction, stream: StreamRecord, number: int, form: str) -> Record:
+    """Return the intent of one question, or of many: what the `form` of its record is."""
+    intent = transaction.question(stream.name, number)
+    record = {} if intent is None else intent.record
+    if form not in record:
+        raise ParameterError("number", number, reason="was never asked", remedy="intend it first")
+    return record
+
+
+def settle(
+    transaction: Transaction,
+    stream: StreamRecord,
+    intent: Record,
+    *,
+    last: int,
+    taken: int,
+    sealed: bytes | None,
+    **told: Any,
+) -> Entry:
+    """Write how what is in flight ended, at question `last`, with the units it took and the halt if that comes."""
     used = stream.used + taken
-    halted = stream.units - used < stream.dearest or number == stream.questions
+    halted = stream.units - used < stream.dearest or last == stream.questions
     status = StreamStatus.HALTED if halted else StreamStatus.OPEN
     changes = transaction.accounts(transaction.population(stream.population), stream.analyst)
     changes.settle(*[YesCharge(stream=stream.name)] * taken, *[StreamClosing(stream=stream.name)] * halted)
-    asked = intent.record
-    recall = recall_digest(f"stream {stream.name}", asked["question"])
-    told = {} if answer is None else {"answer": answer, "recall": recall, "versions": asked["versions"]}
+    state = {"asked": last, "used": used, "status": status.value, "seals": stream.seals + (sealed is not None)}
     entry = transaction.append_changes(
         "outcome",
         changes,
-        **{"settles": intent.seq, "number": number, "outcome": outcome.value, "units": taken, **told},
-        **_state_fields(stream, used=used, status=status.value, seals=stream.seals + (sealed is not None)),
+        **{"settles": intent["seq"], "number": intent["number"], "units": taken, **told},
+        **state_fields(stream, **state),
     )
     if halted:
         transaction.drop_secrets(stream.name)
     else:
-        transaction.drop_secrets(stream.name, number)
+        transaction.drop_secrets(stream.name, intent["number"])
         if sealed is not None:
             transaction.replace_secret(stream.name, STATE, sealed)
-    return _decision(transaction, entry, _stream(transaction, stream.name))
+    return entry
 
 
 def _end(transaction: Transaction, stream: StreamRecord, *, forfeit: bool) -> None:
@@ -259,12 +312,13 @@ def _end(transaction: Transaction, stream: StreamRecord, *, forfeit: bool) -> No
         forfeit=forfeit,
         number=stream.asked,
         **lost,
-        **_state_fields(stream, used=stream.units if forfeit else stream.used, status=StreamStatus.CLOSED.value),
+        **state_fields(stream, used=stream.units if forfeit else stream.used, status=StreamStatus.CLOSED.value),
     )
     transaction.drop_secrets(stream.name)
 
 
-def _stream(transaction: Transaction, stream: str) -> StreamRecord:
+def stream_in(transaction: Transaction, stream: str) -> StreamRecord:
+    """Return a stream as it stands, with its secrets and what is in flight."""
     record = transaction.stream(stream)
     if record is None:
         raise ParameterError("stream", stream, reason="is not in this ledger", remedy="open it first")
@@ -272,11 +326,12 @@ def _stream(transaction: Transaction, stream: str) -> StreamRecord:
         record,
         versions=transaction.population(record.population).tables,
         sealed=transaction.secret(stream, STATE),
-        in_flight=_intent(transaction, record.last) if record.last["kind"] == "intent" else None,
+        in_flight=intent_in(transaction, record.last) if record.last["kind"] == "intent" else None,
     )
 
 
-def _state_fields(stream: StreamRecord, **changed: Any) -> dict[str, Any]:
+def state_fields(stream: StreamRecord, **changed: Any) -> dict[str, Any]:
+    """Return what every entry of a stream says, so that the last one tells how it stands."""
     state = {"stream": stream.name, "status": stream.status.value, "asked": stream.asked}
     return {**state, "used": stream.used, "seals": stream.seals, **changed}
 
@@ -293,26 +348,46 @@ def _require_open(stream: StreamRecord) -> None:
             raise StreamClosedError(stream.name)
 
 
-def _earlier(transaction: Transaction, stream: StreamRecord, asked: dict[str, Any]) -> Decision:
+def _earlier(transaction: Transaction, stream: StreamRecord, asked: Record, question: str) -> Decision:
+    """Return the decision that a request led to when it was first made."""
+    if asked["kind"] == "recall":
+        return recalled(transaction, stream, [question], versions_of(transaction, stream, asked))[question]
+    end = transaction.settlement(asked["seq"])
+    if end is None:
+        raise StreamBusyError(stream.name, number=asked["number"])
+    return decision_in(transaction, Recalled(end, end.record, None), stream)
+
+
+def versions_of(transaction: Transaction, stream: StreamRecord, asked: Record) -> Mapping[str, int]:
+    """Return the data versions that a request was about when it was first made; refuse it if it was lost."""
     end = transaction.entry(asked["recalls"]) if asked["kind"] == "recall" else transaction.settlement(asked["seq"])
     if end is None:
         raise StreamBusyError(stream.name, number=asked["number"])
-    return _decision(transaction, end, stream)
+    record = end.record
+    if "versions" not in record:
+        raise UnansweredError(f"question {asked['number']} and those after it", seq=end.seq, lost=True)
+    versions: Mapping[str, int] = record["versions"]
+    return versions
 
 
-def _intent(transaction: Transaction, record: Record) -> Intent:
+def intent_in(transaction: Transaction, record: Record) -> Intent:
+    """Return what an entry says was about to be decided, with the secrets for it."""
     sealed, state = (transaction.secret(record["stream"], number) for number in (record["number"], STATE))
-    said = {word: record[word] for word in ("seq", "stream", "number", "question", "versions", "seals")}
+    said = {word: record[word] for word in ("seq", "stream", "number", "versions", "seals")}
+    many = "questions" in record
+    said |= {"questions": tuple(record["questions"]) if many else (record["question"],), "many": many}
     return Intent(key=record["request"], sealed=sealed or b"", state=state or b"", **said)
 
 
-def _decision(transaction: Transaction, entry: Entry, stream: StreamRecord) -> Decision:
-    record = entry.record
+def decision_in(transaction: Transaction, found: Recalled, stream: StreamRecord) -> Decision:
+    """Return the outcome of a question as an entry has it."""
+    entry, record, place = found
+    outcome, answer = record["answers"][place] if place is not None else (record["outcome"], record.get("answer"))
     return Decision(
         stream=record["stream"],
-        number=record["number"],
-        outcome=StreamOutcome(record["outcome"]),
-        answer=record.get("answer"),
+        number=record["number"] + (place or 0),
+        outcome=StreamOutcome(outcome),
+        answer=answer,
         status=StreamStatus(record["status"]),
         receipt=transaction.receipt_of(entry),
         units_left=stream.units_left,

@@ -6,7 +6,7 @@ with the entries, what a lookup finds must be what was looked for, and a state t
 knows of is refused.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
@@ -25,15 +25,27 @@ K = TypeVar("K")
 S = TypeVar("S")
 
 _PAGE: Final = 2000
+_VALUES: Final = 3000
+"""Values of one statement."""
 _UNSETTLED: Final = """not exists (select 1 from entries as done where done.record ->> 'settles' is not null
     and cast(done.record ->> 'settles' as bigint) = entries.seq)"""
 _HEAD: Final = "select name, seq, hash, version"
+_RECALLS: Final = """select digest, seq, place from recalls where digest in ({0})
+    union all select record ->> 'recall', seq, -1 from entries where record ->> 'recall' in ({0}) order by 2"""
 _MOST_STREAMS: Final = 1000
-_STATES: Final = frozenset({Lookup.POLICY, Lookup.ACCOUNT, Lookup.ALLOWANCE})
+_STATES: Final = frozenset({Lookup.POLICY, Lookup.ACCOUNT, Lookup.ALLOWANCE, Lookup.STREAM})
 
 
 class ConflictError(Exception):
     """The chain has grown since its end was read, or the connection had gone before anything was written: try again."""
+
+
+class Recalled(NamedTuple):
+    """An answer that was given before: its entry, what that says, and its place there where it holds many."""
+
+    entry: Entry
+    record: Record
+    place: int | None
 
 
 class Known(NamedTuple):
@@ -74,6 +86,8 @@ class StateCache:
             self.latest[Lookup.ACCOUNT, (population,)] = seq
         if "allowance" in record:
             self.latest[Lookup.ALLOWANCE, (population, analyst)] = seq
+        if "stream" in record:
+            self.latest[Lookup.STREAM, (record["stream"],)] = seq
 
 
 def _take_newer(kept: dict[K, tuple[int, S]], news: dict[K, tuple[int, S]]) -> None:
@@ -191,7 +205,8 @@ class Transaction:
         """Write the entry of an act, with the lines it adds to each account and the account after them."""
         population, analyst, changed = changes.population.name, changes.analyst, changes.changed()
         states = {one.column: state(one.lines, one.account) for one in changed}
-        entry = self.append(kind, population=population, analyst=analyst, **fields, **states)
+        caused = {"analyst": analyst} if analyst else {}
+        entry = self.append(kind, population=population, **caused, **fields, **states)
         for one in changed:
             self.remember(population, one.holder, one.account)
         return entry
@@ -220,6 +235,11 @@ class Transaction:
     def about(self, population: str) -> list[Entry]:
         """Return all entries about a population, in their order."""
         return self._all("where record ->> 'population' = ? order by seq", population)
+
+    def has_unrecorded_releases(self, population: str) -> bool:
+        """Say whether something was released that no entry tells of: entries are lost, or it was written off."""
+        unrecorded = "record ->> 'kind' = 'note' or (record ->> 'kind' = 'write-off' and record ->> 'population' = ?)"
+        return self._first(f"where {unrecorded}", population) is not None
 
     def populations(self) -> list[str]:
         """Return the names of all populations."""
@@ -269,6 +289,33 @@ class Transaction:
             (answer for answer in answers if _require_found(answer, recall=recall)["versions"] == versions), None
         )
 
+    def recalls(self, digests: Sequence[str], versions: Mapping[str, int]) -> dict[str, "Recalled"]:
+        """Return the first answers of streams that are kept under these digests, each for these data versions.
+
+        One that an index has lost is not found: its question is asked, and paid for, as a new one.
+        """
+        found: dict[str, Recalled] = {}
+        records: dict[int, tuple[Entry, Record]] = {}
+        for some in _parts(digests):
+            marks = ", ".join("?" * len(some))
+            for digest, seq, place in self.all(_RECALLS.format(marks), *some, *some):
+                if seq not in records:
+                    entry = self._must(seq)
+                    records[seq] = entry, entry.record
+                entry, record = records[seq]
+                if digest != (record["recall"] if place < 0 else record["recalls"][place]):
+                    raise LedgerDamagedError("is not what was looked for: an index of the database is damaged", seq=seq)
+                if record["versions"] == versions:
+                    found.setdefault(digest, Recalled(entry, record, None if place < 0 else place))
+        return found
+
+    def keep_recalls(self, entry: Entry, digests: Sequence[str]) -> None:
+        """Let the answers of a batch be found: each has its place in the entry, and the digest of its question."""
+        for some in _parts(list(enumerate(digests))):
+            rows = ", ".join(["(?, ?, ?)"] * len(some))
+            values = [value for place, digest in some for value in (digest, entry.seq, place)]
+            self.do(f"insert into recalls (digest, seq, place) values {rows}", *values)  # noqa: S608 - marks only
+
     def settlement(self, seq: int) -> Entry | None:
         """Return the entry that settles the charge or intent `seq`."""
         found = self._first("where cast(record ->> 'settles' as bigint) = ? and record ->> 'settles' is not null", seq)
@@ -278,10 +325,8 @@ class Transaction:
 
     def stream(self, stream: str) -> StreamRecord | None:
         """Return a stream as its entries say that it stands; it is decoded only when it has changed."""
-        (seq,) = self.one(Lookup.STREAM, stream) or (None,)
+        seq = self._seq(Lookup.STREAM, stream)
         last, record = self.news.streams.get(stream) or self._cache.streams.get(stream) or (0, None)
-        if (seq or 0) < last <= self.last:
-            raise LedgerDamagedError("is not found any more: an index of the database is damaged", seq=last)
         if seq is None:
             return None
         if record is None or last != seq:
@@ -364,10 +409,20 @@ class Transaction:
         return seq
 
     def _must(self, seq: int) -> Entry:
+        """Return an entry that must be there and hang on the one before it: the chain is not followed everywhere."""
         entry = self.entry(seq)
+        (before,) = self.one("select hash from entries where seq = ?", seq - 1) or (genesis(self.ledger),)
         if entry is None:
             raise LedgerDamagedError("is missing", seq=seq)
+        if link(bytes(before), entry.body) != entry.hash:
+            raise LedgerDamagedError("is not what was written: it does not hang on the entry before it", seq=seq)
         return entry
+
+    def open_streams(self) -> dict[str, int]:
+        """Return the last entry of each stream that is open."""
+        last = "select max(seq) from entries where record ->> 'stream' is not null group by record ->> 'stream'"
+        found = "select record ->> 'stream', seq from entries where record ->> 'status' = 'open'"
+        return dict(self.all(f"{found} and seq in ({last})"))
 
     def _all(self, condition: str, *values: str | int) -> list[Entry]:
         rows = self.all(f"select seq, body, hash from entries {condition}", *values)  # noqa: S608 - our own words
@@ -375,6 +430,11 @@ class Transaction:
 
     def _first(self, condition: str, *values: str | int) -> Entry | None:
         return next(iter(self._all(f"{condition} limit 1", *values)), None)
+
+
+def _parts(values: Sequence[K]) -> Iterator[Sequence[K]]:
+    """Cut what is too long for the values of one statement."""
+    return (values[i : i + _VALUES] for i in range(0, len(values), _VALUES))
 
 
 def _entry(row: Row) -> Entry:

@@ -6,6 +6,7 @@ the released numbers mean. Everything in it follows from the question and the ca
 What the numbers mean is a noun of each statistic, in `statistics`: its unit, its bounds and its words are there.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
+from lapwing.accounting.rounding import ROUND_OFF
 from lapwing.queries.aggregate import (
     Aggregate,
     BinnedKey,
@@ -276,6 +278,14 @@ class Plan:
         """Return how far off each number is at most, all at once."""
         return _margin(noise, probability("confidence", confidence), self.numbers)
 
+    def chance_of_each(self, confidence: Exact) -> float:
+        """Return how often each public cell may be wrong so that all are right with this probability.
+
+        The noise of one cell is independent of that of the others, so that their probabilities are multiplied.
+        """
+        cells = len(self.aggregate.cells or [()])
+        return -math.expm1(math.log(probability("confidence", confidence)) / cells) * (1 - ROUND_OFF)
+
     @property
     def key_names(self) -> tuple[str, ...]:
         """The names of what the rows of an answer are told apart by."""
@@ -298,6 +308,11 @@ class Plan:
     def name_of(self, label: Label) -> tuple[str, ...]:
         """Return what a value of the one grouped column is called, where it has names."""
         return tuple(one.names.get(label, "") for one in self.names.values())
+
+    @property
+    def has_one_value(self) -> bool:
+        """Whether the answer is one value: without groups, and one of what is chosen."""
+        return not self.key_names or (isinstance(self.meaning, ChosenMeaning) and self.meaning.choices == 1)
 
     def in_order(self, keys: list[CellKey]) -> list[CellKey]:
         """Return keys as they are shown: sorted, what is missing last, unless they have an order of their own."""

@@ -34,15 +34,17 @@ from lapwing.queries.expressions import (
     Arithmetic,
     By,
     Condition,
+    Days,
+    InConcepts,
     InConceptSet,
-    Join,
     Literal,
     Name,
     OneOf,
     Or,
-    ScopedCondition,
     Value,
 )
+from lapwing.queries.joined import Join, ScopedCondition
+from lapwing.queries.joins import resolve_joins
 from lapwing.queries.keys import bind_key, narrow
 from lapwing.queries.limits import (
     LONGEST_TEXT,
@@ -82,7 +84,7 @@ class Question(ABC):
     """A statistic of rows of a table, as it was put: which rows, and how to group them.
 
     `alias` is what it calls the row, and `columns` are those it may name, where WITH chose some; `joins` are rows of
-    other tables that SQL put beside it.
+    other tables that SQL put beside it. `kept` says of which rows the statistic is, and leaves the groups as they are.
     """
 
     table: str
@@ -90,9 +92,14 @@ class Question(ABC):
     columns: tuple[str, ...] | None = None
     joins: tuple[Join, ...] = ()
     where: Condition = EVERYONE
+    kept: Condition = EVERYONE
     by: tuple[By, ...] = ()
     max_rows: int | None = None
     max_groups: int | None = None
+
+    def distinct_column(self) -> Name | None:
+        """Return the column whose different values are counted, where that is asked: of a person, they are people."""
+        return None
 
     @abstractmethod
     def plan(self, planner: "Planner") -> Plan:
@@ -123,6 +130,8 @@ def plan_together(questions: Mapping[str, Question], population: Population) -> 
     plans, numbers, characters = dict[str, Plan](), 0, 0
     for name, asked in questions.items():
         question, told = _looked_up(asked, population)
+        if question.joins or not question.table:
+            question = resolve_joins(question, population)
         plans[name] = replace(question.plan(Planner(question, population)), told=told)
         numbers += plans[name].numbers
         check_most("numbers in its answer", numbers, MOST_NUMBERS, "group by fewer or coarser keys, or ask for less")
@@ -133,7 +142,9 @@ def plan_together(questions: Mapping[str, Question], population: Population) -> 
 
 def _looked_up(asked: Question, population: Population) -> tuple[Question, Told]:
     """Return a question with the values that it takes from vocabularies and concept sets, and what they are called."""
-    if not population.vocabularies and not any(isinstance(part, Among | InConceptSet) for part, _ in _walk((asked,))):
+    if not population.vocabularies and not any(
+        isinstance(part, Among | InConceptSet | InConcepts) for part, _ in _walk((asked,))
+    ):
         return asked, {}
     from lapwing.queries.public_values import told_values, with_public_values  # noqa: PLC0415 - most questions need none
 
@@ -149,10 +160,6 @@ class Planner:
 
     def __init__(self, question: Question, population: Population) -> None:
         self.question, self.population = question, population
-        if question.joins:
-            raise BadQuestionError(
-                f"rows of {question.joins[0].table} cannot be joined here; write has({question.joins[0].table}, ...)"
-            )
         table = population.table(question.table)
         self.scope = Scope(population, table, question.alias or table.name, columns=question.columns, derive=derive)
         self.where = bind(question.where, self.scope)
@@ -161,6 +168,8 @@ class Planner:
             self.where = every([self.where, of_segment])
         check_most("groupings", len(question.by), MOST_KEYS, "group by fewer columns")
         self.keys: tuple[Key, ...] = tuple(self.key(by) for by in question.by)
+        if question.kept is not EVERYONE:
+            self.where = every([self.where, bind(question.kept, self.scope)])
 
     @property
     def one_a_person(self) -> bool:
@@ -311,7 +320,7 @@ def _check_size(*asked: object) -> None:
             case Literal(value=constant):
                 characters += len(constant) if isinstance(constant, str) else 0
                 _check_digits(constant)
-            case Arithmetic():
+            case Arithmetic(right=right) if not isinstance(right, Days):  # days later is a bound of an interval
                 operations += 1
             case Name(name=name):
                 characters += len(name)

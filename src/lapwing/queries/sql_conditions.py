@@ -4,35 +4,35 @@ Default deny, as `sql_nodes` says it: the parser adds and renames nodes and argu
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from lapwing.queries.days import FLIPPED
 from lapwing.queries.expressions import (
     And,
+    By,
     Compare,
     Condition,
-    Has,
     InConceptSet,
-    Link,
+    Is,
     Literal,
+    Matches,
     Missing,
     Name,
     Not,
     OneOf,
     Or,
-    PerPerson,
-    Prefixed,
     Truth,
     Value,
 )
+from lapwing.queries.joined import Has, Joined, Link, PerPerson
+from lapwing.queries.pattern import canonical, plain
+from lapwing.queries.sql_groups import grouping
 from lapwing.queries.sql_nodes import (
     chain,
     check_all_read,
     concept_set_name,
     function_name,
-    identifier,
     is_count,
     literal,
     name_of,
@@ -42,7 +42,7 @@ from lapwing.queries.sql_nodes import (
     table_name,
     times,
 )
-from lapwing.queries.sql_values import ValueReader
+from lapwing.queries.sql_rows import Given, RowsReader, per_person
 from lapwing.vocabulary.errors import BadQuestionError
 
 COMPARISONS: dict[type[exp.Expr], str] = {
@@ -83,42 +83,31 @@ def read_value(text: str) -> Value:
     return value
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
-    """Rows of a table under a name, some of them: what FROM names, or what WITH gave a name to."""
-
-    table: str
-    alias: str
-    where: Condition
-    columns: tuple[str, ...] | None = None
-
-    def own(self, node: exp.Expr) -> Name:
-        """Return a column of these rows that is only listed, so that nobody looks it up."""
-        name = name_of(node)
-        if name.table is not None and name.table.casefold() != self.alias.casefold():
-            raise BadQuestionError(f"{name.table}.{name.name} is not a column of {self.alias}; write {name.name}")
-        if self.columns is not None and name.name.casefold() not in {column.casefold() for column in self.columns}:
-            raise BadQuestionError(f"{self.alias} has no column {name.name!r}; it has {', '.join(self.columns)}")
-        return name
+def _not_distinct(left: Value, right: Value) -> Condition:
+    """Return that two values are equal or both missing, which is never unknown."""
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, Literal):
+            return Missing(other) if one.value is None else Is(Compare("=", other, one), truth=True)
+    return Or((Is(Compare("=", left, right), truth=True), And((Missing(left), Missing(right)))))
 
 
-class Reader(ValueReader):
-    """Reads syntax trees; `given` holds what WITH gave a name to, by its lower-case name, and `used` what was named."""
+def read_group(text: str) -> By:
+    """Return what `text` groups by.
+
+    >>> read_group("bins(age(born), 0, 18, 65)").edges[1].value
+    18
+    """
+    tree = parsed(text, exp.Condition)
+    found = grouping(Reader({}), tree)
+    check_all_read(tree)
+    return found
+
+
+class Reader(RowsReader):
+    """Reads syntax trees into conditions and values; `given` holds what WITH gave a name to, by its lower-case name."""
 
     def __init__(self, given: Mapping[str, Given]) -> None:
-        self.given = given
-        self.used: set[str] = set()
-
-    def called(self, name: str, alias: str) -> Given:
-        """Return the rows called `name`, by WITH or in the catalogue, under an `alias`."""
-        self.used.add(name.casefold())
-        given = self.given.get(name.casefold(), Given(name, name, And(())))
-        return replace(given, alias=alias)
-
-    def check_all_used(self) -> None:
-        """Refuse a name of WITH that nothing uses: its condition would be dropped in silence."""
-        for name in self.given.keys() - self.used:
-            raise BadQuestionError(f"WITH names {name!r}, and nothing uses it; leave it out")
+        self.given, self.used, self.seen, self.person = given, set(), [], None
 
     def condition(self, node: exp.Expr) -> Condition:
         """Return the condition that a node writes."""
@@ -132,7 +121,7 @@ class Reader(ValueReader):
             case exp.Not():
                 only(node, "this")
                 return Not(self.condition(node.this))
-            case exp.Column() | exp.Boolean():
+            case exp.Column() | exp.Boolean() | exp.Coalesce():
                 return Truth(self.value(node))
             case exp.Exists():
                 only(node, "this")
@@ -158,21 +147,60 @@ class Reader(ValueReader):
             case exp.In():
                 only(node, "this", "expressions")
                 return OneOf(self.value(node.this), tuple(self.value(each) for each in node.expressions))
-            case exp.Is() if isinstance(node.expression, exp.Null):
+            case exp.Is() if isinstance(node.expression, exp.Null | exp.Boolean):
+                return self._is(node)
+            case exp.NullSafeEQ() | exp.NullSafeNEQ():
                 only(node, "this", "expression")
-                only(node.expression)
-                return Missing(self.value(node.this))
-            case exp.StartsWith():
+                same = _not_distinct(self.value(node.this), self.value(node.expression))
+                return same if isinstance(node, exp.NullSafeEQ) else Not(same)
+            case _:
+                return self._about_text(node)
+
+    def _is(self, node: exp.Is) -> Condition:
+        """Read IS NULL, IS TRUE, IS FALSE and IS UNKNOWN, which the parser takes for IS NULL."""
+        only(node, "this", "expression")
+        truth = literal(node.expression).value
+        inner = node.this.unnest()
+        stated = isinstance(inner, exp.Predicate | exp.Connector | exp.Not | exp.Exists)
+        if truth is None and not stated:
+            return Missing(self.value(node.this))
+        return Is(self.condition(node.this), truth)  # type: ignore[arg-type] # a truth value, or none
+
+    def _about_text(self, node: exp.Expr) -> Condition:
+        match node:
+            case exp.StartsWith() | exp.EndsWith() | exp.Contains():
                 only(node, "this", "expression")
-                return Prefixed(self.value(node.this), self.value(node.expression))
+                before = "" if isinstance(node, exp.StartsWith) else "%"
+                after = "" if isinstance(node, exp.EndsWith) else "%"
+                return Matches(self.value(node.this), before + plain(self._text(node.expression)) + after)
+            case exp.Escape(this=exp.Like() | exp.ILike() as like):
+                only(node, "this", "expression")
+                escape = self._text(node.expression)
+                if len(escape) != 1:
+                    raise BadQuestionError(f"{escape!r} is not one character; write like '50!%' escape '!'")
+                return self._like(like, escape)
+            case exp.Like() | exp.ILike():
+                return self._like(node, None)
             case _:
                 raise refusal(node)
+
+    def _like(self, node: exp.Expr, escape: str | None) -> Condition:
+        only(node, "this", "expression", "negate")
+        pattern = canonical(self._text(node.expression), escape)
+        found = Matches(self.value(node.this), pattern, isinstance(node, exp.ILike))
+        return Not(found) if node.args.get("negate") else found
+
+    def _text(self, node: exp.Expr) -> str:
+        given = self.value(node)
+        if not isinstance(given, Literal) or not isinstance(given.value, str):
+            raise BadQuestionError("a text is looked for that stands in quotes; write contains(column, 'text')")
+        return given.value
 
     def value(self, node: exp.Expr) -> Value:
         """Return the value that a node writes."""
         match node:
             case exp.Column():
-                return name_of(node)
+                return self.column(node) if self.seen else name_of(node)
             case exp.Literal() | exp.Boolean() | exp.Null():
                 return literal(node)
             case _:
@@ -187,38 +215,16 @@ class Reader(ValueReader):
             return self._read_count(left, operator, right)
         return Compare(operator, self.value(left), self.value(right))
 
-    def rows_and_where(self, select: exp.Select) -> tuple[Given, Condition]:
-        """Return the rows that FROM names, a table or what WITH gave its name to, and which of them WHERE leaves."""
-        rows, where = self._rows(select.args.get("from_")), select.args.get("where")
-        if where is None:
-            return rows, And((rows.where,))
-        only(where, "this")
-        return rows, And((rows.where, self.condition(where.this)))
-
-    def _rows(self, source: exp.Expr | None) -> Given:
-        if not isinstance(source, exp.From):
-            raise BadQuestionError("a SELECT here needs a FROM; write select ... from a table")
-        only(source, "this")
-        table = source.this
-        if not isinstance(table, exp.Table):
-            raise refusal(table)
-        only(table, "this", "alias")
-        name = identifier(table.this)
-        alias = name
-        if table.args.get("alias"):
-            only(table.args["alias"], "this")
-            alias = identifier(table.args["alias"].this)
-        return self.called(name, alias)
-
-    def _inner(self, node: exp.Expr, *allowed: str) -> tuple[exp.Select, Given, Condition]:
-        """Return a SELECT about other rows of the person, the rows it names, and its WHERE."""
+    def _inner(self, node: exp.Expr) -> tuple[exp.Select, Given, Condition]:
+        """Return a SELECT about other rows of the person, the rows it names, and which of them it leaves."""
         select = node.this if isinstance(node, exp.Subquery) else node
         if isinstance(node, exp.Subquery):
             only(node, "this")
         if not isinstance(select, exp.Select):
             raise refusal(select)
-        only(select, "expressions", "from_", "where", *allowed)
-        return select, *self.rows_and_where(select)
+        only(select, "expressions", "from_", "joins", "where")
+        rows, joins, where = self.chosen(select)
+        return select, rows[0], Joined(joins, where) if joins else where
 
     def _exists(self, node: exp.Expr) -> Condition:
         select, rows, where = self._inner(node)
@@ -234,33 +240,28 @@ class Reader(ValueReader):
 
     def _in_query(self, node: exp.In) -> Condition:
         outer = self.value(node.this)
-        select, rows, where = self._inner(node.args["query"], "group", "having")
-        if (
-            len(select.expressions) != 1
-            or not isinstance(select.expressions[0], exp.Column)
-            or not isinstance(outer, Name)
-        ):
-            raise BadQuestionError(
-                "IN (SELECT ...) is for people only; write person in (select person from visits where ...)"
-            )
-        inner = name_of(select.expressions[0])
-        times = self._having(select, inner, rows)
-        return Has(rows.table, where, times, rows.alias, (inner, outer), rows.columns)
+        if not isinstance(outer, Name):
+            raise _for_people()
+        return self.person_in(outer, node.args["query"])
 
-    def _having(self, select: exp.Select, key: Name, rows: Given) -> int:
-        group, having = select.args.get("group"), select.args.get("having")
-        if group is None and having is None:
-            return 1
-        if group is not None and having is not None:
-            only(group, "expressions")
-            only(having, "this")
-            names, test = [rows.own(column).name for column in group.expressions], having.this
-            if names == [key.name] and isinstance(test, exp.GTE) and is_count(test.this):
-                only(test, "this", "expression")
-                return times(self.value(test.expression))
-        raise BadQuestionError(
-            "HAVING is for several rows of a person only; write group by person having count(*) >= 2"
-        )
+    def person_in(self, outer: Name, node: exp.Expr) -> Condition:
+        """Return that the person of a row is one whom a SELECT gives: several rows of them with HAVING."""
+        match node:
+            case exp.Subquery():
+                only(node, "this")
+                return self.person_in(outer, node.this)
+            case exp.Union() | exp.Intersect() | exp.Except():
+                return self.both(outer, node)
+            case exp.Select(expressions=[exp.Column() as column]):
+                rows, key = self.rows(node, alone=False), name_of(column)
+            case _:
+                raise _for_people()
+        if not rows.joins:
+            return Has(rows.table, rows.where, rows.at_least, rows.alias, (key, outer), rows.columns)
+        first = [join for join in rows.joins if (key.table or "").casefold() == join.alias.casefold() and not join.left]
+        joins = (*first, *(join for join in rows.joins if join not in first))
+        where = Joined(joins, rows.where)
+        return Has(joins[0].table, where, 1, joins[0].alias, (Name(key.name), outer), joins[0].columns)
 
     def _read_count(self, subquery: exp.Subquery, operator: str, limit: exp.Expr) -> Condition:
         """Read (SELECT COUNT(*) FROM ... WHERE same person ...) >= n, and the other comparisons with n."""
@@ -302,9 +303,10 @@ class Reader(ValueReader):
             )
         name = table_name(arguments[0])
         rows = self.called(name, name)
-        where = self.condition(arguments[1]) if len(arguments) > 1 else And(())
+        with self.seeing([rows]):
+            where = self.condition(arguments[1]) if len(arguments) > 1 else And(())
         count = times(self.value(arguments[2])) if len(arguments) > 2 else 1  # noqa: PLR2004 - see above
-        return Has(rows.table, And((rows.where, where)), count, name, columns=rows.columns)
+        return Has(rows.table, And((rows.said, where)), count, name, columns=rows.columns)
 
 
 def _counts_rows(subquery: exp.Subquery) -> bool:
@@ -312,20 +314,5 @@ def _counts_rows(subquery: exp.Subquery) -> bool:
     return isinstance(select, exp.Select) and len(select.expressions) == 1 and is_count(select.expressions[0])
 
 
-def per_person(node: exp.Expr) -> tuple[str, Name | None]:
-    """Return what a statistic of one person's rows makes: a number or a day, and of which column."""
-    match node:
-        case exp.Count() if is_count(node):
-            return "count", None
-        case exp.Count(this=exp.Distinct(expressions=[one])):
-            only(node, "this", "big_int")
-            only(node.this, "expressions")
-            return "distinct", name_of(one)
-        case exp.Min() | exp.Max():
-            only(node, "this")
-            return "first" if isinstance(node, exp.Min) else "last", name_of(node.this)
-        case _:
-            raise BadQuestionError(
-                "of one person's rows there are count(*), count(distinct column), min(day) and max(day); write "
-                "(select count(*) from visits v where v.person = p.person)"
-            )
+def _for_people() -> BadQuestionError:
+    return BadQuestionError("IN (SELECT ...) is for people only; write person in (select person from visits where ...)")

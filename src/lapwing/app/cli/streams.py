@@ -1,9 +1,10 @@
 """`lapwing stream`: open, ask, list, show, close; and the question "at least N people?" that is asked once."""
 
+import json
 import shlex
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TextIO, cast
 
 import click
 
@@ -16,7 +17,7 @@ from lapwing.app.cli.commands import refusal_record
 from lapwing.app.cli.completion import complete_streams, complete_tables
 from lapwing.app.cli.options import Door, at_the_door, plot_option, with_concept_sets
 from lapwing.app.cli.questions import whole_or_none
-from lapwing.app.cli.terminal import facts, table, waiting
+from lapwing.app.cli.terminal import facts, progress, table, waiting
 from lapwing.app.plots.answers import draw_stream
 from lapwing.ledger.stream_records import StreamRecord, StreamStatus
 from lapwing.noise.randomness import fresh_name
@@ -109,13 +110,16 @@ def open_stream(
 
 @stream.command("ask")
 @click.argument("name", shell_complete=complete_streams)
-@click.argument("where", metavar="CONDITION")
+@click.argument("where", metavar="[CONDITION]", required=False)
+@click.option("--file", "file", type=click.File(encoding="utf-8"), help="Ask every line of a file; - is the input.")
 @click.option("--at-least", metavar="N", help="How many, where it is another number than the stream's.")
 @click.option("--key", help="An idempotency key: the same key brings back the same answer.")
 @at_the_door
 @with_concept_sets
-def ask_stream(door: Door, name: str, where: str, at_least: str | None, key: str | None) -> None:
-    """Ask a stream a question.
+def ask_stream(
+    door: Door, name: str, *, where: str | None, file: TextIO | None, at_least: str | None, key: str | None
+) -> None:
+    """Ask a stream a question, or thousands.
 
     The answer is yes or no, after noise. With a yes comes an interval for the number of people, at no extra cost. It
     is wide, because a yes was given for a large number, and all intervals of a stream hold at once.
@@ -125,16 +129,42 @@ def ask_stream(door: Door, name: str, where: str, at_least: str | None, key: str
     lapwing stream ask cohorts "age >= 65" --at-least 500
 
     A no costs nothing, a yes what the stream said when it was opened. A question asked before is answered as before.
+
+    With --file, each line is a condition; empty lines and lines that begin with -- are left out. All are read before
+    the first is asked. The answers come as JSON, one line for each condition in their order; the word `verdict` is null
+    after the last yes of the stream.
+
+    \b
+    lapwing stream ask cohorts --file conditions.txt > answers.jsonl
     """
+    if (where is None) == (file is None):
+        raise click.UsageError("give one condition, or --file with a condition on each line")
+    if file is not None:
+        _ask_lines(door, name, file, whole_or_none("at_least", at_least), key)
+        return
     with door.session() as session, waiting("asking"):
         resumed = session.resume(name)
-        answer = resumed.ask(where, at_least=whole_or_none("at_least", at_least), key=key)
+        answer = resumed.ask(str(where), at_least=whole_or_none("at_least", at_least), key=key)
         left = session.budget()
     more = f"; it can give {several(answer.yeses_left, 'more yes')}" if answer.yeses_left else "; it was the last yes"
     cost = f"epsilon {format_short(answer.price)}{more}" if answer else "nothing"
     if answer.free:
         cost = f"nothing: it was asked before, as question {answer.question}"
     door.tell({**answer.to_dict(), "left": left.to_dict()}, *stream_answer_blocks(answer, left, cost=cost))
+
+
+def _ask_lines(door: Door, name: str, file: TextIO, at_least: int | None, key: str | None) -> None:
+    """Ask every line of a file, and print a line of JSON for each."""
+    lines = [line.strip() for line in file]
+    conditions = [line for line in lines if line and not line.startswith("--")]
+    with door.session() as session, progress("asking", len(conditions)) as tick:
+        answers = session.resume(name).ask_many(conditions, at_least=at_least, key=key, progress=tick)
+        left = session.budget()
+    unanswered = dict.fromkeys(("verdict", "at_least", "gap", "interval", "price", "free", "question", "receipt"))
+    for condition, answer in zip(conditions, answers, strict=True):
+        told = unanswered if answer is None else answer.to_dict()
+        click.echo(json.dumps({"condition": condition, **told}, ensure_ascii=False))
+    click.echo(facts(*answers.facts(), ("left", left)), err=True)
 
 
 @stream.command("close")

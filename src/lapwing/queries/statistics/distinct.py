@@ -25,6 +25,10 @@ class CountDistinct(Question):
 
     column: Name
 
+    def distinct_column(self) -> Name:
+        """Return the column whose different values are counted."""
+        return self.column
+
     def plan(self, planner: Planner) -> Plan:
         """Let a person bring few of the values; different people are people."""
         if planner.scope.is_person_key(self.column):

@@ -46,6 +46,10 @@ class TopCategories(Question):
     k: int
     ranked_by: Question | None = None
 
+    def distinct_column(self) -> Name | None:
+        """Return what SQL counts, to find the largest groups."""
+        return None if self.ranked_by is None else self.ranked_by.distinct_column()
+
     def plan(self, planner: Planner) -> Plan:
         """Let a person count once in every category they have."""
         planner.require_ungrouped()
@@ -82,6 +86,10 @@ class TopCounts(Question):
 
     k: int
     counted: Question
+
+    def distinct_column(self) -> Name | None:
+        """Return what is counted in the groups, if that is different values of a column."""
+        return self.counted.distinct_column()
 
     def plan(self, planner: Planner) -> Plan:
         """Count in all groups, or choose the largest and count only them: what is more exact at the same price."""

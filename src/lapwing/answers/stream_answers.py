@@ -1,0 +1,94 @@
+"""The answers of a stream to many conditions, as a table: one row for each, in the order in which they were asked."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self, overload
+
+from lapwing.answers.answer import as_frame
+from lapwing.answers.stream_terms import StreamAnswer
+from lapwing.vocabulary.results import Result, html_table
+from lapwing.vocabulary.wording import format_exact, format_short, several
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class StreamAnswers(Result, Sequence[StreamAnswer | None]):
+    """What `QuestionStream.ask_many` returns: an answer for each condition, and None for those after the halt.
+
+    `labels` are the words by which a grid of cohorts tells its cohorts apart; they become the first columns of a table.
+    """
+
+    answers: tuple[StreamAnswer | None, ...]
+    labels: tuple[Mapping[str, str], ...] = ()
+
+    @property
+    def yeses(self) -> dict[int, StreamAnswer]:
+        """The yeses, by the place of their condition, counting from 0."""
+        return {place: answer for place, answer in enumerate(self.answers) if answer}
+
+    @property
+    def halted(self) -> bool:
+        """Whether the stream gave its last yes before all conditions were answered."""
+        return None in self.answers
+
+    @property
+    def price(self) -> Fraction:
+        """What these answers cost in all, beside the opening of the stream: a yes costs, and a repeat does not."""
+        paid = {one.question: one.price for one in self.answers if one is not None and not one.free}
+        return sum(paid.values(), Fraction(0))
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+    @overload
+    def __getitem__(self, index: int) -> StreamAnswer | None: ...
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: int | slice) -> StreamAnswer | Self | None:
+        if isinstance(index, slice):
+            return type(self)(answers=self.answers[index], labels=self.labels[index])
+        return self.answers[index]
+
+    def __iter__(self) -> Iterator[StreamAnswer | None]:
+        return iter(self.answers)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return one row for each condition: its labels, the verdict, the number asked for, and the gap of a yes."""
+        labels = self.labels or ({},) * len(self)
+        return [{**dict(words), **_row(answer)} for words, answer in zip(labels, self.answers, strict=True)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answers as JSON values."""
+        rows = [None if one is None else one.to_dict() for one in self.answers]
+        return {"answers": rows, "labels": [dict(one) for one in self.labels], "price": format_exact(self.price)}
+
+    def to_pandas(self) -> Any:
+        """Return the rows as a pandas.DataFrame."""
+        return as_frame("pandas", self.to_rows())
+
+    def to_polars(self) -> Any:
+        """Return the rows as a polars.DataFrame."""
+        return as_frame("polars", self.to_rows())
+
+    def facts(self) -> list[tuple[str, str | None]]:
+        """Return how many were asked, how many yeses there were, and what they cost."""
+        left = self.answers.count(None)
+        return [
+            ("asked", several(len(self), "condition")),
+            ("yes", format_short(len(self.yeses))),
+            ("not answered", f"{left:,}: the stream gave its last yes" if left else None),
+            ("price", f"epsilon {format_short(self.price)}"),
+        ]
+
+    def _repr_html_(self) -> str:
+        rows = self.to_rows()
+        return html_table(list(rows[0]) if rows else (), ([*row.values()] for row in rows))
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} stream answers, {len(self.yeses):,} of them yes>"
+
+
+def _row(answer: StreamAnswer | None) -> dict[str, Any]:
+    if answer is None:
+        return {"verdict": None, "at_least": None, "gap": None}
+    return {"verdict": answer.verdict.value, "at_least": answer.threshold, "gap": answer.gap}
