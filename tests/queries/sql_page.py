@@ -215,7 +215,8 @@ def _unlike_quantiles(numbers: Any, scale: Scale, at: tuple[Fraction, ...], told
     below = list(accumulate(numbers))
     for fraction, theirs in zip(at, sorted(told), strict=True):
         low = next(i for i, total in enumerate(below) if total >= fraction * below[-1] * Fraction(99, 100))
-        high = next(i for i, total in enumerate(below) if total > fraction * (below[-1] - 1) * Fraction(101, 100))
+        last = max(fraction * (below[-1] - 1) * Fraction(101, 100), fraction * below[-1])  # between two rows: both
+        high = next(i for i, total in enumerate(below) if total > last)
         ends = [scale.low + (low - 2) * scale.step, scale.low + (high + 2) * scale.step]
         if not ends[0] <= theirs <= ends[1]:
             return f"{theirs} is not between {float(ends[0])} and {float(ends[1])}"
