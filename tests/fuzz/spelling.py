@@ -10,20 +10,27 @@ from lapwing.queries.expressions import (
     Age,
     And,
     Arithmetic,
+    Case,
     Clip,
+    Coalesce,
     Compare,
     DatePart,
+    DateTrunc,
     Days,
-    Has,
+    Is,
     Literal,
+    Matches,
     Missing,
     Name,
     Not,
+    NumberOf,
     OneOf,
     Or,
-    Prefixed,
+    Step,
+    TextOf,
     Truth,
 )
+from lapwing.queries.joined import Has, PerPerson
 from lapwing.queries.statistics.bernstein import Moment
 from lapwing.queries.statistics.counts import CountPeople, CountRows
 from lapwing.queries.statistics.distinct import CountDistinct
@@ -74,6 +81,9 @@ def condition_in_sql(condition, population, table):
 
 def quoted(name):
     return '"' + name.replace('"', '""') + '"'
+
+
+_PER_PERSON = {"count": "number_of", "distinct": "different_of", "first": "first_of", "last": "last_of"}
 
 
 class Spelling:
@@ -130,8 +140,13 @@ class Spelling:
                 return f"({self.value(value)} in ({', '.join(map(self.value, values))}))"
             case Missing(value):
                 return f"({self.value(value)} is null)"
-            case Prefixed(value, prefix):
-                return f"starts_with({self.value(value)}, {self.value(prefix)})"
+            case Matches(value, pattern, any_case):
+                sign = "ilike" if any_case else "like"
+                escape = " escape '\\'" if "\\" in pattern else ""
+                return f"({self.value(value)} {sign} {literal(pattern)}{escape})"
+            case Is(part, truth):
+                word = {True: "true", False: "false", None: "unknown"}[truth]
+                return f"(({self.condition(part, ())}) is {word})"
 
     def has(self, has, around):
         """Write rows of another table by `has(...)`, and those that need an alias by a SELECT about the same person."""
@@ -158,8 +173,38 @@ class Spelling:
                 return f"clip({', '.join(map(self.value, (inner, low, high)))})"
             case Age(born, at):
                 return f"age({', '.join(self.value(day) for day in (born, at) if day is not None)})"
-            case DatePart("year", day):
-                return f"year({self.value(day)})"
+            case DatePart(part, day):
+                return f"extract({'isodow' if part == 'weekday' else part} from {self.value(day)})"
+            case _:
+                return self.of_more(value)
+
+    def of_more(self, value):
+        """Write what needs more than the columns of the row and arithmetic."""
+        match value:
+            case DateTrunc(unit, day):
+                return f"date_trunc('{unit}', {self.value(day)})"
+            case Step(inner, Literal() as width):
+                return f"(floor({self.value(inner)} / {self.value(width)}) * {self.value(width)})"
+            case Case(branches, otherwise):
+                whens = " ".join(f"when {self.condition(w, ())} then {self.value(v)}" for w, v in branches)
+                return f"case {whens}{'' if otherwise is None else f' else {self.value(otherwise)}'} end"
+            case PerPerson(function, table, column, where, _, _, _, most):
+                about = quoted(table) if column is None else self.value(column)
+                most = "" if most is None else f", {self.value(most)}"
+                return f"{_PER_PERSON[function]}({about}, {self.condition(where, ())}{most})"
+        return self.computed(value)
+
+    def computed(self, value):
+        match value:
+            case Coalesce(inner, otherwise):
+                return f"coalesce({self.value(inner)}, {self.value(otherwise)})"
+            case TextOf(function, inner):
+                return f"{function}({self.value(inner)})"
+            case NumberOf("round", inner, digits):
+                return f"round({self.value(inner)}, {digits})"
+            case NumberOf(function, inner):
+                return f"{function}({self.value(inner)})"
+        raise CannotBeWrittenError
 
 
 def literal(constant):

@@ -1,6 +1,9 @@
 """Questions of every kind about the clinic, made by Hypothesis."""
 
+import re
 from datetime import date
+from fractions import Fraction
+from itertools import product
 
 from hypothesis import strategies as st
 
@@ -11,18 +14,25 @@ from lapwing.queries.expressions import (
     Age,
     And,
     Arithmetic,
+    CastTo,
+    Coalesce,
     Compare,
     DatePart,
+    Is,
     Literal,
+    Matches,
     Missing,
     Name,
     Not,
+    NumberOf,
     OneOf,
     Or,
-    Prefixed,
+    TextOf,
     Truth,
 )
+from lapwing.queries.pattern import canonical, pieces, plain
 from lapwing.queries.planning import plan
+from lapwing.queries.sql_conditions import read_condition
 from lapwing.vocabulary.errors import BadQuestionError
 
 COMPARISONS = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
@@ -57,6 +67,49 @@ def is_ordered(kind):
     return isinstance(kind, Integer | Real | Date) or (isinstance(kind, Category) and isinstance(kind.values[0], int))
 
 
+_DERIVED = {
+    "patients": [
+        "month(born) = 2",
+        "weekday(born) in (5, 6)",
+        "extract(isodow from born) >= 6",
+        "day(born) <> 31",
+        "2 * age > 60",
+        "bmi * 2 >= age + 1",
+        "number_of(visits, 9) >= 2",
+        "different_of(visits.kind, day > date '2019-01-01', 3) = 2",
+        "first_of(visits.day) > born",
+        "last_of(codes.day) - first_of(visits.day) between -300 and 300",
+        "age(born, first_of(visits.day, nights >= 3)) >= 1",
+        "number_of(visits, age(patients.born, day) >= 1, 2) = 1",
+        "date_trunc('quarter', born) = date '2000-01-01'",
+        "case when age > 18 then 'a' else 'b' end = 'b'",
+        "floor(age / 10) * 10 = 30",
+        "first_of(visits.cost) is null",
+    ],
+    "visits": [
+        "patients.sex = 'F'",
+        "patients.smoker",
+        "starts_with(patients.city, 'a')",
+        "patients.bmi > 20",
+        "patients.born is null",
+        "age(patients.born, day) >= 18",
+        "year(day) - patients.age > 1990",
+        "quarter(day) = 2",
+        "nights * 2 < patients.age",
+        "number_of(visits, 2) = 2",
+        "day = first_of(visits.day)",
+        "day - first_of(codes.day) > 30",
+        "date_trunc('month', day) < patients.born",
+    ],
+    "codes": [
+        "patients.ward = 1",
+        "month(day) < 7",
+        "number_of(visits, kind = 'ER', 3) > 0",
+        "day >= last_of(visits.day)",
+    ],
+}
+
+
 def atoms(table):
     """Conditions about one column."""
 
@@ -70,10 +123,13 @@ def atoms(table):
         if is_ordered(kind):
             options.append(st.builds(lambda o, v: Compare(o, name, v), COMPARISONS, literals(kind)))
             options.append(st.builds(name.between, literals(kind), literals(kind)))
-        if isinstance(kind, Text):
-            options.append(st.sampled_from(HOSTILE).map(lambda text: Prefixed(name, Literal(text))))
+        if isinstance(kind, Text) or (isinstance(kind, Category) and isinstance(kind.values[0], str)):
+            options.append(about_text(name, kind))
+        if isinstance(kind, Integer | Real):
+            options.append(about_number(name, kind))
         if isinstance(kind, Boolean):
             options.append(st.just(Truth(name)))
+            options.append(st.booleans().map(lambda truth: Truth(Coalesce(name, Literal(truth)))))
         if isinstance(kind, Date):
             years = st.integers(-1, 120).map(Literal)
             options.append(st.builds(lambda o, y: Compare(o, Age(name), y), COMPARISONS, years))
@@ -82,9 +138,86 @@ def atoms(table):
                     lambda o, y: Compare(o, DatePart("year", name), Literal(y)), COMPARISONS, st.integers(1999, 2022)
                 )
             )
-        return st.one_of(options)
+            day = DAYS.map(Literal)
+            options.append(st.builds(lambda o, v, d: Compare(o, Coalesce(name, d), v), COMPARISONS, day, day))
+        found = st.one_of(options)
+        return found | st.builds(Is, found, st.sampled_from([True, False, None]))
 
     return st.sampled_from(table.columns).flatmap(about)
+
+
+def about_text(name, kind):
+    """Conditions about a text that fits a pattern, or is one of several if letters or blanks do not count."""
+    texts = kind.values if isinstance(kind, Category) else HOSTILE
+    if isinstance(kind, Category):
+        likes = st.sampled_from(texts).map(lambda text: Matches(name, f"{text[0]}%", any_case=True))
+    else:
+        piece = st.sampled_from(texts).map(plain)
+        wild = st.sampled_from(["%", "%", "_", ""])
+        pattern = st.builds(lambda a, x, b, y, c: canonical(a + x + b + y + c, "\\"), wild, piece, wild, piece, wild)
+        likes = st.builds(lambda p, any_case: Matches(name, p, any_case), pattern.filter(is_readable), st.booleans())
+    small = st.sampled_from(texts).map(lambda text: Literal(re.sub("[A-Z]", lambda c: c[0].lower(), text)))
+    lower = st.builds(lambda v: OneOf(TextOf("lower", name), tuple(v)), st.lists(small, min_size=1, max_size=3))
+    trimmed = st.sampled_from(texts).map(lambda text: Compare("<>", TextOf("trim", name), Literal(text)))
+    either = st.sampled_from(texts).map(lambda text: Compare("=", Coalesce(name, Literal("a")), Literal(text)))
+    return likes | lower | trimmed | either
+
+
+def is_readable(pattern):
+    try:
+        return pieces(pattern) is not None
+    except BadQuestionError:
+        return False
+
+
+def about_number(name, kind):
+    """Conditions about a number that is computed from a column; limits of doubles are doubles themselves."""
+    halves = st.integers(-260, 260).map(lambda n: Literal(n // 2 if n % 2 == 0 else Fraction(n, 2)))
+    factor = st.sampled_from([2, -2, Fraction(1, 2), -1, 0, *([3] if isinstance(kind, Integer) else [])]).map(Literal)
+    value = st.one_of(
+        st.sampled_from(["abs", "floor", "ceil", "round"]).map(lambda f: NumberOf(f, name)),
+        st.builds(lambda o, c: Arithmetic(o, name, c), st.sampled_from("+-"), halves),
+        st.builds(lambda c: Arithmetic("-", c, name), halves),
+        st.builds(lambda c: Arithmetic("*", name, c), factor),
+        st.builds(lambda c: Coalesce(name, c), halves),
+        st.builds(lambda c: Coalesce(NumberOf("abs", Arithmetic("-", c, CastTo(name, "number"))), c), halves),
+    )
+    compared = st.builds(Compare, COMPARISONS, value, halves) | st.builds(Compare, COMPARISONS, halves, value)
+    return compared | st.builds(lambda v, a, b: OneOf(v, (a, b)), value, halves, halves)
+
+
+def pairs(table, outers):
+    """Conditions about two columns that hold the same, of one row or of two rows of the same person."""
+    mine, *rest = ([(c.type, Name(c.name, t.name)) for c in t.columns] for t in (table, *outers))
+
+    def alike(pair):
+        (one, _), (other, _) = pair
+        return holds(one) == holds(other) and holds(one) != "day"
+
+    both = [pair for pair in product(mine, sum(rest, mine)) if alike(pair)]
+    if not both:
+        return st.nothing()
+    return st.sampled_from(both).flatmap(
+        lambda pair: st.builds(
+            lambda o: Compare(o, pair[0][1], pair[1][1]),
+            COMPARISONS if holds(pair[0][0]) == "number" else st.sampled_from(["=", "<>"]),
+        )
+    )
+
+
+def holds(kind):
+    match kind:
+        case Category(values=values):
+            return "text" if isinstance(values[0], str) else "number"
+        case Integer() | Real():
+            return "number"
+        case _:
+            return {Text: "text", Date: "day", Boolean: "truth"}[type(kind)]
+
+
+def derived(table):
+    """Conditions about derived columns."""
+    return st.sampled_from(_DERIVED[table.name]).map(read_condition)
 
 
 def gaps(table, outers):
@@ -105,13 +238,15 @@ def gaps(table, outers):
     return within | later | aged
 
 
-def conditions(table, outers=(), depth=2):
+def conditions(table, outers=(), depth=2, *, with_derived=False):
     """Conditions about rows of a table; `outers` are the tables around it, when it is inside other conditions."""
-    base = atoms(table) | gaps(table, outers)
+    base = atoms(table) | gaps(table, outers) | pairs(table, outers)
+    if with_derived:
+        base |= derived(table)
     if depth > 0:
         around = {table.name, *(outer.name for outer in outers)}
         for other in (t for t in POPULATION.tables if t.name not in around):
-            where = conditions(other, (table, *outers), depth - 1)
+            where = conditions(other, (table, *outers), depth - 1, with_derived=with_derived)
             base |= st.builds(lambda w, n, o=other: ask.has(o.name, w, at_least=n), where, st.integers(1, 3))
     return st.recursive(
         base,
@@ -134,21 +269,68 @@ _GROUPS = {
         ask.bins("bmi", [10, 20, "27.25", 60]),
         ask.bins("age", [0, 18, 65, 120]),
         ask.by_year("born"),
+        ask.bins("age(born)", [0, 18, 65, 120]),
+        "month(born)",
+        "isodow(born)",
+        "case when age >= 65 then 'old' when has(visits, month(day) = 6) then 'é' end",
+        "floor(age / 30) * 30",
+        ask.number_of("visits", most=3),
+        ask.bins(ask.number_of("visits", "kind = 'ER'", most=20), [0, 1, 2, 20]),
+        "different_of(visits.kind, nights > 0, 2)",
+        ask.bins("first_of(visits.day) - born", [-9000, 0, 6000, 9000]),
+        ask.by_year(ask.last_of("visits.day", "age(patients.born, day) >= 1")),
     ],
     "visits": [
         "kind",
         ask.bins("nights", [0, 1, 7, 30]),
         ask.bins("day", [date(2018, 1, 1), date(2020, 6, 1), date(2022, 1, 1)]),
+        "quarter(day)",
+        "date_trunc('quarter', day)",
+        "patients.sex",
+        "patients.smoker",
+        "year(patients.born)",
+        ask.bins("age(patients.born, day)", [0, 18, 65]),
+        ask.bins("patients.bmi", [10, 20, 60]),
+        "number_of(codes, 2)",
+        "case when patients.age > 30 then 7 when nights > 3 then 0 else 1 end",
     ],
 }
 _VALUES = {
-    "patients": ["age", "bmi", "2 * age - bmi", "age(born)", "clip(bmi, -1000, 1000)", "clip(age, 18, 65)"],
-    "visits": ["nights", "cost", "nights * cost", "clip(cost, 0, 99)", "cost - 3", 'clip("left" - day, 0, 30)'],
+    "patients": [
+        "age",
+        "bmi",
+        "2 * age - bmi",
+        "age(born)",
+        "clip(bmi, -1000, 1000)",
+        "clip(age, 18, 65)",
+        "number_of(visits, kind = 'ER', 20)",
+        "different_of(visits.note, 5)",
+        "age(born, first_of(visits.day))",
+        "clip(last_of(visits.day, kind = 'ER') - born, 0, 9999)",
+        "weekday(born)",
+        "year(born) - age",
+        "floor(bmi / 5) * 5",
+        "clip(last_of(visits.cost), 0, 999)",
+        "case when smoker then 1 else 0 end",
+    ],
+    "visits": [
+        "nights",
+        "cost",
+        "nights * cost",
+        "clip(cost, 0, 99)",
+        "cost - 3",
+        'clip("left" - day, 0, 30)',
+        "age(patients.born, day)",
+        "number_of(visits, 5)",
+        "patients.bmi",
+        "quarter(day) * nights",
+        "clip(patients.age, 18, 65) + number_of(codes, code > 3, 4)",
+    ],
 }
 
 
 def _where(table):
-    return st.none() | conditions(table)
+    return st.none() | conditions(table) | conditions(table, with_derived=True)
 
 
 def _by(name, most=2):
@@ -177,7 +359,7 @@ def _of_people(name):
     """Each statistic of people, about one table."""
     table = POPULATION.table(name)
     common = {"table": st.just(name), "where": _where(table)}
-    few = st.integers(1, 3)
+    few, steps = st.integers(1, 3), conditions(table, depth=1, with_derived=True)
     columns = st.sampled_from({"patients": ["sex", "ward", "city", "age"], "visits": ["kind", "note"]}[name])
     categories = st.sampled_from({"patients": ["sex", "ward"], "visits": ["kind"]}[name])
     return {
@@ -188,7 +370,7 @@ def _of_people(name):
         "top with counts": st.builds(
             ask.top, **common, column=categories, k=st.just(1), counts=st.just(value=True), max_groups=st.none() | few
         ),
-        "funnel": st.builds(ask.funnel, **common, steps=st.lists(conditions(table, depth=1), min_size=1, max_size=3)),
+        "funnel": st.builds(ask.funnel, **common, steps=st.lists(steps, min_size=1, max_size=3)),
         "at least": st.builds(ask.at_least, **common, people=st.just(3)),
     }
 

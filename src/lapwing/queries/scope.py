@@ -10,7 +10,17 @@ from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.column import Column, Date, DerivedColumn
 from lapwing.queries.derived import LookedUp, in_order, widened
 from lapwing.queries.derived_words import numbered, title
-from lapwing.queries.expressions import Case, Coalesce, DateTrunc, Literal, Name, Now, PerPerson, Spelled, Value
+from lapwing.queries.expressions import (
+    Case,
+    Coalesce,
+    DateTrunc,
+    Literal,
+    Name,
+    Now,
+    Spelled,
+    Value,
+)
+from lapwing.queries.joined import PerPerson
 from lapwing.vocabulary.errors import BadQuestionError
 
 Derive: TypeAlias = Callable[[Value, "Scope"], Column]
@@ -80,10 +90,15 @@ class Scope:
             scope = scope.outer
 
     def column(self, value: Value) -> Column:
-        """Return the column of this row that a value is, a derived one if need be; one of another row is refused."""
+        """Return the column of this row that a value is, a derived one if need be.
+
+        One of a row further out is refused, unless the person has one such row: then it is the person's own value.
+        """
         up, column = self.seen(value)
         if up:
             scope = list(self.outwards())[up]
+            if scope.table.rows is RowsPerPerson.ONE_A_PERSON:
+                return self.add(LookedUp(name="", table=scope.table.name, column=column.name))
             raise BadQuestionError(
                 f"{scope.alias}.{column.name} belongs to {scope.table.name}, outside the condition about "
                 f"{self.table.name}; move it out of the parentheses"
