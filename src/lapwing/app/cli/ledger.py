@@ -1,5 +1,6 @@
 """`lapwing ledger`: show, verify, export."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ from lapwing.ledger.export import check_export, describe, export_json, export_pa
 from lapwing.ledger.replay import Verification
 from lapwing.ledger.replay import verify as verify_ledger
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.wording import several
 
 _FORMATS = {".json": export_json, ".jsonl": export_json, ".parquet": export_parquet}
 
@@ -52,6 +54,50 @@ def show(door: Door, *, last: int) -> None:
         {"entries": [without_states(entry) for entry in shown], "shown": len(shown), "all": len(entries)},
         table(["entry", "at", "kind", "by", "what"], rows, left=5),
     )
+
+
+@click.command()
+@click.option("--analyst", help="What this analyst asked, and what was decided about them.  [default: everybody]")
+@click.option("--last", metavar="N", type=click.IntRange(1), default=20, show_default=True, help="How many acts.")
+@click.option("--all", "every", is_flag=True, help="All acts, from the first on.")
+@for_the_custodian
+def history(door: Door, *, analyst: str | None, last: int, every: bool) -> None:
+    """Tell who asked what, when, and for how much.
+
+    Questions, streams and the custodian's own decisions stand in the ledger with their prices; here they are in
+    sentences, the newest last. Nothing is told about data beyond that something was answered.
+
+    \b
+    lapwing history
+    lapwing history --analyst ana --all
+
+    It costs nothing. lapwing ledger show has the entries themselves, and ledger export all of them.
+    """
+    from lapwing.answers.history import acts_of
+
+    with door.workspace() as opened:
+        names = list(opened.settings.populations) if door.population is None else [door.population]
+        told = {name: opened.ledger.history(name) for name in names}
+        known = {one for name in names for one in opened.ledger.analysts(name)}
+        if analyst is not None and analyst not in known:
+            require_known_analyst(analyst, known)
+    acts = {name: acts_of(entries, analyst=analyst) for name, entries in told.items()}
+    shown = sorted(((act, name) for name, all_ in acts.items() for act in all_), key=lambda one: one[0].entry)
+    kept = shown if every else shown[-last:]
+    said = [(act.at[:16].replace("T", " "), f"{f'{name}: ' if len(names) > 1 else ''}{act}.") for act, name in kept]
+    more = len(shown) - len(kept)
+    door.tell(
+        {"acts": [{"population": name, **act.to_dict()} for act, name in kept], "shown": len(kept), "all": len(shown)},
+        facts(*said) if said else "Nothing has happened yet.",
+        f"{several(more, 'act')} before these: lapwing history --all" if more else "",
+    )
+
+
+def require_known_analyst(analyst: str, known: Collection[str]) -> None:
+    """Refuse somebody who has never asked and whom no allowance names: mostly a slip of the keys."""
+    if analyst not in known:
+        names = ", ".join(sorted(known)) or "nobody yet"
+        raise ParameterError("analyst", analyst, reason="is not known here", remedy=f"these are: {names}")
 
 
 @ledger.command("verify")

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from lapwing.accounting.filters.account import Account
+from lapwing.accounting.filters.account import Account, open_account
 from lapwing.accounting.planned_total import PlannedTotal
 from lapwing.answers.preview import BudgetStatus, amounts, budget_record, budget_words
 from lapwing.app.cli.completion import complete_tables
@@ -108,7 +108,11 @@ def _describe_account(session: Session) -> tuple[dict[str, Any], str, str]:
     name, left, planned = session.population.name, session.budget(), session.planned_total()
     decided, history = session.ledger.population(name), session.ledger.history(name)
     own = {analyst: session.ledger.snapshot(name, analyst).allowance for analyst in sorted(decided.analysts)}
-    allowances = {analyst: account for analyst, account in own.items() if account is not None}
+    allowances = {
+        analyst: BudgetStatus(account=left.account, allowance=account.within(session.population.touched))
+        for analyst, account in own.items()
+        if account is not None
+    }
     asking = decided.analysts.get(session.analyst, Analyst())
     stopped = sorted(analyst for analyst, one in decided.analysts.items() if one.suspended)
     kinds = [entry["kind"] for entry in history]
@@ -119,7 +123,15 @@ def _describe_account(session: Session) -> tuple[dict[str, Any], str, str]:
         "segment": session.population.segment,
         **_account_record(left.account),
         "segments": {segment: _account_record(account) for segment, account in segments.items()},
-        "analysts": {analyst: _account_record(account) for analyst, account in allowances.items()},
+        "analysts": {
+            analyst: {
+                **_account_record(status.allowance or status.account),
+                "left": status.to_dict(),
+                "suspended": decided.suspended or decided.analyst(analyst).suspended,
+            }
+            for analyst, status in allowances.items()
+        },
+        "unnamed_analysts": "refused" if decided.only_named else "allowed",
         "answers": kinds.count("answer"),
         "streams": kinds.count("opening"),
         "suspended": decided.suspended or asking.suspended,
@@ -128,12 +140,12 @@ def _describe_account(session: Session) -> tuple[dict[str, Any], str, str]:
     }
     of_everybody = name if session.population.segment is None else f"{name}, {session.population.segment}"
     whose = {
-        of_everybody: left.account,
-        **{f"  segment {segment}": account for segment, account in segments.items()},
-        **{f"  {analyst}": account for analyst, account in allowances.items()},
+        of_everybody: BudgetStatus(account=left.account),
+        **{f"  segment {segment}": BudgetStatus(account=account) for segment, account in segments.items()},
+        **{f"  {analyst}": status for analyst, status in allowances.items()},
     }
     header = ["whose", "budget", "spent", "reserved", "left"]
-    rows = [[one, budget_words(account.budget), *_columns(account)] for one, account in whose.items()]
+    rows = [[one, *_columns(status)] for one, status in whose.items()]
     fits = None if left.left is not None else f"{left.remaining} fits; see docs/ledger.md"
     share = left.for_open_groups
     about = facts(
@@ -143,6 +155,7 @@ def _describe_account(session: Session) -> tuple[dict[str, Any], str, str]:
             ("stopped", f"spending of {one}; lapwing suspend {shlex.quote(one)} --end allows it again")
             for one in stopped
         ),
+        ("others", "analysts who are not named here are refused" if decided.only_named else None),
         ("now", fits),
         ("delta", None if share is None else f"{decimal_below(share)} is left for groups with undeclared keys"),
         *(planned.facts() if kinds.count("charge") + record["streams"] and _tells_more(planned, left.account) else ()),
@@ -168,12 +181,25 @@ def _account_record(account: Account) -> dict[str, Any]:
     }
 
 
-def _columns(account: Account) -> list[str]:
-    """Return what is spent, reserved and left; of an (epsilon, delta) budget, the largest epsilon of one question."""
-    spent, reserved, left = amounts(account)
-    if left is None:
-        return ["", "", f"epsilon {decimal_below(account.remaining().pure)} in one"]
-    return [_format(spent), _format(reserved), decimal_below(left)]
+def _columns(status: BudgetStatus) -> list[str]:
+    """Return the budget, what is spent, reserved and really left: of an allowance no more than the cap leaves.
+
+    Of an (epsilon, delta) budget it is the largest epsilon of one question that is left. What is spent of it is the sum
+    of epsilons or, once that does not count any more, the rho that the Gaussian account has taken.
+    """
+    account = status.allowance or status.account
+    spent, reserved, _ = amounts(account)
+    taken = f"rho {_rho_taken(account):.4g}" if spent is None else _format(spent)
+    in_one = f"epsilon {decimal_below(status.remaining.pure)} in one" if status.left is None else ""
+    return [budget_words(account.budget), taken, _format(reserved), in_one or decimal_below(status.left or Fraction(0))]
+
+
+def _rho_taken(account: Account) -> float:
+    """Return what the Gaussian account of an (epsilon, delta) budget has taken, as a rho."""
+    fresh = open_account(
+        account.budget, segments=account.filters, adjacency=account.adjacency, shares=account.shares
+    ).remaining()
+    return float(fresh.gaussian - account.remaining().gaussian) / 2
 
 
 def _format(amount: Fraction | None) -> str:
