@@ -7,6 +7,7 @@ before anything is charged: two answers under one version must be about the same
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.duckdb_registry import DuckDBTable
@@ -27,6 +28,9 @@ from lapwing.sources import (
 )
 from lapwing.vocabulary.errors import RegistrationError
 from lapwing.vocabulary.loading import load_extra
+
+if TYPE_CHECKING:
+    from lapwing.engines.survey import TableSurvey
 
 _PATIENCE = 3
 """How often tables are opened anew when a file is replaced while it is opened."""
@@ -175,10 +179,10 @@ class Tables:
             and self._fingerprints.changed(f"{name}.{table}", versions[table], source.path, inside_of(source))
         ]
 
-    def crowded(self) -> list[str]:
-        """Return the tables declared to have one row a person in which somebody has several; for the custodian."""
+    def survey(self) -> "list[TableSurvey]":
+        """Return exact facts about every table; for the custodian."""
         with closing(self._open()) as engine:
-            return engine.crowded()
+            return engine.survey()
 
     def rehearsal(self) -> Engine:
         """Return an engine on made-up rows."""

@@ -180,3 +180,34 @@ def test_a_question_to_a_stream_of_another_key_says_that_it_is_closed(shared) ->
     assert told.code == 2
     assert "the stream is closed at its full price; open a new stream to ask on" in told.err
     assert run(shared, "stream", "show", "s", "--json").json["status"] == "closed"
+
+
+def test_check_tells_what_does_not_fit_and_nobody_else_hears_of_it(shared) -> None:
+    (shared / "visits.csv").write_text("patient_id,kind,day\n1,x,2020-01-01\n1,x,1890-01-01\n,x,2020-01-01\n9999,,\n")
+    declared = ("--category", "kind=a,b", "--date", "day=1900-01-01..2025-12-31", "--nullable", "day")
+    told = run(shared, "add", "visits", "--source", str(shared / "visits.csv"), *declared)
+    notes = " ".join(told.out.split())
+    assert "note visits: 1 person has several rows (up to 2)" in notes
+    assert "note visits.kind: none of the 2 declared texts occurs; it holds 'x' (3)" in notes
+    assert "check 2 things more: lapwing check" in notes
+    assert run(shared, "add", "again", "--source", str(shared / "patients.csv"), *DECLARED).out.count("note") == 0
+    found = run(shared, "check", "--json").json
+    assert found["private"] is False
+    assert [(one["table"], one["column"], one["kind"], one["number"]) for one in found["findings"]] == [
+        ("visits", None, "missing_keys", 1),
+        ("visits", None, "several_rows", 1),
+        ("visits", "kind", "missing", 1),
+        ("visits", "kind", "no_value_occurs", 3),
+        ("visits", "day", "out_of_bounds", 1),
+    ]
+    shown = run(shared, "check", "--table", "visits").out
+    assert shown.startswith("For the custodian's eyes: these numbers are exact and not private.")
+    assert "visits.day  1 row of 4 hold a value outside of the bounds" in " ".join(shown.split("\n")).replace(
+        "   ", " "
+    )
+    assert "All that is declared fits." in run(shared, "check", "--table", "patients").out
+    assert run(shared, "check", "--table", "nowhere").code == 2
+    log = shared / "failures.log"
+    assert not log.exists() or "'x'" not in log.read_text()
+    for words in (("tables",), ("budget",), ("history",), ("ledger", "show")):
+        assert "several rows" not in run(shared, *words).out

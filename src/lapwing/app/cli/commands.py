@@ -138,6 +138,7 @@ COMMANDS: Final = {
     "budget": ("lapwing.app.cli.overview:budget", "Say what was spent, what is reserved, and what is left."),
     "init": ("lapwing.app.cli.custodian:init", "Make a workspace: settings, account and key."),
     "add": ("lapwing.app.cli.add:add", "Add a table: its place, its person key, its columns."),
+    "check": ("lapwing.app.cli.check:check", "Tell what does not fit in the tables. Not private."),
     "update": ("lapwing.app.cli.custodian:update", "Bring the account to what lapwing.toml says after an edit."),
     "advance": ("lapwing.app.cli.custodian:advance", "Say publicly that the data of a table changed."),
     "suspend": ("lapwing.app.cli.custodian:suspend", "Stop all spending, or one analyst's; or allow it again."),

@@ -10,7 +10,7 @@ import click
 from lapwing.accounting.interpretation import budget_concerns
 from lapwing.answers.answer import Price
 from lapwing.answers.preview import BudgetStatus, budget_words
-from lapwing.app.cli.add import several_rows
+from lapwing.app.cli.check import hints
 from lapwing.app.cli.completion import complete_tables
 from lapwing.app.cli.ledger import require_known_analyst
 from lapwing.app.cli.options import Door, folder_option, for_the_custodian
@@ -144,9 +144,7 @@ def update(folder: Path, *, as_json: bool) -> None:
         if not fresh:
             before = _snapshot(workspace.ledger)
             unreadable = workspace.update()
-        crowded = (
-            [table for name in settings.populations for table in workspace.crowded(name)] if not unreadable else []
-        )
+        found = [] if unreadable else [one for name in settings.populations for one in workspace.findings(name)]
         after = _snapshot(workspace.ledger)
     changes = [
         {"what": " ".join(what), "from": before.get(what), "to": after.get(what)}
@@ -157,9 +155,15 @@ def update(folder: Path, *, as_json: bool) -> None:
     failures = [str(failure) for failure in unreadable.values()]
     but = [("but", f"no question is answered: {failure}. To do without it: {_REMOVAL}") for failure in failures]
     tell(
-        {"created": fresh, "changes": changes, "unreadable": failures, "several_rows": crowded},
+        {
+            "created": fresh,
+            "changes": changes,
+            "unreadable": failures,
+            "several_rows": [one.table for one in found if one.kind == "several_rows"],
+            "findings": [one.to_dict() for one in found],
+        },
         facts(*lines) if lines else "Nothing to do: the ledger is as lapwing.toml says.",
-        facts(*(("note", several_rows(table)) for table in crowded)) if crowded else "",
+        facts(*hints(found)) if found else "",
         facts(*but) if but else "",
         as_json=as_json,
     )
