@@ -260,7 +260,8 @@ def stat_of(table: str, file: Path) -> tuple[int, ...]:
     try:
         found = file.stat()
     except OSError:
-        raise RegistrationError(table, reason=f"is not at {file.name}", remedy="bring the file back") from None
+        remedy = "bring the file back, or write its new place under source in lapwing.toml"
+        raise RegistrationError(table, reason=f"is not at {file.name}", remedy=remedy) from None
     # The time of the last change, too: a program may set the time of the last writing back, but not this one.
     return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
 

@@ -11,7 +11,6 @@ from lapwing.engines.survey import ColumnSurvey, TableSurvey
 from lapwing.queries.catalogue import RowsPerPerson
 from lapwing.queries.column import Category
 from lapwing.vocabulary.results import Result
-from lapwing.vocabulary.wording import several
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -60,8 +59,8 @@ def _of_table(survey: TableSurvey) -> Iterator[Finding]:
         yield found("empty", 0, "it has no rows; is this the right file?")
         return
     if survey.without_key:
-        rows = several(survey.without_key, "row")
-        yield found("missing_keys", survey.without_key, f"{rows} of {survey.rows:,} have no person key and never count")
+        rows = f"{survey.without_key:,} of {survey.rows:,} rows"
+        yield found("missing_keys", survey.without_key, f"{rows} have no person key, and never count")
     if survey.table.rows is RowsPerPerson.ONE_A_PERSON and survey.above:
         said = (
             f"{_people(survey.above)} several rows (up to {survey.most:,}), and it is declared to have one a person: "
@@ -96,13 +95,11 @@ def _of_column(survey: ColumnSurvey, table: TableSurvey) -> Iterator[tuple[str, 
         return
     if survey.missing and not column.nullable:
         rest = "they are in no group; write nullable = true to have a group of them"
-        yield "missing", survey.missing, f"{several(survey.missing, 'row')} of {rows:,} hold nothing, and {rest}"
+        yield "missing", survey.missing, f"it is missing in {survey.missing:,} of {rows:,} rows; {rest}"
     if isinstance(column.type, Category):
         yield from _of_category(survey, column.type, rows - survey.missing)
     elif survey.misfits:
-        what = (
-            f"{several(survey.misfits, 'row')} of {rows:,} hold a value outside of the declared bounds {column.values}"
-        )
+        what = f"in {survey.misfits:,} of {rows:,} rows it is outside of the bounds {column.values}"
         rest = "it is clipped to them where it is added up"
         yield "out_of_bounds", survey.misfits, f"{what}; {rest}. Declare wider bounds if that is not meant"
 
@@ -114,11 +111,10 @@ def _of_category(survey: ColumnSurvey, category: Category, present: int) -> Iter
         held = f"; it holds {examples}" if examples else ""
         yield "no_value_occurs", present, f"none of the {len(category.values):,} declared {kind} occurs{held}"
     elif survey.misfits:
-        rows = several(survey.misfits, "row")
         yield (
             "not_declared",
             survey.misfits,
-            f"{rows} hold a value that is not declared, and are in no group: {examples}; declare them, or leave it so",
+            f"in {survey.misfits:,} rows it is a value that is not declared, and they are in no group: {examples}",
         )
     if survey.occurring and survey.occurring < len(category.values):
         never = len(category.values) - survey.occurring

@@ -21,6 +21,8 @@ PREPARED = {
     "stream close": [OPEN],
     "stream show": [OPEN],
     "ledger verify": ["lapwing ledger export ledger.json"],
+    "suspend": ["lapwing count patients --epsilon 0.1"],
+    "history": ["lapwing count patients --epsilon 0.1"],
 }
 """What has to be done before the examples of a command work; those of the others work on their own."""
 

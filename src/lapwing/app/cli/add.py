@@ -1,5 +1,6 @@
 """`lapwing add`: a table, and its columns as a custodian declares them: --integer age=0..120 --category sex=F,M."""
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -365,10 +366,20 @@ def _stored(
 def _source_entry(
     folder: Path, *, table: str, source: Path | None, postgres: str | None, inner: str | None, schema: str
 ) -> Any:
-    """Return where the table is, as lapwing.toml says it: relative to the workspace if it is inside."""
+    """Return where the table is, as lapwing.toml says it: from the workspace on, so that both can be moved together."""
     if source is None:
         place = {"postgres": postgres, "table": inner or table}
         return place if schema == "public" else {**place, "schema": schema}
-    whole, home = source.resolve(), folder.resolve()
-    path = str(whole.relative_to(home)) if whole.is_relative_to(home) else str(whole)
+    path = _seen_from(folder.resolve(), source.resolve())
     return path if source.suffix in {".csv", ".parquet"} else {"duckdb": path, "table": inner or table}
+
+
+def _seen_from(home: Path, whole: Path) -> str:
+    """Return a path relative to a folder, unless they have nothing but the root in common.
+
+    >>> home = Path("/srv/clinic")
+    >>> [_seen_from(home, Path(path)) for path in ("/srv/clinic/a.csv", "/srv/data/a.csv", "/mnt/a.csv")]
+    ['a.csv', '../data/a.csv', '/mnt/a.csv']
+    """
+    apart = whole.anchor != home.anchor or Path(os.path.commonpath([home, whole])) == Path(home.anchor)
+    return str(whole) if apart else Path(os.path.relpath(whole, home)).as_posix()

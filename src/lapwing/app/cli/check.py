@@ -28,7 +28,7 @@ def check(door: Door, *, table: str | None) -> None:
 
     \b
     lapwing check
-    lapwing check --table visits
+    lapwing check --table patients
 
     It costs nothing, and answers no question of an analyst.
     """

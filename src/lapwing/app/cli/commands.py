@@ -89,7 +89,7 @@ _OPTIONS: Final = {
 }
 """What the parameters of Python are at the command line."""
 
-_VERBS: Final = {"stream": "lapwing stream open"}
+_VERBS: Final = {"stream": "lapwing stream open", "lw.create": "lapwing init FOLDER", "lw.open": "-w FOLDER"}
 """What is called in Python and typed as a command here."""
 
 
@@ -137,6 +137,7 @@ COMMANDS: Final = {
     "stream": ("lapwing.app.cli.streams:stream", 'Ask "at least N people?" often, and pay for the yeses only.'),
     "budget": ("lapwing.app.cli.overview:budget", "Say what was spent, what is reserved, and what is left."),
     "init": ("lapwing.app.cli.custodian:init", "Make a workspace: settings, account and key."),
+    "join": ("lapwing.app.cli.join:join", "Make a workspace on a second host, for a ledger in PostgreSQL."),
     "add": ("lapwing.app.cli.add:add", "Add a table: its place, its person key, its columns."),
     "check": ("lapwing.app.cli.check:check", "Tell what does not fit in the tables. Not private."),
     "update": ("lapwing.app.cli.custodian:update", "Bring the account to what lapwing.toml says after an edit."),

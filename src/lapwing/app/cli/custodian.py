@@ -311,7 +311,8 @@ def write_off(
     lapwing suspend --end allows spending again; where nobody knows, write off --all.
 
     \b
-    lapwing write-off --epsilon 0.4 --reason "four answers of 3 May, lost with the disk"
+    lapwing write-off --epsilon 0.4 --yes \\
+        --reason "four answers of 3 May, lost with the disk"
 
     It is charged at once, also while spending is stopped, and never comes back.
     """
