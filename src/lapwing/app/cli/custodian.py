@@ -307,14 +307,14 @@ def write_off(
     """Charge what was released and is not in the ledger.
 
     Where an older copy of the ledger is all there is (lapwing recover --accept-rollback), what was answered since then
-    is charged nowhere. Add up the prices on the answers and receipts that analysts hold, and write that off before
-    lapwing suspend --end allows spending again; where nobody knows, write off --all.
+    is charged nowhere. Add up the prices of the answers that analysts hold, and write that off before you allow
+    spending again; where nobody knows, write off --all.
 
     \b
     lapwing write-off --epsilon 0.4 --yes \\
         --reason "four answers of 3 May, lost with the disk"
 
-    It is charged at once, also while spending is stopped, and never comes back.
+    It costs what it says, at once, also while spending is stopped, and never comes back.
     """
     if [epsilon is not None, rho is not None, every].count(True) != 1:
         raise click.UsageError("Say how much: --epsilon NUMBER, --rho NUMBER or --all.")
