@@ -4,6 +4,7 @@ clinic/
 lapwing.toml         what is declared; edited by the custodian
 ledger.db            the account (or a PostgreSQL address in lapwing.toml)
 ledger.head          the newest entry that was told of: a ledger without it was rolled back, and is refused
+ledger.checked       how far the ledger was checked, so that it opens quickly; it may be deleted
 stream.key           seals the secrets of streams; readable by its owner only, and never in a backup of the ledger
 fingerprints.json    what the data was at each version, whose, and which ledger is ours; for the custodian
 failures.log         why a question could not be answered; for the custodian
@@ -20,6 +21,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final, Self
 
 from lapwing.engines.reading import hide_failures
+from lapwing.ledger.checkpoint import CheckpointFile
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.noise.randomness import SYSTEM
 from lapwing.session import Session
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 KEY_FILE: Final = "stream.key"
 FINGERPRINTS: Final = "fingerprints.json"
 HEAD: Final = "ledger.head"
+CHECKED: Final = "ledger.checked"
 _KEY_BYTES: Final = 32
 
 
@@ -318,13 +321,20 @@ def open_workspace(folder: str | Path, settings: str | None = None) -> Workspace
     signs = (place / FINGERPRINTS, place / KEY_FILE, Path(declared.ledger))
     if "://" not in declared.ledger and not any(sign.exists() for sign in signs):
         raise SettingsError(str(place / FILE), 0, reason="has no account yet", remedy="make it with lapwing update")
-    ledger = open_ledger(declared.ledger, head=place / HEAD)
+    ledger = open_ledger(declared.ledger, head=place / HEAD, checkpoints=_checkpoints(place))
     try:
         _require_own(ledger, Fingerprints(place / FINGERPRINTS))
     except LedgerError:
         ledger.close()
         raise
     return Workspace(place, declared, ledger)
+
+
+def _checkpoints(folder: Path) -> CheckpointFile | None:
+    """Return where is kept how far the ledger was checked; without the key of the workspace nothing can be believed."""
+    with suppress(SettingsError):
+        return CheckpointFile(folder / CHECKED, read_key(folder))
+    return None
 
 
 def _require_own(ledger: Ledger, fingerprints: Fingerprints) -> None:
