@@ -76,11 +76,16 @@ class PricedQuestion:
         if not self.releases:
             raise BadQuestionError("nothing is asked; ask for one number at least")
         groups = {(one.plan.key_names, one.plan.aggregate.keys) for one in self.several()}
-        if len(groups) > 1:
+        if len(groups) > 1 and not self.in_one_row:
             raise BadQuestionError(
-                "what is asked together has different groups, and quantiles and top categories have none to share; ask "
-                "for it one after the other"
+                "what is asked together has different rows: groups, several quantiles, or several categories; ask for "
+                "it one after the other"
             )
+
+    @property
+    def in_one_row(self) -> bool:
+        """Whether several are asked that have one value each, of whatever kind: they stand in one row."""
+        return len(self.releases) > 1 and all(one.plan.has_one_value for one in self.several())
 
     @property
     def event(self) -> Event:
@@ -219,6 +224,8 @@ class Answer(Result):
     @cached_property
     def keys(self) -> tuple[str, ...]:
         """The names of what rows are told apart by."""
+        if self.asked.in_one_row:
+            return ()
         plan, arrangement = next(self.asked.several()).plan, self.asked.arrangement
         if arrangement is None or not plan.meaning.keys_are_groups:
             return plan.key_names
@@ -246,7 +253,8 @@ class Answer(Result):
         table: dict[CellKey, dict[str, BoundedValue]] = {}
         for name, release in self.asked.releases.items():
             for cell in release.values(self.numbers[name], as_confidence(confidence)):
-                table.setdefault(cell.key, {})[name] = reduce(lambda one, change: change.of(one), self.changes, cell)
+                key = () if self.asked.in_one_row else cell.key
+                table.setdefault(key, {})[name] = reduce(lambda one, change: change.of(one), self.changes, cell)
         keys, arrangement = plan.in_order(list(table)), self.asked.arrangement
         if arrangement is not None:
             keys = arrangement.shown(table, keys)
