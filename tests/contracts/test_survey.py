@@ -9,7 +9,7 @@ from engines.workbenches import ENGINES
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
 from lapwing.vocabulary.guarantee import PrivacyUnit
-from lapwing.workspace.findings import findings
+from lapwing.workspace.misfits import misfits_of
 
 PEOPLE = Table(
     name="people",
@@ -81,7 +81,7 @@ def test_every_engine_counts_what_does_not_fit(name, key_type, request) -> None:
     assert by_name["sex"].examples == (("m", 2), ("O'Neil", 1))
     assert by_name["code"].examples == ((9, 1),)
     assert (events.rows, events.people, events.most, events.above, events.strangers) == (5, 3, 3, 1, 1)
-    kinds = Counter((one.table, one.column, one.kind) for one in findings([people, events]))
+    kinds = Counter((one.table, one.column, one.kind) for one in misfits_of([people, events]))
     assert set(kinds) == {
         ("people", None, "missing_keys"),
         ("people", None, "several_rows"),
@@ -108,9 +108,9 @@ def test_every_engine_counts_what_does_not_fit(name, key_type, request) -> None:
 @pytest.mark.parametrize("name", ["duckdb", "postgres"])
 def test_tables_without_rows_and_tables_that_fit(name, request) -> None:
     with ENGINES[name](clinic(), request) as bench:
-        found = findings(bench.load({"people": [], "events": []}).survey())
+        found = misfits_of(bench.load({"people": [], "events": []}).survey())
         assert [(one.table, one.kind) for one in found] == [("people", "empty"), ("events", "empty")]
         fitting = [person(1), person(2, sex="M", code=2), person(3, sex="x y", bmi=None)]
         events = [{"pid": 1, "kind": "a"}, {"pid": 2, "kind": "b"}]
-        found = findings(bench.load({"people": fitting, "events": events}).survey())
+        found = misfits_of(bench.load({"people": fitting, "events": events}).survey())
         assert [(one.table, one.kind, one.number) for one in found] == [("events", "one_row", 2)]

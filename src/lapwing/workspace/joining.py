@@ -41,20 +41,29 @@ def join(folder: str | Path, ledger: str, *, key_file: Path, settings: Path | No
     """
     require_no_password("ledger", ledger)
     place = Path(folder)
-    if place.exists() and (not place.is_dir() or any(place.iterdir())):
-        reason, remedy = "is there already, and not empty", "name a new folder; data files may lie anywhere"
-        raise ParameterError("folder", str(place), reason=reason, remedy=remedy)
+    for name in (FILE, KEY_FILE, FINGERPRINTS, HEAD):
+        if (place / name).exists():
+            reason, remedy = f"has {name} already: it is a workspace", "name a new folder, or one with data alone"
+            raise ParameterError("folder", str(place), reason=reason, remedy=remedy)
     place.parent.mkdir(parents=True, exist_ok=True)
     making = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
     try:
         _fill(making, ledger, key_file, settings, sources_from=place)
-        if place.exists():
-            place.rmdir()
-        making.rename(place)
+        _move(making, place)
     except BaseException:
         shutil.rmtree(making, ignore_errors=True)
         raise
     return open_workspace(place)
+
+
+def _move(making: Path, place: Path) -> None:
+    """Give a folder that is whole its name; where that holds data, move the files into it, the settings last."""
+    if not place.exists():
+        making.rename(place)
+        return
+    for file in sorted(making.iterdir(), key=lambda one: one.name == FILE):
+        file.replace(place / file.name)
+    making.rmdir()
 
 
 def _fill(making: Path, address: str, key_file: Path, settings: Path | None, *, sources_from: Path) -> None:

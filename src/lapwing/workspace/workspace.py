@@ -35,7 +35,7 @@ from lapwing.workspace.settings import FILE, PopulationSettings, Settings, read_
 from lapwing.workspace.trial import failure_log, unreadable
 
 if TYPE_CHECKING:
-    from lapwing.workspace.findings import Finding
+    from lapwing.workspace.misfits import Misfit
 
 KEY_FILE: Final = "stream.key"
 FINGERPRINTS: Final = "fingerprints.json"
@@ -140,19 +140,19 @@ class Workspace:
         """Return what cannot be read and why, after all tables were tried. It is for the custodian."""
         return unreadable(self.settings.declared(population), self._log)
 
-    def findings(self, population: str | None = None, *, table: str | None = None) -> "list[Finding]":
+    def misfits(self, population: str | None = None, *, table: str | None = None) -> "list[Misfit]":
         """Return what does not fit in the tables (or in this one), in exact numbers.
 
         It is for the custodian: nothing of it is private, so no analyst may see it.
         """
-        from lapwing.workspace.findings import findings  # noqa: PLC0415 - no question needs it
+        from lapwing.workspace.misfits import misfits_of  # noqa: PLC0415 - no question needs it
 
         self._lifetime.require()
         declared = self.settings.declared(population)
         # Not the tables that sessions share: whoever asks about one table here must not leave them with it alone.
         surveys = hide_failures(self._tables_of(declared).survey, self._log)
         wanted = None if table is None else declared.population.table(table).name
-        return findings([one for one in surveys if wanted in {None, one.table.name}])
+        return misfits_of([one for one in surveys if wanted in {None, one.table.name}])
 
     def check(self, population: str | None = None) -> None:
         """Open the tables of a population as a question would; fail, with the reason in the log, if they do not fit."""

@@ -58,10 +58,10 @@ def test_a_second_host_shares_account_key_and_streams(first, quick_path, address
 def test_the_settings_of_the_first_host_may_be_taken_over(first, quick_path, address) -> None:
     second = quick_path / "second"
     second.mkdir()
+    shutil.copy(first / "patients.csv", second)
     words = ("--ledger", address, "--key", str(first / "stream.key"), "--like", str(first / "lapwing.toml"))
     told = run(quick_path, "join", str(second), *words, "--json").json
     assert (told["populations"], told["tables"]) == (["clinic"], ["patients"])
-    shutil.copy(first / "patients.csv", second)
     assert run(second, "count", "patients", "--epsilon", "1").code == 0
     assert spent(first) == "1"
 
@@ -86,7 +86,7 @@ def test_what_fails_leaves_nothing_behind(first, quick_path, address) -> None:
     told = refused("--ledger", address, "--key", good, "--like", str(first / "lapwing.toml"))
     assert "this is not the budget that the ledger keeps" in told
     told = run(quick_path, "join", str(first), "--ledger", address, "--key", good)
-    assert (told.code, "is there already, and not empty" in told.err) == (2, True)
+    assert (told.code, "it is a workspace" in told.err) == (2, True)
 
 
 @pytest.mark.usefixtures("first")

@@ -18,7 +18,7 @@ from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError, ParameterError, SettingsError
 from lapwing.vocabulary.exact import exact
 from lapwing.vocabulary.loading import load_extra
-from lapwing.workspace.findings import Finding
+from lapwing.workspace.misfits import Misfit
 from lapwing.workspace.settings import FILE, read_settings, require_no_password
 from lapwing.workspace.toml import table_text
 from lapwing.workspace.workspace import Workspace, open_workspace
@@ -284,7 +284,7 @@ class _Written:
     """What is wrong with other tables, and what is odd about the new one."""
 
     others: list[LapwingError]
-    odd: list[Finding]
+    odd: list[Misfit]
 
 
 def _write(place: Path, text: str, population: str, table: str) -> _Written:
@@ -300,7 +300,7 @@ def _write(place: Path, text: str, population: str, table: str) -> _Written:
         except LapwingError:
             place.write_text(before, encoding="utf-8")
             raise
-        odd = [] if found else workspace.findings(population, table=table)
+        odd = [] if found else workspace.misfits(population, table=table)
         return _Written(list(found.values()) or _unannounced(workspace, population), odd)
 
 

@@ -7,7 +7,7 @@ import click
 from lapwing.app.cli.options import Door, for_the_custodian
 from lapwing.app.cli.terminal import facts, paragraph, waiting
 from lapwing.vocabulary.wording import several
-from lapwing.workspace.findings import Finding
+from lapwing.workspace.misfits import Misfit
 
 MISLEADING = frozenset({"empty", "missing_keys", "several_rows", "one_row", "all_missing", "no_value_occurs"})
 """What a custodian is told unasked, when a table is added or declared anew."""
@@ -37,7 +37,7 @@ def check(door: Door, *, table: str | None) -> None:
         if table is not None:
             names = [name for name in names if table in workspace.settings.populations[name].sources] or names[:1]
         with waiting("reading the data"):
-            found = {name: workspace.findings(name, table=table) for name in names}
+            found = {name: workspace.misfits(name, table=table) for name in names}
     every = [(name, one) for name, several_ in found.items() for one in several_]
     inner = len(names) > 1
     lines = [(f"{name}.{label}" if inner else label, said) for name, one in every for label, said in one.facts()]
@@ -48,7 +48,7 @@ def check(door: Door, *, table: str | None) -> None:
     )
 
 
-def hints(found: Iterable[Finding]) -> list[tuple[str, str]]:
+def hints(found: Iterable[Misfit]) -> list[tuple[str, str]]:
     """Return what a custodian is told unasked of what does not fit, and where the rest is."""
     every = list(found)
     told = [("note", str(one)) for one in every if one.kind in MISLEADING]

@@ -144,7 +144,7 @@ def update(folder: Path, *, as_json: bool) -> None:
         if not fresh:
             before = _snapshot(workspace.ledger)
             unreadable = workspace.update()
-        found = [] if unreadable else [one for name in settings.populations for one in workspace.findings(name)]
+        found = [] if unreadable else [one for name in settings.populations for one in workspace.misfits(name)]
         after = _snapshot(workspace.ledger)
     changes = [
         {"what": " ".join(what), "from": before.get(what), "to": after.get(what)}

@@ -14,7 +14,7 @@ from lapwing.vocabulary.results import Result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Finding(Result):
+class Misfit(Result):
     """One thing that does not fit: in which table and column, of what kind, how many, and a sentence with a remedy."""
 
     table: str
@@ -38,22 +38,22 @@ class Finding(Result):
         return [(self.table if self.column is None else f"{self.table}.{self.column}", self.said)]
 
     def __repr__(self) -> str:
-        return f"<finding: {self}>"
+        return f"<misfit: {self}>"
 
     def __str__(self) -> str:
         return f"{self.facts()[0][0]}: {self.said}"
 
 
-def findings(surveys: Sequence[TableSurvey]) -> list[Finding]:
+def misfits_of(surveys: Sequence[TableSurvey]) -> list[Misfit]:
     """Return all that does not fit, table by table."""
     return [found for survey in surveys for found in _of_table(survey)]
 
 
-def _of_table(survey: TableSurvey) -> Iterator[Finding]:
+def _of_table(survey: TableSurvey) -> Iterator[Misfit]:
     table = survey.table.name
 
-    def found(kind: str, number: int, said: str, column: str | None = None) -> Finding:
-        return Finding(table=table, column=column, kind=kind, number=number, said=said)
+    def found(kind: str, number: int, said: str, column: str | None = None) -> Misfit:
+        return Misfit(table=table, column=column, kind=kind, number=number, said=said)
 
     if not survey.rows:
         yield found("empty", 0, "it has no rows; is this the right file?")
