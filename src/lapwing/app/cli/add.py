@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import click
 
-from lapwing.app.cli.check import hints
 from lapwing.app.cli.options import Door, for_the_custodian
+from lapwing.app.cli.overview import hints
 from lapwing.app.cli.terminal import facts, waiting
 from lapwing.engines.duckdb_registry import DuckDBTable, columns_of_file
 from lapwing.queries.catalogue import Population

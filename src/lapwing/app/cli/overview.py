@@ -1,7 +1,7 @@
-"""What an analyst looks at before asking: the tables there are, and the budget that is left."""
+"""What is looked at before asking: the tables there are, the budget that is left, and what does not fit in the data."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,8 @@ from lapwing.accounting.filters.account import Account, open_account
 from lapwing.accounting.planned_total import PlannedTotal
 from lapwing.answers.preview import BudgetStatus, amounts, budget_record, budget_words
 from lapwing.app.cli.completion import complete_tables
-from lapwing.app.cli.options import Door, at_the_door, plot_option
-from lapwing.app.cli.terminal import facts, table
+from lapwing.app.cli.options import Door, at_the_door, for_the_custodian, plot_option
+from lapwing.app.cli.terminal import facts, paragraph, table, waiting
 from lapwing.app.cli.terminal import table as drawn
 from lapwing.app.plots.answers import draw_account
 from lapwing.ledger.population import Analyst
@@ -21,6 +21,7 @@ from lapwing.queries.catalogue import COLUMN_LINE, Population, Table
 from lapwing.session import Session
 from lapwing.vocabulary.guarantee import PureDP
 from lapwing.vocabulary.wording import decimal_below, format_exact, several
+from lapwing.workspace.misfits import Misfit
 
 _EMPTY = "There is no table yet. The custodian adds one: lapwing add TABLE --source FILE"
 
@@ -204,3 +205,50 @@ def _rho_taken(account: Account) -> float:
 
 def _format(amount: Fraction | None) -> str:
     return "-" if amount is None else f"{float(amount):.6g}"
+
+
+MISLEADING = frozenset({"empty", "missing_keys", "several_rows", "one_row", "all_missing", "no_value_occurs"})
+"""What a custodian is told unasked, when a table is added or declared anew."""
+
+_NOT_PRIVATE = "For the custodian's eyes: these numbers are exact and not private. Do not pass them on to analysts."
+
+
+@click.command()
+@click.option("--table", "name", help="Look at this table alone.")
+@for_the_custodian
+def check(door: Door, *, name: str | None) -> None:
+    """Tell what does not fit in the tables. Not private.
+
+    You own the data, so the numbers are exact: people with several rows in a table of one row a person, values that are
+    not declared, missing person keys, numbers and days outside of their bounds, empty tables. It is printed here, and
+    written into no log. Do not choose bounds or categories by it that you would not have chosen without looking: what
+    you declare is public.
+
+    \b
+    lapwing check
+    lapwing check --table patients
+
+    It costs nothing, and answers no question of an analyst.
+    """
+    with door.workspace() as workspace:
+        names = list(workspace.settings.populations) if door.population is None else [door.population]
+        if name is not None:
+            names = [one for one in names if name in workspace.settings.populations[one].sources] or names[:1]
+        with waiting("reading the data"):
+            found = {one: workspace.misfits(one, table=name) for one in names}
+    every = [(whose, one) for whose, all_ in found.items() for one in all_]
+    inner = len(names) > 1
+    lines = [(f"{whose}.{label}" if inner else label, said) for whose, one in every for label, said in one.facts()]
+    door.tell(
+        {"private": False, "findings": [{"population": whose, **one.to_dict()} for whose, one in every]},
+        paragraph(_NOT_PRIVATE),
+        facts(*lines) if lines else "All that is declared fits.",
+    )
+
+
+def hints(found: Iterable[Misfit]) -> list[tuple[str, str]]:
+    """Return what a custodian is told unasked of what does not fit, and where the rest is."""
+    every = list(found)
+    told = [("note", str(one)) for one in every if one.kind in MISLEADING]
+    rest = len(every) - len(told)
+    return [*told, *([("check", f"{several(rest, 'thing')} more: lapwing check")] if rest else [])]
