@@ -13,7 +13,7 @@ from lapwing.app.cli.terminal import each, json_option, paragraph, table, tell
 from lapwing.app.plots.canvas import FORMATS, checked_folder, checked_path
 from lapwing.app.plots.meaning import draw_privacy_region
 from lapwing.auditor.black_box import audit as watch
-from lapwing.auditor.finding import Misfit, parameters
+from lapwing.auditor.finding import Finding, parameters
 from lapwing.auditor.white_box import Achieved
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int, positive, probability
@@ -151,13 +151,13 @@ def _lies(name: str | None) -> list[Audited]:
     return chosen
 
 
-def _watching(*, samples: int, seconds: str | None, seed: int, false_alarm: str) -> Callable[[Suspect, int], Misfit]:
+def _watching(*, samples: int, seconds: str | None, seed: int, false_alarm: str) -> Callable[[Suspect, int], Finding]:
     """Return how to draw from one of several mechanisms, which share the chance of a false alarm; or refuse to."""
     draws, order = as_int("samples", samples, least=_FEWEST), as_int("seed", seed, least=0)
     most = None if seconds is None else float(positive("seconds", seconds))
     shared = probability("false_alarm", false_alarm)
 
-    def watch_one(suspect: Suspect, among: int) -> Misfit:
+    def watch_one(suspect: Suspect, among: int) -> Finding:
         if suspect.neighbours is None:
             raise TypeError(suspect)
         return watch(
@@ -199,7 +199,7 @@ def _reached(achieved: Achieved) -> str:
     return "unbounded" if math.isinf(achieved.number) else f"{achieved.number:.6g}"
 
 
-def _sampled_row(one: Misfit) -> list[str]:
+def _sampled_row(one: Finding) -> list[str]:
     verdict = "REFUTED" if one.refuted else "not refuted"
     return [one.suspect, _claim(one.claim), f"{one.achieved:.4g}", f"{one.samples:,}", verdict, one.where]
 
@@ -210,7 +210,7 @@ def _record(one: Audited, achieved: Achieved, *, lying: bool) -> dict[str, Any]:
     return record | ({"in_all": in_all(one, achieved)} if lying else {})
 
 
-def _conclusion(findings: Sequence[Misfit], watched: Sequence[Misfit], *, lying: bool) -> str:
+def _conclusion(findings: Sequence[Finding], watched: Sequence[Finding], *, lying: bool) -> str:
     caught = [finding for finding in (*findings, *watched) if finding.refuted]
     if lying:
         missed = [finding.suspect for finding in findings if not finding.refuted]
