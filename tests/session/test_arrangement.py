@@ -1,5 +1,7 @@
 """ORDER BY, LIMIT and HAVING: computed from what was released, so they are free, said so, and move no number."""
 
+import math
+
 import pytest
 
 from lapwing.session import Session
@@ -64,11 +66,20 @@ def test_what_is_not_told_sorts_nothing(clinic, text, why) -> None:
         clinic.preview(text, epsilon=1)
 
 
+def test_a_standard_deviation_is_the_root_of_a_variance(clinic) -> None:
+    variance = clinic.sql("select var_pop(age) from patients", epsilon=1)
+    deviation = clinic.sql("select stddev(age) as s from patients", epsilon=1)
+    assert deviation.free
+    assert deviation.value == math.sqrt(variance.value)
+    assert deviation.interval() == tuple(map(math.sqrt, variance.interval()))
+    assert "the square root of the variance is told as s" in deviation.asked.words
+
+
 def test_statistics_of_different_kinds_stand_in_one_row(clinic) -> None:
-    answer = clinic.sql("select count(*) as n, avg(age), median(age), count(distinct sex) from patients", epsilon=16)
+    answer = clinic.sql("select count(*) as n, avg(age), median(age), count(distinct sex) from patients", epsilon=8)
     (row,) = answer.to_rows()
     assert (answer.keys, answer.columns) == ((), ("n", "avg", "quantile", "count"))
     assert row["n_low"] <= row["n"] <= row["n_high"]
     assert 0 <= row["quantile"] <= 120
-    again = clinic.sql("select count(*) as n from patients", epsilon=4)
+    again = clinic.sql("select count(*) as n from patients", epsilon=2)
     assert not again.free, "it is a part of another question, and not asked by itself"
