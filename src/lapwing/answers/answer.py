@@ -5,7 +5,7 @@ computed from it is free.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
@@ -183,7 +183,14 @@ class Row:
     cells: Mapping[str, BoundedValue]
 
     def __getitem__(self, column: str) -> Any:
-        return self.cells[column].value
+        return self.cells[known_column(column, self.cells)].value
+
+
+def known_column(name: str, columns: Collection[str]) -> str:
+    """Return the name of a column that there is, or refuse it and say which there are."""
+    if name not in columns:
+        raise BadQuestionError(f"there is no column {name!r} in this answer; it has {', '.join(columns)}")
+    return name
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -267,7 +274,7 @@ class Answer(Result):
 
         Of a quantile or a top category it says how many rows, or people, the choice may be away from the best one.
         """
-        name = self.columns[0] if column is None else column
+        name = self.columns[0] if column is None else known_column(column, self.columns)
         release = self.asked.releases[name]
         margin = None if self.changes else release.margin(confidence)
         if margin is not None or release.plan.family is Family.THRESHOLD:
@@ -280,7 +287,7 @@ class Answer(Result):
         rows = self.bounded(confidence)
         if len(rows) != 1:
             raise BadQuestionError(f"this answer has {len(rows)} rows; read the bounds of each: bounded({confidence})")
-        cell = rows[0].cells[self.columns[0] if column is None else column]
+        cell = rows[0].cells[self.columns[0] if column is None else known_column(column, self.columns)]
         return Interval(cell.low, cell.high)
 
     def map(self, function: Callable[[Any], Any]) -> "Answer":
@@ -305,7 +312,7 @@ class Answer(Result):
         prefix = "Rehearsed on made-up rows: " if self.rehearsal else ""
         paid = "asked before, so it was free" if self.free else f"for {self.price}"
         paid = "for nothing" if self.rehearsal else paid
-        told = format_value(self.value) if self._is_single else f"{len(self.rows)} rows"
+        told = format_value(self.value) if self._is_single else _rows(len(self.rows))
         return f"{prefix}{words}: {told}{self._sure}, {paid}."
 
     @property
@@ -319,11 +326,15 @@ class Answer(Result):
             return ""
         (release,) = self.asked.several()
         margin = None if self.changes else release.margin(CONFIDENCE)
-        known = None if margin is None else release.plan.meaning.accuracy(margin)
+        meaning = release.plan.meaning
+        known = None if margin is None else meaning.accuracy(margin)
+        if known is not None and not self._is_single:
+            told = meaning.told.format(margin=format_short(margin or 0)) if isinstance(meaning, ChosenMeaning) else None
+            known = told or f"all {known}"
         if known is None and self._is_single:
             low, high = self.interval()
             known = None if low is None or high is None else f"from {format_value(low)} to {format_value(high)}"
-        sure = "" if known is None else f", {'' if self._is_single else 'all '}{known} with 95 % confidence"
+        sure = "" if known is None else f", {known} with 95 % confidence"
         return f"{sure}, over {self._over}" if self._over else sure
 
     @property
@@ -416,7 +427,7 @@ class Answer(Result):
         return as_frame("polars", self.to_rows(confidence))
 
     def __repr__(self) -> str:
-        told = cell_text(self.rows[0].cells[self.columns[0]]) if self._is_single else f"{len(self.rows)} rows"
+        told = cell_text(self.rows[0].cells[self.columns[0]]) if self._is_single else _rows(len(self.rows))
         return f"<{'rehearsed ' if self.rehearsal else ''}answer: {told}, {'free' if self.free else self.price}>"
 
     def __str__(self) -> str:
@@ -458,3 +469,7 @@ def as_frame(library: str, rows: list[dict[str, Any]]) -> Any:
         raise BadQuestionError(f"{library} is not installed; read to_rows(), or install {library}") from None
     plain = [{name: float(v) if isinstance(v, Fraction) else v for name, v in row.items()} for row in rows]
     return module.DataFrame(plain)
+
+
+def _rows(number: int) -> str:
+    return "1 row" if number == 1 else f"{number} rows"
