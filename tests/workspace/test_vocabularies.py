@@ -78,7 +78,7 @@ _BESIDE = "from condition_occurrence c join concept k on k.concept_id = c.condit
     [
         f"{_BESIDE} where k.concept_name = 'Stroke'",
         f"{_BESIDE} and k.concept_name = 'Stroke' where c.condition_start_date >= date '2015-01-01'",
-        "from condition_occurrence c, concept k where k.concept_id = c.condition_concept_id and concept_name = 'Stroke'",
+        "from condition_occurrence c, concept k where concept_id = condition_concept_id and concept_name = 'Stroke'",
         "from concept k join condition_occurrence c on concept_id = condition_concept_id where domain_id <> 'Drug'",
         "from condition_occurrence c left join concept k on k.concept_id = c.condition_concept_id",
         (
