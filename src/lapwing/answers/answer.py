@@ -5,7 +5,7 @@ computed from it is free.
 """
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
@@ -14,7 +14,7 @@ from typing import Any
 
 from lapwing.accounting.filters.charge import cost_of_event
 from lapwing.accounting.rounding import float_above
-from lapwing.answers.cells import cell_record, cell_text, reach, rows_names
+from lapwing.answers.cells import cell_record, cell_text, known_column, reach, rows_names, rows_words
 from lapwing.answers.releases import Numbers, Release
 from lapwing.answers.target import as_confidence
 from lapwing.ledger.entries import Receipt
@@ -186,13 +186,6 @@ class Row:
         return self.cells[known_column(column, self.cells)].value
 
 
-def known_column(name: str, columns: Collection[str]) -> str:
-    """Return the name of a column that there is, or refuse it and say which there are."""
-    if name not in columns:
-        raise BadQuestionError(f"there is no column {name!r} in this answer; it has {', '.join(columns)}")
-    return name
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Answer(Result):
     """What was told.
@@ -312,7 +305,7 @@ class Answer(Result):
         prefix = "Rehearsed on made-up rows: " if self.rehearsal else ""
         paid = "asked before, so it was free" if self.free else f"for {self.price}"
         paid = "for nothing" if self.rehearsal else paid
-        told = format_value(self.value) if self._is_single else _rows(len(self.rows))
+        told = format_value(self.value) if self._is_single else rows_words(len(self.rows))
         return f"{prefix}{words}: {told}{self._sure}, {paid}."
 
     @property
@@ -427,7 +420,7 @@ class Answer(Result):
         return as_frame("polars", self.to_rows(confidence))
 
     def __repr__(self) -> str:
-        told = cell_text(self.rows[0].cells[self.columns[0]]) if self._is_single else _rows(len(self.rows))
+        told = cell_text(self.rows[0].cells[self.columns[0]]) if self._is_single else rows_words(len(self.rows))
         return f"<{'rehearsed ' if self.rehearsal else ''}answer: {told}, {'free' if self.free else self.price}>"
 
     def __str__(self) -> str:
@@ -469,7 +462,3 @@ def as_frame(library: str, rows: list[dict[str, Any]]) -> Any:
         raise BadQuestionError(f"{library} is not installed; read to_rows(), or install {library}") from None
     plain = [{name: float(v) if isinstance(v, Fraction) else v for name, v in row.items()} for row in rows]
     return module.DataFrame(plain)
-
-
-def _rows(number: int) -> str:
-    return "1 row" if number == 1 else f"{number} rows"

@@ -1,9 +1,10 @@
 """One number of an answer for people and for programs: its words, its bounds, and over how many rows it is."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from lapwing.queries.plan import BoundedValue, Number
+from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.wording import format_exact, format_short, format_value, rounded
 
 
@@ -37,3 +38,15 @@ def reach(cell: BoundedValue) -> Number | None:
     if cell.low is None or cell.high is None or isinstance(cell.value, str):
         return None
     return max(cell.high - cell.value, cell.value - cell.low)
+
+
+def known_column(name: str, columns: Collection[str]) -> str:
+    """Return the name of a column that there is, or refuse it and say which there are."""
+    if name not in columns:
+        raise BadQuestionError(f"there is no column {name!r} in this answer; it has {', '.join(columns)}")
+    return name
+
+
+def rows_words(number: int) -> str:
+    """Say how many rows there are."""
+    return "1 row" if number == 1 else f"{number} rows"
