@@ -319,11 +319,8 @@ class Answer(Result):
             return ""
         (release,) = self.asked.several()
         margin = None if self.changes else release.margin(CONFIDENCE)
-        meaning = release.plan.meaning
-        known = None if margin is None else meaning.accuracy(margin)
-        if known is not None and not self._is_single:
-            told = meaning.told.format(margin=format_short(margin or 0)) if isinstance(meaning, ChosenMeaning) else None
-            known = told or f"all {known}"
+        say = release.plan.meaning.accuracy if self._is_single else release.plan.meaning.accuracy_of_all
+        known = None if margin is None else say(margin)
         if known is None and self._is_single:
             low, high = self.interval()
             known = None if low is None or high is None else f"from {format_value(low)} to {format_value(high)}"
