@@ -366,8 +366,8 @@ HOSTILE = [
     "with x as materialized (select * from patients) select count(*) from x",
     "with c as (select distinct age from patients) select avg(age) from c",
     (
-        "with c as (select distinct pid from visits) select count(*) from patients p where (select count(*) from c where "
-        "c.pid = p.pid) >= 2"
+        "with c as (select distinct pid from visits) select count(*) from patients p where (select count(*) from c "
+        "where c.pid = p.pid) >= 2"
     ),
     "with c as (select distinct pid from visits) select count(*) from patients where has(c, true, 2)",
     (
