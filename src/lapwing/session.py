@@ -13,8 +13,9 @@ from typing import Final, Self, TypeAlias, Unpack
 
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.accounting.planned_total import MOST_BOOKINGS, PlannedTotal, planned_total
-from lapwing.answers.answer import CONFIDENCE, Answer, Price, PricedQuestion
+from lapwing.answers.answer import Answer
 from lapwing.answers.preview import BudgetStatus, Preview
+from lapwing.answers.priced_question import CONFIDENCE, Price, PricedQuestion
 from lapwing.answers.releases import StoredAnswer, accuracy_at, release_of
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
@@ -267,7 +268,7 @@ class Session:
         share, budget = target.shared(len(plans) or 1), snapshot.account.budget
         releases = {name: release_of(one, share, budget) for name, one in plans.items()}
         arrangements = [one.arranged(name) for name, one in asked.items()]
-        arrangement = question.arrangement if isinstance(question, Selection) else arrangements[0]
+        arrangement = question.arrangement if isinstance(question, Selection) else next(iter(arrangements), None)
         return PricedQuestion(releases=releases, arrangement=arrangement), snapshot
 
     def _charge_and_answer(self, asked: PricedQuestion, key: str | None, snapshot: Snapshot) -> Answer:

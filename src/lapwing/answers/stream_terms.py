@@ -23,6 +23,7 @@ from lapwing.mechanisms.sparse_vector.stream_accuracy import Interval
 from lapwing.mechanisms.sparse_vector.stream_mechanism import best_share
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.queries.catalogue import Population, RowsPerPerson
+from lapwing.queries.plan import plain_number
 from lapwing.vocabulary.codec import from_text, stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, as_written, ceil_to_grid, exactly_one_of, positive
@@ -305,7 +306,8 @@ class StreamAnswer(Result):
             price=self.price,
             gap=None if self.gap is None else Fraction(self.gap),
         )
-        return self.terms.mechanism.interval(decided, confidence)
+        lies = self.terms.mechanism.interval(decided, confidence)
+        return None if lies is None else Interval(*(plain_number(Fraction(end)) for end in lies))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as JSON values, with the interval that holds with 95 % confidence."""
@@ -317,7 +319,7 @@ class StreamAnswer(Result):
             "gap": self.gap,
             "interval": None if lies is None else {"low": format_exact(lies.low), "high": format_exact(lies.high)},
             "price": format_exact(self.price),
-            "free": self.free,
+            "free": self.free or not self.price,
             "question": self.question,
             "yeses_left": self.yeses_left,
             "receipt": str(self.receipt),

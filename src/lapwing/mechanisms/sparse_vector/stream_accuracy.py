@@ -11,8 +11,9 @@ holds for those that were selected, too, however they were chosen.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
@@ -144,12 +145,11 @@ def _log_yes(rule: AnswerRule, x: Floats) -> Floats:
     return log_of_the_rest(_log_no(rule, x))
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(NamedTuple):
     """Where a value lies: at least `low`, at most `high`."""
 
-    low: Fraction
-    high: Fraction
+    low: Fraction | int
+    high: Fraction | int
 
 
 def interval(
