@@ -171,7 +171,9 @@ class Answer(TableResult):
 
         Of a quantile or a top category it says how many rows, or people, the choice may be away from the best one.
         """
-        name = self.columns[0] if column is None else column
+        return outwards(self._margin(confidence, self.columns[0] if column is None else column), float_above)
+
+    def _margin(self, confidence: Exact, name: str) -> Number | None:
         release = self.asked.releases[name]
         margin = None if self.changes else release.margin(confidence)
         if margin is not None or release.plan.family is Family.THRESHOLD:
@@ -258,8 +260,8 @@ class Answer(TableResult):
                 for row in self.bounded(confidence)
             ],
             "confidence": format_exact(as_confidence(confidence)),
-            "margin": {name: format_exact(self.margin(confidence, column=name)) for name in self.asked.releases},
-            "margin_rounded": {name: rounded(self.margin(confidence, column=name)) for name in self.asked.releases},
+            "margin": {name: format_exact(self._margin(confidence, name)) for name in self.asked.releases},
+            "margin_rounded": {name: rounded(self._margin(confidence, name)) for name in self.asked.releases},
             "unit": dict(self.asked.units),
             "price": self.price.to_dict(),
             "receipt": None if self.receipt is None else str(self.receipt),
