@@ -13,10 +13,16 @@ from lapwing.app.clinic.clinic_files import make_clinic as make_clinic
 from lapwing.queries.concept_sets import concept_set as concept_set
 from lapwing.queries.expressions import age as age
 from lapwing.queries.expressions import col as col
+from lapwing.queries.ohdsi.definition import CohortDefinition as CohortDefinition
+from lapwing.queries.ohdsi.definition import cohort_definition as cohort_definition
 from lapwing.queries.public_tables import ConceptSet as ConceptSet
 from lapwing.queries.questions import bins as bins
 from lapwing.queries.questions import by_year as by_year
+from lapwing.queries.questions import different_of as different_of
+from lapwing.queries.questions import first_of as first_of
 from lapwing.queries.questions import has as has
+from lapwing.queries.questions import last_of as last_of
+from lapwing.queries.questions import number_of as number_of
 from lapwing.queries.statistics.counts import at_least as at_least
 from lapwing.queries.statistics.counts import count as count
 from lapwing.queries.statistics.counts import count_rows as count_rows

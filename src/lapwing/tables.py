@@ -14,7 +14,7 @@ from lapwing.engines.engine import Engine, Generations
 from lapwing.engines.reading import hide_failures
 from lapwing.engines.rehearsal import rehearsal_engine
 from lapwing.ledger.ledger import Ledger
-from lapwing.queries.catalogue import Population
+from lapwing.queries.catalogue import Population, Table
 from lapwing.sources import (
     FileSource,
     Fingerprints,
@@ -30,6 +30,11 @@ from lapwing.vocabulary.loading import load_extra
 
 _PATIENCE = 3
 """How often tables are opened anew when a file is replaced while it is opened."""
+
+
+def whose_row(population: Population, table: Table) -> tuple[str, str]:
+    """Return what says whose row a row of a table is, as the ledger keeps it: a column, and what it holds."""
+    return population.person_key(table), table.key_type.value
 
 
 class Tables:
@@ -93,6 +98,7 @@ class Tables:
         for _ in range(_PATIENCE):
             before = self._stats(self._sources)
             present = self._charged(versions) if charged else self._present(versions)
+            self._require_same_people()
             with ExitStack() as opened:
                 engine = self._open()
                 opened.callback(engine.close)
@@ -108,6 +114,17 @@ class Tables:
             raise self._moved_on()
         self._watch(present, self._sources)
         return present
+
+    def _require_same_people(self) -> None:
+        """Refuse to go on where the custodian has corrected who is protected since these tables were declared.
+
+        A correction gives the tables new versions, so that nothing is read before this is looked at.
+        """
+        decided = self._ledger.population(self._population.name)
+        keys = {table.name: whose_row(self._population, table) for table in self._population.tables}
+        if decided.unit != self._population.unit or any(decided.keys.get(t, key) != key for t, key in keys.items()):
+            reason = "was corrected: it has another person key, or protects others than it did"
+            raise RegistrationError(self._population.name, reason=reason, remedy="open the workspace again")
 
     def _moved_on(self) -> RegistrationError:
         return RegistrationError(self._population.name, reason="has another data version by now", remedy="ask again")
@@ -158,10 +175,6 @@ class Tables:
             and self._fingerprints.changed(f"{name}.{table}", versions[table], source.path, inside_of(source))
         ]
 
-    def try_out(self) -> None:
-        """Open the tables and let go of them again; for the custodian, who may know why one cannot be read."""
-        self._open().close()
-
     def crowded(self) -> list[str]:
         """Return the tables declared to have one row a person in which somebody has several; for the custodian."""
         with closing(self._open()) as engine:
@@ -183,43 +196,47 @@ class Tables:
                 self._rehearsal = None
 
     def _open(self) -> Engine:
-        sources = self._sources
-        used = {_DATABASE[type(source)] for source in sources.values()}
-        addresses = {source.address for source in sources.values() if isinstance(source, PostgresSource)}
-        if len(used) > 1 or len(addresses) > 1:
-            reason = "has tables in several databases"
-            raise RegistrationError(self._population.name, reason=reason, remedy="keep them in one place")
-        if used == {"postgres"}:
-            return self._postgres(addresses.pop())
-        if used == {"spark"}:
-            return self._spark()
-        places = {name: one.path if isinstance(one, FileSource) else one for name, one in sources.items()}
-        return DuckDB(self._population, places, time_limit=self._time_limit, on_failure=self._on_failure)
+        return open_engine(self._population, self._sources, time_limit=self._time_limit, on_failure=self._on_failure)
 
-    def _postgres(self, address: str) -> Engine:
+
+def open_engine(
+    population: Population, sources: Mapping[str, Source], *, time_limit: int, on_failure: Callable[[Exception], None]
+) -> Engine:
+    """Open the one database that holds all tables of a population, or refuse what does not fit."""
+    used = {_DATABASE[type(source)] for source in sources.values()}
+    addresses = {source.address for source in sources.values() if isinstance(source, PostgresSource)}
+    if len(used) > 1 or len(addresses) > 1:
+        reason = "has tables in several databases"
+        raise RegistrationError(population.name, reason=reason, remedy="keep them in one place")
+    if used == {"postgres"}:
         driver = load_extra("lapwing.engines.postgres", extra="postgres")
-        tables = {
+        in_postgres = {
             name: driver.PostgresTable(table=source.table, schema=source.schema)
-            for name, source in self._sources.items()
+            for name, source in sources.items()
             if isinstance(source, PostgresSource)
         }
         engine: Engine = driver.PostgreSQL(
-            self._population, tables, address, time_limit=self._time_limit, on_failure=self._on_failure
+            population, in_postgres, addresses.pop(), time_limit=time_limit, on_failure=on_failure
         )
         return engine
+    if used == {"spark"}:
+        return _open_spark(population, sources, time_limit=time_limit, on_failure=on_failure)
+    places = {name: one.path if isinstance(one, FileSource) else one for name, one in sources.items()}
+    return DuckDB(population, places, time_limit=time_limit, on_failure=on_failure)
 
-    def _spark(self) -> Engine:
-        driver = load_extra("lapwing.engines.spark", extra="spark")
-        population = self._population
-        tables = {
-            name: source.place if isinstance(source, SparkFiles) else driver.SparkTable.named(source.table)
-            for name, source in self._sources.items()
-            if isinstance(source, SparkSource | SparkFiles)
-        }
-        session = driver.session_of_this_process(population.name)
-        limit, log = self._time_limit, self._on_failure
-        engine: Engine = driver.Spark(population, tables, session, time_limit=limit, on_failure=log)
-        return engine
+
+def _open_spark(
+    population: Population, sources: Mapping[str, Source], *, time_limit: int, on_failure: Callable[[Exception], None]
+) -> Engine:
+    driver = load_extra("lapwing.engines.spark", extra="spark")
+    tables = {
+        name: source.place if isinstance(source, SparkFiles) else driver.SparkTable.named(source.table)
+        for name, source in sources.items()
+        if isinstance(source, SparkSource | SparkFiles)
+    }
+    session = driver.session_of_this_process(population.name)
+    engine: Engine = driver.Spark(population, tables, session, time_limit=time_limit, on_failure=on_failure)
+    return engine
 
 
 _DATABASE: Mapping[type[Source], str] = {

@@ -3,6 +3,7 @@
 from datetime import date
 from fractions import Fraction
 
+from fuzz import derived
 from fuzz.tables import nasty, usual
 from fuzz.terms import EDGES
 from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
@@ -40,6 +41,8 @@ def condition(rng, population, table, around=(), depth=2):
             return _has(rng, population, around or ((table.name, table),), depth - 1)
         case 5 if any(isinstance(c.type, Date) for c in table.columns):
             return _gap(rng, table, around)
+        case 6:
+            return derived.condition(rng, population, table)
         case _:
             return _atom(rng, rng.choice(table.columns))
 

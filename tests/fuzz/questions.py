@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import lapwing as ask
+from fuzz import derived
 from fuzz.conditions import condition
 from fuzz.tables import nasty, usual
 from fuzz.terms import value
@@ -19,12 +20,12 @@ def question(rng, population):
     return rng.choice(kinds)(rng, population, table, where)
 
 
-def _people(rng, _population, table, where):
-    return ask.count(table.name, where, **_grouped(rng, table, "max_groups"))
+def _people(rng, population, table, where):
+    return ask.count(table.name, where, **_grouped(rng, population, table, "max_groups"))
 
 
-def _rows(rng, _population, table, where):
-    return ask.count_rows(table.name, where, **_grouped(rng, table, "max_groups", "max_rows"))
+def _rows(rng, population, table, where):
+    return ask.count_rows(table.name, where, **_grouped(rng, population, table, "max_groups", "max_rows"))
 
 
 def _people_by_what_is_there(rng, population, table, where):
@@ -58,29 +59,40 @@ def _at_least(rng, _population, table, where):
     return ask.at_least(rng.choice([0, 1, 3, 2**62]), table.name, where)
 
 
-def _total(rng, _population, table, where):
-    return ask.total(table.name, value(rng, table, wild=0.2), where, **_grouped(rng, table, "max_groups", "max_rows"))
+def _total(rng, population, table, where):
+    return ask.total(
+        table.name,
+        _value(rng, population, table, wild=0.2),
+        where,
+        **_grouped(rng, population, table, "max_groups", "max_rows"),
+    )
 
 
-def _moment(rng, _population, table, where):
+def _moment(rng, population, table, where):
     asked = rng.choice([ask.mean, ask.variance, ask.covariance, ask.correlation])
     of_two = asked in {ask.covariance, ask.correlation}
-    values = [value(rng, table, wild=0.05) for _ in range(2 if of_two else 1)]
-    return asked(table.name, *values, where, **_grouped(rng, table, "max_groups", "max_rows"))
+    values = [_value(rng, population, table, wild=0.05) for _ in range(2 if of_two else 1)]
+    return asked(table.name, *values, where, **_grouped(rng, population, table, "max_groups", "max_rows"))
 
 
-def _quantiles(rng, _population, table, where):
+def _quantiles(rng, population, table, where):
     at = rng.sample(["0.01", "0.5", "0.9", Fraction(2, 7)], rng.randint(1, 2))
     limits = {name: number for name, number in _limits(rng, table).items() if name == "max_rows"}
-    return ask.quantiles(table.name, value(rng, table), at, where, cells=rng.choice([2, 3, 7, 1000]), **limits)
+    return ask.quantiles(
+        table.name, _value(rng, population, table), at, where, cells=rng.choice([2, 3, 7, 1000]), **limits
+    )
+
+
+def _value(rng, population, table, **how):
+    return derived.number(rng, population, table) if rng.random() < 0.2 else value(rng, table, **how)
 
 
 _OF_PEOPLE = (_people, _people, _rows, _people_by_what_is_there, _distinct, _top, _funnel, _at_least)
 _OF_VALUES = (_total, _total, _moment, _moment, _quantiles, _quantiles, _quantiles)
 
 
-def _grouped(rng, table, *limits):
-    by = [_by(rng, rng.choice(table.columns)) for _ in range(rng.choice([0, 0, 1, 1, 2]))]
+def _grouped(rng, population, table, *limits):
+    by = [_by(rng, population, table) for _ in range(rng.choice([0, 0, 1, 1, 2]))]
     given = _limits(rng, table)
     return {"by": by, **{name: number for name, number in given.items() if name in limits}}
 
@@ -92,7 +104,11 @@ def _limits(rng, table):
     return {"max_rows": rng.choice([1, 2, 3, 2**20]), "max_groups": rng.choice([1, 2, 3, 2**20])}
 
 
-def _by(rng, column):
+def _by(rng, population, table):
+    if rng.random() < 0.3:
+        made = derived.anything(rng, population, table)
+        return ask.bins(made, sorted(rng.sample([-9, 0, 1, 2, 7, 18, 2000, 9999], 3))) if rng.random() < 0.5 else made
+    column = rng.choice(table.columns)
     name, kind = Name(column.name), column.type
     if isinstance(kind, Category | Boolean | Text):
         return name

@@ -45,6 +45,8 @@ class Statements:
 
     def statement(self) -> str:
         self.plain = True
+        if self.random.random() < 0.25:
+            return self.joined()
         named = self._named()
         table = self.random.choice(["patients", "visits"])
         rows = self._rows(table, named, "t")
@@ -60,6 +62,43 @@ class Statements:
         if given and not used:
             return self.statement()
         return f"{head}select {', '.join([*keys, *statistics])} from {rows.source}{where}{group}"
+
+    def joined(self) -> str:
+        """Return a statement about several tables: people over any of them, or rows of one beside people."""
+        random = self.random
+        patients, visits = Rows("patients", "p", "patients p"), Rows("visits", "v", "visits v")
+        tables = [patients, visits] if random.random() < 0.6 else [visits, patients]
+        several = random.random() < 0.3
+        if several:
+            tables.append(Rows("visits", "w", "visits w"))
+        source, said = tables[0].source, []
+        for rows in tables[1:]:
+            tie = random.choice([f"{rows.alias}.pid = {tables[0].alias}.pid", f"p.pid = {rows.alias}.pid"])
+            tie = f"p.pid = {tables[0].alias}.pid" if rows is patients else tie
+            match random.choice(["on", "on", "comma", "left", "gone"] if rows is not patients else ["on", "comma"]):
+                case "on":
+                    also = f" and ({self.condition(rows, {}, 0)})" if random.random() < 0.4 else ""
+                    source += f" join {rows.source} on {tie}{also}"
+                case "comma" if " join " not in source:
+                    source, said = f"{source}, {rows.source}", [*said, tie]
+                case "gone":
+                    also = f" and ({self.condition(rows, {}, 0)})" if random.random() < 0.4 else ""
+                    source += f" left join {rows.source} on {tie}{also}"
+                    gone = f"{rows.alias}.pid is null"
+                    said.append(random.choice([gone, f"({gone} or {self._atom(rows)} or {self._atom(patients)})"]))
+                case _:
+                    source += f" left join {rows.source} on {tie}"
+                    said += [self._atom(rows)] if random.random() < 0.7 else []
+        for rows in random.sample(tables, random.randint(0, len(tables))):
+            atoms = [self._atom(random.choice(tables)) for _ in range(random.randint(1, 2))]
+            said.append(random.choice([self._atom(rows), f"({' or '.join(atoms)})", f"not ({' and '.join(atoms)})"]))
+        keys = random.choice([[], [], ["p.sex"], ["p.ward"]])
+        simple = not several and " left " not in source
+        rows_of_one = [f"count(*), avg({visits.column('nights')})", f"sum({visits.column('nights')})"] if simple else []
+        what = random.choice(["count(distinct p.pid)", *rows_of_one])
+        where = f" where {' and '.join(said)}" if said else ""
+        group = f" group by {', '.join(keys)}" if keys else ""
+        return f"select {', '.join([*keys, what])} from {source}{where}{group}"
 
     def _all_used(self, named, text):
         texts = [text, *(select for _, select in named.values())]

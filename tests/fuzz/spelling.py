@@ -10,9 +10,11 @@ from lapwing.queries.expressions import (
     Age,
     And,
     Arithmetic,
+    Case,
     Clip,
     Compare,
     DatePart,
+    DateTrunc,
     Days,
     Has,
     Literal,
@@ -21,7 +23,9 @@ from lapwing.queries.expressions import (
     Not,
     OneOf,
     Or,
+    PerPerson,
     Prefixed,
+    Step,
     Truth,
 )
 from lapwing.queries.statistics.bernstein import Moment
@@ -74,6 +78,9 @@ def condition_in_sql(condition, population, table):
 
 def quoted(name):
     return '"' + name.replace('"', '""') + '"'
+
+
+_PER_PERSON = {"count": "number_of", "distinct": "different_of", "first": "first_of", "last": "last_of"}
 
 
 class Spelling:
@@ -158,8 +165,26 @@ class Spelling:
                 return f"clip({', '.join(map(self.value, (inner, low, high)))})"
             case Age(born, at):
                 return f"age({', '.join(self.value(day) for day in (born, at) if day is not None)})"
-            case DatePart("year", day):
-                return f"year({self.value(day)})"
+            case DatePart(part, day):
+                return f"extract({'isodow' if part == 'weekday' else part} from {self.value(day)})"
+            case _:
+                return self.of_more(value)
+
+    def of_more(self, value):
+        """Write what needs more than the columns of the row and arithmetic."""
+        match value:
+            case DateTrunc(unit, day):
+                return f"date_trunc('{unit}', {self.value(day)})"
+            case Step(inner, Literal() as width):
+                return f"(floor({self.value(inner)} / {self.value(width)}) * {self.value(width)})"
+            case Case(branches, otherwise):
+                whens = " ".join(f"when {self.condition(w, ())} then {self.value(v)}" for w, v in branches)
+                return f"case {whens}{'' if otherwise is None else f' else {self.value(otherwise)}'} end"
+            case PerPerson(function, table, column, where, _, _, _, most):
+                about = quoted(table) if column is None else self.value(column)
+                most = "" if most is None else f", {self.value(most)}"
+                return f"{_PER_PERSON[function]}({about}, {self.condition(where, ())}{most})"
+        raise CannotBeWrittenError
 
 
 def literal(constant):

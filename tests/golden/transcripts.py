@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 import lapwing as lw
 from lapwing.app.cli import main
-from lapwing.noise import randomness
+from lapwing.noise import laws, randomness
 from lapwing.noise.randomness import SYSTEM
 
 KEPT = Path(__file__).with_name("transcripts.json")
@@ -120,6 +120,7 @@ def same_noise(title: str) -> Iterator[None]:
         return shake_256(f"{title} {count} {taken[count]}".encode()).digest(count)
 
     randomness._forget_all()
+    laws._drawn.clear()
     SYSTEM.take = take  # type: ignore[method-assign]
     try:
         yield

@@ -18,6 +18,7 @@ from lapwing.ledger.ledger import Ledger, create_ledger
 from lapwing.queries.catalogue import Segment
 from lapwing.session import Session
 from lapwing.vocabulary.errors import LapwingError
+from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, Guarantee, PureDP
 from session.clinic import KEY, Broken, FixedNumber, population
 
@@ -85,6 +86,15 @@ def _decide(ledger: Ledger) -> None:
     custodian.resume("pure", "bob")
     custodian.suspend("concentrated")
     custodian.set_allowance("pure", "ana", None)
+    custodian.write_off("pure", PureRelease(epsilon=Fraction(1, 5)), reason="told on paper", analyst="ana")
+    _opened(ledger, "corrected", BUDGETS["pure"])
+    custodian.set_allowance("corrected", "ana", PureDP(epsilon=Fraction(1)))
+    people = replace(population().unit, person_key="person")
+    keys = {"patients": ("person", "integer"), "visits": ("id", "text")}
+    custodian.correct("corrected", unit=people, budget=PureDP(epsilon=Fraction(2)), keys=keys)
+    custodian.admit_analysts("corrected", only_named=True)
+    _door(ledger, "corrected").ask(lw.count("patients"), epsilon="0.1")
+    custodian.correct_key("corrected", "visits", ("person", "integer"))
 
 
 def _streams(ledger: Ledger) -> None:

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from lapwing.accounting.filters.charge import SingleRelease
-from lapwing.ledger import replay as replaying
+from lapwing.ledger import claims
 from lapwing.ledger.replay import verify
 from lapwing.ledger.stream_records import StreamOutcome
 from lapwing.vocabulary.errors import BudgetExceededError, LedgerDamagedError
@@ -79,8 +79,8 @@ def test_residues_of_another_build_are_believed_and_larger_ones_are_not(place, m
     with place.clinic(budget=BUDGET) as ledger:
         charge(ledger, "g", GAUSSIAN)
         charge(ledger, "p", SMALL)
-        monkeypatch.setattr(replaying, "_OTHER_BUILD", 1 + 1e-9)
+        monkeypatch.setattr(claims, "_OTHER_BUILD", 1 + 1e-9)
         verify(ledger)
-        monkeypatch.setattr(replaying, "_OTHER_BUILD", 1 - 1e-9)
+        monkeypatch.setattr(claims, "_OTHER_BUILD", 1 - 1e-9)
         with pytest.raises(LedgerDamagedError):
             verify(ledger)

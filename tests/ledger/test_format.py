@@ -37,14 +37,14 @@ def test_an_entry_that_is_no_longer_understood_is_noticed() -> None:
 
 def test_it_has_every_kind_of_entry_and_every_tag_that_a_ledger_can_hold() -> None:
     kinds = {record["kind"] for record in RECORDS}
-    assert kinds >= {"population", "policy", "charge", "answer", "lost", "recall"}
+    assert kinds >= {"population", "policy", "charge", "answer", "lost", "recall", "write-off"}
     assert kinds >= {"opening", "intent", "outcome", "closing"}
     outcomes = {record.get("outcome", "many") for record in RECORDS if record["kind"] == "outcome"}
     assert outcomes == {"yes", "no", "lost", "many"}
     assert {len(record.get("questions", [0])) for record in RECORDS if record["kind"] == "intent"} == {1, 2, 3}
     assert {record["forfeit"] for record in RECORDS if record["kind"] == "closing"} == {True, False}
     changes = {record["change"] for record in RECORDS if record["kind"] == "policy"}
-    assert changes == {"table", "version", "suspension", "allowance", "budget"}
+    assert changes == {"table", "version", "suspension", "allowance", "budget", "correction", "admission"}
 
 
 def test_ledgers_are_still_written_like_that(tmp_path) -> None:

@@ -32,7 +32,7 @@ from lapwing.vocabulary.errors import (
     UnansweredError,
 )
 from lapwing.vocabulary.guarantee import PureDP
-from ledger.clinic import SECRET, SEED, Place, opening, request, reserved, spent
+from ledger.clinic import PEOPLE, SECRET, SEED, Place, opening, pure, request, reserved, spent
 from postgres_server import where_there_is_room
 
 CAP = Fraction(2)
@@ -201,7 +201,7 @@ class Machine(RuleBasedStateMachine):
         purse = self.own[analyst]
         allowance = PureDP(epsilon=cap)
         if purse.spent + purse.held > cap:
-            with pytest.raises(ParameterError, match="does not cover"):
+            with pytest.raises(ParameterError, match="is less than what was released to them"):
                 self.ledger.administration.set_allowance("clinic", analyst, allowance)
             return
         try:
@@ -209,10 +209,44 @@ class Machine(RuleBasedStateMachine):
                 "policy", point, lambda: self.ledger.administration.set_allowance("clinic", analyst, allowance)
             )
         except ParameterError as refused:  # the history did not fit in its own order, although the balance does
-            assert "does not cover" in str(refused)  # noqa: PT017
+            assert "is less than what was released to them" in str(refused)  # noqa: PT017
             return
         if counts:
             purse.cap = cap
+
+    @rule(analyst=st.none() | analysts, epsilon=epsilons, point=points)
+    def write_off(self, analyst, epsilon, point) -> None:
+        purses = [self.all, *([self.own[analyst]] if analyst else [])]
+
+        def act():
+            return self.ledger.administration.write_off("clinic", pure(epsilon), reason="lost", analyst=analyst)
+
+        if not all(purse.fits(epsilon) for purse in purses):
+            with pytest.raises(BudgetExceededError):
+                act()
+            return
+        if self.attempt("policy", point, act)[1]:
+            for purse in purses:
+                purse.spent += epsilon
+
+    @rule(budget=st.sampled_from([CAP / 2, CAP]), point=points)
+    def correct(self, budget, point) -> None:
+        keys = {"patients": ("id", "integer"), "visits": ("id", "integer")}
+
+        def act():
+            terms = {"unit": PEOPLE, "budget": PureDP(epsilon=budget), "keys": keys}
+            return self.ledger.administration.correct("clinic", **terms)
+
+        if self.charged:
+            with pytest.raises(ParameterError, match="was released from"):
+                act()
+        elif self.attempt("policy", point, act)[1]:
+            self.all.cap, self.version = budget, self.version + 1
+
+    @property
+    def charged(self) -> bool:
+        """Whether anything was ever charged; a yes and a reserve follow on an opening, which costs something."""
+        return self.all.spent > 0
 
     @rule()
     def suspend_or_resume(self) -> None:

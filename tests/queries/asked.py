@@ -23,6 +23,7 @@ from lapwing.queries.expressions import (
     Truth,
 )
 from lapwing.queries.planning import plan
+from lapwing.queries.sql_conditions import read_condition
 from lapwing.vocabulary.errors import BadQuestionError
 
 COMPARISONS = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
@@ -57,6 +58,49 @@ def is_ordered(kind):
     return isinstance(kind, Integer | Real | Date) or (isinstance(kind, Category) and isinstance(kind.values[0], int))
 
 
+_DERIVED = {
+    "patients": [
+        "month(born) = 2",
+        "weekday(born) in (5, 6)",
+        "extract(isodow from born) >= 6",
+        "day(born) <> 31",
+        "2 * age > 60",
+        "bmi * 2 >= age + 1",
+        "number_of(visits, 9) >= 2",
+        "different_of(visits.kind, day > date '2019-01-01', 3) = 2",
+        "first_of(visits.day) > born",
+        "last_of(codes.day) - first_of(visits.day) between -300 and 300",
+        "age(born, first_of(visits.day, nights >= 3)) >= 1",
+        "number_of(visits, age(patients.born, day) >= 1, 2) = 1",
+        "date_trunc('quarter', born) = date '2000-01-01'",
+        "case when age > 18 then 'a' else 'b' end = 'b'",
+        "floor(age / 10) * 10 = 30",
+        "first_of(visits.cost) is null",
+    ],
+    "visits": [
+        "patients.sex = 'F'",
+        "patients.smoker",
+        "starts_with(patients.city, 'a')",
+        "patients.bmi > 20",
+        "patients.born is null",
+        "age(patients.born, day) >= 18",
+        "year(day) - patients.age > 1990",
+        "quarter(day) = 2",
+        "nights * 2 < patients.age",
+        "number_of(visits, 2) = 2",
+        "day = first_of(visits.day)",
+        "day - first_of(codes.day) > 30",
+        "date_trunc('month', day) < patients.born",
+    ],
+    "codes": [
+        "patients.ward = 1",
+        "month(day) < 7",
+        "number_of(visits, kind = 'ER', 3) > 0",
+        "day >= last_of(visits.day)",
+    ],
+}
+
+
 def atoms(table):
     """Conditions about one column."""
 
@@ -87,6 +131,11 @@ def atoms(table):
     return st.sampled_from(table.columns).flatmap(about)
 
 
+def derived(table):
+    """Conditions about derived columns."""
+    return st.sampled_from(_DERIVED[table.name]).map(read_condition)
+
+
 def gaps(table, outers):
     """Conditions about two days, of one row or of two rows of the same person."""
     mine, *rest = ([Name(c.name, t.name) for c in t.columns if isinstance(c.type, Date)] for t in (table, *outers))
@@ -105,13 +154,15 @@ def gaps(table, outers):
     return within | later | aged
 
 
-def conditions(table, outers=(), depth=2):
+def conditions(table, outers=(), depth=2, *, with_derived=False):
     """Conditions about rows of a table; `outers` are the tables around it, when it is inside other conditions."""
     base = atoms(table) | gaps(table, outers)
+    if with_derived:
+        base |= derived(table)
     if depth > 0:
         around = {table.name, *(outer.name for outer in outers)}
         for other in (t for t in POPULATION.tables if t.name not in around):
-            where = conditions(other, (table, *outers), depth - 1)
+            where = conditions(other, (table, *outers), depth - 1, with_derived=with_derived)
             base |= st.builds(lambda w, n, o=other: ask.has(o.name, w, at_least=n), where, st.integers(1, 3))
     return st.recursive(
         base,
@@ -134,21 +185,68 @@ _GROUPS = {
         ask.bins("bmi", [10, 20, "27.25", 60]),
         ask.bins("age", [0, 18, 65, 120]),
         ask.by_year("born"),
+        ask.bins("age(born)", [0, 18, 65, 120]),
+        "month(born)",
+        "isodow(born)",
+        "case when age >= 65 then 'old' when has(visits, month(day) = 6) then 'é' end",
+        "floor(age / 30) * 30",
+        ask.number_of("visits", most=3),
+        ask.bins(ask.number_of("visits", "kind = 'ER'", most=20), [0, 1, 2, 20]),
+        "different_of(visits.kind, nights > 0, 2)",
+        ask.bins("first_of(visits.day) - born", [-9000, 0, 6000, 9000]),
+        ask.by_year(ask.last_of("visits.day", "age(patients.born, day) >= 1")),
     ],
     "visits": [
         "kind",
         ask.bins("nights", [0, 1, 7, 30]),
         ask.bins("day", [date(2018, 1, 1), date(2020, 6, 1), date(2022, 1, 1)]),
+        "quarter(day)",
+        "date_trunc('quarter', day)",
+        "patients.sex",
+        "patients.smoker",
+        "year(patients.born)",
+        ask.bins("age(patients.born, day)", [0, 18, 65]),
+        ask.bins("patients.bmi", [10, 20, 60]),
+        "number_of(codes, 2)",
+        "case when patients.age > 30 then 7 when nights > 3 then 0 else 1 end",
     ],
 }
 _VALUES = {
-    "patients": ["age", "bmi", "2 * age - bmi", "age(born)", "clip(bmi, -1000, 1000)", "clip(age, 18, 65)"],
-    "visits": ["nights", "cost", "nights * cost", "clip(cost, 0, 99)", "cost - 3", 'clip("left" - day, 0, 30)'],
+    "patients": [
+        "age",
+        "bmi",
+        "2 * age - bmi",
+        "age(born)",
+        "clip(bmi, -1000, 1000)",
+        "clip(age, 18, 65)",
+        "number_of(visits, kind = 'ER', 20)",
+        "different_of(visits.note, 5)",
+        "age(born, first_of(visits.day))",
+        "clip(last_of(visits.day, kind = 'ER') - born, 0, 9999)",
+        "weekday(born)",
+        "year(born) - age",
+        "floor(bmi / 5) * 5",
+        "clip(last_of(visits.cost), 0, 999)",
+        "case when smoker then 1 else 0 end",
+    ],
+    "visits": [
+        "nights",
+        "cost",
+        "nights * cost",
+        "clip(cost, 0, 99)",
+        "cost - 3",
+        'clip("left" - day, 0, 30)',
+        "age(patients.born, day)",
+        "number_of(visits, 5)",
+        "patients.bmi",
+        "quarter(day) * nights",
+        "clip(patients.age, 18, 65) + number_of(codes, code > 3, 4)",
+    ],
 }
 
 
 def _where(table):
-    return st.none() | conditions(table)
+    return st.none() | conditions(table) | conditions(table, with_derived=True)
 
 
 def _by(name, most=2):
@@ -177,7 +275,7 @@ def _of_people(name):
     """Each statistic of people, about one table."""
     table = POPULATION.table(name)
     common = {"table": st.just(name), "where": _where(table)}
-    few = st.integers(1, 3)
+    few, steps = st.integers(1, 3), conditions(table, depth=1, with_derived=True)
     columns = st.sampled_from({"patients": ["sex", "ward", "city", "age"], "visits": ["kind", "note"]}[name])
     categories = st.sampled_from({"patients": ["sex", "ward"], "visits": ["kind"]}[name])
     return {
@@ -188,7 +286,7 @@ def _of_people(name):
         "top with counts": st.builds(
             ask.top, **common, column=categories, k=st.just(1), counts=st.just(value=True), max_groups=st.none() | few
         ),
-        "funnel": st.builds(ask.funnel, **common, steps=st.lists(conditions(table, depth=1), min_size=1, max_size=3)),
+        "funnel": st.builds(ask.funnel, **common, steps=st.lists(steps, min_size=1, max_size=3)),
         "at least": st.builds(ask.at_least, **common, people=st.just(3)),
     }
 

@@ -1,5 +1,6 @@
 """A condition about a grouped column leaves the groups that it can leave rows in, decided without any data."""
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 import lapwing as ask
 from engines.clinic import clinic, rows_of_anyone
+from engines.rows_in_memory import RowsInMemory
 from lapwing.queries.aggregate import DeclaredKey, PrivateKey
 from lapwing.queries.keys import narrow
 from lapwing.queries.plan import Family
@@ -99,6 +101,67 @@ def test_no_group_is_left_out_that_holds_a_row_for_which_the_condition_is_true(c
         left = []
     assert held <= set(left)
     assert [label for label in declared if label in left] == left, "in the order they are declared in"
+
+
+@pytest.mark.parametrize(
+    ("table", "by", "where", "left"),
+    [
+        ("patients", ask.bins("age(born)", [0, 18, 65, 120]), "age(born) < 18", [(0, 17)]),
+        ("patients", ask.bins("age(born)", [0, 18, 65, 120]), "born <= date '1970-01-01'", [(18, 64), (65, 120)]),
+        ("patients", "month(born)", "month(born) in (1, 12)", [1, 12]),
+        ("patients", "floor(age / 10) * 10", "age between 25 and 30", [(20, 29), (30, 39)]),
+        ("patients", "number_of(visits, 3)", "number_of(visits, 3) >= 2", [2, 3]),
+        ("patients", "case when age > 64 then 'old' else 'young' end", None, ["old", "young"]),
+        ("visits", ask.bins("day - patients.born", [0, 100, 200]), "day - patients.born > 100", [(100, 200)]),
+        ("visits", ask.bins("patients.born - day", [0, 100, 200]), "day - patients.born < -100", [(100, 200)]),
+        ("visits", ask.bins("age(patients.born, day)", [0, 18, 65]), "age(patients.born, day) = 17", [(0, 17)]),
+        ("visits", "patients.sex", "patients.sex <> 'F'", ["M", "é"]),
+    ],
+)
+def test_conditions_narrow_the_groups_of_derived_columns(table, by, where, left) -> None:
+    assert groups(table, by, where, max_groups=2) == left
+
+
+def test_a_condition_says_where_months_without_declared_ends_begin_and_end() -> None:
+    by = "date_trunc('month', \"left\")"
+    left = groups("visits", by, "\"left\" between '2019-12-31' and '2020-02-01'", max_groups=2)
+    begins = [date.fromordinal(date(1970, 1, 1).toordinal() + first) for first, _ in left]
+    assert begins == [date(2019, 12, 1), date(2020, 1, 1), date(2020, 2, 1)]
+    with pytest.raises(BadQuestionError, match="declares no first and last day, so its months have no end"):
+        groups("visits", by, "\"left\" >= '2019-12-31'", max_groups=2)
+
+
+_KEYS = {
+    "patients": [ask.bins("age(born)", [0, 1, 2, 18, 120]), ask.by_year("born"), "month(born)", "number_of(visits, 2)"],
+    "visits": [ask.bins("age(patients.born, day)", [0, 1, 18]), ask.bins("day - patients.born", [-400, 0, 9, 400])],
+}
+_WHERES = {
+    "patients": [
+        "age(born) >= {}",
+        "born > date '20{:02}-06-01'",
+        "year(born) in (20{0:02}, 2020)",
+        "not (month(born) = {})",
+        "number_of(visits, 2) < {}",
+        "born between date '2018-05-05' and date '20{:02}-06-01'",
+    ],
+    "visits": ["age(patients.born, day) < {}", "day - patients.born > {}", "not patients.born - day < {}"],
+}
+
+
+@given(st.data(), st.sampled_from(["patients", "visits"]), rows_of_anyone(CLINIC))
+def test_no_group_of_a_derived_column_is_left_out_that_holds_somebody(data, table, tables) -> None:
+    by = data.draw(st.sampled_from(_KEYS[table]))
+    chosen = data.draw(st.lists(st.sampled_from(_WHERES[table]), min_size=1, max_size=2))
+    where = " and ".join(text.format(data.draw(st.integers(0, 21))) for text in chosen)
+    every = plan(ask.count(table, by=by, max_groups=99), CLINIC).aggregate
+    try:
+        left = plan(ask.count(table, where, by=by, max_groups=99), CLINIC).aggregate
+    except BadQuestionError as refused:
+        if "leaves none" not in str(refused):
+            raise
+        return
+    held = RowsInMemory(CLINIC, tables).cells(replace(left, keys=every.keys))
+    assert held.keys() <= set(left.cells)
 
 
 def test_open_keys_stay_open_and_lose_what_is_missing() -> None:

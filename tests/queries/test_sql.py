@@ -274,7 +274,6 @@ HOSTILE = [
     "select count(*) from patients qualify true",
     "select distinct count(*) from patients",
     "select count(*) over () from patients",
-    "select count(*) filter (where age = 1) from patients",
     "select sum(distinct age) from patients",
     "select max(age) from patients",
     "select min(age) from patients",
@@ -311,7 +310,6 @@ HOSTILE = [
     "select count(*) from patients at (version => 1)",
     "with recursive x as (select 1) select count(*) from x",
     "with x as (select count(*) from patients) select count(*) from x",
-    "with x as (select age + 1 as a from patients) select avg(a) from x",
     "with x(a) as (select age from patients) select avg(a) from x",
     "with x as (select * from patients limit 3) select count(*) from x",
     "with x as (select * replace (5 as age) from patients) select avg(age) from x",
@@ -409,7 +407,6 @@ HOSTILE = [
     "select count(*) from patients where exists (select 1 from visits v where v.pid = patients.pid or true)",
     "select count(*) from patients where exists (select 1 from visits v where v.pid = patients.pid limit 1)",
     "select count(*) from patients where exists (select count(*) from visits v where v.pid = patients.pid)",
-    "select count(*) from patients p where exists (select 1 from visits v where v.pid = p.pid and p.age = 3)",
     "select count(*) from patients where age in (select nights from visits)",
     "select count(*) from patients where pid in (select nights from visits)",
     "select count(*) from patients where pid in (select pid from visits group by pid having sum(nights) > 2)",
@@ -446,7 +443,11 @@ def test_what_is_not_in_the_language_is_refused_with_what_to_write_instead(text)
 
 def test_a_refusal_names_what_it_refuses() -> None:
     for text, named in {
-        "select percentile_disc(0.5) within group (order by age) from patients": "PERCENTILE_DISC",
+        "selct": "write a SELECT: select",
+        "update patients set age = 1": "nothing here changes data",
+        "select count(*) from patients natural join visits": "NATURAL JOIN",
+        "select distinct sex from patients": "SELECT DISTINCT would show",
+        "select width_bucket(age, 0, 10, 3), count(*) from patients group by 1": "WIDTH_BUCKET",
     }.items():
         with pytest.raises(BadQuestionError, match=named):
             read_sql(text)

@@ -24,6 +24,7 @@ RAISED = [
         fits=Fraction(1, 8),
     ),
     errors.SuspendedError("clinic"),
+    errors.UnnamedAnalystError("ana", "clinic"),
     errors.StreamHaltedError(yeses=3),
     errors.StreamClosedError("s"),
     errors.StreamBusyError("s", number=4),

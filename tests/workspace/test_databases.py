@@ -11,7 +11,7 @@ import pytest
 import lapwing as lw
 from engines.workbenches import as_reader
 from lapwing.engines.engine import Engine
-from lapwing.vocabulary.errors import EngineError, SettingsError
+from lapwing.vocabulary.errors import EngineError, RegistrationError, SettingsError
 from workspace.test_workspace import SETTINGS
 
 PEOPLE = 300
@@ -108,7 +108,7 @@ def test_an_address_with_a_password_is_refused_and_not_repeated(quick_path, addr
     source = f'{{ postgres = "{WITH_A_PASSWORD[address]}", table = "people" }}'
     with pytest.raises(SettingsError, match=r"holds a password, .*~/.pgpass") as refused:
         lw.create(quick_path, settings(source))
-    assert refused.value.line == (quick_path / "lapwing.toml").read_text().split("source =")[0].count("\n") + 1
+    assert refused.value.line == settings(source).split("source =")[0].count("\n") + 1
     assert SECRET not in "".join(traceback.format_exception(refused.value))
 
 
@@ -121,7 +121,13 @@ def test_an_address_of_a_ledger_with_a_password_is_refused_and_not_repeated(quic
 @pytest.mark.parametrize("address", ["host=/nowhere user=reader", "postgresql://reader@localhost:1/db", "no address"])
 def test_a_database_that_is_not_there_costs_nothing(quick_path, monkeypatch, address) -> None:
     monkeypatch.setenv("PGPASSWORD", SECRET)
-    lw.create(quick_path, settings(f'{{ postgres = "{address}", table = "people" }}')).close()
+    gone = settings(f'{{ postgres = "{address}", table = "people" }}')
+    with pytest.raises(RegistrationError):
+        lw.create(quick_path, gone)
+    assert [file.name for file in quick_path.iterdir()] == ["failures.log"], "nothing was written"
+    pq.write_table(ROWS, quick_path / "patients.parquet")
+    lw.create(quick_path, settings('"patients.parquet"')).close()
+    (quick_path / "lapwing.toml").write_text(gone)
     with lw.open(quick_path) as clinic:
         with pytest.raises(EngineError) as failed:
             clinic.ask(lw.count("patients"), epsilon=1)
@@ -141,8 +147,6 @@ def test_an_address_in_the_wrong_place_is_not_repeated(quick_path) -> None:
 def test_tables_of_one_population_are_in_one_database(quick_path) -> None:
     other = '\n[populations.clinic.tables.visits]\nsource = { postgres = "host=/nowhere", table = "visits" }\n'
     pq.write_table(ROWS, quick_path / "patients.parquet")
-    with lw.create(quick_path, settings('"patients.parquet"') + other):
-        pass
-    with lw.open(quick_path) as clinic, pytest.raises(EngineError):
-        clinic.ask(lw.count("patients"), epsilon=1)
+    with pytest.raises(RegistrationError):
+        lw.create(quick_path, settings('"patients.parquet"') + other)
     assert "several databases" in (quick_path / "failures.log").read_text()

@@ -171,10 +171,12 @@ BAD_TABLES = {
 @pytest.mark.parametrize("bad", BAD_TABLES)
 def test_a_cell_that_cannot_be_read_costs_nothing(quick_path, bad) -> None:
     good = {"id": [1, 2], "seen": pa.array([0, 0], pa.timestamp("ms")), "city": ["a", "b"]}
-    pq.write_table(pa.table(good | BAD_TABLES[bad]), quick_path / "patients.parquet")
+    pq.write_table(pa.table(good), quick_path / "patients.parquet")
     columns = 'seen = { type = "date" }\ncity = { type = "text" }\n'
     declared = SETTINGS.replace(".csv", ".parquet").partition("age =")[0] + columns
-    lw.create(quick_path, declared).close()
+    with lw.create(quick_path, declared) as workspace:
+        pq.write_table(pa.table(good | BAD_TABLES[bad]), quick_path / "patients.parquet")
+        workspace.advance("patients")
     with lw.open(quick_path) as clinic:
         for where in ("seen = '1970-01-01'", "city = 'a'"):
             with pytest.raises(EngineError):
@@ -314,6 +316,7 @@ def test_settings_that_the_ledger_does_not_know_of_are_refused(folder, old, new,
 def test_an_update_raises_budgets_adds_tables_and_gives_allowances(folder) -> None:
     path = folder / "lapwing.toml"
     visits = '\n[populations.clinic.tables.visits]\nsource = "visits.csv"\nrows = "many"\n'
+    (folder / "visits.csv").write_text("id\n1\n")
     raised = path.read_text().replace('"100"', '"200"') + visits
     path.write_text(raised + "[populations.clinic.analysts]\nana = { epsilon = 3 }\n")
     with lw.open_workspace(folder) as workspace:
@@ -327,7 +330,8 @@ def test_an_update_raises_budgets_adds_tables_and_gives_allowances(folder) -> No
         assert workspace.session(analyst="ana").budget().left == 200
 
 
-def test_a_budget_is_never_lowered(folder) -> None:
+def test_a_budget_is_never_lowered_once_something_was_asked(folder, clinic) -> None:
+    clinic.ask(lw.count("patients"), epsilon=1)
     path = folder / "lapwing.toml"
     path.write_text(path.read_text().replace('"100"', '"50"'))
     with lw.open_workspace(folder) as workspace, pytest.raises(SettingsError, match="line 4"):

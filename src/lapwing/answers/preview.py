@@ -8,7 +8,7 @@ from typing import Any
 from lapwing.accounting.filters.account import EVERYONE, Account
 from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import Charge, ConcentratedFilter, PureFilter, SingleRelease, StreamClosing
-from lapwing.accounting.filters.remaining import Refusal, Remaining
+from lapwing.accounting.filters.remaining import Refusal, Remaining, tightest
 from lapwing.answers.priced_question import Price, PricedQuestion
 from lapwing.answers.releases import accuracy_at
 from lapwing.answers.target import as_confidence
@@ -57,7 +57,9 @@ class BudgetStatus(Result):
         """Return how it would stand after a charge, or why it would be refused."""
         accounts = [account.admit(charge) for account in self._accounts()]
         refused = [account for account in accounts if isinstance(account, Refusal)]
-        return refused[0] if refused else _status_of(account for account in accounts if isinstance(account, Account))
+        if refused:
+            return tightest(refused, [account.remaining(charge.segments) for account in self._accounts()])
+        return _status_of(account for account in accounts if isinstance(account, Account))
 
     def booked(self, line: StreamClosing) -> "BudgetStatus":
         """Return how it would stand after the end of a stream."""

@@ -1,21 +1,35 @@
 """What the custodian does: populations, their budgets, their tables, and who may spend how much of them.
 
 Every act is an entry. None of them ever makes a charge undone: a new budget is a promise about the whole past too.
+Who is protected can be corrected only as long as nothing was ever released about them: there is nothing to undo then.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
-from lapwing.accounting.filters.account import EVERYONE, Budget, charge_anew, open_account, raise_cap
+from lapwing.accounting.filters.account import (
+    EVERYONE,
+    Account,
+    Admission,
+    Budget,
+    CapChange,
+    charge_anew,
+    open_account,
+    raise_cap,
+)
 from lapwing.accounting.filters.approximate import DeltaShares
+from lapwing.accounting.filters.charge import ConcentratedFilter, PureFilter, SingleRelease
 from lapwing.ledger.entries import Receipt, text
 from lapwing.ledger.entries import name as named
-from lapwing.ledger.population import PopulationRecord
+from lapwing.ledger.population import PopulationRecord, RefusedError
 from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Transaction, state
 from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.guarantee import PrivacyUnit
+from lapwing.vocabulary.wording import decimal_above
 
 
 class Administration:
@@ -41,12 +55,7 @@ class Administration:
         single people are protected, since the members of a group may be in several.
         """
         population = PopulationRecord(name=named("population", name), unit=unit)
-        names = [named("segment", segment) for segment in segments]
-        if len(names) > 1 and unit.protects_groups_of > 1:
-            reason = f"divide {unit.protects_groups_of} people who are protected together and may be in several"
-            remedy = "leave the segments out, or protect single people"
-            raise ParameterError("segments", len(names), reason=reason, remedy=remedy)
-        account = open_account(budget, segments=names, adjacency=unit.adjacency, shares=shares)
+        account = _fresh_account(unit, budget, segments, shares)
         with self._store.writing("population") as transaction:
             if name in transaction.populations():
                 remedy = "its account goes on; choose another name"
@@ -69,7 +78,7 @@ class Administration:
                 raise ParameterError("table", table, reason=reason, remedy="advance its version if its data changed")
             decided = known.with_table(named("table", table), 1)
             if key is not None:
-                decided = decided.with_key(table, (text("person_key", key[0]), text("key_type", key[1])))
+                decided = decided.with_key(table, _key(key))
             return self._decide(transaction, decided, by, "table", table=table)
 
     def advance_version(self, population: str, table: str, *, by: str = "custodian") -> int:
@@ -89,24 +98,91 @@ class Administration:
             transaction.remember(population, None, change.account)
             return receipt
 
+    def is_correctable(self, population: str, table: str | None = None) -> bool:
+        """Say whether nothing was ever released about a population, or from one of its tables."""
+        with self._store.reading() as transaction:
+            transaction.population(population)
+            return _is_correctable(transaction, population, table)
+
+    def correct(
+        self,
+        population: str,
+        *,
+        unit: PrivacyUnit,
+        budget: Budget,
+        segments: Iterable[str] = (EVERYONE,),
+        shares: DeltaShares | None = None,
+        keys: Mapping[str, tuple[str, str]],
+        by: str = "custodian",
+    ) -> Receipt:
+        """Open the account of a population anew, under other terms: only while nothing was ever charged to it.
+
+        Nothing was spent before, and nothing afterwards, so this is no way to a second budget. Every table gets a new
+        version, so that whoever still has the old terms in memory cannot read it any more. Allowances stay, under the
+        new terms; `keys` are the person keys of the tables.
+        """
+        account = _fresh_account(unit, budget, segments, shares)
+        with self._store.writing("policy") as transaction:
+            known = transaction.population(population)
+            _require_correctable(transaction, population)
+            if set(keys) != set(known.tables):
+                raise ParameterError(
+                    "keys", sorted(keys), reason=f"are not those of {sorted(known.tables)}", remedy="name every table"
+                )
+            decided = replace(known, unit=unit)
+            for table, version in known.tables.items():
+                decided = decided.with_table(table, version + 1).with_key(table, _key(keys[table]))
+            self._decide(transaction, decided, by, "correction", account=state([CapChange(account=account)], account))
+            transaction.remember(population, None, account)
+            for analyst, one in known.analysts.items():
+                if one.allowance:
+                    self._allow(transaction, decided, analyst, allowance=one.allowance, by=by)
+            return transaction.receipt
+
+    def correct_key(self, population: str, table: str, key: tuple[str, str], *, by: str = "custodian") -> Receipt:
+        """Say anew whose row a row of a table is: only while nothing was ever read from it. It has a new version."""
+        with self._store.writing("policy") as transaction:
+            known = transaction.population(population)
+            version = known.versions([table])[table] + 1
+            _require_correctable(transaction, population, table)
+            decided = known.with_table(table, version).with_key(table, _key(key))
+            return self._decide(transaction, decided, by, "correction", table=table)
+
     def set_allowance(
         self, population: str, analyst: str, allowance: Budget | None, *, by: str = "custodian"
     ) -> Receipt:
         """Give an analyst a budget of their own under the population's, or take it away; the past counts."""
         named("analyst", analyst)
         with self._store.writing("policy") as transaction:
-            known, account = transaction.population(population), transaction.account(population)
-            decided = known.with_analyst(analyst, allowance=allowance)
+            known = transaction.population(population)
             if allowance is None:
+                decided = known.with_analyst(analyst, allowance=None)
                 return self._decide(transaction, decided, by, "allowance", analyst=analyst)
-            fresh = open_account(
-                allowance, segments=account.filters, adjacency=account.adjacency, shares=account.shares
-            )
-            change = charge_anew(fresh, transaction.lines(population, analyst))
-            own = state([change], change.account)
-            receipt = self._decide(transaction, decided, by, "allowance", analyst=analyst, allowance=own)
-            transaction.remember(population, analyst, change.account)
-            return receipt
+            return self._allow(transaction, known, analyst, allowance=allowance, by=by)
+
+    def admit_analysts(self, population: str, *, only_named: bool, by: str = "custodian") -> Receipt:
+        """Refuse those who have no allowance of their own, or admit everybody."""
+        with self._store.writing("policy") as transaction:
+            decided = replace(transaction.population(population), only_named=only_named)
+            return self._decide(transaction, decided, by, "admission")
+
+    def write_off(
+        self, population: str, event: Event, *, reason: str, analyst: str | None = None, by: str = "custodian"
+    ) -> Receipt:
+        """Charge what was released and is in no entry, such as what was lost with entries.
+
+        It is done also while spending is stopped, and cannot be taken back. With an `analyst`, their own allowance is
+        charged, too.
+        """
+        said = {"by": named("by", by), "reason": text("reason", reason)}
+        try:
+            with self._store.writing("policy") as transaction:
+                known = transaction.population(population)
+                changes = transaction.accounts(known, "" if analyst is None else named("analyst", analyst))
+                changes.write_off(SingleRelease(event=event))
+                return transaction.receipt_of(transaction.append_changes("write-off", changes, **said))
+        except RefusedError as refused:
+            raise refused.explained() from None
 
     def suspend(self, population: str, analyst: str | None = None, *, by: str = "custodian") -> Receipt:
         """Stop all spending, of everyone or of one analyst. Stored answers are still given, where none is recorded."""
@@ -132,7 +208,81 @@ class Administration:
             decided = known.with_analyst(named("analyst", analyst), suspended=stopped)
             return self._decide(transaction, decided, by, "suspension", analyst=analyst)
 
+    def _allow(
+        self, transaction: Transaction, known: PopulationRecord, analyst: str, *, allowance: Budget, by: str
+    ) -> Receipt:
+        """Write down an allowance, and the account of all that its analyst ever caused under it."""
+        account = transaction.account(known.name)
+        fresh = open_account(allowance, **_terms_of(account))
+        try:
+            change = charge_anew(fresh, transaction.lines(known.name, analyst))
+        except ParameterError as refused:
+            past = charge_anew(
+                open_account(account.budget, **_terms_of(account)), transaction.lines(known.name, analyst)
+            )
+            raise ParameterError(
+                f"allowance of {analyst}",
+                refused.given,
+                reason=f"is less than what was released to them already{_taken(past.account)}",
+                remedy="write a larger one: what was answered stays answered",
+            ) from None
+        decided, own = known.with_analyst(analyst, allowance=allowance), state([change], change.account)
+        receipt = self._decide(transaction, decided, by, "allowance", analyst=analyst, allowance=own)
+        transaction.remember(known.name, analyst, change.account)
+        return receipt
+
     @staticmethod
     def _decide(transaction: Transaction, decided: PopulationRecord, by: str, change: str, **fields: object) -> Receipt:
         said = {"by": named("by", by), "change": change, "policy": to_record(decided)}
         return transaction.receipt_of(transaction.append("policy", population=decided.name, **said, **fields))
+
+
+def _fresh_account(unit: PrivacyUnit, budget: Budget, segments: Iterable[str], shares: DeltaShares | None) -> Account:
+    names = [named("segment", segment) for segment in segments]
+    if len(names) > 1 and unit.protects_groups_of > 1:
+        raise ParameterError(
+            "segments",
+            len(names),
+            reason=f"divide {unit.protects_groups_of} people who are protected together and may be in several",
+            remedy="leave the segments out, or protect single people",
+        )
+    return open_account(budget, segments=names, adjacency=unit.adjacency, shares=shares)
+
+
+def _terms_of(account: Account) -> dict[str, Any]:
+    return {"segments": account.filters, "adjacency": account.adjacency, "shares": account.shares}
+
+
+def _taken(account: Account) -> str:
+    """Say what is spent and reserved of the fullest segment, where a budget has such a number."""
+    match max(account.filters.values(), key=lambda one: getattr(one, "spent", 0)):
+        case PureFilter(spent=spent, reserved=reserved):
+            return f", epsilon {decimal_above(spent + reserved)}"
+        case ConcentratedFilter(spent=spent):
+            return f", rho {decimal_above(spent)}"
+        case _:
+            return ""
+
+
+def _key(key: tuple[str, str]) -> tuple[str, str]:
+    return text("person_key", key[0]), text("key_type", key[1])
+
+
+def _is_correctable(transaction: Transaction, population: str, table: str | None) -> bool:
+    """Say whether nothing was released: no charge of the population, or none that reads the table, and none lost."""
+    if transaction.has_unrecorded_releases(population):
+        return False
+    if table is None:
+        return not any(isinstance(line, Admission) for line in transaction.lines(population))
+    return all(table not in entry.record.get("versions", ()) for entry in transaction.about(population))
+
+
+def _require_correctable(transaction: Transaction, population: str, table: str | None = None) -> None:
+    if not _is_correctable(transaction, population, table):
+        what = f"population {population!r}" if table is None else f"table {table!r}"
+        raise ParameterError(
+            "table" if table else "population",
+            table or population,
+            reason=f"was released from, or entries of the ledger are lost, so that nobody knows: {what} stays as it is",
+            remedy="take the change back",
+        )

@@ -14,6 +14,7 @@ from typing import Self
 from lapwing.accounting.filters.account import Account, Booking
 from lapwing.ledger.administration import Administration
 from lapwing.ledger.batches import Batches
+from lapwing.ledger.checkpoint import EVERY, CheckpointFile
 from lapwing.ledger.database import Database
 from lapwing.ledger.entries import REMEDY, Receipt, Record, compare, genesis, require_promised
 from lapwing.ledger.entries import name as named
@@ -50,8 +51,9 @@ class Ledger:
     Proof: proofs/ledger.md
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, checkpoints: CheckpointFile | None = None) -> None:
         self.store = store
+        self._checkpoints, self._checked = checkpoints, 0
         self.administration = Administration(store)
         self.questions = Questions(store)
         self.streams, self.batches = Streams(store), Batches(store)
@@ -110,8 +112,39 @@ class Ledger:
             entry = transaction.entry(receipt.seq)
             compare(receipt, ledger=transaction.ledger, last=transaction.last, found=entry and entry.hash)
 
+    def check(self) -> None:
+        """Follow the chain up to its end: from the checkpoint on, or all of it, beside its indexes."""
+        known = None if self._checkpoints is None else self._checkpoints.read()
+        if known is not None and self.store.begin_at(known):
+            self._checked = known.receipt.seq
+            self.head()
+        else:
+            with ThreadPoolExecutor(max_workers=1) as beside:  # each takes about as long, and they need a core each
+                inspected = beside.submit(self.store.inspect)
+                self.head()
+                inspected.result()
+            self._look_around()
+        self._keep_checkpoint()
+
+    def _look_around(self) -> None:
+        """Look up every state once while the indexes are known to be right: whoever finds an older one is told."""
+        with self.store.reading() as transaction:
+            for name in transaction.populations():
+                transaction.account(name)
+                for analyst in transaction.population(name).analysts:
+                    transaction.allowance(name, analyst)
+            for stream in transaction.open_streams():
+                transaction.stream(stream)
+
+    def _keep_checkpoint(self) -> None:
+        checked = self.store.checked
+        if self._checkpoints and checked and checked.receipt.seq >= self._checked + EVERY:
+            self._checkpoints.write(checked)
+            self._checked = checked.receipt.seq
+
     def close(self) -> None:
         """Let go of files and connections."""
+        self._keep_checkpoint()
         self.questions.close()
         self.store.close()
 
@@ -146,21 +179,23 @@ def create_ledger(address: str | Path | Database, *, name: str, head: Path | Non
 
 
 def open_ledger(
-    address: str | Path | Database, *, receipts: Iterable[Receipt] = (), head: Path | None = None, clock: Clock = now
+    address: str | Path | Database,
+    *,
+    receipts: Iterable[Receipt] = (),
+    head: Path | None = None,
+    checkpoints: CheckpointFile | None = None,
+    clock: Clock = now,
 ) -> Ledger:
     """Open a ledger, after it was checked: settings, schema, chain, indexes, and that it is not older than it was.
 
-    `receipts` are what it must contain, besides what `head` says; all else is as for `create_ledger`.
+    `receipts` are what it must contain, besides what `head` says. With `checkpoints`, what was checked before is not
+    checked again. All else is as for `create_ledger`.
     """
-    ledger = Ledger(Store(_database(address, head), clock))
+    ledger = Ledger(Store(_database(address, head), clock), checkpoints)
     try:
         ledger.store.require_format()
         _require_head(ledger.store.database)
-        with ThreadPoolExecutor(max_workers=1) as beside:  # each takes about as long, and they need each other's core
-            inspected = beside.submit(ledger.store.inspect)
-            ledger.head()  # follows the chain from the beginning
-            inspected.result()
-        _look_around(ledger)
+        ledger.check()
         for receipt in receipts:
             ledger.require(receipt)
     except BaseException:
@@ -216,12 +251,3 @@ def _require_head(database: Database) -> None:
             f"{kept.path} is missing, and without it nobody knows how far the ledger had come: copy it with the "
             f"ledger, or {REMEDY}"
         )
-
-
-def _look_around(ledger: Ledger) -> None:
-    """Look up every state once while the indexes are known to be right: whoever finds an older one later is told."""
-    with ledger.store.reading() as transaction:
-        for name in transaction.populations():
-            transaction.account(name)
-            for analyst in transaction.population(name).analysts:
-                transaction.allowance(name, analyst)

@@ -10,9 +10,9 @@ from typing import Any
 
 from lapwing.accounting.filters.account import EVERYONE, Account, Booking, Budget
 from lapwing.accounting.filters.charge import Charge, StreamClosing, YesCharge
-from lapwing.accounting.filters.remaining import Refusal
+from lapwing.accounting.filters.remaining import Refusal, tightest
 from lapwing.vocabulary.codec import stored
-from lapwing.vocabulary.errors import BudgetExceededError, ParameterError, SuspendedError
+from lapwing.vocabulary.errors import BudgetExceededError, ParameterError, SuspendedError, UnnamedAnalystError
 from lapwing.vocabulary.guarantee import PrivacyUnit
 
 
@@ -31,6 +31,7 @@ class PopulationRecord:
     `tables` has the version of each table that holds them: a counter the custodian advances, never a fingerprint of the
     content, which would tell whether one record had changed. `keys` has the column of each table that says whose row it
     is, and its type; `analysts` those about whom something was decided, the others are limited by the budget alone.
+    Where `only_named` is true, those who have no allowance are refused.
     """
 
     name: str
@@ -39,6 +40,7 @@ class PopulationRecord:
     keys: Mapping[str, tuple[str, str]] = field(default_factory=lambda: MappingProxyType({}))
     analysts: Mapping[str, Analyst] = field(default_factory=lambda: MappingProxyType({}))
     suspended: bool = False
+    only_named: bool = False
 
     def versions(self, tables: Iterable[str]) -> dict[str, int]:
         """Return the present version of each of `tables`."""
@@ -51,11 +53,25 @@ class PopulationRecord:
         return {table: self.tables[table] for table in wanted}
 
     def suspension(self, analyst: str) -> SuspendedError | None:
-        """Return why this analyst can spend nothing, if spending is stopped, for all or for them."""
+        """Return why this analyst can spend nothing: they are not named, or spending is stopped, for all or for them.
+
+        Somebody who is not named is told nothing else.
+        """
+        if not self.admits(analyst):
+            return UnnamedAnalystError(analyst, self.name)
         if self.suspended:
             return SuspendedError(f"population {self.name!r}")
         stopped = self.analyst(analyst).suspended
         return SuspendedError(f"analyst {analyst!r} in population {self.name!r}") if stopped else None
+
+    def admits(self, analyst: str) -> bool:
+        """Say whether this analyst may ask at all: everybody may, or those who have an allowance."""
+        return not self.only_named or self.analyst(analyst).allowance is not None
+
+    def require_admitted(self, analyst: str) -> None:
+        """Refuse whoever has no allowance, where only those who have one are admitted."""
+        if not self.admits(analyst):
+            raise UnnamedAnalystError(analyst, self.name)
 
     def analyst(self, name: str) -> Analyst:
         """Return what was decided about an analyst."""
@@ -81,16 +97,21 @@ class PopulationRecord:
 
 
 class RefusedError(Exception):
-    """Carries a refusal out of a transaction, which undoes it. Explaining it takes time and is done outside."""
+    """Carries refusals out of a transaction, which undoes it. Explaining them takes time and is done outside.
 
-    def __init__(self, refusal: Refusal, whose: str) -> None:
-        self.refusal = refusal
-        self.whose = whose if refusal.segment == EVERYONE else f"{whose} in segment {refusal.segment!r}"
-        super().__init__(whose)
+    `refusals` are those of each account that says no, by its name; `accounts` are all that the charge was put before.
+    """
+
+    def __init__(self, refusals: Mapping[str, Refusal], accounts: Iterable[Account], charge: Charge) -> None:
+        self.refusals, self.accounts, self.charge = refusals, tuple(accounts), charge
+        super().__init__(*refusals)
 
     def explained(self) -> BudgetExceededError:
-        """Return what the caller is told."""
-        return self.refusal.error().about(whose=self.whose)
+        """Return what the caller is told: what the tightest account lacks, what all admit, and each that says no."""
+        told = tightest(list(self.refusals.values()), [one.remaining(self.charge.segments) for one in self.accounts])
+        segments = {name: one.segment for name, one in self.refusals.items()}
+        whose = (one if where == EVERYONE else f"{one} in segment {where!r}" for one, where in segments.items())
+        return told.error().about(whose=" and of ".join(whose))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -123,12 +144,23 @@ class AccountChanges:
     def admit(self, charge: Charge) -> None:
         """Put a charge before every account it concerns; a `RefusedError` of one of them undoes the transaction."""
         self.population.require_spending(self.analyst)
+        self._book(charge)
+
+    def write_off(self, charge: Charge) -> None:
+        """Charge what was released before: stopping the spending does not stop this."""
+        self._book(charge)
+
+    def _book(self, charge: Charge) -> None:
+        refusals: dict[str, Refusal] = {}
         for one in self._all:
             one.account.require_carried(charge)
             quoted = one.account.quote(charge)
             if isinstance(quoted, Refusal):
-                raise RefusedError(quoted, one.whose)
-            one.add(quoted)
+                refusals[one.whose] = quoted
+            elif not refusals:
+                one.add(quoted)
+        if refusals:
+            raise RefusedError(refusals, (one.account for one in self._all), charge)
 
     def settle(self, *lines: YesCharge | StreamClosing) -> None:
         """Book what was reserved before, which is never refused; an account that holds no reserve for it stays."""

@@ -232,6 +232,7 @@ def charge_in(transaction: Transaction, request: Request) -> Charged | Released:
 def _find_answer(transaction: Transaction, request: Request) -> Released | Entry | None:
     """Return the answer under this key, or else the entry that answers this question about the present data."""
     population = transaction.population(request.population)
+    population.require_admitted(request.analyst)
     if earlier := transaction.request(population.name, request.analyst, request=request.key, digest=request.digest):
         return _read_earlier(transaction, earlier)
     recall = recall_digest(f"population {population.name}", request.question)

@@ -9,8 +9,7 @@ that an entry claims is what the next entry starts from, once it was found to be
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
 from lapwing.accounting.filters.account import (
     Account,
@@ -21,30 +20,24 @@ from lapwing.accounting.filters.account import (
     open_account,
     raise_cap,
 )
-from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, StreamClosing, YesCharge
 from lapwing.accounting.filters.remaining import Refusal
+from lapwing.ledger.claims import (
+    Record,
+    ReplayError,
+    accounts_agree,
+    agreed_price,
+    offered_event,
+    require,
+    require_same_question,
+    steps_agree,
+)
 from lapwing.ledger.entries import Entry, Receipt, check_chain, recall_digest
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.population import PopulationRecord
-from lapwing.vocabulary.codec import canonical, from_record, parse, to_record, to_text
+from lapwing.vocabulary.codec import canonical, from_record, to_record
 from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError
-from lapwing.vocabulary.event import Composed, Event
 from lapwing.vocabulary.results import Result
-
-_OTHER_BUILD: Final = 1 + 1e-9
-
-Record = dict[str, Any]
-
-
-class ReplayError(Exception):
-    """What is wrong with an entry."""
-
-
-def require(condition: object, otherwise: str) -> None:
-    """Go on if the condition holds."""
-    if not condition:
-        raise ReplayError(otherwise)
 
 
 @dataclass(slots=True)
@@ -69,6 +62,10 @@ class Replay:
     answers: set[int] = field(default_factory=set)
     recalls: set[tuple[str, int, int]] = field(default_factory=set)
     requests: set[tuple[str, str, str]] = field(default_factory=set)
+    touched: set[tuple[str, str]] = field(default_factory=set)
+    """The tables that any question was charged or intended to read, each with its population."""
+    written_off: set[str] = field(default_factory=set)
+    has_lost_entries: bool = False
 
     def read(self, entry: Entry) -> None:
         """Follow one entry, or refuse it if it cannot follow on those before it."""
@@ -76,6 +73,7 @@ class Replay:
             "population": self._population,
             "policy": self._policy,
             "charge": self._charge,
+            "write-off": self._write_off,
             "answer": self._answer,
             "lost": self._lost,
             "recall": self._recall,
@@ -104,6 +102,7 @@ class Replay:
 
     def _note(self, record: Record) -> None:
         require(isinstance(record["remark"], str), "notes nothing")
+        self.has_lost_entries = True
 
     def _population(self, record: Record) -> None:
         name = record["population"]
@@ -111,41 +110,89 @@ class Replay:
         population = from_record(PopulationRecord, record["policy"])
         require(population.name == name, "describes another population")
         claimed = from_record(Account, record["account"]["after"])
-        fresh = open_account(
-            claimed.budget, segments=claimed.filters, adjacency=population.unit.adjacency, shares=claimed.shares
-        )
         require(not population.tables and not population.analysts, "creates a population that has a past")
-        alone = population.unit.protects_groups_of == 1
-        require(alone or len(claimed.filters) == 1, "divides people who are protected together")
-        require(_agree(claimed, fresh), "opens an account that is not fresh")
+        self._require_fresh(claimed, population)
         self.populations[name], self.accounts[name, None] = population, claimed
 
     def _policy(self, record: Record) -> None:
         before = self.populations[record["population"]]
         after = from_record(PopulationRecord, record["policy"])
-        analyst: str = record.get("analyst", "")
-        match record["change"]:
-            case "table":
-                due = before.with_table(record["table"], 1)
-                if record["table"] in after.keys:
-                    due = due.with_key(record["table"], after.keys[record["table"]])
-                require(record["table"] not in before.tables, "adds a table for the second time")
-            case "version":
-                due = before.with_table(record["table"], before.tables[record["table"]] + 1)
-            case "suspension" if not analyst:
-                due = replace(before, suspended=after.suspended)
-            case "suspension":
-                due = before.with_analyst(analyst, suspended=after.analysts[analyst].suspended)
-            case "allowance":
-                due = before.with_analyst(analyst, allowance=after.analysts[analyst].allowance)
-            case _:
-                require(record["change"] == "budget", "changes nothing that can be changed")
-                due = before
+        due = self._decided(record, before, after)
         require(due == after, f"decides more than the {record['change']} it names")
         self.populations[before.name] = after
+        analyst: str = record.get("analyst", "")
+        if record["change"] == "correction":
+            self._reopen(record, after)
+            return
         for column, holder in (("account", None), ("allowance", analyst)):
             if column in record:
                 self._recapped(record, column, holder)
+
+    def _decided(self, record: Record, before: PopulationRecord, after: PopulationRecord) -> PopulationRecord:
+        """Return what a decision leads to, with all that it does not name as it was."""
+        analyst: str = record.get("analyst", "")
+        match record["change"]:
+            case "table":
+                require(record["table"] not in before.tables, "adds a table for the second time")
+                due = before.with_table(record["table"], 1)
+                key = after.keys.get(record["table"])
+                return due.with_key(record["table"], key) if key else due
+            case "version":
+                return before.with_table(record["table"], before.tables[record["table"]] + 1)
+            case "suspension" if not analyst:
+                return replace(before, suspended=after.suspended)
+            case "suspension":
+                return before.with_analyst(analyst, suspended=after.analysts[analyst].suspended)
+            case "admission":
+                return replace(before, only_named=after.only_named)
+            case "correction":
+                return self._corrected(record, before, after)
+            case "allowance":
+                return before.with_analyst(analyst, allowance=after.analysts[analyst].allowance)
+            case _:
+                require(record["change"] == "budget", "changes nothing that can be changed")
+                return before
+
+    def _corrected(self, record: Record, before: PopulationRecord, after: PopulationRecord) -> PopulationRecord:
+        """Return what a correction may lead to; refuse one of what was released from, or of what nobody knows."""
+        name, table = before.name, record.get("table")
+        booked = any(isinstance(line, Admission) for _, line in self.lines[name])
+        released = booked if table is None else (name, table) in self.touched
+        unrecorded = self.has_lost_entries or name in self.written_off
+        require(not released and not unrecorded, "corrects what was released from already")
+        tables = before.tables if table is None else {table: before.tables[table]}
+        due = before if table else replace(before, unit=after.unit)
+        for one, version in tables.items():
+            due = due.with_table(one, version + 1).with_key(one, after.keys[one])
+        return due
+
+    def _reopen(self, record: Record, after: PopulationRecord) -> None:
+        """Follow the accounts of a population that was corrected: all are fresh, under the new terms."""
+        require("allowance" not in record, "corrects an allowance, too")
+        require(("account" in record) != ("table" in record), "corrects a table and its population, or neither")
+        if "table" in record:
+            return
+        (line,) = from_record(tuple[CapChange, ...], record["account"]["lines"])
+        require(record["account"]["after"] == to_record(line.account), "opens no account")
+        self._require_fresh(line.account, after)
+        self.accounts[after.name, None] = line.account
+        self.lines[after.name].append((None, line))
+        for analyst, decided in after.analysts.items():
+            if decided.allowance:
+                self.accounts[after.name, analyst] = open_account(
+                    decided.allowance,
+                    segments=line.account.filters,
+                    adjacency=line.account.adjacency,
+                    shares=line.account.shares,
+                )
+
+    def _require_fresh(self, claimed: Account, population: PopulationRecord) -> None:
+        fresh = open_account(
+            claimed.budget, segments=claimed.filters, adjacency=population.unit.adjacency, shares=claimed.shares
+        )
+        alone = population.unit.protects_groups_of == 1
+        require(alone or len(claimed.filters) == 1, "divides people who are protected together")
+        require(accounts_agree(claimed, fresh), "opens an account that is not fresh")
 
     def _recapped(self, record: Record, column: str, holder: str | None) -> None:
         name = record["population"]
@@ -158,23 +205,28 @@ class Replay:
         else:
             fresh = open_account(budget, segments=before.filters, adjacency=before.adjacency, shares=before.shares)
             due = charge_anew(fresh, past)
-        require(_agree(line.account, due.account), "does not charge the whole history under the new cap")
+        require(accounts_agree(line.account, due.account), "does not charge the whole history under the new cap")
         self.accounts[name, holder] = line.account
         if holder is None:
             self.lines[name].append((None, line))
 
     def _charge(self, record: Record) -> None:
         charge = self._admitted(record, SingleRelease)
-        offered = _offered(record["question"])
+        offered = offered_event(record["question"])
         require(offered is None or offered == charge.event, "was charged another price than its question says")
         self._versions(record)
         self.unsettled[record["seq"]] = record
+
+    def _write_off(self, record: Record) -> None:
+        require(isinstance(record["reason"], str), "writes off without a reason")
+        self.written_off.add(record["population"])
+        self._quoted(record, SingleRelease)
 
     def _answer(self, record: Record) -> None:
         require(record["settles"] in self.unsettled, "answers what was not charged, or for the second time")
         charge = self.unsettled.pop(record["settles"])
         require(record["population"] == charge["population"], "answers in another population")
-        _answers(record, charge, f"population {charge['population']}")
+        require_same_question(record, charge, f"population {charge['population']}")
         self.answers.add(record["seq"])
 
     def _lost(self, record: Record) -> None:
@@ -182,6 +234,7 @@ class Replay:
         del self.unsettled[record["settles"]]
 
     def _recall(self, record: Record) -> None:
+        self.populations[record["population"]].require_admitted(record["analyst"])
         require(record["recalls"] in self.answers, "recalls what was never answered")
 
     def _opening(self, record: Record) -> None:
@@ -190,7 +243,7 @@ class Replay:
         if isinstance(charge, Reservation):
             reserved = (charge.stream, charge.yeses)
             require(reserved == (record["stream"], record["units"]), "reserves for another stream")
-            agreed = _agreed(record["terms"])
+            agreed = agreed_price(record["terms"])
             require(agreed in {None, charge.whole}, "was charged another price than its terms say")
         self.streams[record["stream"]] = stream = _Stream(opening=record, charge=charge)
         self._require_state(record, stream)
@@ -223,7 +276,7 @@ class Replay:
         self._require_state(record, stream)
         self._settle(record, yeses=taken, ends=halted)
         if not many and "answer" in record:
-            _answers(record, intent, f"stream {record['stream']}")
+            require_same_question(record, intent, f"stream {record['stream']}")
         if "versions" in record:
             require(record["versions"] == intent["versions"], "answers from other data versions")
             self.answers.add(record["seq"])
@@ -265,16 +318,21 @@ class Replay:
         tables = self.populations[record["population"]].tables
         same = all(tables[table] == version for table, version in record["versions"].items())
         require(same, "has other data versions")
+        self.touched |= {(record["population"], table) for table in record["versions"]}
 
     def _admitted(self, record: Record, *kinds: type[Charge]) -> Charge:
         self.populations[record["population"]].require_spending(record["analyst"])
+        return self._quoted(record, *kinds)
+
+    def _quoted(self, record: Record, *kinds: type[Charge]) -> Charge:
+        """Put a charge before the accounts again, and book it there."""
         charges: list[Charge] = []
         for column, whose in self._concerned(record):
             (line,) = from_record(tuple[Admission, ...], record[column]["lines"])
             require(isinstance(line.charge, kinds), "charges something else")
             quoted = self.accounts[whose].quote(line.charge)
             require(not isinstance(quoted, Refusal), f"was charged, but the account refuses it: {quoted}")
-            require(_steps_agree(line, quoted), "was charged less than the filters say")
+            require(steps_agree(line, quoted), "was charged less than the filters say")
             self._book(record, column, whose, [line])
             charges.append(line.charge)
         require(all(charge == charges[0] for charge in charges), "charges the analyst for something else")
@@ -291,7 +349,7 @@ class Replay:
                 require(column not in record, "books what it must not")
 
     def _concerned(self, record: Record) -> list[tuple[str, tuple[str, str | None]]]:
-        name, analyst = record["population"], record["analyst"]
+        name, analyst = record["population"], record.get("analyst", "")
         limited = self.populations[name].analyst(analyst).allowance
         require(limited or "allowance" not in record, "charges an allowance that there is not")
         return [("account", (name, None)), *([("allowance", (name, analyst))] if limited else [])]
@@ -303,7 +361,7 @@ class Replay:
         require(record[column]["after"] == to_record(account), "does not add up")
         self.accounts[whose] = account
         if column == "account":
-            self.lines[whose[0]] += [(record["analyst"], line) for line in lines]
+            self.lines[whose[0]] += [(record.get("analyst"), line) for line in lines]
 
 
 def _units_of_one(record: Record, dearest: int) -> int:
@@ -313,55 +371,6 @@ def _units_of_one(record: Record, dearest: int) -> int:
     least, most = {"yes": (1, dearest), "no": (0, 0), "lost": (dearest, dearest)}[record["outcome"]]
     require(least <= units <= most, f"takes {units} units for a {record['outcome']}")
     return units
-
-
-def _offered(question: str) -> Event | None:
-    """Return the event that the text of a question says will happen; `None` for a text that says none."""
-    try:
-        parts: list[Event] = [from_record(Event, part["event"]) for part in parse(question)]
-    except (ValueError, TypeError, KeyError):  # no question of a session
-        return None
-    return parts[0] if len(parts) == 1 else Composed(parts=tuple(parts))
-
-
-def _agreed(terms: str) -> Fraction | None:
-    """Return what the terms of a stream say that it costs; `None` for terms that say nothing."""
-    try:
-        return from_record(Fraction, parse(terms)["epsilon"])
-    except (ValueError, TypeError, KeyError):  # no terms of a session
-        return None
-
-
-def _answers(record: Record, asked: Record, scope: str) -> None:
-    """Refuse an answer that would be found under another question, or other data, than was paid for."""
-    require(record["recall"] == recall_digest(scope, asked["question"]), "answers a question that was not charged")
-    require(record["versions"] == asked["versions"], "answers from other data versions")
-
-
-def _steps_agree(claimed: Admission, found: Any) -> bool:
-    """Say whether an admission took at least what it had to, and is otherwise what is found now."""
-    require(claimed.cost == found.cost and claimed.steps.keys() == found.steps.keys(), "was charged another price")
-    for segment, step in claimed.steps.items():
-        if not _no_larger(step.residue, found.steps[segment].residue):
-            return False
-    same = {segment: replace(step, residue=claimed.steps[segment].residue) for segment, step in found.steps.items()}
-    return dict(claimed.steps) == same
-
-
-def _agree(claimed: Account, found: Account) -> bool:
-    """Say whether two accounts are the same but for residues, and the claimed ones are no larger than those found."""
-    filters = dict(found.filters)
-    for segment, filter_ in claimed.filters.items():
-        other = filters[segment]
-        if isinstance(filter_, ApproximateFilter) and isinstance(other, ApproximateFilter):
-            if not _no_larger(filter_.residue, other.residue):
-                return False
-            filters[segment] = replace(other, residue=filter_.residue)
-    return to_text(claimed) == to_text(replace(found, filters=filters))
-
-
-def _no_larger(claimed: float | None, found: float | None) -> bool:
-    return claimed is None or (found is not None and claimed <= found * _OTHER_BUILD)
 
 
 Progress = Callable[[int, int], None]

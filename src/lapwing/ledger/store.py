@@ -32,7 +32,8 @@ from itertools import takewhile
 from typing import Final, TypeVar
 from weakref import ref
 
-from lapwing.ledger.database import Connection, Database, Lookups, require_format
+from lapwing.ledger.checkpoint import Checkpoint
+from lapwing.ledger.database import Connection, Database, Lookup, Lookups, require_format
 from lapwing.ledger.entries import Entry, Receipt, check_chain, compare, require_promised
 from lapwing.ledger.transaction import Append, Clock, ConflictError, Known, StateCache, Transaction
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, LedgerInDoubtError, LedgerUnwritableError
@@ -40,6 +41,7 @@ from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, LedgerInD
 T = TypeVar("T")
 
 VARIABLE: Final = "LAPWING_FAULT"
+_MOST_STREAMS: Final = 1000
 
 ACTS: Final = (
     *("create", "population", "policy", "version", "rollback"),
@@ -182,6 +184,27 @@ class Store:
         """Make an empty ledger, whole or not at all."""
         with self._understood(self._writer):
             self.database.create(ledger, genesis)
+
+    def begin_at(self, checkpoint: Checkpoint) -> bool:
+        """Follow the chain from a checkpoint on, if the ledger still has that entry; say whether it has."""
+        with self._reader.lock, self._understood(self._reader):
+            at = "select name, (select hash from entries where seq = ?) from ledger"
+            found = self._reader.open().execute(self.database.phrase(at), (checkpoint.receipt.seq,)).fetchone()
+        name, hash_ = found or ("", None)
+        if (name, hash_ and bytes(hash_).hex()) != (checkpoint.receipt.ledger, checkpoint.receipt.hash):
+            return False
+        self._seen = checkpoint.receipt
+        self._cache.latest.update(checkpoint.latest)
+        return True
+
+    @property
+    def checked(self) -> Checkpoint | None:
+        """How far this process has followed the chain, and what it knows of by then; of streams the newest."""
+        latest = dict(self._cache.latest)
+        streams = sorted((seq, asked) for asked, seq in latest.items() if asked[0] is Lookup.STREAM)
+        for _, asked in streams[:-_MOST_STREAMS]:
+            del latest[asked]
+        return None if self._seen is None else Checkpoint(self._seen, latest)
 
     def require_format(self) -> None:
         """Refuse a place without a ledger, or with one in another format."""

@@ -33,7 +33,7 @@ _HEAD: Final = "select name, seq, hash, version"
 _RECALLS: Final = """select digest, seq, place from recalls where digest in ({0})
     union all select record ->> 'recall', seq, -1 from entries where record ->> 'recall' in ({0}) order by 2"""
 _MOST_STREAMS: Final = 1000
-_STATES: Final = frozenset({Lookup.POLICY, Lookup.ACCOUNT, Lookup.ALLOWANCE})
+_STATES: Final = frozenset({Lookup.POLICY, Lookup.ACCOUNT, Lookup.ALLOWANCE, Lookup.STREAM})
 
 
 class ConflictError(Exception):
@@ -86,6 +86,8 @@ class StateCache:
             self.latest[Lookup.ACCOUNT, (population,)] = seq
         if "allowance" in record:
             self.latest[Lookup.ALLOWANCE, (population, analyst)] = seq
+        if "stream" in record:
+            self.latest[Lookup.STREAM, (record["stream"],)] = seq
 
 
 def _take_newer(kept: dict[K, tuple[int, S]], news: dict[K, tuple[int, S]]) -> None:
@@ -203,7 +205,8 @@ class Transaction:
         """Write the entry of an act, with the lines it adds to each account and the account after them."""
         population, analyst, changed = changes.population.name, changes.analyst, changes.changed()
         states = {one.column: state(one.lines, one.account) for one in changed}
-        entry = self.append(kind, population=population, analyst=analyst, **fields, **states)
+        caused = {"analyst": analyst} if analyst else {}
+        entry = self.append(kind, population=population, **caused, **fields, **states)
         for one in changed:
             self.remember(population, one.holder, one.account)
         return entry
@@ -232,6 +235,11 @@ class Transaction:
     def about(self, population: str) -> list[Entry]:
         """Return all entries about a population, in their order."""
         return self._all("where record ->> 'population' = ? order by seq", population)
+
+    def has_unrecorded_releases(self, population: str) -> bool:
+        """Say whether something was released that no entry tells of: entries are lost, or it was written off."""
+        unrecorded = "record ->> 'kind' = 'note' or (record ->> 'kind' = 'write-off' and record ->> 'population' = ?)"
+        return self._first(f"where {unrecorded}", population) is not None
 
     def populations(self) -> list[str]:
         """Return the names of all populations."""
@@ -317,10 +325,8 @@ class Transaction:
 
     def stream(self, stream: str) -> StreamRecord | None:
         """Return a stream as its entries say that it stands; it is decoded only when it has changed."""
-        (seq,) = self.one(Lookup.STREAM, stream) or (None,)
+        seq = self._seq(Lookup.STREAM, stream)
         last, record = self.news.streams.get(stream) or self._cache.streams.get(stream) or (0, None)
-        if (seq or 0) < last <= self.last:
-            raise LedgerDamagedError("is not found any more: an index of the database is damaged", seq=last)
         if seq is None:
             return None
         if record is None or last != seq:
@@ -403,10 +409,20 @@ class Transaction:
         return seq
 
     def _must(self, seq: int) -> Entry:
+        """Return an entry that must be there and hang on the one before it: the chain is not followed everywhere."""
         entry = self.entry(seq)
+        (before,) = self.one("select hash from entries where seq = ?", seq - 1) or (genesis(self.ledger),)
         if entry is None:
             raise LedgerDamagedError("is missing", seq=seq)
+        if link(bytes(before), entry.body) != entry.hash:
+            raise LedgerDamagedError("is not what was written: it does not hang on the entry before it", seq=seq)
         return entry
+
+    def open_streams(self) -> dict[str, int]:
+        """Return the last entry of each stream that is open."""
+        last = "select max(seq) from entries where record ->> 'stream' is not null group by record ->> 'stream'"
+        found = "select record ->> 'stream', seq from entries where record ->> 'status' = 'open'"
+        return dict(self.all(f"{found} and seq in ({last})"))
 
     def _all(self, condition: str, *values: str | int) -> list[Entry]:
         rows = self.all(f"select seq, body, hash from entries {condition}", *values)  # noqa: S608 - our own words

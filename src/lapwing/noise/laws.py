@@ -10,11 +10,14 @@ RoundedLaplace     the lattice (`fine_lattice`)             one table serves eve
 RoundedGaussian                                             used once costs nothing to set up
 =================  =======================================  ====================================================
 
+A law that was never drawn from before has no table yet. Its first few draws share one with all others, and are slower
+(`single_draws`); the second time that it is drawn from, its own table is made.
+
 A law is a value: laws of one kind with the same parameter are equal, and share a table and a pool. At most `LAWS_KEPT`
 of each are kept, those used last, in at most 400 KiB each: 25 MiB in all.
 
-The rule not to break: a law is drawn by one sampler only, chosen by its parameter alone. A draw from a given `source`
-is then a function of the law and of the bytes of that source, whatever was drawn before. Whoever changes that function
+The rule not to break: from a given `source`, a law is drawn by one sampler only, chosen by its parameter alone. Such a
+draw is a function of the law and of the bytes of that source, whatever was drawn before. Whoever changes that function
 raises `sealing.SAMPLERS`, so that a seed which was sealed for the old one is lost and not drawn from anew.
 """
 
@@ -31,6 +34,7 @@ from numpy.typing import NDArray
 from lapwing.noise import fine_lattice as lattice
 from lapwing.noise.decay import TAIL_BITS, Decay, TableSampler
 from lapwing.noise.randomness import SYSTEM, Pool, RandomSource, Sampler, drawn_among_many
+from lapwing.noise.single_draws import draw_gaussian, draw_geometric, draw_laplace
 from lapwing.noise.strips import StripSampler
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int, positive
@@ -40,6 +44,9 @@ LARGEST_SCALE: Final = Fraction(1 << 38)
 
 LAWS_KEPT: Final = 64
 _LONGEST_TABLE: Final = 4096
+_FEW: Final = 8
+"""How many draws are made without a table at most, the first time that a law is drawn from."""
+_REMEMBERED: Final = 1024
 
 
 def scale_in_range(name: str, given: object, power: int = 1) -> Fraction:
@@ -62,6 +69,7 @@ class Law(ABC):
     _pool_reference: ReferenceType[Pool]
     _PARAMETER: ClassVar = "scale"
     _POWER: ClassVar = 1
+    _needs_a_table: ClassVar = True
 
     def __post_init__(self) -> None:
         number = scale_in_range(self._PARAMETER, getattr(self, self._PARAMETER), self._POWER)
@@ -70,7 +78,8 @@ class Law(ABC):
     def draw(self, *, source: RandomSource = SYSTEM) -> int:
         """Return one draw; where no source is named, through a pool that hides how long the draw took."""
         if source is SYSTEM:
-            return self._pool().draw()
+            pool = self._pool()
+            return self._draw_alone() if pool is None else pool.draw()
         return int(self.draw_many(1, source=source)[0])
 
     def draw_many(self, count: int, *, source: RandomSource = SYSTEM) -> NDArray[np.int64]:
@@ -78,19 +87,31 @@ class Law(ABC):
         if type(count) is not int or count < 0:  # the usual case is not worth the microseconds of `as_int`
             count = as_int("count", count, least=0)
         if source is SYSTEM:
-            return self._pool().draw_many(count)
+            pool = self._pool(count)
+            if pool is None:
+                return np.array([self._draw_alone() for _ in range(count)], np.int64)
+            return pool.draw_many(count)
         return drawn_among_many(_sampler(self), count, source)
 
-    def _pool(self) -> Pool:
-        """Return the pool of this law, remembered weakly: it belongs to the cache, which may let go of it."""
+    def _pool(self, count: int = 1) -> Pool | None:
+        """Return the pool of this law, remembered weakly: it belongs to the cache, which may let go of it.
+
+        There is none yet where a law is drawn from for the first time, and only few draws are wanted.
+        """
         try:
             pool = self._pool_reference()
         except AttributeError:  # the first draw from this object
             pool = None
         if pool is None:
+            if self._needs_a_table and count <= _FEW and _is_new(self):
+                return None
             pool = _shared_pool(self)
             object.__setattr__(self, "_pool_reference", ref(pool))
         return pool
+
+    @abstractmethod
+    def _draw_alone(self) -> int:
+        """Return one draw without a table of this law."""
 
     @abstractmethod
     def _new_sampler(self) -> Sampler:
@@ -113,6 +134,9 @@ class DiscreteLaplace(Law):
 
     scale: Fraction
 
+    def _draw_alone(self) -> int:
+        return draw_laplace(self.scale)
+
     def _new_sampler(self) -> Sampler:
         return _by_table_or_strips(Decay.exponential(self.scale, sides=2))
 
@@ -127,6 +151,9 @@ class Geometric(Law):
     """
 
     scale: Fraction
+
+    def _draw_alone(self) -> int:
+        return draw_geometric(self.scale)
 
     def _new_sampler(self) -> Sampler:
         return _by_table_or_strips(Decay.exponential(self.scale, sides=1))
@@ -143,6 +170,9 @@ class DiscreteGaussian(Law):
     _PARAMETER: ClassVar = "sigma_squared"
     _POWER: ClassVar = 2
 
+    def _draw_alone(self) -> int:
+        return draw_gaussian(self.sigma_squared)
+
     def _new_sampler(self) -> Sampler:
         return _by_table_or_strips(Decay.gaussian(self.sigma_squared, sides=2))
 
@@ -158,11 +188,15 @@ class RoundedLaplace(Law):
     """
 
     scale: Fraction
+    _needs_a_table: ClassVar = False
 
     @property
     def scale_used(self) -> Fraction:
         """The exact scale of the noise: `scale`, rounded up by a factor of at most 1 + scale 2^-54."""
         return lattice.scale_of(lattice.steps_of(self.scale))
+
+    def _draw_alone(self) -> int:
+        return _shared_pool(self).draw()
 
     def _new_sampler(self) -> Sampler:
         return lattice.RoundedSampler(lattice.standard_exponential(), lattice.steps_of(self.scale))
@@ -180,11 +214,15 @@ class RoundedGaussian(Law):
 
     sigma: Fraction
     _PARAMETER: ClassVar = "sigma"
+    _needs_a_table: ClassVar = False
 
     @property
     def sigma_used(self) -> Fraction:
         """The exact standard deviation before rounding: `sigma`, raised by a factor of at most 1 + sigma 2^-54."""
         return lattice.scale_of(lattice.steps_of(self.sigma))
+
+    def _draw_alone(self) -> int:
+        return _shared_pool(self).draw()
 
     def _new_sampler(self) -> Sampler:
         return lattice.RoundedSampler(lattice.standard_half_normal(), lattice.steps_of(self.sigma))
@@ -192,6 +230,19 @@ class RoundedGaussian(Law):
 
 def _by_table_or_strips(decay: Decay) -> Sampler:
     return TableSampler(decay) if decay.reach(TAIL_BITS) <= _LONGEST_TABLE else StripSampler(decay)
+
+
+def _is_new(law: Law) -> bool:
+    """Say whether a law is drawn from for the first time, as far as is remembered."""
+    if law in _drawn:
+        return False
+    while len(_drawn) >= _REMEMBERED:
+        _drawn.pop(next(iter(_drawn), law), None)  # another thread may have been faster
+    _drawn[law] = None
+    return True
+
+
+_drawn: dict[Law, None] = {}
 
 
 @lru_cache(maxsize=LAWS_KEPT)

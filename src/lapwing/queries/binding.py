@@ -7,6 +7,7 @@ write instead. Text and numbers are never compared with one another, so no engin
 from collections.abc import Iterable
 from fractions import Fraction
 
+from lapwing.queries.beside import beside
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text, check_text, nearest_double
 from lapwing.queries.days import FLIPPED, compare_days, day_of
 from lapwing.queries.expressions import (
@@ -33,7 +34,6 @@ from lapwing.queries.expressions import (
     Value,
 )
 from lapwing.queries.joined import Joined
-from lapwing.queries.joins import beside
 from lapwing.queries.predicate import (
     ALWAYS,
     DAYS,
@@ -118,7 +118,7 @@ def _compare(operator: str, left: Value, right: Value, scope: Scope, *, wanted: 
         return compare_days(operator, left, right, scope, wanted=wanted)
     if isinstance(left, Literal) and not isinstance(right, Literal):
         operator, left, right = FLIPPED[operator], right, left
-    if not isinstance(left, Literal | Name) and not isinstance(right, Literal | Name):
+    if not isinstance(right, Literal) and not (isinstance(left, Name) and isinstance(right, Name)):
         return _compare(operator, Arithmetic("-", left, right), Literal(0), scope, wanted=wanted)
     column = _column(left, scope)
     if not isinstance(right, Literal):

@@ -13,7 +13,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import NoReturn, TypeAlias
 
-from lapwing.queries.public_tables import ConceptSet
+from lapwing.queries.public_tables import ConceptExpression, ConceptSet
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import exact
 
@@ -273,6 +273,14 @@ class InConceptSet(Condition):
 
     value: Value
     name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InConcepts(Condition):
+    """The value is one of a set of concepts that the vocabulary spells out."""
+
+    value: Value
+    concepts: ConceptExpression
 
 
 @dataclass(frozen=True, slots=True, eq=False)

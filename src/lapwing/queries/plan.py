@@ -6,6 +6,7 @@ the released numbers mean. Everything in it follows from the question and the ca
 What the numbers mean is a noun of each statistic, in `statistics`: its unit, its bounds and its words are there.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
+from lapwing.accounting.rounding import ROUND_OFF
 from lapwing.queries.aggregate import (
     Aggregate,
     BinnedKey,
@@ -279,6 +281,14 @@ class Plan:
     def margin_of_each(self, noise: Noise, confidence: Exact) -> int:
         """Return how far off each number is at most, all at once."""
         return _margin(noise, probability("confidence", confidence), self.numbers)
+
+    def chance_of_each(self, confidence: Exact) -> float:
+        """Return how often each public cell may be wrong so that all are right with this probability.
+
+        The noise of one cell is independent of that of the others, so that their probabilities are multiplied.
+        """
+        cells = len(self.aggregate.cells or [()])
+        return -math.expm1(math.log(probability("confidence", confidence)) / cells) * (1 - ROUND_OFF)
 
     @property
     def key_names(self) -> tuple[str, ...]:

@@ -34,6 +34,8 @@ from lapwing.queries.expressions import (
     Arithmetic,
     By,
     Condition,
+    Days,
+    InConcepts,
     InConceptSet,
     Literal,
     Name,
@@ -83,7 +85,7 @@ class Question(ABC):
     """A statistic of rows of a table, as it was put: which rows, and how to group them.
 
     `alias` is what it calls the row, and `columns` are those it may name, where WITH chose some; `joins` are rows of
-    other tables that SQL put beside it.
+    other tables that SQL put beside it. `kept` says of which rows the statistic is, and leaves the groups as they are.
     """
 
     table: str
@@ -91,6 +93,7 @@ class Question(ABC):
     columns: tuple[str, ...] | None = None
     joins: tuple[Join, ...] = ()
     where: Condition = EVERYONE
+    kept: Condition = EVERYONE
     by: tuple[By, ...] = ()
     max_rows: int | None = None
     max_groups: int | None = None
@@ -140,7 +143,9 @@ def plan_together(questions: Mapping[str, Question], population: Population) -> 
 
 def _looked_up(asked: Question, population: Population) -> tuple[Question, Told]:
     """Return a question with the values that it takes from vocabularies and concept sets, and what they are called."""
-    if not population.vocabularies and not any(isinstance(part, Among | InConceptSet) for part, _ in _walk((asked,))):
+    if not population.vocabularies and not any(
+        isinstance(part, Among | InConceptSet | InConcepts) for part, _ in _walk((asked,))
+    ):
         return asked, {}
     from lapwing.queries.public_values import told_values, with_public_values  # noqa: PLC0415 - most questions need none
 
@@ -164,6 +169,8 @@ class Planner:
             self.where = every([self.where, of_segment])
         check_most("groupings", len(question.by), MOST_KEYS, "group by fewer columns")
         self.keys: tuple[Key, ...] = tuple(self.key(by) for by in question.by)
+        if question.kept is not EVERYONE:
+            self.where = every([self.where, bind(question.kept, self.scope)])
 
     @property
     def one_a_person(self) -> bool:
@@ -314,7 +321,7 @@ def _check_size(*asked: object) -> None:
             case Literal(value=constant):
                 characters += len(constant) if isinstance(constant, str) else 0
                 _check_digits(constant)
-            case Arithmetic():
+            case Arithmetic(right=right) if not isinstance(right, Days):  # days later is a bound of an interval
                 operations += 1
             case Name(name=name):
                 characters += len(name)

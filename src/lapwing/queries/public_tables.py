@@ -27,6 +27,28 @@ class ConceptSet:
         return f"<concept set {self.name!r}: {len(self.values):,} values>"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConceptItem:
+    """A concept that belongs to a set, or is `excluded` from it, alone or with all `descendants`: the kinds of it."""
+
+    concept: int
+    descendants: bool = False
+    excluded: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConceptExpression:
+    """A set of concepts that a vocabulary spells out: some with the kinds of them, without others."""
+
+    name: str
+    items: tuple[ConceptItem, ...]
+
+    @property
+    def included(self) -> bool:
+        """Whether it has any concept."""
+        return any(not item.excluded for item in self.items)
+
+
 class Vocabulary(Protocol):
     """A public table, with nobody in it: what diagnoses are called, which ones are kinds of others.
 

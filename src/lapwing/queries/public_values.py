@@ -25,13 +25,16 @@ from lapwing.queries.expressions import (
     Compare,
     Condition,
     Has,
+    InConcepts,
     InConceptSet,
     Link,
+    Literal,
     Name,
+    Truth,
     Value,
 )
 from lapwing.queries.predicate import ALWAYS, INTEGERS, Predicate
-from lapwing.queries.public_tables import Vocabulary
+from lapwing.queries.public_tables import ConceptExpression, ConceptSet, Vocabulary
 from lapwing.queries.scope import Scope
 from lapwing.queries.words import words
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
@@ -79,6 +82,8 @@ def _resolved(part: Any, population: Population) -> Any:
     match part:
         case InConceptSet(value=value, name=name):
             return _of_set(value, name, population)
+        case InConcepts(value=value, concepts=concepts):
+            return _of_concepts(value, concepts, population)
         case Has(table=table) if (vocabulary := population.vocabulary(table)) is not None:
             return _of_vocabulary(part, vocabulary, population)
         case tuple():
@@ -103,6 +108,31 @@ def _of_set(value: Value, name: str, population: Population) -> Condition:
             f"command line --concept-set {name}=ids.csv"
         )
     return value.is_in(known[name])
+
+
+def _of_concepts(value: Value, concepts: ConceptExpression, population: Population) -> Condition:
+    """Return that a value is one of a set of concepts; a set that is empty has none."""
+    sets = {wanted: {one for one in concepts.items if one.excluded is not wanted} for wanted in (True, False)}
+    chosen = {wanted: {one.concept for one in items} for wanted, items in sets.items()}
+    for wanted, items in sets.items():
+        above = sorted(one.concept for one in items if one.descendants)
+        chosen[wanted] |= _descendants(above, concepts, population) if above else set()
+    values = tuple(sorted(chosen[True] - chosen[False]))
+    if not values:
+        return Truth(Literal(value=False))
+    return value.is_in(ConceptSet(name=concepts.name, values=values))
+
+
+def _descendants(above: list[int], concepts: ConceptExpression, population: Population) -> set[int]:
+    vocabulary = population.vocabulary("concept_ancestor")
+    if vocabulary is None:
+        raise BadQuestionError(
+            f"the concept set {concepts.name!r} has descendants, and there is no vocabulary concept_ancestor; let the "
+            "custodian name it in [vocabularies], or leave the descendants out"
+        )
+    ancestors = Among(Name("ancestor_concept_id"), tuple(above), "ancestors")
+    _, _, rows = _select(vocabulary, ("descendant_concept_id",), ancestors)
+    return {int(one) for (one,) in rows if one is not None}
 
 
 def _of_vocabulary(has: Has, vocabulary: Vocabulary, population: Population) -> Condition:

@@ -3,6 +3,7 @@
 Conditions are SQL text or built with `col`, `&`, `|` and `~`; values are column names or arithmetic on columns.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -19,6 +20,7 @@ from lapwing.queries.expressions import (
     Has,
     Literal,
     Name,
+    PerPerson,
     Spelled,
     Value,
     col,
@@ -27,13 +29,13 @@ from lapwing.queries.expressions import (
 )
 from lapwing.queries.joined import Join
 from lapwing.queries.planning import Question
-from lapwing.queries.sql_conditions import Reader, read_condition, read_value
+from lapwing.queries.sql_conditions import Reader, read_condition, read_group, read_value
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, as_int, exact
 
 ConditionLike: TypeAlias = str | Condition | Value | None
 ValueLike: TypeAlias = str | Value
-Grouping: TypeAlias = str | Name | DatePart | By
+Grouping: TypeAlias = str | Value | By
 Groupings: TypeAlias = Grouping | Iterable[Grouping]
 
 
@@ -63,13 +65,59 @@ def has(table: str, where: ConditionLike = None, *, at_least: int = 1) -> Has:
     return Has(table, as_condition(where), as_int("at_least", at_least, most=2**20))
 
 
-def bins(column: str | Name, edges: Sequence[Exact | date]) -> By:
-    """Group a column into bins between rising `edges`: each holds its lower edge, the last both.
+def number_of(table: str, where: ConditionLike = None, *, most: int | None = None) -> PerPerson:
+    """Return how many rows in `table` the same person has for which `where` is true, at most `most`.
+
+    Without `most` it is the number of rows that count in the table. It stands wherever a column does.
+
+    >>> from lapwing.queries.statistics.counts import count
+    >>> count("patients", by=number_of("visits", "kind = 'ER'", most=3)).table
+    'patients'
+    """
+    return PerPerson("count", table, None, as_condition(where), table, most=_most(most))
+
+
+def different_of(column: str | Name, where: ConditionLike = None, *, most: int | None = None) -> PerPerson:
+    """Return how many different values the same person has in a column of another table, such as "visits.kind".
+
+    `where` says in which rows, and more than `most` are not counted.
+    """
+    name = _of_table(column)
+    return PerPerson("distinct", name.table or "", name, as_condition(where), name.table, most=_most(most))
+
+
+def first_of(column: str | Name, where: ConditionLike = None) -> PerPerson:
+    """Return the first day, or the least number, that the same person has in a column such as "visits.day"."""
+    name = _of_table(column)
+    return PerPerson("first", name.table or "", name, as_condition(where), name.table)
+
+
+def last_of(column: str | Name, where: ConditionLike = None) -> PerPerson:
+    """Return the last day, or the greatest number, that the same person has in a column such as "visits.day"."""
+    name = _of_table(column)
+    return PerPerson("last", name.table or "", name, as_condition(where), name.table)
+
+
+def _of_table(column: str | Name) -> Name:
+    name = as_name(column)
+    if name.table is None:
+        raise BadQuestionError(f"{name.name!r} needs the table whose rows are meant; write visits.{name.name}")
+    return name
+
+
+def _most(given: int | None) -> Literal | None:
+    return None if given is None else Literal(as_int("most", given, most=2**20))
+
+
+def bins(column: str | Value, edges: Sequence[Exact | date]) -> By:
+    """Group a column, or a value such as "age(born)", into bins between rising `edges`.
+
+    Each holds its lower edge, the last both.
 
     >>> bins("age", [0, 18, 65, 120]).edges[1].value
     18
     """
-    return By(column=as_name(column), edges=tuple(_edge(edge) for edge in edges))
+    return By(column=as_value(column), edges=tuple(_edge(edge) for edge in edges))
 
 
 def by_year(column: str | Name) -> By:
@@ -103,7 +151,7 @@ def as_name(given: str | Name) -> Name:
 
 def as_groups(given: Groupings) -> tuple[By, ...]:
     """Return what to group by."""
-    several = [given] if isinstance(given, str | Name | DatePart | By) else list(given)
+    several = [given] if isinstance(given, str | Value | By) else list(given)
     return tuple(_grouping(each) for each in several)
 
 
@@ -111,10 +159,12 @@ def _grouping(given: Grouping) -> By:
     match given:
         case By():
             return given
-        case Name() | DatePart():
+        case Value():
             return By(column=given)
+        case str() if _BINS.match(given):
+            return read_group(given)
         case str():
-            return By(column=col(given))
+            return By(column=as_value(given))
         case _:
             raise BadQuestionError(
                 f"a {type(given).__name__} is nothing to group by; write a column's name or bins(...)"
@@ -130,6 +180,7 @@ def _edge(given: Exact | date) -> Literal:
     return edge
 
 
+_BINS: Final = re.compile(r"\s*bins\s*\(", re.IGNORECASE)
 WHERE: Final = frozenset({"where"})
 GROUPED: Final = WHERE | {"by", "max_rows", "max_groups"}
 
@@ -149,11 +200,12 @@ class Selected:
     by: tuple[By, ...]
     max_rows: int | None
     max_groups: int | None
+    kept: Condition = EVERYONE
 
     @property
     def common(self) -> dict[str, Any]:
         """What all questions have, as keywords."""
-        names = ("table", "alias", "columns", "joins", "where", "by", "max_rows", "max_groups")
+        names = ("table", "alias", "columns", "joins", "where", "kept", "by", "max_rows", "max_groups")
         return {name: getattr(self, name) for name in names}
 
 

@@ -43,3 +43,16 @@ def renamed(part: Written, old: str, new: str) -> Written:
         return (lambda name: name) if (rows.alias or rows.table).casefold() == old.casefold() else outer
 
     return changed(part, own, inside)
+
+
+def names_in(part: object, row: str) -> set[str]:
+    """Return the columns of a row that `part` names, alone or with the name of the row."""
+    found = set[str]()
+
+    def note(name: Name) -> Name:
+        if name.table is None or name.table.casefold() == row.casefold():
+            found.add(name.name)
+        return name
+
+    changed(part, note, lambda _: lambda name: note(name) if name.table is not None else name)
+    return found

@@ -80,10 +80,15 @@ class Scope:
             scope = scope.outer
 
     def column(self, value: Value) -> Column:
-        """Return the column of this row that a value is, a derived one if need be; one of another row is refused."""
+        """Return the column of this row that a value is, a derived one if need be.
+
+        One of a row further out is refused, unless the person has one such row: then it is the person's own value.
+        """
         up, column = self.seen(value)
         if up:
             scope = list(self.outwards())[up]
+            if scope.table.rows is RowsPerPerson.ONE_A_PERSON:
+                return self.add(LookedUp(name="", table=scope.table.name, column=column.name))
             raise BadQuestionError(
                 f"{scope.alias}.{column.name} belongs to {scope.table.name}, outside the condition about "
                 f"{self.table.name}; move it out of the parentheses"

@@ -9,15 +9,17 @@ person: `person in (select person from visits where ...)`, `exists (...)`, `has(
 import itertools
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, fields
+from typing import Final
 
 from sqlglot import exp
 
 from lapwing.queries.arrangement import AS_IT_IS, Arrangement
-from lapwing.queries.expressions import And, Literal
+from lapwing.queries.expressions import Literal
 from lapwing.queries.limits import MOST_NAMED, MOST_STATISTICS
 from lapwing.queries.planning import Question
 from lapwing.queries.questions import Selected
 from lapwing.queries.sql_conditions import Reader
+from lapwing.queries.sql_filters import read_filtered
 from lapwing.queries.sql_groups import group_nodes, grouping, is_same, items_of
 from lapwing.queries.sql_nodes import check_all_read, identifier, name_of, only, parsed, refusal
 from lapwing.queries.sql_order import AnswerColumn, read_arrangement
@@ -26,6 +28,8 @@ from lapwing.queries.statistics import is_statistic, read_statistic, statistic_n
 from lapwing.queries.statistics.top import TopCategories, TopCounts
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int, check_most, exact
+
+EXAMPLE: Final = "select count(*) from visits"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -68,7 +72,7 @@ def read_sql(text: str, *, max_rows: int | None = None, max_groups: int | None =
     """
     tree = parsed(text)
     if not isinstance(tree, exp.Select):
-        raise refusal(tree)
+        raise _no_select(tree)
     select = _Select(tree, max_rows, max_groups)
     selection = select.selection()
     check_all_read(tree)
@@ -80,6 +84,11 @@ class _Select:
     """One SELECT on its way to questions."""
 
     def __init__(self, tree: exp.Select, max_rows: int | None, max_groups: int | None) -> None:
+        if tree.args.get("distinct"):
+            raise BadQuestionError(
+                "SELECT DISTINCT would show which values people have; count them, with count(distinct column), or how "
+                "many people have each: select column, count(*) ... group by column"
+            )
         only(tree, "expressions", "from_", "joins", "where", "group", "having", "with_", "order", "limit", "offset")
         self.tree = tree
         self.items = items_of(tree)
@@ -87,8 +96,7 @@ class _Select:
         self.reader = _read_with(tree.args.get("with_"))
         rows, joins, condition = self.reader.chosen(tree)
         base = rows[0]
-        if base.joins and not joins:  # a SELECT with joins, and nothing around it
-            joins, condition = base.joins, And((base.where, condition))
+        self.reader.seen.append(rows)
         self.group = group_nodes(tree.args.get("group"), self.items, self.statistics)
         self.selected = Selected(
             reader=self.reader,
@@ -114,7 +122,7 @@ class _Select:
                 told.append(AnswerColumn(item, places[0], item.alias or _made(item.node)))
             elif item in self.statistics:
                 check_most("statistics", len(questions) + 1, MOST_STATISTICS)
-                name, question = read_statistic(self.selected, item.node)
+                name, question = read_filtered(self.selected, item.node)
                 name = _fresh(item.alias or name, questions)
                 questions[name] = question
                 told.append(AnswerColumn(item, name, name))
@@ -133,8 +141,10 @@ class _Select:
     def check_known(self, node: exp.Expr) -> None:
         """Refuse a column of a table that is not here, where it looks like one that is grouped by."""
         table = node.args.get("table") if isinstance(node, exp.Column) else None
-        if table is not None and identifier(table).casefold() != self.selected.alias.casefold():
-            raise BadQuestionError(f"there is no table {table.name!r} here; there is {self.selected.alias}")
+        known = [self.selected.alias, *(join.alias for join in self.selected.joins)]
+        if table is not None and identifier(table).casefold() not in {alias.casefold() for alias in known}:
+            there = ", ".join(dict.fromkeys(known))
+            raise BadQuestionError(f"there is no table {table.name!r} here; there is {there}")
 
     def top(self, keys: tuple[str, ...]) -> Selection:
         """Read select column ... group by column order by count(*) desc limit k."""
@@ -159,6 +169,24 @@ class _Select:
         k = as_int("limit", exact("number", most.value if isinstance(most, Literal) else most))
         top = TopCategories(**{**self.selected.common, "by": ()}, column=name_of(column), k=k, ranked_by=ranked_by)
         return Selection(questions={keys[0]: top}, key_names=())
+
+
+def _no_select(tree: exp.Expr) -> BadQuestionError:
+    """Return the refusal of a text that is no SELECT."""
+    changes: dict[type[exp.Expr], str] = {
+        exp.Update: "nothing here changes data",
+        exp.Insert: "nothing here changes data",
+        exp.Delete: "nothing here changes data",
+        exp.Drop: "nothing here changes tables",
+        exp.Create: "nothing here makes tables",
+    }
+    what = changes.get(type(tree), "this is not a SELECT")
+    if isinstance(tree, exp.Union | exp.Intersect | exp.Except):
+        return BadQuestionError(
+            "two SELECTs are two questions; ask one after the other, or select people from both in FROM: select "
+            "count(*) from (select person from visits union select person from codes)"
+        )
+    return BadQuestionError(f"{what}; write a SELECT: {EXAMPLE}")
 
 
 def _largest(questions: dict[str, Question], arrangement: Arrangement) -> dict[str, Question]:

@@ -10,6 +10,7 @@ from sqlglot import exp
 from lapwing.queries.days import FLIPPED
 from lapwing.queries.expressions import (
     And,
+    By,
     Compare,
     Condition,
     Has,
@@ -27,6 +28,7 @@ from lapwing.queries.expressions import (
     Value,
 )
 from lapwing.queries.joined import Joined
+from lapwing.queries.sql_groups import grouping
 from lapwing.queries.sql_nodes import (
     chain,
     check_all_read,
@@ -35,6 +37,7 @@ from lapwing.queries.sql_nodes import (
     is_count,
     literal,
     name_of,
+    negative,
     only,
     parsed,
     refusal,
@@ -80,6 +83,18 @@ def read_value(text: str) -> Value:
     value = Reader({}).value(tree)
     check_all_read(tree)
     return value
+
+
+def read_group(text: str) -> By:
+    """Return what `text` groups by.
+
+    >>> read_group("bins(age(born), 0, 18, 65)").edges[1].value
+    18
+    """
+    tree = parsed(text, exp.Condition)
+    found = grouping(Reader({}), tree)
+    check_all_read(tree)
+    return found
 
 
 class Reader(RowsReader):
@@ -153,6 +168,9 @@ class Reader(RowsReader):
             operator, left, right = FLIPPED[operator], right, left
         if isinstance(left, exp.Subquery) and isinstance(right, exp.Literal) and _counts_rows(left):
             return self._read_count(left, operator, right)
+        if isinstance(left, exp.Abs):
+            only(left, "this")
+            return _far(operator, self.value(left.this), self.value(right))
         return Compare(operator, self.value(left), self.value(right))
 
     def _inner(self, node: exp.Expr) -> tuple[exp.Select, Given, Condition]:
@@ -252,6 +270,14 @@ class Reader(RowsReader):
 def _counts_rows(subquery: exp.Subquery) -> bool:
     select = subquery.this
     return isinstance(select, exp.Select) and len(select.expressions) == 1 and is_count(select.expressions[0])
+
+
+def _far(operator: str, value: Value, limit: Value) -> Condition:
+    """Return how far from 0 a value is: ABS(value) compared with a constant."""
+    near, far = Compare(operator, value, limit), Compare(FLIPPED[operator], value, negative(limit))
+    if not isinstance(limit, Literal) or operator in {"=", "<>"}:
+        raise BadQuestionError("ABS is compared with a constant; write abs(height - 170) <= 10")
+    return And((near, far)) if operator in {"<", "<="} else Or((near, far))
 
 
 def _for_people() -> BadQuestionError:

@@ -61,6 +61,12 @@ _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
     exp.CurrentTimestamp: ("the current time", "write a day, as date '2025-01-31'"),
     exp.Placeholder: ("a placeholder", "write the value itself"),
     exp.Parameter: ("a placeholder", "write the value itself"),
+    exp.WidthBucket: ("WIDTH_BUCKET", "write the edges of the groups: bins(column, 0, 10, 20, 30)"),
+    exp.GroupConcat: ("joining texts", "rows of people are never shown; count people by the column"),
+    exp.Abs: ("ABS here", "compare it with a constant, as abs(x - 170) <= 10"),
+    exp.Mul: ("arithmetic on answers", "compute with the answers instead, which costs nothing"),
+    exp.Add: ("arithmetic on answers", "compute with the answers instead, which costs nothing"),
+    exp.Sub: ("arithmetic on answers", "compute with the answers instead, which costs nothing"),
     exp.Rand: ("a random number", "the answers are random already"),
     exp.DPipe: ("joining texts", "compare each column by itself"),
     exp.Having: ("HAVING", "filter the answers instead, which costs nothing"),
@@ -69,6 +75,10 @@ _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Distinct: ("DISTINCT", "write count(distinct column)"),
     exp.Literal: ("a constant here", "name a column"),
     exp.Tuple: ("a list here", "compare one column at a time"),
+}
+_INSTEAD_OF_NAMED = {
+    "now": 'write current_date, the day that the population calls "now"',
+    "histogram": "count rows by bins: select bins(column, 0, 10, 20), count(*) ... group by 1",
 }
 _ARGUMENTS: dict[tuple[str, str], tuple[str, str]] = {
     ("Table", "db"): ("a schema", "write the name of the table alone, as it is registered"),
@@ -91,6 +101,9 @@ def refusal(node: object, statistics: Iterable[str] = ()) -> BadQuestionError:
     named = ", ".join(statistics)
     language = f"{_LANGUAGE}, and the statistics {named}" if named else _LANGUAGE
     if isinstance(node, exp.Anonymous):
+        instead = _INSTEAD_OF_NAMED.get(function_name(node))
+        if instead is not None:
+            return BadQuestionError(f"{function_name(node)} is not part of the language; {instead}")
         return BadQuestionError(f"there is no function {node.this!r} here; {language}")
     for kind, (what, instead) in _INSTEAD.items():
         if isinstance(node, kind):

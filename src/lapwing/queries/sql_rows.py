@@ -29,7 +29,7 @@ from lapwing.queries.expressions import (
     Value,
 )
 from lapwing.queries.joined import Join, Joined
-from lapwing.queries.renaming import renamed
+from lapwing.queries.renaming import names_in, renamed
 from lapwing.queries.sql_groups import SelectItem, at_place, items_of
 from lapwing.queries.sql_nodes import chain, identifier, is_count, name_of, only, refusal, times
 from lapwing.queries.sql_values import ValueReader
@@ -88,6 +88,8 @@ class Given:
         if name.table is not None and name.table.casefold() != self.alias.casefold():
             return None
         made = self.values.get(name.name.casefold())
+        if not self.inside:  # its FROM is the one around it
+            return Name(name.name) if made is None and self.joins and name.table is not None else made
         return None if made is None else renamed(made, self.inside, self.alias)
 
     @property
@@ -171,6 +173,10 @@ class RowsReader(ValueReader):
         rows = [self._source(source.this)]
         joins = [rows[0].join()]
         for node in select.args.get("joins") or ():
+            if node.args.get("method"):
+                raise BadQuestionError(
+                    f"{node.args['method']} JOIN is not part of the language; write what joins: on p.person = v.person"
+                )
             only(node, "this", "on", "using", "side", "kind")
             side, kind = ((node.args.get(name) or "").upper() for name in ("side", "kind"))
             if (side, kind) not in _SIDES:
@@ -181,7 +187,9 @@ class RowsReader(ValueReader):
             _check_aliases(rows)
             on = self._on(node, rows)
             joins.append(rows[-1].join(on, left=side == "LEFT"))
-        return rows, tuple(joins) if len(joins) > 1 else ()
+        if len(joins) > 1:
+            return rows, tuple(joins)
+        return ([replace(rows[0], inside="")], rows[0].joins) if rows[0].joins else (rows, ())
 
     def _on(self, join: exp.Expr, rows: list[Given]) -> Condition:
         on, using = join.args.get("on"), join.args.get("using") or ()
@@ -221,7 +229,9 @@ class RowsReader(ValueReader):
                 said = self.condition(where.this)
         else:
             said = And(())
-        return rows, joins, said if joins else And((rows[0].said, said))
+        if not joins:
+            return rows, joins, And((rows[0].said, said))
+        return rows, joins, And((rows[0].where, said)) if len(rows) == 1 else said
 
     def rows(self, node: exp.Expr, *, alone: bool = True) -> Given:
         """Return what a SELECT gives to the one around it: rows and columns, people, or one row a person.
@@ -292,8 +302,11 @@ class RowsReader(ValueReader):
             before = {name: made for name in rows[0].values if (made := rows[0].computed(Name(name))) is not None}
             values = {**before, **values}
         kept = rows[0].columns if everything else tuple(columns)
-        plain_columns = None if kept is None else tuple(name for name in kept if name.casefold() not in values)
-        return replace(plain, columns=None if plain.joins else plain_columns, values=values, inside=rows[0].alias)
+        if plain.joins or kept is None:
+            return replace(plain, columns=None, values=values, inside=rows[0].alias)
+        used = {name for made in values.values() for name in names_in(made, rows[0].alias)}
+        listed_only = [name for name in kept if name.casefold() not in values]
+        return replace(plain, columns=(*listed_only, *sorted(used)), values=values, inside=rows[0].alias)
 
     def _grouped(self, select: exp.Select, items: list[SelectItem], plain: Given) -> Given:
         """Return one row a person: group by person, with numbers of their rows, and HAVING."""
@@ -345,7 +358,11 @@ class RowsReader(ValueReader):
         if not node.args.get("distinct"):
             raise BadQuestionError("UNION ALL would count people twice; write UNION")
         if isinstance(node, exp.Union):
-            key = self._key_of(node.this)
+            key, one, other = self._key_of(node.this), self.rows(node.this), self.rows(node.expression)
+            same = one.table.casefold() == other.table.casefold() and not one.joins and not other.joins
+            if same and self._key_of(node.expression).name.casefold() == key.name.casefold():
+                either = [ScopedCondition(rows.said, rows.alias, rows.columns) for rows in (one, other)]
+                return replace(one, where=Or(tuple(either)), at_least=1, key=Name(key.name))
             return Given(EVERYBODY, "people", self.person_in(Name(key.name), node), None, (), Name(key.name))
         first = self.rows(node.this)
         key = self._key_of(node.this)
@@ -354,7 +371,8 @@ class RowsReader(ValueReader):
             among = Not(among)
         if first.joins:
             return replace(first, where=And((first.where, among)), key=key)
-        return replace(first, where=And((first.said, among)), at_least=1, key=Name(key.name))
+        where = ScopedCondition(And((first.said, among)), first.alias, first.columns)
+        return replace(first, where=where, at_least=1, key=Name(key.name))
 
     def _key_of(self, node: exp.Expr) -> Name:
         """Return the one column that a SELECT, or the first of several, selects."""

@@ -179,8 +179,10 @@ class ValueReader(ABC):
                     f"{column.name!r} needs the table whose rows are meant; write first_of(visits.day, kind = 'ER')"
                 )
             table = column.table
-        where = self.condition(arguments[1]) if len(arguments) > 1 else And(())
-        most = self.value(arguments[2]) if len(arguments) > 2 else None  # noqa: PLR2004 - table, condition, most
+        rest = arguments[1:]
+        said = bool(rest) and (isinstance(rest[-1], exp.Literal) or len(rest) > 1)  # the most that is counted
+        most = self.value(rest.pop()) if said else None
+        where = self.condition(rest[0]) if rest else And(())
         return PerPerson(function, table, column, where, table, most=most)
 
     def _clip(self, node: exp.Expr) -> Value:

@@ -4,7 +4,7 @@
 
     LapwingError
     ├── BadQuestionError        ParameterError, RequestConflictError
-    ├── BudgetError             BudgetExceededError, SuspendedError
+    ├── BudgetError             BudgetExceededError, SuspendedError, UnnamedAnalystError
     ├── StreamError             StreamHaltedError, StreamClosedError, StreamBusyError, SealBrokenError
     ├── LedgerError             LedgerUnwritableError, LedgerInDoubtError, LedgerDurabilityError, LedgerSchemaError,
     │                           LedgerDamagedError, LedgerRolledBackError, UnansweredError
@@ -51,6 +51,7 @@ __all__ = [
     "StreamHaltedError",
     "SuspendedError",
     "UnansweredError",
+    "UnnamedAnalystError",
 ]
 
 
@@ -167,9 +168,18 @@ class BudgetExceededError(BudgetError):
 class SuspendedError(BudgetError):
     """The custodian has stopped all spending of `who`, a population or an analyst."""
 
-    def __init__(self, who: str) -> None:
+    def __init__(self, who: str, *, message: str | None = None) -> None:
         self.who = who
-        super().__init__(f"spending of {who} is suspended; ask the custodian to resume it")
+        super().__init__(message or f"spending of {who} is suspended; ask the custodian to resume it")
+
+
+class UnnamedAnalystError(SuspendedError):
+    """Only analysts who have an allowance may ask about this population, and `analyst` has none."""
+
+    def __init__(self, analyst: str, population: str) -> None:
+        self.analyst = analyst
+        reason = f"{_brief(analyst)} is not among the analysts of population {population!r}, and others are refused"
+        super().__init__(f"analyst {analyst!r}", message=f"{reason}; ask the custodian for an allowance")
 
 
 class StreamError(LapwingError):

@@ -3,6 +3,7 @@
     [populations.clinic]
     person_key = "patient_id"
     time_limit = 600                                # seconds that a database may take for one statement, if not 600
+    unnamed_analysts = "refused"                    # who has no allowance may ask nothing, if not "allowed"
     budget = { epsilon = "3" }                      # or { rho = "0.5" }, or { epsilon = "3", delta = "1e-6" }
 
     [populations.clinic.analysts]
@@ -86,6 +87,7 @@ class PopulationSettings:
     sources: Mapping[str, Source]
     section: Section = field(repr=False)
     time_limit: int = TIME_LIMIT
+    only_named: bool = False
 
     def only(self, table: str) -> "PopulationSettings":
         """Return the same people with one of their tables."""
@@ -177,6 +179,7 @@ def _population(name: str, section: Section, public: PublicFiles) -> PopulationS
         sources={table.name: source for table, source in read},
         section=section,
         time_limit=time_limit,
+        only_named=section.one_of("unnamed_analysts", {"allowed": False, "refused": True}, False),  # noqa: FBT003 - as toml.py
     )
     section.done()
     return settings

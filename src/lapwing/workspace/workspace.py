@@ -4,6 +4,7 @@ clinic/
 lapwing.toml         what is declared; edited by the custodian
 ledger.db            the account (or a PostgreSQL address in lapwing.toml)
 ledger.head          the newest entry that was told of: a ledger without it was rolled back, and is refused
+ledger.checked       how far the ledger was checked, so that it opens quickly; it may be deleted
 stream.key           seals the secrets of streams; readable by its owner only, and never in a backup of the ledger
 fingerprints.json    what the data was at each version, whose, and which ledger is ours; for the custodian
 failures.log         why a question could not be answered; for the custodian
@@ -15,30 +16,28 @@ import stat
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from fractions import Fraction
 from pathlib import Path
 from threading import Lock
 from typing import Final, Self
 
-from lapwing.accounting.filters.account import EVERYONE, Budget
-from lapwing.accounting.filters.approximate import DeltaShares
 from lapwing.engines.reading import hide_failures
+from lapwing.ledger.checkpoint import CheckpointFile
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.noise.randomness import SYSTEM
 from lapwing.session import Session
 from lapwing.sources import Fingerprints
 from lapwing.tables import Tables
 from lapwing.vocabulary import errors
-from lapwing.vocabulary.errors import LapwingError, LedgerError, RegistrationError, SettingsError
+from lapwing.vocabulary.errors import LapwingError, LedgerError, SettingsError
 from lapwing.vocabulary.lifetime import Lifetime
+from lapwing.workspace.agreement import Agreement
 from lapwing.workspace.settings import FILE, PopulationSettings, Settings, read_settings
+from lapwing.workspace.trial import failure_log, unreadable
 
 KEY_FILE: Final = "stream.key"
 FINGERPRINTS: Final = "fingerprints.json"
 HEAD: Final = "ledger.head"
-SHARES: Final = DeltaShares(failures=Fraction(1, 10))
-"""A tenth of a delta pays for groups whose keys only the data knows."""
+CHECKED: Final = "ledger.checked"
 _KEY_BYTES: Final = 32
 
 
@@ -56,6 +55,8 @@ class Workspace:
     def __init__(self, folder: Path, settings: Settings, ledger: Ledger) -> None:
         self.folder, self.settings, self.ledger = folder, settings, ledger
         self._fingerprints = Fingerprints(folder / FINGERPRINTS)
+        self._agreement = Agreement(ledger, self._fingerprints)
+        self._log = failure_log(folder)
         self._tables: dict[str, Tables] = {}
         self.resources = ExitStack()  # the ledger, and the databases above it
         self.resources.callback(ledger.close)
@@ -77,8 +78,8 @@ class Workspace:
         `on_close` is called when the session is closed.
         """
         declared = self.settings.declared(population)
-        self._require_agreement(declared)
-        self._agree_on_vocabularies()
+        self._agreement.require(declared)
+        self._agreement.require_vocabularies(self.settings)
         tables = self._open_tables(declared)
         return Session(
             declared.population if segment is None else declared.population.within(segment),
@@ -91,38 +92,33 @@ class Workspace:
             within=self._lifetime,
         )
 
-    def update(self) -> None:
+    def update(self) -> dict[str, LapwingError]:
         """Bring the ledger to what lapwing.toml declares: new populations and tables, higher budgets, allowances.
 
-        Budgets can only rise, and who is protected never changes: what was released was released under those terms.
+        Budgets can only rise, and who is protected never changes: what was released was released under those terms. As
+        long as nothing was released both can be corrected. A new table that cannot be read is refused before anything
+        is written; why others cannot be read is returned.
         """
-        self._agree_on_vocabularies()
-        for name, declared in self.settings.populations.items():
-            administration = self.ledger.administration
-            self._require_own_people(declared)
-            if name not in self.ledger.populations():
-                administration.create_population(
-                    name,
-                    unit=declared.population.unit,
-                    budget=declared.budget,
-                    segments=declared.population.segment_titles or (EVERYONE,),
-                    shares=SHARES,
-                )
-            self._require_unit(declared)
-            if self.ledger.account(name).budget != declared.budget:
-                with declared.section.blamed("budget"):
-                    administration.set_budget(name, declared.budget)
-            known = self.ledger.population(name)
-            for table in declared.population.tables:
-                if table.name not in known.tables:
-                    key = (declared.population.person_key(table), table.key_type.value)
-                    administration.add_table(name, table.name, key=key)
-            for analyst, allowance in declared.analysts.items():
-                if _allowance(self.ledger, name, analyst) != allowance:
-                    administration.set_allowance(name, analyst, allowance)
-            for analyst, decided in known.analysts.items():
-                if decided.allowance and analyst not in declared.analysts:
-                    administration.set_allowance(name, analyst, None)
+        found = self.try_update()
+        self.update_as_tried()
+        return found
+
+    def try_update(self) -> dict[str, LapwingError]:
+        """Refuse what `update` would refuse, and return what it would, with nothing written."""
+        found: dict[str, LapwingError] = {}
+        self._agreement.require_vocabularies(self.settings)
+        for declared in self.settings.populations.values():
+            self._agreement.require_possible(declared)
+            for name, failure in unreadable(declared, self._log).items():
+                if name not in declared.sources or self._agreement.is_new(declared, name):
+                    raise failure
+                found[name] = failure
+        return found
+
+    def update_as_tried(self) -> None:
+        """Bring the ledger to what lapwing.toml declares, after `try_update`."""
+        for declared in self.settings.populations.values():
+            self._agreement.update(declared)
 
     def advance(self, table: str, population: str | None = None) -> int:
         """Say publicly that a table or vocabulary changed, and return its new version. The account goes on as it is."""
@@ -138,20 +134,8 @@ class Workspace:
         return tables + public
 
     def unreadable(self, population: str | None = None) -> dict[str, LapwingError]:
-        """Try all tables together, and each by itself if that fails; return what cannot be read and why.
-
-        It is for the custodian. What a database says at length may quote a cell of the data, so that only its first
-        line is returned; the log has all of it.
-        """
-        declared = self.settings.declared(population)
-        together = self._tried(declared)
-        if together is None:
-            return {}
-        alone = {table.name: self._tried(declared.only(table.name)) for table in declared.population.tables}
-        found = {name: failure for name, failure in alone.items() if failure} or {declared.population.name: together}
-        for failure in found.values():
-            self._log(failure)
-        return {name: _in_one_line(failure) for name, failure in found.items()}
+        """Return what cannot be read and why, after all tables were tried. It is for the custodian."""
+        return unreadable(self.settings.declared(population), self._log)
 
     def crowded(self, population: str | None = None, *, table: str | None = None) -> list[str]:
         """Return which tables (or whether this one) have several rows of somebody, declared to have one a person.
@@ -207,18 +191,6 @@ class Workspace:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _tried(self, declared: PopulationSettings) -> LapwingError | None:
-        reasons: list[Exception] = []
-        try:
-            hide_failures(self._tables_of(declared).try_out, reasons.append)
-        except errors.EngineError as failure:
-            (reason,) = reasons
-            if isinstance(reason, LapwingError):
-                return reason
-            self._log(reason)
-            return failure
-        return None
-
     def _open_tables(self, declared: PopulationSettings) -> Tables:
         """Return the tables of a population, the same for everybody who asks."""
         self._lifetime.require()
@@ -238,65 +210,6 @@ class Workspace:
             time_limit=declared.time_limit,
             on_failure=self._log,
         )
-
-    def _agree_on_vocabularies(self) -> None:
-        """Refuse a vocabulary that changed: conditions and categories would mean something else without a word."""
-        for name, file in self.settings.vocabularies.items():
-            self._fingerprints.agree(name, file)
-
-    def _require_agreement(self, declared: PopulationSettings) -> None:
-        """Refuse settings that the ledger does not know of: only an update, on purpose, changes the account."""
-        name, section = declared.population.name, declared.section
-        remedy = "bring the ledger up to date on purpose, with lapwing update, or take the change back"
-        if name not in self.ledger.populations():
-            raise section.error((), f"population {name!r} is not in the ledger", remedy)
-        self._require_unit(declared)
-        known = self.ledger.population(name)
-        if self.ledger.account(name).budget != declared.budget:
-            raise section.error(("budget",), "this is not the budget that the ledger keeps", remedy)
-        for table in declared.population.tables:
-            if table.name not in known.tables:
-                raise section.error(("tables", table.name), f"table {table.name!r} is not in the ledger", remedy)
-        analysts = {*declared.analysts, *(name for name, one in known.analysts.items() if one.allowance)}
-        for analyst in sorted(analysts):
-            if _allowance(self.ledger, name, analyst) != declared.analysts.get(analyst):
-                reason = f"the ledger keeps another allowance of {analyst!r}"
-                raise section.error(("analysts", analyst), reason, remedy)
-
-    def _require_own_people(self, declared: PopulationSettings) -> None:
-        """Refuse new tables with the people of another population: a second account would be a second budget."""
-        name = declared.population.name
-        known = self.ledger.population(name).tables if name in self.ledger.populations() else {}
-        for table, source in declared.sources.items():
-            owner = None if table in known else self._fingerprints.owner(name, source)
-            if owner is not None:
-                reason = f"this is the data of population {owner!r}, whose account goes on"
-                remedy = f"declare it as a table of {owner!r}, under its old name"
-                raise declared.section.error(("tables", table, "source"), reason, remedy)
-
-    def _require_unit(self, declared: PopulationSettings) -> None:
-        people, error = declared.population, declared.section.error
-        kept, remedy = self.ledger.population(people.name), "take the change back: "
-        for what in ("person_key", "adjacency", "protects_groups_of"):
-            if getattr(kept.unit, what) != getattr(people.unit, what):
-                remedy += "who is protected never changes; a new population starts a new account"
-                raise error((what,), f"{what} is not what this population was opened with", remedy)
-        for table in people.tables:
-            found = (people.person_key(table), table.key_type.value)
-            if (key := kept.keys.get(table.name, found)) != found:
-                reason = f"table {table.name!r} was added with the person key {key[0]!r} ({key[1]})"
-                this = f", and this is {found[0]!r} ({found[1]})"
-                raise error(("tables", table.name), reason + this, f"{remedy}whose row it is never changes")
-        if set(self.ledger.account(people.name).filters) != set(people.segment_titles or (EVERYONE,)):
-            reason = "these are not the segments that this population was opened with"
-            remedy += "whoever changed the segment would be paid for twice"
-            raise error(("segments",), reason, remedy)
-
-    def _log(self, reason: Exception) -> None:
-        line = f"{datetime.now(UTC).isoformat(timespec='seconds')} {type(reason).__name__}: {reason}\n"
-        opened = os.open(self.folder / "failures.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        with os.fdopen(opened, "a", encoding="utf-8") as log:
-            log.write(line)
 
 
 def create(folder: str | Path, settings: str | None = None) -> Workspace:
@@ -318,16 +231,43 @@ def create(folder: str | Path, settings: str | None = None) -> Workspace:
     ...     str(workspace.session().budget())
     'epsilon 3'
     """
-    place = Path(folder)
+    place, written = Path(folder), False
+    is_new = not place.exists()
     place.mkdir(parents=True, exist_ok=True)
-    if settings is not None:
-        try:
-            with (place / FILE).open("x", encoding="utf-8") as file:
-                file.write(settings)
-        except FileExistsError:
-            remedy = "edit it, and leave the text out"
-            raise SettingsError(str(place / FILE), 0, reason="is there already", remedy=remedy) from None
-    declared = read_settings(place)
+    try:
+        if settings is not None:
+            written = _write_settings(place / FILE, settings)
+        declared = read_settings(place)
+        _require_no_lost_ledger(place, declared)
+        for population in declared.populations.values():  # before anything is written: an account outlives a slip
+            _require_readable(population, place)
+        ledger = _new_ledger(place, declared)
+    except BaseException:
+        if written:
+            (place / FILE).unlink()
+        if is_new and not any(place.iterdir()):
+            place.rmdir()
+        raise
+    agreement = Agreement(ledger, Fingerprints(place / FINGERPRINTS))
+    agreement.require_vocabularies(declared)
+    for population in declared.populations.values():
+        agreement.require_possible(population)
+        agreement.update(population)
+    return Workspace(place, declared, ledger)
+
+
+def _write_settings(file: Path, text: str) -> bool:
+    try:
+        with file.open("x", encoding="utf-8") as opened:
+            opened.write(text)
+    except FileExistsError:
+        remedy = "edit it, and leave the text out"
+        raise SettingsError(str(file), 0, reason="is there already", remedy=remedy) from None
+    return True
+
+
+def _require_no_lost_ledger(place: Path, declared: Settings) -> None:
+    """Refuse to begin a new ledger where there was one."""
     in_a_file = "://" not in declared.ledger
     if in_a_file and (place / FINGERPRINTS).exists() and not Path(declared.ledger).exists():
         remedy = (
@@ -335,16 +275,22 @@ def create(folder: str | Path, settings: str | None = None) -> Workspace:
             "RECEIPT): a new one would spend the same budget again. If nothing was ever released, delete this file"
         )
         raise SettingsError(str(place / FINGERPRINTS), 0, reason="names a ledger that is gone", remedy=remedy)
-    name, fingerprints = SYSTEM.take(8).hex(), Fingerprints(place / FINGERPRINTS)
-    if fingerprints.ledger is not None and not in_a_file:
+    if not in_a_file and Fingerprints(place / FINGERPRINTS).ledger is not None:
         open_ledger(declared.ledger, head=place / HEAD).close()  # refuses a database from which it is gone
+
+
+def _require_readable(declared: PopulationSettings, place: Path) -> None:
+    for failure in unreadable(declared, failure_log(place)).values():
+        raise failure
+
+
+def _new_ledger(place: Path, declared: Settings) -> Ledger:
+    name = SYSTEM.take(8).hex()
     ledger = create_ledger(declared.ledger, name=name, head=place / HEAD)
-    fingerprints.belong(name)
+    Fingerprints(place / FINGERPRINTS).belong(name)
     if not (place / KEY_FILE).exists():
         renew_key(place)
-    workspace = Workspace(place, declared, ledger)
-    workspace.update()
-    return workspace
+    return ledger
 
 
 def open(  # noqa: A001 - it is written lapwing.open
@@ -369,13 +315,20 @@ def open_workspace(folder: str | Path, settings: str | None = None) -> Workspace
     signs = (place / FINGERPRINTS, place / KEY_FILE, Path(declared.ledger))
     if "://" not in declared.ledger and not any(sign.exists() for sign in signs):
         raise SettingsError(str(place / FILE), 0, reason="has no account yet", remedy="make it with lapwing update")
-    ledger = open_ledger(declared.ledger, head=place / HEAD)
+    ledger = open_ledger(declared.ledger, head=place / HEAD, checkpoints=_checkpoints(place))
     try:
         _require_own(ledger, Fingerprints(place / FINGERPRINTS))
     except LedgerError:
         ledger.close()
         raise
     return Workspace(place, declared, ledger)
+
+
+def _checkpoints(folder: Path) -> CheckpointFile | None:
+    """Return where is kept how far the ledger was checked; without the key of the workspace nothing can be believed."""
+    with suppress(SettingsError):
+        return CheckpointFile(folder / CHECKED, read_key(folder))
+    return None
 
 
 def _require_own(ledger: Ledger, fingerprints: Fingerprints) -> None:
@@ -416,15 +369,3 @@ def renew_key(folder: str | Path) -> None:
     opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(opened, "w", encoding="ascii") as file:
         file.write(SYSTEM.take(_KEY_BYTES).hex() + "\n")
-
-
-def _in_one_line(failure: LapwingError) -> LapwingError:
-    if not isinstance(failure, RegistrationError) or "\n" not in failure.reason:
-        return failure
-    line = failure.reason.partition("\n")[0]
-    return RegistrationError(failure.table, reason=line, remedy=f"{failure.remedy}; failures.log has more")
-
-
-def _allowance(ledger: Ledger, population: str, analyst: str) -> Budget | None:
-    decided = ledger.population(population).analysts.get(analyst)
-    return decided.allowance if decided else None

@@ -454,6 +454,7 @@ def test_an_edit_counts_when_it_is_said(clinic) -> None:
     assert "this is not the budget that the ledger keeps" in told.err
     assert run(clinic, "update").out == "population clinic  epsilon 30, now epsilon 40\n"
     assert run(clinic, "budget", "--json").json["left"]["amount"] == "40"
+    assert run(clinic, "count", "patients", "--epsilon", "1").code == 0
     settings.write_text(settings.read_text().replace('epsilon = "40"', 'epsilon = "5.5"'))
     lowered = run(clinic, "update")
     assert lowered.code == 2
@@ -627,7 +628,7 @@ def test_a_name_that_no_ledger_takes_leaves_nothing_behind(quick_path, words) ->
     told = run(folder, "init", str(folder), *KEY, "--epsilon", "3", *words)
     assert told.code == 2
     assert "is not a name" in told.err
-    assert list(folder.iterdir()) == []
+    assert not folder.exists()
 
 
 _WITHOUT_DRIVER = """
@@ -654,3 +655,44 @@ def test_without_the_driver_of_postgresql_its_extra_is_named(fresh) -> None:
             2,
             "lapwing: psycopg is not installed; pip install 'lapwing[postgres]'\n",
         )
+
+
+def test_a_person_key_that_is_not_there_is_refused_before_anything_is_written_and_can_be_mended(quick_path) -> None:
+    write_patients(quick_path)
+    settings = quick_path / "lapwing.toml"
+    settings.write_text(
+        '[populations.clinic]\nperson_key = "person_id"\nbudget = { epsilon = "3" }\n'
+        '[populations.clinic.tables.patients]\nsource = "patients.csv"\n'
+    )
+    told = run(quick_path, "update")
+    assert (told.code, told.out) == (2, "")
+    assert "table patients does not have exactly one column 'person_id'; it has patient_id, sex" in told.err
+    assert not (quick_path / "ledger.db").exists()
+    settings.write_text(settings.read_text().replace('"person_id"', '"city"'))
+    assert "line 2 has a person key, in column city" in run(quick_path, "update").err
+    settings.write_text(settings.read_text().replace('"city"', '"age"'))
+    assert run(quick_path, "update").code == 0, "it is there, and is the wrong one"
+    settings.write_text(settings.read_text().replace('"age"', '"patient_id"'))
+    told = run(quick_path, "count", "patients", "--epsilon", "1")
+    assert (told.code, "bring the ledger up to date on purpose, with lapwing update" in told.err) == (2, True)
+    told = run(quick_path, "update").out.splitlines()
+    assert told[0].split() == ["person", "key", "of", "clinic", "age,", "now", "patient_id"]
+    assert run(quick_path, "count", "patients", "--epsilon", "1", "--json").json["rows"][0]["values"]
+    settings.write_text(settings.read_text().replace('"patient_id"', '"age"'))
+    told = run(quick_path, "update")
+    assert (told.code, "once something was asked, who is protected never changes" in told.err) == (2, True)
+    assert run(quick_path, "ledger", "verify").code == 0
+
+
+def test_an_allowance_below_what_was_spent_is_refused_with_its_line_and_whose_it_is(clinic) -> None:
+    settings = clinic / "lapwing.toml"
+    before = settings.read_text()
+    settings.write_text(before.replace("# ana = {", "ana = {").replace('{ epsilon = "1" }', '{ epsilon = "2" }'))
+    assert run(clinic, "update").code == 0
+    run(clinic, "count", "patients", "--epsilon", "1.5")
+    settings.write_text(settings.read_text().replace('ana = { epsilon = "2" }', 'ana = { epsilon = "1" }'))
+    told = run(clinic, "update")
+    assert told.code == 2
+    line = settings.read_text().split("ana =")[0].count("\n") + 1
+    assert f"lapwing.toml, line {line}: allowance of ana = 'epsilon 1' is less than what was released" in told.err
+    assert "already, epsilon 1.5; write a larger one" in told.err

@@ -35,7 +35,6 @@ MISTAKES = {
     "no text": "count patients --where 'sex = M' --epsilon 1",
     "no condition": "count patients --where age --epsilon 1",
     "a median of days": "ask median patients born --epsilon 1",
-    "counts and a limit": "ask 'select sex, count(*) from staff group by sex order by count(*) desc limit 1'",
     "a stream without a price": "stream open --at-least 20 --yeses 2",
     "a stream about no table": "stream open --at-least 20 --yeses 2 --epsilon 1",
     "a stream of no yeses": "stream open --at-least 20 --yeses 0 --epsilon 1 --table patients",
@@ -96,7 +95,6 @@ SAID = {
     "no text": "to mean the text, write 'M' in single quotes",
     "no condition": 'in quotes: "age > 3"',
     "a median of days": "ask about the time between two days, such as age(born, date '2025-01-01')",
-    "counts and a limit": "without their counts; write select kind from visits group by kind order by",
     "a stream about no table": "say --table, one of patients, staff, visits",
 }
 

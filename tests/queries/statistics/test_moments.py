@@ -12,8 +12,6 @@ import lapwing as ask
 from engines.clinic import clinic
 from engines.rows_in_memory import RowsInMemory
 from lapwing.queries.planning import plan
-from lapwing.queries.statistics.bernstein import moment_bounds
-from lapwing.queries.statistics.moments import Moments
 from lapwing.vocabulary.errors import BadQuestionError
 
 CLINIC = clinic()
@@ -79,30 +77,6 @@ def test_answers_stay_in_range_whatever_the_noise(noise) -> None:
     ]:
         (found,) = plan(question, CLINIC).meaning.estimates(plan(question, CLINIC), noise[:size]).values()
         assert low <= found <= high
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        ask.mean("patients", "bmi"),
-        ask.variance("patients", "bmi"),
-        ask.covariance("patients", "bmi", "age"),
-        ask.correlation("patients", "bmi", "age"),
-    ],
-    ids=["mean", "variance", "covariance", "correlation"],
-)
-def test_a_moment_lies_within_its_own_bounds_at_every_margin(question) -> None:
-    asked = plan(question, CLINIC)
-    assert isinstance(asked.meaning, Moments)
-    terms = asked.aggregate.terms
-
-    @given(st.lists(st.integers(-200, 400), min_size=terms, max_size=terms), st.integers(0, 300))
-    def check(released, margin) -> None:
-        (value,) = asked.meaning.estimates(asked, released).values()
-        low, high = moment_bounds(asked.meaning.moment, asked.meaning.scales, released, margin)
-        assert low <= value <= high
-
-    check()
 
 
 def test_a_mean_over_no_rows_is_the_middle() -> None:

@@ -242,22 +242,32 @@ def raise_cap(account: Account, budget: Guarantee, bookings: Iterable[Booking]) 
 
     Proof: proofs/two_arms.md, section "Raising the cap"
     """
-    if type(budget) is not type(account.budget) or any(
-        getattr(budget, field.name) < getattr(account.budget, field.name) for field in fields(account.budget)
-    ):
-        raise ParameterError(
-            "budget",
-            _describe(budget),
-            reason=f"is not above {_describe(account.budget)} in every number",
-            remedy="raise the cap in its own currency; what was promised cannot be promised more tightly afterwards; "
-            "suspend the population to stop all spending",
-        )
+    require_raise(account.budget, budget)
     history = list(bookings)
     opened = partial(open_account, segments=account.filters, adjacency=account.adjacency, shares=account.shares)
     if replay(opened(account.budget), history) != account:
         reason = "lines of the book do not lead to this account"
         raise ParameterError("bookings", len(history), reason=reason, remedy="give every line since the opening")
     return charge_anew(opened(budget), history)
+
+
+def is_raise(before: Guarantee, after: Guarantee) -> bool:
+    """Say whether a budget is in the currency of another one, and no number of it is lower."""
+    return type(after) is type(before) and all(
+        getattr(after, field.name) >= getattr(before, field.name) for field in fields(before)
+    )
+
+
+def require_raise(before: Guarantee, after: Guarantee) -> None:
+    """Refuse a budget that is lower than another one."""
+    if not is_raise(before, after):
+        raise ParameterError(
+            "budget",
+            _describe(after),
+            reason=f"is not above {_describe(before)} in every number",
+            remedy="raise the cap in its own currency; what was promised cannot be promised more tightly afterwards; "
+            "suspend the population to stop all spending",
+        )
 
 
 def charge_anew(opening: Account, bookings: Iterable[Booking]) -> CapChange:
@@ -268,8 +278,11 @@ def charge_anew(opening: Account, bookings: Iterable[Booking]) -> CapChange:
             case Admission(charge=charge):
                 outcome = current.admit(charge)
                 if isinstance(outcome, Refusal):
-                    reason = f"does not cover what was released already ({outcome.insufficient})"
-                    raise ParameterError("budget", opening.budget, reason=reason, remedy="write a larger one")
+                    reason, remedy = (
+                        "is less than what was released already",
+                        "write a larger one: what was answered stays",
+                    )
+                    raise ParameterError("budget", _describe(opening.budget), reason=reason, remedy=remedy)
                 current = outcome
             case CapChange():
                 pass

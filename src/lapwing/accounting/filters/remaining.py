@@ -1,7 +1,7 @@
 """What still fits, as a largest release or as how many more of a given one, and a refusal that says so."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from lapwing.accounting.filters.approximate import ApproximateFilter, Filter
@@ -95,12 +95,14 @@ def _largest_epsilon(filter_: Filter) -> Fraction:
 class Refusal:
     """A charge that was not admitted; nothing was charged.
 
-    `segment` is the first one whose filter said no, `filter_` that filter, as it stood and still stands.
+    `segment` is the first one whose filter said no, `filter_` that filter, as it stood and still stands. `fits` is what
+    would be admitted, where other accounts have a say in it too.
     """
 
     segment: str
     insufficient: Insufficient
     filter_: Filter
+    fits: Remaining | None = None
 
     def __bool__(self) -> bool:
         """Say no: whoever writes `if account.admit(charge)` means that it was admitted."""
@@ -111,7 +113,8 @@ class Refusal:
 
     def error(self) -> BudgetExceededError:
         """Return the refusal as the error that a door raises."""
-        fits, currency, asked = what_fits(self.filter_), self.insufficient.currency, self.insufficient.asked
+        fits = self.fits or what_fits(self.filter_)
+        currency, asked = self.insufficient.currency, self.insufficient.asked
         left, instead = max(self.insufficient.left, Fraction(0)), fits.prices
         remedies: tuple[str, ...] = ("ask the custodian to raise the cap",)
         if currency == "delta":
@@ -129,3 +132,13 @@ class Refusal:
             remedies=(*(f"ask at {price} or less" for price in instead), *remedies),
             fits=fits.pure if currency != "delta" else Fraction(0),
         )
+
+
+def tightest(refusals: Sequence[Refusal], fits: Iterable[Remaining]) -> Refusal:
+    """Return, of several accounts that refuse one charge, the refusal of the one with the least left.
+
+    `fits` is what each account admits that the charge was put before, also one that did not refuse it: what is proposed
+    instead is admitted by all.
+    """
+    least = min(refusals, key=lambda one: one.insufficient.left)
+    return replace(least, fits=Remaining.least(fits))

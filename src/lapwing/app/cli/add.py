@@ -299,17 +299,14 @@ def _write(place: Path, text: str, population: str, table: str) -> _Written:
     after = before.rstrip("\n") + "\n" + text
     with _open_as_written(place.parent, after, table) as workspace:
         with waiting("opening the data"):
-            found = workspace.unreadable(population)
-            crowded = not found and bool(workspace.crowded(population, table=table))
-        for name in (table, population):
-            if name in found:
-                raise found[name]
+            found = workspace.try_update()
         place.write_text(after, encoding="utf-8")
         try:
-            workspace.update()
+            workspace.update_as_tried()
         except LapwingError:
             place.write_text(before, encoding="utf-8")
             raise
+        crowded = not found and bool(workspace.crowded(population, table=table))
         return _Written(list(found.values()) or _unannounced(workspace, population), crowded)
 
 

@@ -188,14 +188,26 @@ def sql(
 
 
 @click.command()
-@click.argument("table", shell_complete=complete_tables)
+@click.argument("table", required=False, shell_complete=complete_tables)
+@click.option("--definition", metavar="FILE", help="A cohort definition of OHDSI, in JSON, instead of TABLE and steps.")
+@click.option("--anyway", is_flag=True, help="Leave out what is not supported of the definition.")
 @steps_option
 @where_option
 @priced
 @answered
 @at_the_door
 @with_concept_sets
-def funnel(door: Door, offer: "TargetWords", table: str, steps: tuple[str, ...], where: str | None, **how: Any) -> None:
+def funnel(
+    door: Door,
+    offer: "TargetWords",
+    *,
+    table: str | None,
+    definition: str | None,
+    anyway: bool,
+    steps: tuple[str, ...],
+    where: str | None,
+    **how: Any,
+) -> None:
     """Count who passes one condition after the other, for one price.
 
     How a cohort shrinks from criterion to criterion is what a study wants to know first. Asked one by one the steps
@@ -205,9 +217,23 @@ def funnel(door: Door, offer: "TargetWords", table: str, steps: tuple[str, ...],
     \b
     lapwing funnel patients --step "sex = 'M'" --step "age between 20 and 30" \\
         --step cancer_survivor --epsilon 0.5
+    lapwing funnel --definition cohort.json --epsilon 0.5
+
+    A cohort definition, as ATLAS exports it, is a funnel, too: its entry event, then its inclusion rules. What of it is
+    not supported is listed and refused, unless you say --anyway.
 
     It costs the epsilon you offer, however many steps there are.
     """
     from lapwing.app.cli.questions import put, question_of
 
-    put(door, question_of(["funnel", table], steps=steps, where=where), offer, **how)
+    if definition is None and table is not None:
+        put(door, question_of(["funnel", table], steps=steps, where=where), offer, **how)
+        return
+    if definition is None or table is not None or steps or where is not None:
+        raise click.UsageError("Name a table with --step, or --definition FILE without either.")
+    from lapwing.queries.ohdsi.definition import cohort_definition
+
+    cohort = cohort_definition(definition)
+    for remark in cohort.notes:
+        click.echo(f"mind: {remark}", err=True)
+    put(door, {"people": cohort.funnel(anyway=anyway)}, offer, **how)

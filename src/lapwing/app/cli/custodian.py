@@ -20,7 +20,7 @@ from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.vocabulary.wording import several
 from lapwing.workspace.settings import FILE, read_settings, require_no_password
 from lapwing.workspace.toml import opening_text
-from lapwing.workspace.workspace import HEAD, KEY_FILE, Workspace, create, open_workspace, renew_key
+from lapwing.workspace.workspace import HEAD, KEY_FILE, create, open_workspace, renew_key
 
 
 @click.command()
@@ -86,16 +86,12 @@ def init(
         analysts=dict(map(_allowance, allow)),
     )
     complete, advice = bool(budget) and person_key is not None, list[str]()
-    folder.mkdir(parents=True, exist_ok=True)
-    place.write_text(text, encoding="utf-8")
     if complete:
-        try:
-            settings = read_settings(folder)
-        except LapwingError:
-            place.unlink()
-            raise
-        create(folder).close()
-        advice = list(budget_concerns(settings.declared().budget, people))
+        with create(folder, text) as made:
+            advice = list(budget_concerns(made.settings.declared().budget, people))
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
     after = "lapwing add TABLE --source FILE" if complete else f"edit {place}, then lapwing update"
     tell(
         {"workspace": str(folder), "population": name, "settings": str(place), "created": complete, "advice": advice},
@@ -138,22 +134,22 @@ def update(folder: Path, *, as_json: bool) -> None:
     settings = read_settings(folder)
     fresh = not (folder / KEY_FILE).exists() and not Path(settings.ledger).exists()
     before: dict[tuple[str, ...], str] = {}
-    with _open(folder, fresh=fresh) as workspace:
-        with waiting("opening the data"):
-            unreadable = {name: workspace.unreadable(name) for name in settings.populations}
-            crowded = [table for name, found in unreadable.items() if not found for table in workspace.crowded(name)]
+    with waiting("opening the data"), create(folder) if fresh else open_workspace(folder) as workspace:
+        unreadable: Mapping[str, LapwingError] = {}
         if not fresh:
-            _require_readable(workspace.ledger, unreadable)
             before = _snapshot(workspace.ledger)
-            workspace.update()
+            unreadable = workspace.update()
+        crowded = (
+            [table for name in settings.populations for table in workspace.crowded(name)] if not unreadable else []
+        )
         after = _snapshot(workspace.ledger)
     changes = [
         {"what": " ".join(what), "from": before.get(what), "to": after.get(what)}
         for what in {**before, **after}
-        if before.get(what) != after.get(what)
+        if before.get(what) != after.get(what) and (what in before or what[0] in _NEWS)
     ]
     lines = [(str(one["what"]), _describe(one)) for one in changes]
-    failures = [str(failure) for found in unreadable.values() for failure in found.values()]
+    failures = [str(failure) for failure in unreadable.values()]
     but = [("but", f"no question is answered: {failure}. To do without it: {_REMOVAL}") for failure in failures]
     tell(
         {"created": fresh, "changes": changes, "unreadable": failures, "several_rows": crowded},
@@ -164,17 +160,8 @@ def update(folder: Path, *, as_json: bool) -> None:
     )
 
 
-def _open(folder: Path, *, fresh: bool) -> Workspace:
-    return create(folder) if fresh else open_workspace(folder)
-
-
-def _require_readable(ledger: Ledger, unreadable: Mapping[str, Mapping[str, LapwingError]]) -> None:
-    """Refuse a new table that cannot be read: it would stop the questions about all others."""
-    for population, found in unreadable.items():
-        known = ledger.population(population).tables if population in ledger.populations() else {}
-        for table, failure in found.items():
-            if table not in known:
-                raise failure
+_NEWS: Final = {"population", "table", "analyst"}
+"""What is told when it is new; all else only when it changes."""
 
 
 def _snapshot(ledger: Ledger) -> dict[tuple[str, ...], str]:
@@ -182,6 +169,12 @@ def _snapshot(ledger: Ledger) -> dict[tuple[str, ...], str]:
     snapshot: dict[tuple[str, ...], str] = {}
     for name in ledger.populations():
         decided = ledger.population(name)
+        snapshot["person key of", name] = decided.unit.person_key
+        snapshot["adjacency of", name] = decided.unit.adjacency.value
+        snapshot["groups protected in", name] = str(decided.unit.protects_groups_of)
+        snapshot["segments of", name] = ", ".join(sorted(ledger.account(name).filters))
+        snapshot["analysts without an allowance in", name] = "refused" if decided.only_named else "allowed"
+        snapshot |= {("person key of", f"{name}.{table}"): " ".join(key) for table, key in decided.keys.items()}
         snapshot["population", name] = budget_words(ledger.account(name).budget)
         snapshot |= {("table", f"{name}.{table}"): f"version {version}" for table, version in decided.tables.items()}
         snapshot |= {

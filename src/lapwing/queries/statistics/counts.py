@@ -84,6 +84,10 @@ class CountRows(Question):
     present: Name | None = None
     each: Name | None = None
 
+    def distinct_column(self) -> Name | None:
+        """Return the person key, where one row for each was left."""
+        return self.each
+
     def plan(self, planner: Planner) -> Plan:
         """Clip a person's number of rows in a group; where everybody has one row, count people."""
         if self.each is not None:

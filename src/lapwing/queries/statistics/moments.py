@@ -3,7 +3,7 @@
 One release of the sums of one value gives the number of rows, the mean and the variance together; of products of the
 polynomials of two values, their covariance and correlation.
 
-Proof: proofs/bernstein_moments.md, proofs/moment_bounds.md
+Proof: proofs/bernstein_moments.md, proofs/moment_intervals.md
 """
 
 import itertools
@@ -22,7 +22,8 @@ from lapwing.queries.plan import BoundedValue, CellKey, Estimate, Noise, NoisyMe
 from lapwing.queries.planning import Planner, Question, scale_of
 from lapwing.queries.questions import ConditionLike, GroupWords, Selected, Statistic, ValueLike, as_value, rows_of
 from lapwing.queries.sql_nodes import only
-from lapwing.queries.statistics.bernstein import Moment, basis, moment, moment_bounds, products
+from lapwing.queries.statistics.bernstein import Moment, basis, moment, products
+from lapwing.queries.statistics.moment_intervals import moment_interval
 from lapwing.queries.term import Term
 from lapwing.queries.words import at_most, from_to, groups_at_most, leaves, rows_count, value_words
 from lapwing.vocabulary.codec import stored
@@ -105,7 +106,7 @@ class Moments(NoisyMeaning):
     scales: tuple[Scale, ...]
 
     def estimates(self, plan: Plan, released: Sequence[int]) -> dict[CellKey, Estimate]:
-        """Return the moment in each cell; it lies within its bounds, at any confidence: proofs/moment_bounds.md."""
+        """Return the moment in each cell; it lies within its bounds, at any confidence."""
         return {
             key: moment(self.moment, self.scales, [max(0, number) for number in block])
             for key, block in plan.blocks(released)
@@ -116,10 +117,10 @@ class Moments(NoisyMeaning):
 
     def values(self, plan: Plan, released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
         """Return the moment in each cell with its bounds."""
-        estimates, margin = self.estimates(plan, released), plan.margin_of_each(noise, confidence)
+        estimates, chance = self.estimates(plan, released), plan.chance_of_each(confidence)
         found = []
         for key, block in plan.blocks(released):
-            low, high = moment_bounds(self.moment, self.scales, block, margin)
+            low, high = moment_interval(self.moment, self.scales, tuple(block), noise.event, chance)
             found.append(BoundedValue(key=key, value=plain_number(estimates[key]), low=low, high=high))
         return found
 

@@ -1,0 +1,180 @@
+"""What lapwing.toml declares, against what the ledger keeps: refused where they differ, or brought along on purpose.
+
+Who is protected, and by which budget, was promised to people about whom something was released. So it never changes,
+but for a budget that rises. As long as nothing was released, nothing was promised, and a slip can be corrected.
+"""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, Final, NamedTuple
+
+from lapwing.accounting.filters.account import EVERYONE, Budget, is_raise, require_raise
+from lapwing.accounting.filters.approximate import DeltaShares
+from lapwing.ledger.ledger import Ledger
+from lapwing.sources import Fingerprints
+from lapwing.tables import whose_row
+from lapwing.workspace.settings import PopulationSettings, Settings
+
+SHARES: Final = DeltaShares(failures=Fraction(1, 10))
+"""A tenth of a delta pays for groups whose keys only the data knows."""
+
+_UPDATE: Final = "bring the ledger up to date on purpose, with lapwing update, or take the change back"
+_TAKE_BACK: Final = "take the change back: once something was asked, "
+
+
+class _Difference(NamedTuple):
+    """Where settings say something else than the ledger about who is protected, and what never changes then.
+
+    With a `table` it is about that one alone.
+    """
+
+    place: tuple[str, ...]
+    reason: str
+    never: str
+    table: str | None = None
+
+
+class Agreement:
+    """A ledger, and what the settings of a workspace may say about the populations in it."""
+
+    def __init__(self, ledger: Ledger, fingerprints: Fingerprints) -> None:
+        self._ledger, self._fingerprints = ledger, fingerprints
+
+    def require(self, declared: PopulationSettings) -> None:
+        """Refuse settings that the ledger does not know of: only an update, on purpose, changes the account."""
+        name, section = declared.population.name, declared.section
+        if name not in self._ledger.populations():
+            raise section.error((), f"population {name!r} is not in the ledger", _UPDATE)
+        for one in self._differences(declared):
+            remedy = _UPDATE if self._is_correctable(name, one.table) else f"{_TAKE_BACK}{one.never}"
+            raise section.error(one.place, one.reason, remedy)
+        kept = self._ledger.population(name)
+        if self._ledger.account(name).budget != declared.budget:
+            raise section.error(("budget",), "this is not the budget that the ledger keeps", _UPDATE)
+        for table in declared.population.tables:
+            if table.name not in kept.tables:
+                raise section.error(("tables", table.name), f"table {table.name!r} is not in the ledger", _UPDATE)
+        analysts = {*declared.analysts, *(name for name, one in kept.analysts.items() if one.allowance)}
+        for analyst in sorted(analysts):
+            if kept.analyst(analyst).allowance != declared.analysts.get(analyst):
+                reason = f"the ledger keeps another allowance of {analyst!r}"
+                raise section.error(("analysts", analyst), reason, _UPDATE)
+        if kept.only_named != declared.only_named:
+            reason = f"the ledger has them {'refused' if kept.only_named else 'allowed'}"
+            raise section.error(("unnamed_analysts",), f"analysts without an allowance: {reason}", _UPDATE)
+
+    def require_vocabularies(self, settings: Settings) -> None:
+        """Refuse a vocabulary that changed: conditions and categories would mean something else without a word."""
+        for name, file in settings.vocabularies.items():
+            self._fingerprints.agree(name, file)
+
+    def require_possible(self, declared: PopulationSettings) -> None:
+        """Refuse settings to which no update leads; nothing is written."""
+        self._require_own_people(declared)
+        name, section = declared.population.name, declared.section
+        if name not in self._ledger.populations():
+            return
+        for one in self._differences(declared):
+            if not self._is_correctable(name, one.table):
+                raise section.error(one.place, one.reason, f"{_TAKE_BACK}{one.never}")
+        account = self._ledger.account(name)
+        if not is_raise(account.budget, declared.budget) and not self._is_correctable(name, None):
+            with section.blamed("budget"):
+                require_raise(account.budget, declared.budget)
+
+    def is_new(self, declared: PopulationSettings, table: str) -> bool:
+        """Say whether nothing was ever asked about a table as it is declared: it is not in the ledger, or corrected."""
+        people = declared.population
+        if people.name not in self._ledger.populations():
+            return True
+        kept, key = self._ledger.population(people.name), whose_row(people, people.table(table))
+        return table not in kept.tables or kept.keys.get(table, key) != key
+
+    def update(self, declared: PopulationSettings) -> None:
+        """Bring the ledger to what is declared about a population, after `require_possible`."""
+        people, administration = declared.population, self._ledger.administration
+        if people.name not in self._ledger.populations():
+            administration.create_population(people.name, **_terms(declared))
+        elif self._has_other_terms(declared):
+            kept = self._ledger.population(people.name)
+            keys = {**kept.keys, **{table.name: whose_row(people, table) for table in people.tables}}
+            own = {table: keys.get(table, (people.unit.person_key, "integer")) for table in kept.tables}
+            administration.correct(people.name, **_terms(declared), keys=own)
+        kept = self._ledger.population(people.name)
+        for table in people.tables:
+            key = whose_row(people, table)
+            if table.name not in kept.tables:
+                administration.add_table(people.name, table.name, key=key)
+            elif kept.keys.get(table.name, key) != key:
+                administration.correct_key(people.name, table.name, key)
+        if self._ledger.account(people.name).budget != declared.budget:
+            with declared.section.blamed("budget"):
+                administration.set_budget(people.name, declared.budget)
+        self._allow(declared)
+
+    def _allow(self, declared: PopulationSettings) -> None:
+        """Say who may spend how much."""
+        name, administration = declared.population.name, self._ledger.administration
+        kept = self._ledger.population(name)
+        for analyst in {**kept.analysts, **declared.analysts}:
+            allowance: Budget | None = declared.analysts.get(analyst)
+            if kept.analyst(analyst).allowance != allowance:
+                with declared.section.blamed("analysts", analyst):
+                    administration.set_allowance(name, analyst, allowance)
+        if kept.only_named != declared.only_named:
+            administration.admit_analysts(name, only_named=declared.only_named)
+
+    def _is_correctable(self, population: str, table: str | None) -> bool:
+        return self._ledger.administration.is_correctable(population, table)
+
+    def _require_own_people(self, declared: PopulationSettings) -> None:
+        """Refuse new tables with the people of another population: a second account would be a second budget."""
+        name = declared.population.name
+        known = self._ledger.population(name).tables if name in self._ledger.populations() else {}
+        for table, source in declared.sources.items():
+            owner = None if table in known else self._fingerprints.owner(name, source)
+            if owner is not None:
+                reason = f"this is the data of population {owner!r}, whose account goes on"
+                remedy = f"declare it as a table of {owner!r}, under its old name"
+                raise declared.section.error(("tables", table, "source"), reason, remedy)
+
+    def _has_other_terms(self, declared: PopulationSettings) -> bool:
+        """Say whether the account was opened under other terms than these, to which no raise leads."""
+        people, account = declared.population, self._ledger.account(declared.population.name)
+        is_lower = not is_raise(account.budget, declared.budget)
+        same_people = self._ledger.population(people.name).unit == people.unit
+        return is_lower or not same_people or set(account.filters) != set(people.segment_titles or (EVERYONE,))
+
+    def _differences(self, declared: PopulationSettings) -> Iterator[_Difference]:
+        """Go through what says that other people are protected than the ledger says, in all tables or in one."""
+        people, kept = declared.population, self._ledger.population(declared.population.name)
+        for what in ("person_key", "adjacency", "protects_groups_of"):
+            if getattr(kept.unit, what) != getattr(people.unit, what):
+                yield _Difference(
+                    (what,),
+                    f"{what} is not what this population was opened with",
+                    "who is protected never changes; a new population starts a new account",
+                )
+        for table in people.tables:
+            column, kind = whose_row(people, table)
+            known_column, known_kind = kept.keys.get(table.name, (column, kind))
+            if (known_column, known_kind) != (column, kind):
+                was = f"table {table.name!r} was added with the person key {known_column!r} ({known_kind})"
+                never = "whose row it is never changes"
+                yield _Difference(("tables", table.name), f"{was}, and this is {column!r} ({kind})", never, table.name)
+        if set(self._ledger.account(people.name).filters) != set(people.segment_titles or (EVERYONE,)):
+            yield _Difference(
+                ("segments",),
+                "these are not the segments that this population was opened with",
+                "they never change: whoever changed the segment would be paid for twice",
+            )
+
+
+def _terms(declared: PopulationSettings) -> dict[str, Any]:
+    """Return under what terms the account of a population is opened."""
+    return {
+        "unit": declared.population.unit,
+        "budget": declared.budget,
+        "segments": declared.population.segment_titles or (EVERYONE,),
+        "shares": SHARES,
+    }

@@ -1,0 +1,158 @@
+"""Opening from a checkpoint: quick, and as strict about what is read as the whole chain would be."""
+
+import os
+import sqlite3
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from lapwing.ledger import ledger as ledger_module
+from lapwing.ledger.checkpoint import CheckpointFile
+from lapwing.ledger.database import Lookup
+from lapwing.ledger.ledger import open_ledger
+from lapwing.ledger.replay import verify
+from lapwing.vocabulary.errors import LedgerDamagedError, LedgerRolledBackError
+from ledger.clinic import Place, ask, opening, spent
+
+KEY = bytes(range(32))
+
+
+@pytest.fixture
+def place(quick_path, monkeypatch) -> Place:
+    monkeypatch.setattr(ledger_module, "EVERY", 1)
+    place = Place.in_file(quick_path / "ledger.db")
+    with place.clinic() as ledger:
+        for number in range(5):
+            ask(ledger, f"k{number}", epsilon="1/100")
+        ledger.streams.open(opening())
+    return place
+
+
+def checkpoints(place: Place, key: bytes = KEY) -> CheckpointFile:
+    return CheckpointFile(place.where.with_name("ledger.checked"), key)
+
+
+def opened(place: Place, key: bytes = KEY):
+    return open_ledger(place.where, checkpoints=checkpoints(place, key))
+
+
+def followed(place: Place, monkeypatch, key: bytes = KEY) -> bool:
+    """Open a ledger, and say whether all of it was checked."""
+    looked = []
+    look = ledger_module.Ledger._look_around
+    monkeypatch.setattr(ledger_module.Ledger, "_look_around", lambda self: looked.append(look(self)))
+    opened(place, key).close()
+    return bool(looked)
+
+
+def test_what_was_checked_is_not_checked_again(place, monkeypatch) -> None:
+    assert followed(place, monkeypatch)
+    assert not followed(place, monkeypatch)
+    with opened(place) as ledger:
+        ask(ledger, "later")
+        assert spent(ledger) == Fraction(5, 100) + Fraction(1, 10) + Fraction(1, 10)
+        verify(ledger)
+    kept = checkpoints(place).read()
+    assert kept.receipt.seq == 16
+    assert kept.latest[Lookup.STREAM, ("s",)] == 14
+    assert not followed(place, monkeypatch)
+
+
+@pytest.mark.parametrize("spoil", ["missing", "another key", "altered", "empty", "not text", "too large"])
+def test_what_cannot_be_believed_costs_time_and_nothing_else(place, monkeypatch, spoil) -> None:
+    opened(place).close()
+    file = place.where.with_name("ledger.checked")
+    match spoil:
+        case "missing":
+            file.unlink()
+        case "altered":
+            file.write_text(file.read_text().replace('"ACCOUNT",["clinic"],14', '"ACCOUNT",["clinic"],12'))
+        case "empty":
+            file.write_bytes(b"")
+        case "not text":
+            file.write_bytes(os.urandom(500))
+        case "too large":
+            file.write_bytes(b" " * (1 << 24) + b" ")
+        case _:
+            pass
+    assert followed(place, monkeypatch, KEY[::-1] if spoil == "another key" else KEY)
+    assert not followed(place, monkeypatch, KEY[::-1] if spoil == "another key" else KEY)
+
+
+def test_it_may_be_read_by_its_owner_only(place) -> None:
+    opened(place).close()
+    assert place.where.with_name("ledger.checked").stat().st_mode & 0o777 == 0o600
+
+
+def test_an_older_ledger_is_refused_all_the_same(place) -> None:
+    copy = place.where.read_bytes()
+    with opened(place) as ledger:
+        ask(ledger, "later")
+    for beside in place.where.parent.glob("ledger.db-*"):
+        beside.unlink()
+    place.where.write_bytes(copy)
+    with pytest.raises(LedgerRolledBackError):
+        opened(place)
+
+
+def test_a_checkpoint_of_another_ledger_is_not_believed(place, monkeypatch) -> None:
+    opened(place).close()
+    kept = checkpoints(place).read()
+    for receipt in (replace(kept.receipt, ledger="other"), replace(kept.receipt, hash="00" * 32)):
+        checkpoints(place).write(replace_receipt(kept, receipt))
+        assert followed(place, monkeypatch)
+
+
+def replace_receipt(kept, receipt):
+    return type(kept)(receipt, kept.latest)
+
+
+def damaged(place: Place, statement: str, *values) -> None:
+    """Change the file behind the back of its triggers."""
+    with sqlite3.connect(place.where) as database:
+        for trigger in ("changed", "deleted"):
+            database.execute(f"drop trigger entries_are_never_{trigger}")
+        database.execute(statement, values)
+    database.close()
+
+
+@pytest.mark.parametrize("kind", ["account", "policy"])
+def test_a_state_before_the_checkpoint_that_was_changed_is_refused_when_it_is_read(place, kind) -> None:
+    opened(place).close()
+    last = checkpoints(place).read().latest[Lookup[kind.upper()], ("clinic",)]
+    damaged(place, "update entries set body = replace(body, 'clinic', 'klinik') where seq = ?", last)
+    with opened(place) as ledger, pytest.raises(LedgerDamagedError):
+        ledger.account("clinic")
+
+
+def test_an_account_before_the_checkpoint_that_gives_budget_back_is_refused(place) -> None:
+    opened(place).close()
+    last = checkpoints(place).read().latest[Lookup.ACCOUNT, ("clinic",)]
+    damaged(
+        place, """update entries set body = replace(body, '"spent":"3/20"', '"spent":"0/20"') where seq = ?""", last
+    )
+    with opened(place) as ledger, pytest.raises(LedgerDamagedError, match="does not hang on the entry before it"):
+        ledger.account("clinic")
+
+
+def test_a_state_that_an_index_has_lost_is_missed(place) -> None:
+    """The newest account is there, but nothing finds it: the older one, which has spent less, is not believed."""
+    opened(place).close()
+    with sqlite3.connect(place.where) as database:
+        database.execute("pragma writable_schema = on")
+        database.execute(
+            "update sqlite_schema set sql = replace(sql, 'is not null', 'is not null and seq < 7')"
+            " where name = 'entries_account'"
+        )
+        database.execute("pragma writable_schema = off")
+    database.close()
+    with sqlite3.connect(place.where) as database:
+        database.execute("reindex entries_account")
+        database.execute("pragma writable_schema = on")
+        database.execute(
+            "update sqlite_schema set sql = replace(sql, ' and seq < 7', '') where name = 'entries_account'"
+        )
+    database.close()
+    with opened(place) as ledger, pytest.raises(LedgerDamagedError, match="an index of the database is damaged"):
+        ledger.account("clinic")

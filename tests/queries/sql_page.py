@@ -1,0 +1,203 @@
+"""The page about SQL, read as it stands: its statements, what it says of each, and what a database says to the same.
+
+`PYTHONPATH=tests python tests/queries/sql_page.py` writes what becomes of each statement anew. Read the difference
+before it is committed: a statement that was answered and is not any more is a loss.
+"""
+
+import math
+import re
+import sys
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from engines.clinic import arrow_tables
+from lapwing.engines.engine import Engine
+from lapwing.queries.aggregate import BinnedKey, GridKey
+from lapwing.queries.plan import BoundedValue, ChosenMeaning, NoisyMeaning, Plan
+from lapwing.queries.planning import plan_together
+from lapwing.queries.predicate import DAYS, DOUBLES, double_at
+from lapwing.queries.sql import Selection, read_sql
+from lapwing.queries.sql_groups import items_of
+from lapwing.queries.sql_nodes import parsed
+from lapwing.queries.statistics import is_statistic
+from lapwing.queries.statistics.top import CountedTopMeaning
+from lapwing.vocabulary.errors import BadQuestionError
+from queries.omop import NOW, omop, rows
+
+PAGE = Path(__file__).parents[2] / "docs" / "sql.md"
+LINE = re.compile(
+    r"^\| `(?P<text>[^`]+)` \| (?P<outcome>answered|refused: [^|]+?) \|(?: `(?P<plain>[^`]+)` \|)?$", re.MULTILINE
+)
+ANSWERED = "answered"
+BOUNDS = {"max_groups": 12}
+"""As many as anybody is in, so that nobody is left out of a group."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A line of the page: a statement, what becomes of it, and the same in plain SQL where it has words of lapwing."""
+
+    text: str
+    outcome: str
+    plain: str
+
+
+def statements(section: str = "") -> list[Statement]:
+    """Return the statements of the page, or of one section of it."""
+    page = PAGE.read_text(encoding="utf-8")
+    found = LINE.finditer(page.partition(f"## {section}")[2].partition("\n## ")[0] if section else page)
+    return [Statement(one["text"], one["outcome"], one["plain"] or one["text"]) for one in found]
+
+
+def asked(text: str) -> tuple[Selection, dict[str, Plan]]:
+    """Return what a statement asks, planned."""
+    selection = read_sql(text, **BOUNDS)
+    return selection, plan_together(selection, omop())
+
+
+def outcome(text: str) -> str:
+    """Return what becomes of a statement."""
+    try:
+        asked(text)
+    except BadQuestionError as refused:
+        return f"refused: {refused}".replace("|", "/").replace("\n", " ")
+    return ANSWERED
+
+
+def database() -> duckdb.DuckDBPyConnection:
+    """Return DuckDB with the tables, and nothing of lapwing."""
+    connection = duckdb.connect(config={"threads": 1})
+    connection.execute("create schema omop")
+    for name, table in arrow_tables(omop(), rows()).items():
+        connection.register("incoming", table)
+        connection.execute(f"create table {name} as from incoming")
+        connection.execute(f"create view omop.{name} as from main.{name}")
+        connection.unregister("incoming")
+    return connection
+
+
+def disagreement(statement: Statement, engine: Engine, truth: duckdb.DuckDBPyConnection) -> str | None:
+    """Return where the numbers of an engine, before noise, are not those of a database; None where they all agree."""
+    selection, plans = asked(statement.text)
+    told = truth.execute(statement.plain.replace("current_date", f"date '{NOW}'")).fetchall()
+    is_number = [is_statistic(item.node) for item in items_of(parsed(statement.text))]  # type: ignore[arg-type]
+    chosen = {name: plan for name, plan in plans.items() if isinstance(plan.meaning, ChosenMeaning)}
+    if not any(is_number) or not chosen:
+        return None if chosen else _unlike_numbers(statement, selection, plans, engine, told)
+    if selection.key_names and isinstance(plan := next(iter(chosen.values())).meaning, CountedTopMeaning):
+        return _unlike_top(next(iter(chosen.values())), plan.k, engine, told)
+    numbers = [part for part, number in zip(told[0], is_number, strict=True) if number]
+    unlike = [_unlike_choice(plan, engine, numbers[list(plans).index(name)]) for name, plan in chosen.items()]
+    return next((one for one in unlike if one is not None), None)
+
+
+def _unlike_numbers(
+    statement: Statement, selection: Selection, plans: dict[str, Plan], engine: Engine, told: list[tuple]
+) -> str | None:
+    is_number = [is_statistic(item.node) for item in items_of(parsed(statement.text))]  # type: ignore[arg-type]
+    first = next(iter(plans.values()))
+    cells: dict[Any, dict[str, BoundedValue]] = {}
+    for name, plan in plans.items():
+        for key, value in _estimates(plan, engine).items():
+            cells.setdefault(key, {})[name] = BoundedValue(key=key, value=value, low=None, high=None)
+    shown = selection.arrangement.shown(cells, first.in_order(list(cells)))
+    as_days = "date_trunc" in statement.text
+    ours = {_labels(first, key, as_days=as_days): [cells[key][name].value for name in plans] for key in shown}
+    theirs = {
+        tuple(_plain(part) for part, number in zip(row, is_number, strict=True) if not number): [
+            part for part, number in zip(row, is_number, strict=True) if number
+        ]
+        for row in told
+    }
+    if first.aggregate.cell_count is not None and not theirs.keys() <= ours.keys():
+        return f"groups are missing: {sorted(theirs.keys() - ours.keys(), key=str)} of {sorted(ours, key=str)}"
+    for key, numbers in ours.items():
+        for number, other in zip(numbers, theirs.get(key, [None] * len(numbers)), strict=True):
+            if not _is_same(number, other):
+                return f"{key}: {number} is not {other}"
+    order = [key for key in ours if key in theirs]
+    if selection.arrangement.order and order != list(theirs) and len(selection.arrangement.order) > 1:
+        return f"{order} is in another order than {list(theirs)}"
+    return None
+
+
+def _estimates(plan: Plan, engine: Engine) -> dict:
+    assert isinstance(plan.meaning, NoisyMeaning)
+    if plan.aggregate.cell_count is None:
+        return {key: value for key, (value, *_) in engine.keyed(plan.aggregate).open_for_release().items()}
+    return plan.meaning.estimates(plan, engine.vector(plan.aggregate).open_for_release())
+
+
+def _labels(plan: Plan, key: tuple, *, as_days: bool) -> tuple:
+    kinds = [kind for kind in plan.aggregate.keys if not isinstance(kind, GridKey)]
+    pairs = zip(kinds, key, strict=False)
+    return tuple(_label(kind, label, as_days=as_days) for kind, label in pairs) if len(kinds) == len(key) else ()
+
+
+def _label(kind: object, label: Any, *, as_days: bool) -> Any:
+    """Return the lower end of a bin: a year, a day or a number."""
+    if not isinstance(kind, BinnedKey) or label is None:
+        return label
+    if kind.domain == DOUBLES:
+        return double_at(label[0])
+    if kind.domain != DAYS:
+        return label[0]
+    first, last = (date(1970, 1, 1) + timedelta(days=day) for day in label)
+    return first.year if (last - first).days > 360 and not as_days else first
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.date()
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _is_same(ours: Any, theirs: Any) -> bool:
+    if theirs is None or (isinstance(theirs, float) and math.isnan(theirs)):
+        return ours is None or ours == 0 or isinstance(ours, Fraction | float)
+    return ours is not None and math.isclose(ours, theirs, rel_tol=1e-6, abs_tol=1e-6)
+
+
+def _unlike_choice(plan: Plan, engine: Engine, told: Any) -> str | None:
+    """Compare a choice with what would be chosen without noise: quantiles within a cell, or a category."""
+    numbers = engine.vector(plan.aggregate).open_for_release()
+    scale = getattr(plan.meaning, "scale", None)
+    if scale is None:
+        largest = [
+            cell[0] for cell, count in zip(plan.aggregate.cells or (), numbers, strict=True) if count == max(numbers)
+        ]
+        return None if told in largest else f"{told} is not one of {largest}"
+    below = list(accumulate(numbers))
+    parts = told if isinstance(told, list) else [told]
+    for fraction, theirs in zip(plan.meaning.at, sorted(parts), strict=True):  # type: ignore[attr-defined]
+        low = next(i for i, total in enumerate(below) if total >= fraction * below[-1] * Fraction(99, 100))
+        high = next(i for i, total in enumerate(below) if total > fraction * (below[-1] - 1) * Fraction(101, 100))
+        ends = [scale.low + (low - 2) * scale.step, scale.low + (high + 2) * scale.step]
+        if not ends[0] <= theirs <= ends[1]:
+            return f"{theirs} is not between {float(ends[0])} and {float(ends[1])}"
+    return None
+
+
+def _unlike_top(plan: Plan, k: int, engine: Engine, told: list[tuple]) -> str | None:
+    """Compare the largest groups, and how many each has, with those of a database."""
+    numbers = engine.vector(plan.aggregate).open_for_release()
+    counts = {cell[0]: count for cell, count in zip(plan.aggregate.cells or (), numbers, strict=True)}
+    largest = sorted(counts.values(), reverse=True)[:k]
+    as_told = [counts.get(key) for key, _ in told] == [count for _, count in told] == largest
+    return None if as_told else f"{told} is not {counts}"
+
+
+if __name__ == "__main__":
+    page = PAGE.read_text(encoding="utf-8")
+    for one in statements():
+        line = f"| `{one.text}` | {one.outcome} |"
+        page = page.replace(line, f"| `{one.text}` | {outcome(one.text)} |")
+    PAGE.write_text(page, encoding="utf-8")
+    found = statements()
+    sys.stdout.write(f"{sum(one.outcome == ANSWERED for one in found)} of {len(found)} are answered\n")
