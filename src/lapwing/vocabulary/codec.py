@@ -51,7 +51,7 @@ _DEEPEST: Final = 128  # nouns within nouns: what can be written can be read wit
 _DAMAGED: Final = "it is damaged, or a newer lapwing wrote it; restore it from a copy"
 
 
-def read_only(held: Mapping[Any, Any]) -> Mapping[Any, Any]:
+def read_only(held: Mapping[Any, Any]) -> MappingProxyType[Any, Any]:
     """Return a mapping that nobody can change; what holds one can be pickled all the same."""
     return MappingProxyType(dict(held))
 
