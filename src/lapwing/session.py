@@ -267,8 +267,9 @@ class Session:
         plans = plan_together(asked, self.population)
         share, budget = target.shared(len(plans) or 1), snapshot.account.budget
         releases = {name: release_of(one, share, budget) for name, one in plans.items()}
-        arrangements = [one.arranged(name) for name, one in asked.items()]
-        arrangement = question.arrangement if isinstance(question, Selection) else next(iter(arrangements), None)
+        arrangement = next((one.arranged(name) for name, one in asked.items()), None)
+        if isinstance(question, Selection):
+            arrangement = question.arrangement
         return PricedQuestion(releases=releases, arrangement=arrangement), snapshot
 
     def _charge_and_answer(self, asked: PricedQuestion, key: str | None, snapshot: Snapshot) -> Answer:

@@ -19,17 +19,22 @@ from lapwing.queries.expressions import (
     Arithmetic,
     By,
     Clip,
+    Coalesce,
     Compare,
     DatePart,
+    Is,
     Literal,
+    Matches,
     Missing,
     Name,
     Not,
+    NumberOf,
     OneOf,
     Or,
-    Prefixed,
+    TextOf,
     Truth,
 )
+from lapwing.queries.pattern import plain
 from lapwing.vocabulary.guarantee import PrivacyUnit
 
 LONG = "long" * 10_000
@@ -117,6 +122,7 @@ def rows(population, seed=0, each=60):
 CONSTANTS = [*INTEGERS, *(Fraction(x) for x in REALS if x == 0 or 1e-25 < abs(x) < 1e90), *range(-4, 5)]
 CONSTANTS += [2**63, -(2**63) - 1, 10**30, -(10**30), Fraction(-3, 4), Fraction(1, 2**40), Fraction(1, 3)]
 TIMES = [0, 1, -1, 30, 9998, 9999, 10_000, 3_652_058, -3_652_058, 3_652_059, 2**63, -(10**30)]
+TRUTHS = [True, False, None]
 COMPARISONS = ["=", "<>", "<", "<=", ">", ">="]
 
 
@@ -159,7 +165,7 @@ class Asker:
     def condition(self, table, outers=(), depth=3):
         others = [t for t in self.population.tables if t not in (table, *outers)] if depth else []
         joined = [self.every, self.some, self.negated] if depth else []
-        return self.one([self.atom, self.atom, self.gap, *joined, *([self.has] if others else [])])(
+        return self.one([self.atom, self.atom, self.gap, self.pair, *joined, *([self.has] if others else [])])(
             table, outers, depth
         )
 
@@ -190,13 +196,46 @@ class Asker:
             options.append(lambda: Compare(self.one(COMPARISONS), name, self.literal(kind)))
             options.append(lambda: name.between(self.literal(kind), self.literal(kind)))
         if isinstance(kind, Text):
-            options.append(lambda: Prefixed(name, self.literal(kind)))
+            options.append(lambda: Matches(name, self.pattern(kind), self.one([True, False])))
+            options.append(lambda: Not(Matches(TextOf("trim", name), self.pattern(kind))))
+            options.append(lambda: OneOf(TextOf("lower", name), (Literal(self.literal(kind).value.lower()),)))
+        if isinstance(kind, Integer | Real):
+            options.append(lambda: Compare(self.one(COMPARISONS), self.computed(name), self.literal(kind)))
+            options.append(lambda: OneOf(self.computed(name), (self.literal(kind), self.literal(kind))))
         if isinstance(kind, Boolean):
             options.append(lambda: Truth(name))
         if isinstance(kind, Date):
             of = [DatePart("year", name), Age(name), Age(name, self.literal(kind))]
             options.append(lambda: Compare(self.one(COMPARISONS), self.one(of), Literal(self.one(TIMES))))
         return self.one(options)()
+
+    def pattern(self, kind):
+        """A beginning, a piece and an end, with whatever may stand between them."""
+        start, piece, end = (plain(self.literal(kind).value) for _ in range(3))
+        one, other = self.one(["", "_"]), self.one(["", "_"])
+        return self.one(
+            [f"{start}{one}%", f"%{piece}%", f"%{other}{end}", f"{start}{one}%{piece}%{end}", f"{one}{start}_"]
+        )
+
+    def computed(self, value, depth=2):
+        """A number that is computed from one column."""
+        constant = Literal(self.one(CONSTANTS))
+        made = self.one(
+            [
+                NumberOf(self.one(["abs", "floor", "ceil"]), value),
+                NumberOf("round", value, self.one([-2, 0, 1, 20])),
+                Arithmetic(self.one("+-*"), value, constant),
+                Arithmetic(self.one("+-*"), constant, value),
+                Coalesce(value, constant),
+            ]
+        )
+        return made if self.chance.random() < 0.5 or not depth else self.computed(made, depth - 1)
+
+    def pair(self, table, outers, _):
+        """A condition about two columns, of this row and of the rows of the same person around it."""
+        columns = [(c.type, Name(c.name, t.name)) for t in (table, *outers) for c in t.columns]
+        (_, mine), (_, other) = self.one([one for one in columns if one[1].table == table.name]), self.one(columns)
+        return self.one([Compare(self.one(COMPARISONS), mine, other), Is(Compare("=", mine, other), self.one(TRUTHS))])
 
     def gap(self, table, outers, _):
         """A condition about two days, of this row and of the rows of the same person around it."""

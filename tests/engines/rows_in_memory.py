@@ -5,6 +5,7 @@ infinite, is a text.
 """
 
 import math
+import re
 from collections import defaultdict
 from datetime import date
 
@@ -37,6 +38,7 @@ from lapwing.queries.derived import (
 from lapwing.queries.predicate import (
     AllOf,
     AnyOf,
+    Compared,
     Gap,
     HasRows,
     InIntervals,
@@ -44,9 +46,9 @@ from lapwing.queries.predicate import (
     IsMissing,
     IsPresent,
     LacksRows,
+    Like,
     NotInTexts,
-    StartsNotWith,
-    StartsWith,
+    NotLike,
     Unit,
     day_number,
     double_rank,
@@ -279,9 +281,8 @@ class RowsInMemory:
                 same = [r for r in others if r[self.population.person_key(other)] == person]
                 enough = sum(self.true(where, [*rows, (other, r)]) for r in same) >= at_least
                 return enough if isinstance(predicate, HasRows) else not enough
-            case Gap(until=until, since=since, unit=unit, intervals=spans):
-                ends = [read(rows[-1 - ref.up][0], ref.column, rows[-1 - ref.up][1]) for ref in (until, since)]
-                return None not in ends and any(a <= elapsed(*ends, unit) <= b for a, b in spans)
+            case Gap() | Compared():
+                return of_two(predicate, rows)
         value = read(table, predicate.column, row)
         match predicate:
             case IsMissing():
@@ -296,10 +297,10 @@ class RowsInMemory:
                 return value in texts
             case NotInTexts(texts=texts):
                 return value not in texts
-            case StartsWith(prefix=prefix):
-                return value.startswith(prefix)
-            case StartsNotWith(prefix=prefix):
-                return not value.startswith(prefix)
+            case Like() | NotLike():
+                return any(is_like(predicate, pattern, value) for pattern in predicate.patterns) is isinstance(
+                    predicate, Like
+                )
 
 
 def read(table, column, row, *, ranked=True):
@@ -312,6 +313,34 @@ def read(table, column, row, *, ranked=True):
     if isinstance(kind, Real):
         return double_rank(float(value)) if ranked else float(value)
     return value
+
+
+def of_two(predicate, rows):
+    """Whether an atom about two columns is true of a row and those around it."""
+
+    def cell(ref, **how):
+        return read(rows[-1 - ref.up][0], ref.column, rows[-1 - ref.up][1], **how)
+
+    match predicate:
+        case Gap(until=until, since=since, unit=unit, intervals=spans):
+            ends = [cell(ref) for ref in (until, since)]
+            return None not in ends and any(a <= elapsed(*ends, unit) <= b for a, b in spans)
+        case Compared(left=left, right=right, signs=signs):
+            a, b = (cell(ref, ranked=False) for ref in (left, right))
+            if a is None or b is None:
+                return False
+            if isinstance(a, float) or isinstance(b, float):
+                a, b = float(a), float(b)
+            return (0 if a == b else -1 if a < b else 1) in signs
+
+
+def is_like(like, pattern, text):
+    """Whether a text, read as the atom says, fits a pattern, by a regular expression."""
+    text = re.sub("^ +| +$", "", text) if like.trimmed else text
+    text = re.sub("[A-Z]", lambda letter: letter[0].lower(), text) if like.any_case else text
+    signs = re.findall(r"\\.|.", pattern, re.DOTALL)
+    regex = "".join({"%": ".*", "_": "."}.get(sign) or re.escape(sign[-1]) for sign in signs)
+    return re.fullmatch(regex, text, re.DOTALL) is not None
 
 
 def cell(table, column, row):

@@ -98,7 +98,7 @@ def test_a_cohort_on_bitmaps_is_that_of_a_statement(bench) -> None:
 
 
 ALL_NOUNS = {
-    *{"InIntervals", "InTexts", "NotInTexts", "StartsWith", "StartsNotWith", "IsMissing", "IsPresent", "Gap"},
+    *{"InIntervals", "InTexts", "NotInTexts", "Like", "NotLike", "IsMissing", "IsPresent", "Gap", "Compared"},
     *{"HasRows", "LacksRows", "AllOf", "AnyOf", "OnGrid", "Elapsed", "ConstantTerm", "Plus", "Times", "Rounded"},
     *{"DeclaredKey", "BinnedKey", "GridKey", "PrivateKey"},
     *{"CountPerPerson", "LastStepPerPerson", "ClippedSumPerPerson", "BoundedRowsPerPerson", "DistinctKeys"},

@@ -11,19 +11,24 @@ from lapwing.queries.expressions import (
     Age,
     And,
     Arithmetic,
+    Coalesce,
     Compare,
     DatePart,
     Days,
-    Has,
+    Is,
     Literal,
+    Matches,
     Missing,
     Name,
     Not,
+    NumberOf,
     OneOf,
     Or,
-    Prefixed,
+    TextOf,
     Truth,
 )
+from lapwing.queries.joined import Has
+from lapwing.queries.pattern import canonical, plain
 
 SIGNS = ("=", "<>", "<", "<=", ">", ">=")
 
@@ -39,6 +44,8 @@ def condition(rng, population, table, around=(), depth=2):
             return Not(condition(rng, population, table, around, depth - 1))
         case 3 | 4 if depth:
             return _has(rng, population, around or ((table.name, table),), depth - 1)
+        case 6:
+            return _pair(rng, table, around)
         case 5 if any(isinstance(c.type, Date) for c in table.columns):
             return _gap(rng, table, around)
         case 6:
@@ -63,15 +70,44 @@ def _atom(rng, column):
     options = [Missing(name), OneOf(name, several), Compare(rng.choice(SIGNS[:2]), name, several[0])]
     match kind:
         case Text():
-            options += [Prefixed(name, several[0])]
+            options += [Matches(name, _pattern(rng, kind), rng.random() < 0.5)]
+            options += [Compare(rng.choice(SIGNS[:2]), TextOf(rng.choice(["lower", "trim"]), name), several[0])]
         case Boolean():
-            options += [Truth(name)]
+            options += [Truth(name), Truth(Coalesce(name, Literal(rng.random() < 0.5)))]
         case Category(values=(str(), *_)):
             pass
         case _:
             options += [Compare(rng.choice(SIGNS), name, several[0]) for _ in range(2)]
             options += [name.between(several[0], several[-1]), Compare(rng.choice(SIGNS), several[0], name)]
-    return rng.choice(options)
+            options += [Compare(rng.choice(SIGNS), Coalesce(name, several[0]), several[-1])]
+    if isinstance(kind, Integer | Real):
+        options += [Compare(rng.choice(SIGNS), _computed(rng, name, several[0]), several[-1]) for _ in range(2)]
+    found = rng.choice(options)
+    return Is(found, rng.choice([True, False, None])) if rng.random() < 0.1 else found
+
+
+def _pattern(rng, kind):
+    """Draw a pattern: a beginning, a piece and an end, each of which may be empty."""
+    texts = [plain(_literal(rng, kind).value[:5]) for _ in range(rng.randint(1, 2))]
+    wild = ["%", "%", "_", ""]
+    return canonical("".join(rng.choice(wild) + text for text in texts) + rng.choice(wild), "\\")
+
+
+def _computed(rng, name, constant):
+    functions = [NumberOf(rng.choice(["abs", "floor", "ceil", "round"]), name), NumberOf("round", name, 1)]
+    return rng.choice([*functions, Arithmetic(rng.choice("+-*"), name, constant), Arithmetic("-", constant, name)])
+
+
+def _pair(rng, table, around):
+    """Draw a comparison of two columns: of this row, or of this and of a row outside."""
+    here = around[0][0] if around else table.name
+    one = rng.choice(table.columns)
+    others = [(here, table), *around[1:]]
+    alias, other = rng.choice(others)
+    alike = [c for c in other.columns if isinstance(c.type, type(one.type))] or other.columns
+    column = rng.choice(alike)
+    ordered = isinstance(one.type, Integer | Real | Date)
+    return Compare(rng.choice(SIGNS if ordered else SIGNS[:2]), Name(one.name, here), Name(column.name, alias))
 
 
 def _literal(rng, kind):

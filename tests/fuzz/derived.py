@@ -15,9 +15,9 @@ from lapwing.queries.expressions import (
     Literal,
     Missing,
     Name,
-    PerPerson,
     Step,
 )
+from lapwing.queries.joined import PerPerson
 
 
 def number(rng, population, table):

@@ -12,22 +12,25 @@ from lapwing.queries.expressions import (
     Arithmetic,
     Case,
     Clip,
+    Coalesce,
     Compare,
     DatePart,
     DateTrunc,
     Days,
-    Has,
+    Is,
     Literal,
+    Matches,
     Missing,
     Name,
     Not,
+    NumberOf,
     OneOf,
     Or,
-    PerPerson,
-    Prefixed,
     Step,
+    TextOf,
     Truth,
 )
+from lapwing.queries.joined import Has, PerPerson
 from lapwing.queries.statistics.bernstein import Moment
 from lapwing.queries.statistics.counts import CountPeople, CountRows
 from lapwing.queries.statistics.distinct import CountDistinct
@@ -137,8 +140,13 @@ class Spelling:
                 return f"({self.value(value)} in ({', '.join(map(self.value, values))}))"
             case Missing(value):
                 return f"({self.value(value)} is null)"
-            case Prefixed(value, prefix):
-                return f"starts_with({self.value(value)}, {self.value(prefix)})"
+            case Matches(value, pattern, any_case):
+                sign = "ilike" if any_case else "like"
+                escape = " escape '\\'" if "\\" in pattern else ""
+                return f"({self.value(value)} {sign} {literal(pattern)}{escape})"
+            case Is(part, truth):
+                word = {True: "true", False: "false", None: "unknown"}[truth]
+                return f"(({self.condition(part, ())}) is {word})"
 
     def has(self, has, around):
         """Write rows of another table by `has(...)`, and those that need an alias by a SELECT about the same person."""
@@ -184,6 +192,18 @@ class Spelling:
                 about = quoted(table) if column is None else self.value(column)
                 most = "" if most is None else f", {self.value(most)}"
                 return f"{_PER_PERSON[function]}({about}, {self.condition(where, ())}{most})"
+        return self.computed(value)
+
+    def computed(self, value):
+        match value:
+            case Coalesce(inner, otherwise):
+                return f"coalesce({self.value(inner)}, {self.value(otherwise)})"
+            case TextOf(function, inner):
+                return f"{function}({self.value(inner)})"
+            case NumberOf("round", inner, digits):
+                return f"round({self.value(inner)}, {digits})"
+            case NumberOf(function, inner):
+                return f"{function}({self.value(inner)})"
         raise CannotBeWrittenError
 
 

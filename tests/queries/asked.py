@@ -1,6 +1,9 @@
 """Questions of every kind about the clinic, made by Hypothesis."""
 
+import re
 from datetime import date
+from fractions import Fraction
+from itertools import product
 
 from hypothesis import strategies as st
 
@@ -11,17 +14,23 @@ from lapwing.queries.expressions import (
     Age,
     And,
     Arithmetic,
+    CastTo,
+    Coalesce,
     Compare,
     DatePart,
+    Is,
     Literal,
+    Matches,
     Missing,
     Name,
     Not,
+    NumberOf,
     OneOf,
     Or,
-    Prefixed,
+    TextOf,
     Truth,
 )
+from lapwing.queries.pattern import canonical, pieces, plain
 from lapwing.queries.planning import plan
 from lapwing.queries.sql_conditions import read_condition
 from lapwing.vocabulary.errors import BadQuestionError
@@ -114,10 +123,13 @@ def atoms(table):
         if is_ordered(kind):
             options.append(st.builds(lambda o, v: Compare(o, name, v), COMPARISONS, literals(kind)))
             options.append(st.builds(name.between, literals(kind), literals(kind)))
-        if isinstance(kind, Text):
-            options.append(st.sampled_from(HOSTILE).map(lambda text: Prefixed(name, Literal(text))))
+        if isinstance(kind, Text) or (isinstance(kind, Category) and isinstance(kind.values[0], str)):
+            options.append(about_text(name, kind))
+        if isinstance(kind, Integer | Real):
+            options.append(about_number(name, kind))
         if isinstance(kind, Boolean):
             options.append(st.just(Truth(name)))
+            options.append(st.booleans().map(lambda truth: Truth(Coalesce(name, Literal(truth)))))
         if isinstance(kind, Date):
             years = st.integers(-1, 120).map(Literal)
             options.append(st.builds(lambda o, y: Compare(o, Age(name), y), COMPARISONS, years))
@@ -126,9 +138,81 @@ def atoms(table):
                     lambda o, y: Compare(o, DatePart("year", name), Literal(y)), COMPARISONS, st.integers(1999, 2022)
                 )
             )
-        return st.one_of(options)
+            day = DAYS.map(Literal)
+            options.append(st.builds(lambda o, v, d: Compare(o, Coalesce(name, d), v), COMPARISONS, day, day))
+        found = st.one_of(options)
+        return found | st.builds(Is, found, st.sampled_from([True, False, None]))
 
     return st.sampled_from(table.columns).flatmap(about)
+
+
+def about_text(name, kind):
+    """Conditions about a text that fits a pattern, or is one of several if letters or blanks do not count."""
+    texts = kind.values if isinstance(kind, Category) else HOSTILE
+    if isinstance(kind, Category):
+        likes = st.sampled_from(texts).map(lambda text: Matches(name, f"{text[0]}%", any_case=True))
+    else:
+        piece = st.sampled_from(texts).map(plain)
+        wild = st.sampled_from(["%", "%", "_", ""])
+        pattern = st.builds(lambda a, x, b, y, c: canonical(a + x + b + y + c, "\\"), wild, piece, wild, piece, wild)
+        likes = st.builds(lambda p, any_case: Matches(name, p, any_case), pattern.filter(is_readable), st.booleans())
+    small = st.sampled_from(texts).map(lambda text: Literal(re.sub("[A-Z]", lambda c: c[0].lower(), text)))
+    lower = st.builds(lambda v: OneOf(TextOf("lower", name), tuple(v)), st.lists(small, min_size=1, max_size=3))
+    trimmed = st.sampled_from(texts).map(lambda text: Compare("<>", TextOf("trim", name), Literal(text)))
+    either = st.sampled_from(texts).map(lambda text: Compare("=", Coalesce(name, Literal("a")), Literal(text)))
+    return likes | lower | trimmed | either
+
+
+def is_readable(pattern):
+    try:
+        return pieces(pattern) is not None
+    except BadQuestionError:
+        return False
+
+
+def about_number(name, kind):
+    """Conditions about a number that is computed from a column; limits of doubles are doubles themselves."""
+    halves = st.integers(-260, 260).map(lambda n: Literal(n // 2 if n % 2 == 0 else Fraction(n, 2)))
+    factor = st.sampled_from([2, -2, Fraction(1, 2), -1, 0, *([3] if isinstance(kind, Integer) else [])]).map(Literal)
+    value = st.one_of(
+        st.sampled_from(["abs", "floor", "ceil", "round"]).map(lambda f: NumberOf(f, name)),
+        st.builds(lambda o, c: Arithmetic(o, name, c), st.sampled_from("+-"), halves),
+        st.builds(lambda c: Arithmetic("-", c, name), halves),
+        st.builds(lambda c: Arithmetic("*", name, c), factor),
+        st.builds(lambda c: Coalesce(name, c), halves),
+        st.builds(lambda c: Coalesce(NumberOf("abs", Arithmetic("-", c, CastTo(name, "number"))), c), halves),
+    )
+    compared = st.builds(Compare, COMPARISONS, value, halves) | st.builds(Compare, COMPARISONS, halves, value)
+    return compared | st.builds(lambda v, a, b: OneOf(v, (a, b)), value, halves, halves)
+
+
+def pairs(table, outers):
+    """Conditions about two columns that hold the same, of one row or of two rows of the same person."""
+    mine, *rest = ([(c.type, Name(c.name, t.name)) for c in t.columns] for t in (table, *outers))
+
+    def alike(pair):
+        (one, _), (other, _) = pair
+        return holds(one) == holds(other) and holds(one) != "day"
+
+    both = [pair for pair in product(mine, sum(rest, mine)) if alike(pair)]
+    if not both:
+        return st.nothing()
+    return st.sampled_from(both).flatmap(
+        lambda pair: st.builds(
+            lambda o: Compare(o, pair[0][1], pair[1][1]),
+            COMPARISONS if holds(pair[0][0]) == "number" else st.sampled_from(["=", "<>"]),
+        )
+    )
+
+
+def holds(kind):
+    match kind:
+        case Category(values=values):
+            return "text" if isinstance(values[0], str) else "number"
+        case Integer() | Real():
+            return "number"
+        case _:
+            return {Text: "text", Date: "day", Boolean: "truth"}[type(kind)]
 
 
 def derived(table):
@@ -156,7 +240,7 @@ def gaps(table, outers):
 
 def conditions(table, outers=(), depth=2, *, with_derived=False):
     """Conditions about rows of a table; `outers` are the tables around it, when it is inside other conditions."""
-    base = atoms(table) | gaps(table, outers)
+    base = atoms(table) | gaps(table, outers) | pairs(table, outers)
     if with_derived:
         base |= derived(table)
     if depth > 0:

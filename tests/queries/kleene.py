@@ -2,26 +2,33 @@
 
 import math
 import operator
+import re
 from datetime import date
 from fractions import Fraction
 
 from engines.clinic import FAR_DAYS
+from lapwing.queries.column import Category
 from lapwing.queries.expressions import (
     Age,
     And,
     Arithmetic,
+    CastTo,
+    Coalesce,
     Compare,
     DatePart,
-    Has,
+    Is,
     Literal,
+    Matches,
     Missing,
     Name,
     Not,
+    NumberOf,
     OneOf,
     Or,
-    Prefixed,
+    TextOf,
     Truth,
 )
+from lapwing.queries.joined import Has
 
 OPERATORS = {
     "=": operator.eq,
@@ -31,6 +38,9 @@ OPERATORS = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+
+
+ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 
 
 class Kleene:
@@ -52,6 +62,8 @@ class Kleene:
                 return self.truth(Or(tuple(Compare("=", value, each) for each in values)), rows)
             case Has():
                 return self.has(condition, rows)
+            case Is(part, truth):
+                return self.truth(part, rows) is truth
         return self.about_values(condition, rows)
 
     def about_values(self, condition, rows):
@@ -60,9 +72,9 @@ class Kleene:
                 return self.value(value, rows)
             case Missing(value):
                 return self.value(value, rows) is None
-            case Prefixed(value, prefix):
-                text = self.value(value, rows)
-                return None if text is None else text.startswith(prefix.value)
+            case Matches(value, pattern, any_case):
+                text = self.value(TextOf("lower" if any_case else "as it is", value), rows)
+                return None if text is None else matches(small(pattern) if any_case else pattern, text)
             case Compare(sign, left, right):
                 a, b = self.value(left, rows), self.value(right, rows)
                 return None if a is None or b is None else OPERATORS[sign](*alike(a, b))
@@ -93,7 +105,71 @@ class Kleene:
                 return None if found is None else found.year
             case Arithmetic(sign, left, right):
                 a, b = self.value(left, rows), self.value(right, rows)
-                return None if a is None or b is None else shifted(sign, a, b)
+                return None if a is None or b is None else computed(sign, a, b)
+            case _:
+                return self.of_one(value, rows)
+
+    def of_one(self, value, rows):
+        match value:
+            case Coalesce(inner, otherwise):
+                found = self.value(inner, rows)
+                return self.value(otherwise, rows) if found is None else found
+            case CastTo(inner, _):
+                return self.value(inner, rows)
+            case NumberOf(function, inner, digits):
+                found = self.value(inner, rows)
+                return None if found is None else rounded(function, found, digits)
+            case TextOf(function, inner):
+                return self.text(function, inner, rows)
+
+    def text(self, function, inner, rows):
+        found = self.value(inner, rows)
+        if isinstance(inner, Name) and found is not None:
+            table = next(t for t, r in reversed(rows) if inner.table in (None, t.name) and inner.name in r)
+            kind = table.column(inner.name).type
+            if isinstance(kind, Category) and found not in kind.values:
+                return UNDECLARED
+        changes = {"lower": small, "upper": large, "trim": lambda text: text.strip(" "), "as it is": str}
+        return found if found in (None, UNDECLARED) else changes[function](found)
+
+
+UNDECLARED = "\x00"
+"""What a category that was never declared becomes: of those, functions of text know nothing."""
+
+
+def small(text):
+    return re.sub("[A-Z]", lambda letter: letter[0].lower(), text)
+
+
+def large(text):
+    return re.sub("[a-z]", lambda letter: letter[0].upper(), text)
+
+
+def matches(pattern, text):
+    if text == UNDECLARED:
+        return False
+    signs = re.findall(r"\\.|.", pattern, re.DOTALL)
+    regex = "".join({"%": ".*", "_": "."}.get(sign) or re.escape(sign[-1]) for sign in signs)
+    return re.fullmatch(regex, text, re.DOTALL) is not None
+
+
+def rounded(function, number, digits):
+    if isinstance(number, float) and math.isinf(number):
+        return abs(number) if function == "abs" else number
+    number = Fraction(number)
+    if function == "round":
+        whole = math.floor(abs(number) * Fraction(10) ** digits + Fraction(1, 2)) / Fraction(10) ** digits
+        return whole if number > 0 else -whole
+    return Fraction({"abs": abs, "floor": math.floor, "ceil": math.ceil}[function](number))
+
+
+def computed(sign, a, b):
+    if isinstance(a, date) or isinstance(b, date):
+        return shifted(sign, a, b)
+    if any(isinstance(each, float) and math.isinf(each) for each in (a, b)):
+        a, b = (float(each) for each in (a, b))
+        return 0 if sign == "*" and 0 in (a, b) else ARITHMETIC[sign](a, b)
+    return ARITHMETIC[sign](Fraction(a), Fraction(b))
 
 
 def plain(value):

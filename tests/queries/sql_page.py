@@ -17,9 +17,12 @@ from typing import Any
 import duckdb
 
 from engines.clinic import arrow_tables
+from lapwing.answers.answer import PricedQuestion
+from lapwing.answers.releases import release_of
+from lapwing.answers.target import Target, parse_target
 from lapwing.engines.engine import Engine
 from lapwing.queries.aggregate import BinnedKey, GridKey
-from lapwing.queries.plan import BoundedValue, ChosenMeaning, NoisyMeaning, Plan
+from lapwing.queries.plan import BoundedValue, ChosenMeaning, Family, NoisyMeaning, Plan
 from lapwing.queries.planning import plan_together
 from lapwing.queries.predicate import DAYS, DOUBLES, double_at
 from lapwing.queries.sql import Selection, read_sql
@@ -28,6 +31,7 @@ from lapwing.queries.sql_nodes import parsed
 from lapwing.queries.statistics import is_statistic
 from lapwing.queries.statistics.top import CountedTopMeaning
 from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.guarantee import ApproximateDP
 from queries.omop import NOW, omop, rows
 
 PAGE = Path(__file__).parents[2] / "docs" / "sql.md"
@@ -35,6 +39,8 @@ LINE = re.compile(
     r"^\| `(?P<text>[^`]+)` \| (?P<outcome>answered|refused: [^|]+?) \|(?: `(?P<plain>[^`]+)` \|)?$", re.MULTILINE
 )
 ANSWERED = "answered"
+BUDGET = ApproximateDP(epsilon=Fraction(10), delta=Fraction(1, 1000))
+"""With a delta, so that groups may be asked for whose values only the data knows."""
 BOUNDS = {"max_groups": 12}
 """As many as anybody is in, so that nobody is left out of a group."""
 
@@ -58,7 +64,13 @@ def statements(section: str = "") -> list[Statement]:
 def asked(text: str) -> tuple[Selection, dict[str, Plan]]:
     """Return what a statement asks, planned."""
     selection = read_sql(text, **BOUNDS)
-    return selection, plan_together(selection, omop())
+    plans = plan_together(selection, omop())
+    PricedQuestion(releases={name: release_of(plan, _price(plan), BUDGET) for name, plan in plans.items()})
+    return selection, plans
+
+
+def _price(plan: Plan) -> Target:
+    return parse_target(epsilon=1, delta="1e-6") if plan.family is Family.THRESHOLD else parse_target(epsilon=1)
 
 
 def outcome(text: str) -> str:

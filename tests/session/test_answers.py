@@ -332,7 +332,7 @@ def test_every_statistic_tells_all_there_is_to_tell(clinic) -> None:
 
 
 def test_what_is_asked_together_has_the_same_groups(clinic) -> None:
-    with pytest.raises(BadQuestionError, match="what is asked together has different groups"):
+    with pytest.raises(BadQuestionError, match="what is asked together has different rows"):
         clinic.ask({"a": count("patients"), "b": count("patients", by="sex")}, epsilon=1)
     with pytest.raises(BadQuestionError, match="nothing is asked; "):
         clinic.ask({}, epsilon=1)

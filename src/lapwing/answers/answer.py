@@ -132,6 +132,8 @@ class Answer(TableResult):
     @cached_property
     def keys(self) -> tuple[str, ...]:
         """The names of what rows are told apart by."""
+        if self.asked.in_one_row:
+            return ()
         plan, arrangement = next(self.asked.several()).plan, self.asked.arrangement
         if arrangement is None or not plan.meaning.keys_are_groups:
             return plan.key_names
@@ -159,7 +161,8 @@ class Answer(TableResult):
         table: dict[CellKey, dict[str, BoundedValue]] = {}
         for name, release in self.asked.releases.items():
             for cell in release.values(self.numbers[name], as_confidence(confidence)):
-                table.setdefault(cell.key, {})[name] = reduce(lambda one, change: change.of(one), self.changes, cell)
+                key = () if self.asked.in_one_row else cell.key
+                table.setdefault(key, {})[name] = reduce(lambda one, change: change.of(one), self.changes, cell)
         keys, arrangement = plan.in_order(list(table)), self.asked.arrangement
         if arrangement is not None:
             keys = arrangement.shown(table, keys)

@@ -67,11 +67,16 @@ class PricedQuestion:
         if not self.releases:
             raise BadQuestionError("nothing is asked; ask for one number at least")
         groups = {(one.plan.key_names, one.plan.aggregate.keys) for one in self.several()}
-        if len(groups) > 1:
+        if len(groups) > 1 and not self.in_one_row:
             raise BadQuestionError(
-                "what is asked together has different groups, and quantiles and top categories have none to share; ask "
-                "for it one after the other"
+                "what is asked together has different rows: groups, several quantiles, or several categories; ask for "
+                "it one after the other"
             )
+
+    @property
+    def in_one_row(self) -> bool:
+        """Whether several are asked that have one value each, of whatever kind: they stand in one row."""
+        return len(self.releases) > 1 and all(one.plan.has_one_value for one in self.several())
 
     @property
     def event(self) -> Event:

@@ -14,14 +14,17 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from lapwing.engines.dialect import RowOf, Value, Writer
+from lapwing.engines.text_sql import like_sql
 from lapwing.queries.aggregate import FACTOR, MODULUS, SHIFT, STRETCH, BinnedKey, DeclaredKey, GridKey, Key, PrivateKey
 from lapwing.queries.column import Boolean, Date, Real, Text
 from lapwing.queries.predicate import (
     DAYS,
     DOUBLES,
     TRUTHS,
+    About,
     AllOf,
     AnyOf,
+    Compared,
     Domain,
     Gap,
     HasRows,
@@ -31,11 +34,11 @@ from lapwing.queries.predicate import (
     IsMissing,
     IsPresent,
     LacksRows,
+    Like,
     NotInTexts,
+    NotLike,
     Predicate,
     Ref,
-    StartsNotWith,
-    StartsWith,
     Unit,
     day,
     double_at,
@@ -57,8 +60,8 @@ def predicate_sql(writer: Writer, row: RowOf, predicate: Predicate) -> str:
             return "(" + " AND ".join(predicate_sql(writer, row, part) for part in parts) + ")"
         case AnyOf(parts):
             return "(" + " OR ".join(predicate_sql(writer, row, part) for part in parts) + ")"
-        case Gap():
-            return _gap(writer, row, predicate)
+        case Gap() | Compared():
+            return _two(writer, row, predicate)
         case HasRows():
             return _has(writer, row, predicate)
         case LacksRows():
@@ -67,11 +70,7 @@ def predicate_sql(writer: Writer, row: RowOf, predicate: Predicate) -> str:
             return _about_column(writer, row, predicate)
 
 
-def _about_column(
-    writer: Writer,
-    row: RowOf,
-    atom: InIntervals | InTexts | NotInTexts | StartsWith | StartsNotWith | IsMissing | IsPresent,
-) -> str:
+def _about_column(writer: Writer, row: RowOf, atom: About) -> str:
     column = writer.column(row, atom.column)
     match atom:
         case InIntervals(domain=domain, intervals=intervals):
@@ -80,10 +79,10 @@ def _about_column(
             return f"{column} IN ({writer.values(texts)})"
         case NotInTexts(texts=texts):
             return f"{column} NOT IN ({writer.values(texts)})"
-        case StartsWith(prefix=prefix):
-            return writer.dialect.starts_with.format(column, writer.value(prefix))
-        case StartsNotWith(prefix=prefix):
-            return f"(NOT {writer.dialect.starts_with.format(column, writer.value(prefix))})"
+        case Like():
+            return like_sql(writer, column, atom)
+        case NotLike():
+            return f"(NOT {like_sql(writer, column, atom)})"
         case IsPresent():
             return present_sql(writer, row, atom.column)
         case IsMissing():
@@ -139,7 +138,9 @@ def _point(domain: Domain, number: int) -> Value:
     return bool(number) if domain == TRUTHS else number
 
 
-def _gap(writer: Writer, row: RowOf, gap: Gap) -> str:
+def _two(writer: Writer, row: RowOf, gap: Gap | Compared) -> str:
+    if isinstance(gap, Compared):
+        return _compared(writer, row, gap)
     years = gap.unit is Unit.YEARS
 
     def number(ref: Ref) -> str:
@@ -151,6 +152,27 @@ def _gap(writer: Writer, row: RowOf, gap: Gap) -> str:
         gap_number = f"({number(gap.until)} - {number(gap.since)})"
         pieces.append(f"({gap_number} BETWEEN {writer.value(first)} AND {writer.value(last)})")
     return "(" + " OR ".join(pieces) + ")"
+
+
+_SIGNS = {(-1,): "<", (-1, 0): "<=", (0,): "=", (0, 1): ">=", (1,): ">", (-1, 1): "<>"}
+
+
+def _compared(writer: Writer, row: RowOf, compared: Compared) -> str:
+    """Return how two values stand to one another; texts byte by byte, an integer beside a double as a double."""
+    refs, sides, known = (compared.left, compared.right), [], ""
+    kinds = [writer.type_of(row.up(ref.up), ref.column) for ref in refs]
+    for ref, kind in zip(refs, kinds, strict=True):
+        side = writer.referred(row, ref.up, ref.column)
+        if isinstance(kind, Real):
+            known += f" AND {side} <= {writer.value(math.inf)}"  # NaN is missing
+        elif writer.is_text(kind):
+            side = writer.dialect.text_order.format(side)
+        elif any(isinstance(each, Real) for each in kinds):
+            side = f"CAST({side} AS {writer.dialect.real})"
+        sides.append(side)
+    left, right = sides
+    sign = _SIGNS.get(compared.signs)
+    return f"({left} {sign} {right}{known})" if sign else f"({left} IS NOT NULL AND {right} IS NOT NULL{known})"
 
 
 def _has(writer: Writer, row: RowOf, has: HasRows | LacksRows) -> str:
@@ -196,8 +218,8 @@ def _far(predicate: Predicate, depth: int = 0) -> Iterator[tuple[int, str]]:
         case AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from _far(part, depth)
-        case Gap(until=until, since=since):
-            yield from ((ref.up - depth, ref.column) for ref in (until, since) if ref.up > depth)
+        case Gap(until=one, since=other) | Compared(left=one, right=other):
+            yield from ((ref.up - depth, ref.column) for ref in (one, other) if ref.up > depth)
         case HasRows(where=where) | LacksRows(where=where):
             yield from _far(where, depth + 1)
         case _:

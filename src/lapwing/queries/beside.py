@@ -21,21 +21,18 @@ from lapwing.queries.expressions import (
     DatePart,
     DateTrunc,
     Days,
-    Has,
     Literal,
+    Matches,
     Missing,
     Name,
     Not,
     Now,
     OneOf,
     Or,
-    PerPerson,
-    Prefixed,
-    ScopedCondition,
     Truth,
     Value,
 )
-from lapwing.queries.joined import Join
+from lapwing.queries.joined import Has, Join, PerPerson, ScopedCondition
 from lapwing.queries.renaming import changed
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import check_most
@@ -332,7 +329,7 @@ def _needs_values(part: Condition) -> bool:
             return _needs_values(inner)
         case Compare(left=left, right=right):
             return _is_missing_with(left) and _is_missing_with(right)
-        case OneOf(value) | Prefixed(value) | Truth(value):
+        case OneOf(value) | Matches(value) | Truth(value):
             return _is_missing_with(value)
         case _:
             return False

@@ -4,36 +4,65 @@ Everything that has no exact, total meaning is refused here, before anything is 
 write instead. Text and numbers are never compared with one another, so no engine ever converts one into the other.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from lapwing.queries.beside import beside
-from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text, check_text, nearest_double
+from lapwing.queries.column import (
+    Boolean,
+    Category,
+    Column,
+    Date,
+    Integer,
+    Real,
+    Text,
+    check_text,
+    holds_text,
+    nearest_double,
+    number_for,
+    text_for,
+    truth_for,
+)
+from lapwing.queries.computed import (
+    NumberSet,
+    TextSet,
+    among,
+    column_of,
+    compare_columns,
+    is_computed,
+    numbers_that,
+    place_of,
+    solve,
+)
 from lapwing.queries.days import FLIPPED, compare_days, day_of
 from lapwing.queries.expressions import (
     Age,
     Among,
     And,
     Arithmetic,
+    CastTo,
+    Coalesce,
     Compare,
     Condition,
     DatePart,
     Days,
-    Has,
-    Link,
+    Is,
     Literal,
+    Matches,
     Missing,
     Name,
     Not,
+    Now,
+    NumberOf,
     OneOf,
     Or,
-    PerPerson,
-    Prefixed,
-    ScopedCondition,
+    Step,
+    TextOf,
     Truth,
     Value,
 )
-from lapwing.queries.joined import Joined
+from lapwing.queries.joined import Has, Joined, ScopedCondition
+from lapwing.queries.pattern import pieces, read_as
 from lapwing.queries.predicate import (
     ALWAYS,
     DAYS,
@@ -41,17 +70,16 @@ from lapwing.queries.predicate import (
     INTEGERS,
     NEVER,
     TRUTHS,
+    AllOf,
+    AnyOf,
     Domain,
     HasRows,
-    Interval,
     InTexts,
     IsMissing,
     IsPresent,
     LacksRows,
     NotInTexts,
     Predicate,
-    StartsNotWith,
-    StartsWith,
     atom,
     day_number,
     double_rank,
@@ -60,7 +88,9 @@ from lapwing.queries.predicate import (
     intervals_of,
     some,
 )
+from lapwing.queries.same_person import untied_where
 from lapwing.queries.scope import Scope
+from lapwing.queries.simplifying import simplified
 from lapwing.vocabulary.errors import BadQuestionError
 
 
@@ -72,63 +102,136 @@ def bind(condition: Condition, scope: Scope) -> Predicate:
         raise BadQuestionError("the condition is nested too deeply; write it with fewer parentheses") from None
 
 
-def _bind(condition: Condition, scope: Scope, *, wanted: bool) -> Predicate:
-    """Return where `condition` is true if `wanted`, and where it is false otherwise (it may also be unknown)."""
+def _bind(condition: Condition, scope: Scope, *, wanted: bool, unknown: bool = False) -> Predicate:
+    """Return where `condition` is true if `wanted`, and where it is false otherwise.
+
+    With `unknown`, return where it is unknown, too.
+    """
     match condition:
         case And(parts) | Or(parts):
-            bound = [_bind(part, scope, wanted=wanted) for part in parts]
+            bound = [_bind(part, scope, wanted=wanted, unknown=unknown) for part in parts]
             return every(bound) if isinstance(condition, And) is wanted else some(bound)
         case Not(part):
-            return _bind(part, scope, wanted=not wanted)
-        case Truth(Literal(bool() as truth)):
-            return ALWAYS if truth is wanted else NEVER
-        case Compare(operator, left, right):
-            return _compare(operator, left, right, scope, wanted=wanted)
+            return _bind(part, scope, wanted=not wanted, unknown=unknown)
+        case ScopedCondition(where, alias, columns):
+            return _bind(where, scope.alone(alias, columns), wanted=wanted, unknown=unknown)
+        case Is(part, truth):
+            return _is(part, truth, scope, wanted=wanted)
         case Has():
             return _has(condition, scope, wanted=wanted)
         case Joined(joins, where):
-            return _bind(beside(joins, where, scope.population), scope, wanted=wanted)
-        case ScopedCondition(where, alias, columns):
-            return _bind(where, scope.alone(alias, columns), wanted=wanted)
+            return _bind(beside(joins, where, scope.population), scope, wanted=wanted, unknown=unknown)
         case _:
-            return _about_column(condition, scope, wanted=wanted)
+            bound = [_about_values(condition, scope, wanted=wanted)]
+            return some([*bound, _unknown(condition, scope)]) if unknown else bound[0]
 
 
-def _about_column(condition: Condition, scope: Scope, *, wanted: bool) -> Predicate:
+def _is(part: Condition, truth: bool | None, scope: Scope, *, wanted: bool) -> Predicate:  # noqa: FBT001 - as it is written
+    """Return where a condition is true, false or unknown, or is not: this itself is never unknown."""
+    if truth is not None:
+        return _bind(part, scope, wanted=truth is wanted, unknown=not wanted)
+    if wanted and not isinstance(part, And | Or | Not | ScopedCondition | Joined | Has | Is):
+        return _unknown(part, scope)
+    if wanted:  # neither true nor false
+        return every(_bind(part, scope, wanted=either, unknown=True) for either in (True, False))
+    return some(_bind(part, scope, wanted=either) for either in (True, False))
+
+
+def _unknown(condition: Condition, scope: Scope) -> Predicate:
+    """Return where a condition about values is unknown: where one of its columns is missing."""
     match condition:
-        case Truth(value):
-            return _among(_column(value, scope), [Literal(value=True)], wanted=wanted)
-        case OneOf(Age() | DatePart("year", _) as value, values):
-            return _bind(Or(tuple(Compare("=", value, one) for one in values)), scope, wanted=wanted)
-        case OneOf(value, values):
-            return _among(_column(value, scope), values, wanted=wanted)
-        case Among(value, values):
-            return _among_public(_column(value, scope), values, wanted=wanted)
-        case Missing(value):
-            name = _column(value, scope).name
-            return IsMissing(column=name) if wanted else IsPresent(column=name)
-        case Prefixed(value, prefix):
-            return _prefixed(_column(value, scope), prefix, wanted=wanted)
+        case Compare(_, left, right):
+            return some([_missing(left, scope), _missing(right, scope)])
+        case Missing():
+            return NEVER
+        case Truth(value) | OneOf(value, _) | Matches(value, _, _) | Among(value, _, _):
+            return _missing(value, scope)
         case _:
             raise TypeError(condition)
 
 
+def _missing(value: Value, scope: Scope) -> Predicate:
+    match value:
+        case Literal() | Days() | Now():
+            return NEVER
+        case Coalesce(inner, otherwise):
+            return every([_missing(inner, scope), _missing(otherwise, scope)])
+        case Arithmetic(left=left, right=right):
+            return some([_missing(left, scope), _missing(right, scope)])
+        case Age(born, at):
+            return some([_missing(born, scope), *([] if at is None else [_missing(at, scope)])])
+        case (
+            DatePart(day=inner) | NumberOf(value=inner) | TextOf(value=inner) | CastTo(value=inner) | Step(value=inner)
+        ):
+            return _missing(inner, scope)
+        case _:
+            return IsMissing(column=scope.column(value).name)
+
+
+def _about_values(condition: Condition, scope: Scope, *, wanted: bool) -> Predicate:
+    match condition:
+        case Compare(operator, left, right):
+            return _compare(operator, _simple(left, scope), _simple(right, scope), scope, wanted=wanted)
+        case Truth(value):
+            return _one_of(_simple(value, scope), [Literal(value=True)], scope, wanted=wanted)
+        case OneOf(Age() | DatePart("year", _) as value, values):
+            return _bind(Or(tuple(Compare("=", value, one) for one in values)), scope, wanted=wanted)
+        case OneOf(value, values):
+            listed = [_simple(each, scope) for each in values]
+            return _one_of(_simple(value, scope), listed, scope, wanted=wanted)
+        case Among(value, values):
+            if is_computed(value):
+                raise BadQuestionError("a column is looked up in such a list as it is; write column in (...)")
+            return _among_public(scope.column(value), values, wanted=wanted)
+        case Missing(value):
+            missing = _missing(_simple(value, scope), scope)
+            return missing if wanted else _present(missing)
+        case Matches(value, pattern, any_case):
+            read = check_text("pattern", read_as(pattern, any_case=any_case, trimmed=False))
+            pieces(read)  # which refuses what has too many
+            return _solved(_simple(value, scope), TextSet((read,), wanted, any_case), scope)
+        case _:
+            raise TypeError(condition)
+
+
+def _simple(value: Value, scope: Scope) -> Value:
+    return value if isinstance(value, Name | Literal) else simplified(value, scope)
+
+
+def _present(missing: Predicate) -> Predicate:
+    """Return where none of the columns is missing: the negation of what `_missing` makes."""
+    match missing:
+        case AllOf(parts):
+            return some(_present(part) for part in parts)
+        case AnyOf(parts):
+            return every(_present(part) for part in parts)
+        case IsMissing(column=column):
+            return IsPresent(column=column)
+        case _:
+            raise TypeError(missing)
+
+
 def _compare(operator: str, left: Value, right: Value, scope: Scope, *, wanted: bool) -> Predicate:
-    if _of_days(left, right, scope):
-        return compare_days(operator, left, right, scope, wanted=wanted)
-    if isinstance(left, Literal) and not isinstance(right, Literal):
+    if isinstance(left, Literal):
         operator, left, right = FLIPPED[operator], right, left
-    if not isinstance(right, Literal) and not (isinstance(left, Name) and isinstance(right, Name)):
-        return _compare(operator, Arithmetic("-", left, right), Literal(0), scope, wanted=wanted)
-    column = _column(left, scope)
+    if isinstance(left, Literal) and isinstance(right, Literal):
+        return _compare_constants(operator, left, right, wanted=wanted)
+    if not isinstance(left, Coalesce) and _of_days(left, right, scope):
+        return compare_days(operator, left, right, scope, wanted=wanted)
+    if isinstance(left, NumberOf) and left.function == "abs" and _speaks_of_days(left.value, scope):
+        return _bind(_far(operator, left.value, right), scope, wanted=wanted)
     if not isinstance(right, Literal):
-        raise BadQuestionError(
-            f"{column.name!r} can be compared with a constant, not with another column or with arithmetic; only days "
-            "can be compared with one another"
-        )
+        return compare_columns(operator, left, right, scope, wanted=wanted)
     if operator in {"=", "<>"}:
-        return _among(column, [right], wanted=wanted is (operator == "="))
-    domain, limit = _limit(column, right)
+        return _one_of(left, [right], scope, wanted=wanted is (operator == "="))
+    if not isinstance(left, Name) and is_computed(left):
+        column = column_of(left, scope)
+        if holds_text(column):
+            raise _unordered(column)
+        asked = numbers_that(operator if wanted else _OPPOSITE[operator], place_of(column, _constant(column, right)))
+        return _solved(left, asked, scope)
+    column = _column(left, scope)
+    domain, limit = _limit(column, _constant(column, right))
     chosen = intervals_of(operator, limit, domain)
     return in_intervals(column.name, domain, chosen, wanted=wanted)
 
@@ -150,59 +253,112 @@ def _column(value: Value, scope: Scope) -> Column:
     return scope.column(value)
 
 
+def _far(operator: str, days: Value, limit: Value) -> Condition:
+    """Return how many days lie between two, whichever is the first: ABS of a difference, compared with a number."""
+    if not isinstance(limit, Literal) or isinstance(limit.value, bool) or not isinstance(limit.value, int | Fraction):
+        raise BadQuestionError("a number of days is compared with a number; write abs(day - other) <= 30")
+    back = Literal(-limit.value)
+    match operator:
+        case "=" | "<>":
+            equal = And((_far("<=", days, limit), _far(">=", days, limit)))
+            return equal if operator == "=" else Not(equal)
+        case _:
+            ends = Compare(operator, days, limit), Compare(FLIPPED[operator], days, back)
+            return And(ends) if operator in {"<", "<="} else Or(ends)
+
+
+_OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+
+def _compare_constants(operator: str, left: Literal, right: Literal, *, wanted: bool) -> Predicate:
+    one, other = left.value, right.value
+    if one is None or other is None:
+        return NEVER
+    numbers = all(isinstance(each, int | Fraction) and not isinstance(each, bool) for each in (one, other))
+    if not numbers and (type(one) is not type(other) or operator not in {"=", "<>"}):
+        raise BadQuestionError(f"the constants {one!r} and {other!r} cannot be compared so; compare a column with one")
+    asked = {"=": one == other, "<>": one != other}
+    if numbers:
+        asked[operator] = numbers_that(operator, Fraction(other)).has(Fraction(one))  # type: ignore[arg-type]
+    return ALWAYS if asked[operator] is wanted else NEVER
+
+
+def _one_of(value: Value, values: Sequence[Value], scope: Scope, *, wanted: bool) -> Predicate:
+    """Return where a value is one of several constants, or is known and none of them."""
+    if isinstance(value, Literal):
+        equal = [_compare_constants("=", value, each, wanted=wanted) for each in values if isinstance(each, Literal)]
+        return some(equal) if wanted else every(equal)
+    if isinstance(value, Name) or not is_computed(value):
+        return _among(_column(value, scope), values, wanted=wanted)
+    column = column_of(value, scope)
+    return _solved(value, among(column, [_constant(column, each) for each in values], wanted=wanted), scope)
+
+
+def _solved(value: Value, asked: NumberSet | TextSet, scope: Scope) -> Predicate:
+    """Return where the one column that `value` is computed from makes it what is asked."""
+    column = column_of(value, scope)
+    found = solve(value, asked, scope)
+    if (
+        isinstance(column.type, Category)
+        and isinstance(asked, TextSet)
+        and found in (NEVER, IsPresent(column=column.name))
+    ):
+        there = ", ".join(repr(each) for each in column.type.values[:10])
+        raise BadQuestionError(f"{column.name!r} has no category that fits; it has {there}")
+    return found
+
+
 def _limit(column: Column, literal: Literal) -> tuple[Domain, Fraction]:
     """Return the domain of an ordered column and the place of a constant on it."""
     match column.type:
-        case Integer() | Category():
-            if isinstance(column.type, Category) and isinstance(column.type.values[0], str):
-                raise _unordered(column)
-            return INTEGERS, _number(column, literal)
+        case Integer() if type(literal.value) is int:
+            return INTEGERS, Fraction(literal.value)
+        case Integer() | Category() if not holds_text(column):
+            return INTEGERS, number_for(column, literal.value)
         case Real():
-            return DOUBLES, Fraction(double_rank(nearest_double(_number(column, literal))))
-        case Text() | Boolean():
-            raise _unordered(column)
+            return DOUBLES, Fraction(double_rank(nearest_double(number_for(column, literal.value))))
         case Date():
             return DAYS, Fraction(day_number(day_of(literal, column.name)))
+        case _:
+            raise _unordered(column)
 
 
-def _among(column: Column, values: Iterable[Value], *, wanted: bool) -> Predicate:
+def _among(column: Column, values: Sequence[Value], *, wanted: bool) -> Predicate:
     literals = [_constant(column, value) for value in values]
     if not literals:
         raise BadQuestionError(f"the list of values for {column.name!r} is empty; name at least one")
-    match column.type:
-        case Text():
-            texts = tuple(_text(column, literal) for literal in literals)
-        case Category(values=declared) if isinstance(declared[0], str):
-            texts = tuple(_text(column, literal) for literal in literals)
+    declared = column.type.values if isinstance(column.type, Category) else None
+    if holds_text(column):
+        texts = tuple(text_for(column, literal.value) for literal in literals)
+        if declared is not None:
             _check_declared(column, texts, declared)
-        case Boolean():
-            return in_intervals(column.name, TRUTHS, [_truth(column, literal) for literal in literals], wanted=wanted)
-        case _:
-            points: list[Interval] = []
-            for literal in literals:
-                domain, place = _limit(column, literal)
-                if isinstance(column.type, Category):
-                    _check_declared(column, (place,), column.type.values)
-                points += intervals_of("=", place, domain)
-            return in_intervals(column.name, domain, points, wanted=wanted)
-    return atom(InTexts(column=column.name, texts=texts) if wanted else NotInTexts(column=column.name, texts=texts))
+        return atom(InTexts(column=column.name, texts=texts) if wanted else NotInTexts(column=column.name, texts=texts))
+    if isinstance(column.type, Boolean):
+        truths = [int(truth_for(column, literal.value)) for literal in literals]
+        return in_intervals(column.name, TRUTHS, [(truth, truth) for truth in truths], wanted=wanted)
+    domain, places = _places(column, literals)
+    if declared is not None:
+        _check_declared(column, places, declared)
+    points = [(int(place), int(place)) for place in places if place.denominator == 1]
+    return in_intervals(column.name, domain, points, wanted=wanted)
+
+
+def _places(column: Column, literals: Sequence[Literal]) -> tuple[Domain, Sequence[int | Fraction]]:
+    """Return where constants stand on the domain of a column; whole numbers at once, for there may be many."""
+    if isinstance(column.type, Integer | Category) and all(type(literal.value) is int for literal in literals):
+        return INTEGERS, [literal.value for literal in literals]  # type: ignore[misc] # they are
+    limits = [_limit(column, literal) for literal in literals]
+    return limits[0][0], [place for _, place in limits]
 
 
 def _among_public(column: Column, values: tuple[int, ...] | tuple[str, ...], *, wanted: bool) -> Predicate:
     """Return that a column holds one of many public values; a text is compared with numbers as they are written."""
-    match column.type:
-        case Text():
-            in_texts = True
-        case Category(values=declared):
-            in_texts = isinstance(declared[0], str)
-        case Integer():
-            in_texts = False
-        case _:
-            raise BadQuestionError(
-                f"{column.name!r} is a {column.kind}, and only whole numbers and texts are looked up in such a list; "
-                "compare it with constants"
-            )
-    if in_texts:
+    if not isinstance(column.type, Text | Category | Integer):
+        raise BadQuestionError(
+            f"{column.name!r} is a {column.kind}, and only whole numbers and texts are looked up in such a list; "
+            "compare it with constants"
+        )
+    if holds_text(column):
         kind = InTexts if wanted else NotInTexts
         return atom(kind(column=column.name, texts=tuple(map(str, values))))
     texts = [value for value in values if isinstance(value, str)]
@@ -210,16 +366,6 @@ def _among_public(column: Column, values: tuple[int, ...] | tuple[str, ...], *, 
         raise BadQuestionError(f"{column.name!r} holds numbers, and the list holds texts, such as {texts[0]!r}")
     points = [(int(value), int(value)) for value in values]
     return in_intervals(column.name, INTEGERS, points, wanted=wanted)
-
-
-def _prefixed(column: Column, prefix: Value, *, wanted: bool) -> Predicate:
-    if not isinstance(column.type, Text):
-        raise BadQuestionError(
-            f"only text has a beginning, and {column.name!r} is not text; compare it with = or in (...)"
-        )
-    text = _text(column, _constant(column, prefix))
-    kind = StartsWith if wanted else StartsNotWith
-    return atom(kind(column=column.name, prefix=text))
 
 
 def _has(has: Has, scope: Scope, *, wanted: bool) -> Predicate:
@@ -230,90 +376,12 @@ def _has(has: Has, scope: Scope, *, wanted: bool) -> Predicate:
     return atom(kind(table=table.name, where=where, at_least=has.at_least, derived=inner.in_order))
 
 
-def untied_where(rows: Has | PerPerson, inner: Scope, outer: Scope) -> Condition:
-    """Return which rows of the same person are meant, without what says that they are the same person's."""
-    match rows.link:
-        case Link.IN_WHERE:
-            return _without_tie(rows.where, inner, outer)
-        case (Name() as one, Name() as other):
-            if not (_is_key_of(one, inner, inner) and _is_key_of(other, outer, outer)):
-                raise _untied(inner, outer)
-            return rows.where
-        case _:
-            return rows.where
-
-
-def _without_tie(where: Condition, inner: Scope, outer: Scope) -> Condition:
-    """Return `where` without the part that says "the same person"; there must be one."""
-    if isinstance(where, Joined):
-        where = beside(where.joins, where.where, inner.population)
-    parts = list(_conjuncts(where))
-    rest = [part for part in parts if not _is_tie(part, inner, outer)]
-    if len(rest) == len(parts):
-        raise _untied(inner, outer)
-    return And(tuple(rest))
-
-
-def _conjuncts(condition: Condition) -> Iterable[Condition]:
-    if isinstance(condition, And):
-        for part in condition.parts:
-            yield from _conjuncts(part)
-    else:
-        yield condition
-
-
-def _is_tie(part: Condition, inner: Scope, outer: Scope) -> bool:
-    match part:
-        case Compare("=", Name() as one, Name() as other):
-            pairs = ((one, other), (other, one))
-            return any(_is_key_of(a, inner, inner) and _is_key_of(b, inner, outer) for a, b in pairs)
-        case _:
-            return False
-
-
-def _is_key_of(name: Name, read_in: Scope, owner: Scope) -> bool:
-    """Say whether `name`, read in one scope, means the person key of another."""
-    found = read_in.find(name)
-    return found is not None and found[1] is owner and owner.is_person_key(name)
-
-
-def _untied(inner: Scope, outer: Scope) -> BadQuestionError:
-    return BadQuestionError(
-        f"rows of {inner.table.name} are joined to the same person only; write "
-        f"{inner.alias}.{inner.person_key} = {outer.alias}.{outer.person_key}, or has({inner.table.name}, ...)"
-    )
-
-
 def _constant(column: Column, value: Value) -> Literal:
     if not isinstance(value, Literal):
         raise BadQuestionError(f"{column.name!r} can be compared with constants only; write numbers or text")
     if value.value is None:
         raise BadQuestionError(f"nothing equals NULL; write {column.written} is null")
     return value
-
-
-def _number(column: Column, literal: Literal) -> Fraction:
-    value = _constant(column, literal).value
-    if isinstance(value, bool):
-        raise BadQuestionError(
-            f"{column.name!r} holds numbers and is neither true nor false; compare it, all of it in quotes: "
-            f'"{column.name} > 3"'
-        )
-    if not isinstance(value, int | Fraction):
-        raise BadQuestionError(f"{column.name!r} holds numbers, and {value!r} is not one; write a number")
-    return Fraction(value)
-
-
-def _text(column: Column, literal: Literal) -> str:
-    if not isinstance(literal.value, str):
-        raise BadQuestionError(f"{column.name!r} holds text, and {literal.value!r} is not; write it in quotes")
-    return check_text(column.name, literal.value)
-
-
-def _truth(column: Column, literal: Literal) -> Interval:
-    if not isinstance(literal.value, bool):
-        raise BadQuestionError(f"{column.name!r} is true or false; write {column.written} or not {column.written}")
-    return (int(literal.value), int(literal.value))
 
 
 def _check_declared(column: Column, values: Iterable[object], declared: Iterable[object]) -> None:

@@ -11,7 +11,7 @@ from datetime import date
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, exact
 from lapwing.vocabulary.wording import format_exact, format_short
 
@@ -224,6 +224,53 @@ def _bounds(kind: ColumnType) -> dict[str, Any]:
             return {"first": first and str(first), "last": last and str(last)}
         case _:
             return {}
+
+
+def number_for(column: Column, value: object) -> Fraction:
+    """Return a constant that the numbers of a column are compared with, exactly.
+
+    The name of a category that is a number may stand in quotes, as it does where categories are text.
+    """
+    if isinstance(value, bool):
+        raise BadQuestionError(
+            f"{column.name!r} holds numbers and is neither true nor false; compare it, all of it in quotes: "
+            f'"{column.name} > 3"'
+        )
+    if isinstance(column.type, Category) and isinstance(value, str) and value.removeprefix("-").isdecimal():
+        return Fraction(value)
+    if not isinstance(value, int | Fraction):
+        unquoted = isinstance(value, str) and value.removeprefix("-").isdecimal()
+        raise BadQuestionError(
+            f"{column.name!r} holds numbers, and {value!r} is text; write {value} without quotes"
+            if unquoted
+            else f"{column.name!r} holds numbers, and {value!r} is not one; write a number"
+        )
+    return Fraction(value)
+
+
+def text_for(column: Column, value: object) -> str:
+    """Return a constant that the texts of a column are compared with; a category may be written as a number."""
+    if isinstance(column.type, Category) and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str):
+        raise BadQuestionError(f"{column.name!r} holds text, and {value!r} is not; write it in quotes")
+    return check_text(column.name, value)
+
+
+def truth_for(column: Column, value: object) -> bool:
+    """Return a constant that a column of truth values is compared with."""
+    if not isinstance(value, bool):
+        raise BadQuestionError(f"{column.name!r} is true or false; write {column.written} or not {column.written}")
+    return value
+
+
+def holds_text(column: Column) -> bool:
+    """Say whether a column holds text."""
+    match column.type:
+        case Category(values=values):
+            return isinstance(values[0], str)
+        case kind:
+            return isinstance(kind, Text)
 
 
 def check_text(name: str, given: str) -> str:

@@ -21,9 +21,9 @@ from lapwing.queries.expressions import (
     Literal,
     Name,
     Now,
-    PerPerson,
     Value,
 )
+from lapwing.queries.joined import PerPerson
 from lapwing.queries.predicate import (
     DAYS,
     GAPS,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Final
 
-from lapwing.queries.binding import bind, untied_where
+from lapwing.queries.binding import bind
 from lapwing.queries.catalogue import RowsPerPerson
 from lapwing.queries.column import MOST_GRID, Boolean, Category, Column, Date, Integer, Real, Text, check_text
 from lapwing.queries.derived import (
@@ -34,11 +34,12 @@ from lapwing.queries.expressions import (
     DateTrunc,
     Literal,
     Name,
-    PerPerson,
     Step,
     Value,
 )
+from lapwing.queries.joined import PerPerson
 from lapwing.queries.measure import Measure, ends_of, is_elapsed, measure, name_of
+from lapwing.queries.same_person import untied_where
 from lapwing.queries.scope import Scope
 from lapwing.queries.term import bounds, magnitude
 from lapwing.vocabulary.errors import BadQuestionError

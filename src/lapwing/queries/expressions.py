@@ -9,10 +9,10 @@ Nothing here means anything yet: `binding` gives it a meaning in a catalogue, or
 
 from dataclasses import dataclass
 from datetime import date, datetime
-from enum import Enum
 from fractions import Fraction
 from typing import NoReturn, TypeAlias
 
+from lapwing.queries.pattern import canonical, plain
 from lapwing.queries.public_tables import ConceptExpression, ConceptSet
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import exact
@@ -95,7 +95,40 @@ class Value:
 
     def starts_with(self, prefix: str) -> "Condition":
         """Say that the text starts with `prefix`, letter for letter."""
-        return Prefixed(self, value(prefix))
+        return Matches(self, f"{plain(prefix)}%")
+
+    def ends_with(self, end: str) -> "Condition":
+        """Say that the text ends with `end`, letter for letter."""
+        return Matches(self, f"%{plain(end)}")
+
+    def contains(self, text: str) -> "Condition":
+        """Say that `text` stands somewhere in the text, letter for letter."""
+        return Matches(self, f"%{plain(text)}%")
+
+    def like(self, pattern: str, *, escape: str | None = None, any_case: bool = False) -> "Condition":
+        """Say that the text fits a pattern: % stands for any characters and _ for one, but for those after `escape`."""
+        return Matches(self, canonical(pattern, escape), any_case)
+
+    def lower(self) -> "TextOf":
+        """Return the text with the letters A to Z made small."""
+        return TextOf("lower", self)
+
+    def upper(self) -> "TextOf":  # noqa: D102 - see lower
+        return TextOf("upper", self)
+
+    def trim(self) -> "TextOf":
+        """Return the text without the blanks around it."""
+        return TextOf("trim", self)
+
+    def coalesce(self, otherwise: Given) -> "Coalesce":
+        """Return the value, or a constant where it is missing."""
+        return Coalesce(self, value(otherwise))
+
+    def __abs__(self) -> "NumberOf":
+        return NumberOf("abs", self)
+
+    def __round__(self, digits: int = 0) -> "NumberOf":
+        return NumberOf("round", self, digits)
 
     def clip(self, low: Given, high: Given) -> "Clip":
         """Return the value moved into `low`..`high`: the bounds that a sum or a mean then uses."""
@@ -160,6 +193,8 @@ DATE_PARTS = ("year", "quarter", "month", "weekday", "day")
 DATE_UNITS = ("year", "quarter", "month")
 """What a day is moved to the beginning of."""
 TEXT_FUNCTIONS = ("lower", "upper", "trim")
+CASTS = ("integer", "number", "text", "day", "truth value")
+NUMBER_FUNCTIONS = ("abs", "floor", "ceil", "round")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,6 +238,23 @@ class TextOf(Value):
 
     function: str
     value: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NumberOf(Value):
+    """A number without its sign, or rounded: one of `NUMBER_FUNCTIONS`; halves are rounded away from zero."""
+
+    function: str
+    value: Value
+    digits: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CastTo(Value):
+    """A value as one of `CASTS`, which it has to be already: no row may hold what cannot be converted."""
+
+    value: Value
+    kind: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -300,11 +352,20 @@ class Missing(Condition):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prefixed(Condition):
-    """The text starts with another."""
+class Matches(Condition):
+    """The text fits a pattern of LIKE, in the canonical form of `pattern`; with `any_case` A to Z count as a to z."""
 
     value: Value
-    prefix: Value
+    pattern: str
+    any_case: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Is(Condition):
+    """The condition is true, is false, or (`truth` is None) is unknown because a value is missing; this never is."""
+
+    part: Condition
+    truth: bool | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -326,67 +387,6 @@ class Not(Condition):
     """The part is false; where it is unknown, so is this."""
 
     part: Condition
-
-
-class Link(Enum):
-    """How a condition says that rows of another table are those of the same person."""
-
-    IMPLIED = "implied"
-    """It need not say it: `has(visits, ...)`."""
-
-    IN_WHERE = "in where"
-    """One of the parts of its where says it: `v.person = p.person and ...`."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Has(Condition):
-    """The same person has at least `at_least` rows in `table` for which `where` is true.
-
-    `alias` is what `where` calls the row; `link` says how the two rows are tied, or names the two columns that do it;
-    `columns` are those of the row that may be named, where WITH chose some.
-    """
-
-    table: str
-    where: Condition
-    at_least: int = 1
-    alias: str | None = None
-    link: Link | tuple[Name, Name] = Link.IMPLIED
-    columns: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ScopedCondition(Condition):
-    """A condition about this row in a world of its own: what WITH says about the rows it names.
-
-    In it the row is called `alias` and has these `columns`, and no row around it can be named, whatever they are called
-    where the rows are used.
-    """
-
-    where: Condition
-    alias: str
-    columns: tuple[str, ...] | None = None
-
-
-PER_PERSON = ("count", "distinct", "first", "last")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PerPerson(Value):
-    """A number or a day that the same person's rows of `table` make, those for which `where` is true.
-
-    `function` is one of `PER_PERSON`: how many rows there are, how many different values of `column`, or its first or
-    last value. Without rows a number is 0 and a value is missing. `most` is the most that is counted; without it, the
-    rows that count in the table. `alias`, `link` and `columns` are as in `Has`.
-    """
-
-    function: str
-    table: str
-    column: Name | None = None
-    where: Condition = And(())
-    alias: str | None = None
-    link: Link | tuple[Name, Name] = Link.IMPLIED
-    columns: tuple[str, ...] | None = None
-    most: Value | None = None
 
 
 EVERYONE = And(())

@@ -1,8 +1,70 @@
-"""Tables that stand beside one another, as they are written: `joins` gives them a meaning."""
+"""Other rows of the same person, as they are written: conditions and values about them, and joined tables."""
 
 from dataclasses import dataclass
+from enum import Enum
 
-from lapwing.queries.expressions import EVERYONE, Condition, Name
+from lapwing.queries.expressions import EVERYONE, Condition, Name, Value
+
+
+class Link(Enum):
+    """How a condition says that rows of another table are those of the same person."""
+
+    IMPLIED = "implied"
+    """It need not say it: `has(visits, ...)`."""
+
+    IN_WHERE = "in where"
+    """One of the parts of its where says it: `v.person = p.person and ...`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Has(Condition):
+    """The same person has at least `at_least` rows in `table` for which `where` is true.
+
+    `alias` is what `where` calls the row; `link` says how the two rows are tied, or names the two columns that do it;
+    `columns` are those of the row that may be named, where WITH chose some.
+    """
+
+    table: str
+    where: Condition
+    at_least: int = 1
+    alias: str | None = None
+    link: Link | tuple[Name, Name] = Link.IMPLIED
+    columns: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScopedCondition(Condition):
+    """A condition about this row in a world of its own: what WITH says about the rows it names.
+
+    In it the row is called `alias` and has these `columns`, and no row around it can be named, whatever they are called
+    where the rows are used.
+    """
+
+    where: Condition
+    alias: str
+    columns: tuple[str, ...] | None = None
+
+
+PER_PERSON = ("count", "distinct", "first", "last")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PerPerson(Value):
+    """A number or a day that the same person's rows of `table` make, those for which `where` is true.
+
+    `function` is one of `PER_PERSON`: how many rows there are, how many different values of `column`, or its first or
+    last value. Without rows a number is 0 and a value is missing. `most` is the most that is counted; without it, the
+    rows that count in the table. `alias`, `link` and `columns` are as in `Has`.
+    """
+
+    function: str
+    table: str
+    column: Name | None = None
+    where: Condition = EVERYONE
+    alias: str | None = None
+    link: Link | tuple[Name, Name] = Link.IMPLIED
+    columns: tuple[str, ...] | None = None
+    most: Value | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

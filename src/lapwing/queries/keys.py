@@ -38,17 +38,18 @@ from lapwing.queries.predicate import (
     GAPS,
     INTEGERS,
     AllOf,
+    Compared,
     Domain,
     Gap,
     InIntervals,
     Interval,
     InTexts,
     IsPresent,
+    Like,
     NotInTexts,
+    NotLike,
     Predicate,
     Ref,
-    StartsNotWith,
-    StartsWith,
     Unit,
     day_number,
     double_at,
@@ -276,8 +277,10 @@ def narrow(key: KeyOfColumn, where: Predicate, derived: DerivedColumn | None = N
             case (
                 IsPresent(column=key.column)
                 | NotInTexts(column=key.column)
-                | StartsWith(column=key.column)
-                | StartsNotWith(column=key.column)
+                | Like(column=key.column)
+                | NotLike(column=key.column)
+                | Compared(left=Ref(column=key.column, up=0))
+                | Compared(right=Ref(column=key.column, up=0))
             ):
                 key = replace(key, missing=False)  # no such condition is true where the value is missing
             case _:

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from lapwing.queries.column import MOST_GRID, Column, Date, Integer, Real
+from lapwing.queries.column import MOST_GRID, Category, Column, Date, Integer, Real, holds_text
 from lapwing.queries.days import day_of, now
 from lapwing.queries.derived import elapsed_bounds
 from lapwing.queries.expressions import (
@@ -22,11 +22,11 @@ from lapwing.queries.expressions import (
     Literal,
     Name,
     Now,
-    PerPerson,
     Step,
     TextOf,
     Value,
 )
+from lapwing.queries.joined import PerPerson
 from lapwing.queries.predicate import GAPS, Unit, day_number
 from lapwing.queries.scope import Scope
 from lapwing.queries.term import (
@@ -104,18 +104,26 @@ def _declared(column: Column) -> tuple[Fraction, Fraction]:
                 f"clip({column.written}, 0, 100)"
             )
         case _:
-            raise BadQuestionError(f"{column.name!r} holds no numbers; {_instead(column)}")
+            raise _no_numbers(column)
 
 
-def _instead(column: Column) -> str:
-    if isinstance(column.type, Date):
-        return f"ask about the time between two days, such as age({column.written}, date '2025-01-01')"
-    return "count people or rows where it has a value instead"
+def _no_numbers(column: Column) -> BadQuestionError:
+    match column.type:
+        case Category() if not holds_text(column):
+            why = "is a category, whose numbers are names; group by it, or let the custodian declare it as an integer"
+        case Date():
+            why = (
+                "holds days and no numbers; ask about the time between two days, such as "
+                f"age({column.written}, date '2025-01-01')"
+            )
+        case _:
+            why = "holds no numbers; count people or rows where it has a value instead"
+    return BadQuestionError(f"{column.name!r} {why}")
 
 
 def _on_grid(column: Column, limits: tuple[Fraction, Fraction]) -> Measure:
     if not isinstance(column.type, Integer | Real):
-        raise BadQuestionError(f"{column.name!r} holds no numbers to clip; count where it has a value instead")
+        raise _no_numbers(column)
     low, high = limits
     if low > high:
         raise BadQuestionError(f"the bounds {low} and {high} are the wrong way round; give the lower first")

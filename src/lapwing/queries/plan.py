@@ -313,6 +313,11 @@ class Plan:
         """Return what a value of the one grouped column is called, where it has names."""
         return tuple(one.names.get(label, "") for one in self.names.values())
 
+    @property
+    def has_one_value(self) -> bool:
+        """Whether the answer is one value: without groups, and one of what is chosen."""
+        return not self.key_names or (isinstance(self.meaning, ChosenMeaning) and self.meaning.choices == 1)
+
     def in_order(self, keys: list[CellKey]) -> list[CellKey]:
         """Return keys as they are shown: sorted, what is missing last, unless they have an order of their own."""
         return keys if self.meaning.row_name else sorted(keys, key=lambda key: tuple(map(_place, key)))

@@ -41,10 +41,9 @@ from lapwing.queries.expressions import (
     Name,
     OneOf,
     Or,
-    ScopedCondition,
     Value,
 )
-from lapwing.queries.joined import Join
+from lapwing.queries.joined import Join, ScopedCondition
 from lapwing.queries.joins import resolve_joins
 from lapwing.queries.keys import bind_key, narrow
 from lapwing.queries.limits import (

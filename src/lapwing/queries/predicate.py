@@ -7,13 +7,11 @@ taking "unknown" for false at the atoms gives exactly the rows that SQL keeps, o
 built here: `x < 5 and x > 7` folds to "never", but SQL's negation of it is not true where x is missing.
 
 `HasRows` asks for rows of the *same person* in another table. It is a fact about a person, so a person stays one person
-however many rows match, and a count of people has sensitivity 1 whatever it joins.
+however many rows match, and a count of people has sensitivity 1 whatever it joins. Build with `every`, `some` and
+`atom`: they sort, merge and fold, so that two spellings of a predicate become equal.
 
-Build with `every`, `some` and `atom`: they sort, merge and fold, so that two spellings of a predicate become equal.
-
-Integers, days and doubles are whole numbers in a domain here (a double stands at its rank among the doubles, NaN stands
-nowhere), so "between", "<", "in" and "not" are the same few operations on closed intervals for each of them, and two
-ways of writing a range end as one.
+Integers, days and doubles are whole numbers in a domain here (a double stands at its rank among them, NaN nowhere), so
+"between", "<", "in" and "not" are the same few operations on closed intervals for each.
 """
 
 import math
@@ -26,10 +24,11 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from lapwing.queries.column import INT64_HIGHEST, INT64_LOWEST, DerivedColumn
+from lapwing.queries.pattern import ANYTHING, fits, pieces, read_as
 from lapwing.vocabulary.codec import stored, to_text
 
 Interval: TypeAlias = tuple[int, int]
-EPOCH = date(1970, 1, 1)
+_EPOCH = date(1970, 1, 1)
 
 
 @stored("domain", kw_only=False)
@@ -39,17 +38,8 @@ class Domain:
     lowest: int
     highest: int
 
-    @property
-    def everything(self) -> tuple[Interval, ...]:
-        """The set of all of them."""
-        return ((self.lowest, self.highest),)
-
     def union(self, pieces: Iterable[Interval]) -> tuple[Interval, ...]:
-        """Return the union of `pieces` on this domain: in order, disjoint, with a gap between any two.
-
-        >>> Domain(0, 9).union([(7, 12), (0, 2), (3, 4)])
-        ((0, 4), (7, 9))
-        """
+        """Return the union of `pieces` on this domain: in order, disjoint, with a gap between any two."""
         merged: list[Interval] = []
         for low, high in sorted((max(a, self.lowest), min(b, self.highest)) for a, b in pieces):
             if low > high:
@@ -61,11 +51,7 @@ class Domain:
         return tuple(merged)
 
     def without(self, pieces: Iterable[Interval]) -> tuple[Interval, ...]:
-        """Return the numbers of this domain that are in none of `pieces`.
-
-        >>> Domain(0, 9).without([(3, 4)])
-        ((0, 2), (5, 9))
-        """
+        """Return the numbers of this domain that are in none of `pieces`."""
         rest, start = [], self.lowest
         for low, high in self.union(pieces):
             rest.append((start, low - 1))
@@ -74,64 +60,41 @@ class Domain:
 
 
 def intersection(left: Iterable[Interval], right: Iterable[Interval]) -> tuple[Interval, ...]:
-    """Return the numbers in both; the intervals of each side are disjoint and in order.
-
-    >>> intersection([(0, 4), (7, 9)], [(3, 8)])
-    ((3, 4), (7, 8))
-    """
+    """Return the numbers in both; the intervals of each side are disjoint and in order."""
     one, other, both = list(left), list(right), list[Interval]()
     i = j = 0
     while i < len(one) and j < len(other):
         low, high = max(one[i][0], other[j][0]), min(one[i][1], other[j][1])
         if low <= high:
             both.append((low, high))
-        if one[i][1] < other[j][1]:
-            i += 1
-        else:
-            j += 1
+        i, j = (i + 1, j) if one[i][1] < other[j][1] else (i, j + 1)
     return tuple(both)
 
 
 def day_number(day: date) -> int:
-    """Return the days since 1970-01-01.
-
-    >>> day_number(date(1970, 1, 31)), day_number(date(1969, 12, 31))
-    (30, -1)
-    """
-    return (day - EPOCH).days
+    """Return the days since 1970-01-01."""
+    return (day - _EPOCH).days
 
 
 def day(number: int) -> date:
     """Return the day that is `number` days after 1970-01-01."""
-    return EPOCH + timedelta(days=number)
+    return _EPOCH + timedelta(days=number)
 
 
 def ymd(number: int) -> int:
-    """Return year * 10000 + month * 100 + day of a day number; whole years are differences of 10000, rounded down.
-
-    >>> ymd(day_number(date(2001, 2, 28))) - ymd(day_number(date(2000, 2, 29))), 9999 // 10000
-    (9999, 0)
-    """
+    """Return year * 10000 + month * 100 + day of a day number; whole years are differences of 10000, rounded down."""
     then = day(number)
     return then.year * 10_000 + then.month * 100 + then.day
 
 
 def double_rank(number: float) -> int:
-    """Return the rank of a double: 0 for both zeros, 1 for the smallest above, -1 for the largest below.
-
-    >>> double_rank(0.0), double_rank(-0.0), double_rank(5e-324), double_rank(-5e-324)
-    (0, 0, 1, -1)
-    """
+    """Return the rank of a double: 0 for both zeros, 1 for the smallest above, -1 for the largest below."""
     bits = int(struct.unpack("<q", struct.pack("<d", number))[0])
     return bits if bits >= 0 else -(bits + 2**63)
 
 
 def double_at(rank: int) -> float:
-    """Return the double of a rank.
-
-    >>> double_at(double_rank(-27.5)), double_at(0)
-    (-27.5, 0.0)
-    """
+    """Return the double of a rank."""
     magnitude: float = struct.unpack("<d", struct.pack("<q", abs(rank)))[0]
     return math.copysign(magnitude, rank) if rank else 0.0
 
@@ -143,11 +106,7 @@ TRUTHS = Domain(0, 1)
 
 
 def intervals_of(operator: str, limit: Fraction, domain: Domain) -> list[Interval]:
-    """Return the numbers of `domain` that stand in relation `operator` to `limit`.
-
-    >>> intervals_of("<", Fraction(5, 2), Domain(0, 9)), intervals_of("=", Fraction(5, 2), Domain(0, 9))
-    ([(0, 2)], [])
-    """
+    """Return the numbers of `domain` that stand in relation `operator` to `limit`."""
     below, above = math.ceil(limit) - 1, math.floor(limit) + 1
     match operator:
         case "<":
@@ -189,20 +148,24 @@ class NotInTexts:
     texts: tuple[str, ...]
 
 
-@stored("starts-with")
-class StartsWith:
-    """The column holds a text that starts so."""
+@stored("like")
+class Like:
+    """The column holds a text that fits a pattern, in `any_case` A to Z, or `trimmed` of the blanks around it."""
 
     column: str
-    prefix: str
+    patterns: tuple[str, ...]
+    any_case: bool = False
+    trimmed: bool = False
 
 
-@stored("starts-not-with")
-class StartsNotWith:
-    """The column holds a text that does not start so."""
+@stored("not-like")
+class NotLike:
+    """The column holds a text that fits none of these patterns."""
 
     column: str
-    prefix: str
+    patterns: tuple[str, ...]
+    any_case: bool = False
+    trimmed: bool = False
 
 
 @stored("is-missing")
@@ -232,7 +195,7 @@ class Unit(Enum):
 
     DAYS = "days"
     YEARS = "years"
-    """Completed years, as ages are; born on 29 February, one turns a year older on 1 March in other years."""
+    """Completed years; born on 29 February, one turns a year older on 1 March in other years."""
 
 
 @stored("gap")
@@ -243,6 +206,18 @@ class Gap:
     since: Ref
     unit: Unit
     intervals: tuple[Interval, ...]
+
+
+@stored("compared")
+class Compared:
+    """Two values are known, and one stands to the other in one of these `signs`: -1 below, 0 equal, 1 above.
+
+    Both are numbers, texts or truth values. An integer beside a double stands where the nearest double is.
+    """
+
+    left: Ref
+    right: Ref
+    signs: tuple[int, ...]
 
 
 @stored("has-rows")
@@ -279,9 +254,8 @@ class AnyOf:
     parts: tuple["Predicate", ...]
 
 
-Atom: TypeAlias = (
-    InIntervals | InTexts | NotInTexts | StartsWith | StartsNotWith | IsMissing | IsPresent | Gap | HasRows | LacksRows
-)
+About: TypeAlias = InIntervals | InTexts | NotInTexts | Like | NotLike | IsMissing | IsPresent
+Atom: TypeAlias = About | Gap | Compared | HasRows | LacksRows
 Predicate: TypeAlias = Atom | AllOf | AnyOf
 
 ALWAYS, NEVER = AllOf(()), AnyOf(())
@@ -289,15 +263,7 @@ GAPS = {Unit.DAYS: Domain(DAYS.lowest - DAYS.highest, DAYS.highest - DAYS.lowest
 
 
 def every(parts: Iterable[Predicate]) -> Predicate:
-    """Return the canonical form of "all of `parts`".
-
-    >>> adult = InIntervals(column="age", domain=Domain(0, 200), intervals=((18, 200),))
-    >>> young = InIntervals(column="age", domain=Domain(0, 200), intervals=((0, 30),))
-    >>> every([young, adult]) == every([adult, every([young])])
-    True
-    >>> every([young, adult]).intervals
-    ((18, 30),)
-    """
+    """Return the canonical form of "all of `parts`"."""
     flat = [p for part in parts for p in (part.parts if isinstance(part, AllOf) else (part,))]
     merged = _merged(flat, _both)
     return NEVER if NEVER in merged else _sorted(AllOf, (part for part in merged if part != ALWAYS))
@@ -313,22 +279,48 @@ def some(parts: Iterable[Predicate]) -> Predicate:
 def atom(given: Atom) -> Predicate:
     """Return the canonical form of one atom: an impossible one is `NEVER`, one that only wants a value `IsPresent`."""
     match given:
-        case (
-            InIntervals(intervals=())
-            | InTexts(texts=())
-            | Gap(intervals=())
-            | StartsNotWith(prefix="")
-            | HasRows(where=AnyOf(()))
-        ):
+        case InIntervals(intervals=()) | HasRows(where=AnyOf(())):
             return NEVER
         case LacksRows(where=AnyOf(())):
             return ALWAYS
-        case NotInTexts(column=column, texts=()) | StartsWith(column=column, prefix=""):
+        case InIntervals(column=column, domain=domain, intervals=intervals) if intervals == (
+            (domain.lowest, domain.highest),
+        ):
             return IsPresent(column=column)
-        case InIntervals(column=column, domain=domain, intervals=intervals) if intervals == domain.everything:
-            return IsPresent(column=column)
-        case InTexts() | NotInTexts():
-            return replace(given, texts=tuple(sorted(set(given.texts))))
+        case InTexts() | NotInTexts() | Like() | NotLike():
+            return _about_text(given)
+        case Gap() | Compared():
+            return _about_two(given)
+        case _:
+            return given
+
+
+def _about_text(given: InTexts | NotInTexts | Like | NotLike) -> Predicate:
+    """Return the canonical form; patterns that are whole texts are those texts, where letters and blanks count."""
+    positive = isinstance(given, InTexts | Like)
+    if isinstance(given, InTexts | NotInTexts):
+        given = replace(given, texts=tuple(sorted(set(given.texts))))
+        anything = not given.texts and not positive
+        return IsPresent(column=given.column) if anything else given if given.texts else NEVER
+    patterns = tuple(sorted(set(given.patterns)))
+    if not patterns or ANYTHING in patterns:
+        return IsPresent(column=given.column) if bool(patterns) is positive else NEVER
+    texts = [] if given.any_case or given.trimmed else [pieces(pattern).exact for pattern in patterns]
+    whole = tuple(text for text in texts if text is not None)
+    if len(whole) == len(patterns):
+        return atom((InTexts if positive else NotInTexts)(column=given.column, texts=whole))
+    return replace(given, patterns=patterns)
+
+
+def _about_two(given: Gap | Compared) -> Predicate:
+    """Return the canonical form: the nearer row and the first name stand first."""
+    match given:
+        case Gap(intervals=()) | Compared(signs=()):
+            return NEVER
+        case Compared(left=left, right=right, signs=signs) if left == right and left.up == 0:
+            return IsPresent(column=left.column) if 0 in signs else NEVER
+        case Compared(left=left, right=right, signs=signs) if (right.up, right.column) < (left.up, left.column):
+            return Compared(left=right, right=left, signs=tuple(sorted(-sign for sign in signs)))
         case Gap(until=until, since=since, unit=Unit.DAYS) if (since.up, since.column) < (until.up, until.column):
             # Days count the same both ways, years do not: 30 June to 1 July is 0 years, and -1 the other way.
             return replace(
@@ -339,15 +331,13 @@ def atom(given: Atom) -> Predicate:
 
 
 def _sorted(kind: type[AllOf] | type[AnyOf], parts: Iterable[Predicate]) -> Predicate:
-    named = {to_text(part): part for part in parts}
-    ordered = tuple(named[name] for name in sorted(named))
-    return ordered[0] if len(ordered) == 1 else kind(ordered)
+    different = list(dict.fromkeys(parts))
+    if len(different) == 1:
+        return different[0]  # its text may be long
+    return kind(tuple(sorted(different, key=to_text)))
 
 
-Merge: TypeAlias = Callable[[Predicate, Predicate], Predicate | None]
-
-
-def _merged(parts: Iterable[Predicate], merge: Merge) -> list[Predicate]:
+def _merged(parts: Iterable[Predicate], merge: Callable[[Predicate, Predicate], Predicate | None]) -> list[Predicate]:
     """Merge parts that speak about the same column until no two do."""
     done: dict[object, list[Predicate]] = {}
     todo = list(parts)
@@ -370,6 +360,8 @@ def _topic(part: Predicate) -> object:
     match part:
         case Gap(until=until, since=since, unit=unit):
             return until, since, unit
+        case Compared(left=left, right=right):
+            return left, right
         case HasRows() | LacksRows() | AllOf() | AnyOf():
             return id(part)
         case _:
@@ -384,20 +376,28 @@ def in_intervals(column: str, domain: Domain, intervals: Iterable[Interval], *, 
 
 def _both(left: Predicate, right: Predicate) -> Predicate | None:
     match left, right:
-        case InIntervals(column=c), InIntervals(column=d) if c == d:
+        case InIntervals() | Gap(), InIntervals() | Gap() if replace(left, intervals=right.intervals) == right:
             return atom(replace(left, intervals=intersection(left.intervals, right.intervals)))
+        case Compared(signs=a), Compared(signs=b) if replace(left, signs=b) == right:
+            return atom(replace(left, signs=tuple(sign for sign in a if sign in b)))
+    return (
+        _both_texts(left, right) or _both_texts(right, left) or _present_and(left, right) or _present_and(right, left)
+    )
+
+
+def _both_texts(left: Predicate, right: Predicate) -> Predicate | None:
+    match left, right:
         case InTexts(column=c, texts=a), InTexts(column=d, texts=b) if c == d:
             return atom(InTexts(column=c, texts=tuple(set(a) & set(b))))
-        case (InTexts(column=c, texts=a), NotInTexts(column=d, texts=b)) | (
-            NotInTexts(column=d, texts=b),
-            InTexts(column=c, texts=a),
-        ) if c == d:
+        case InTexts(column=c, texts=a), NotInTexts(column=d, texts=b) if c == d:
             return atom(InTexts(column=c, texts=tuple(set(a) - set(b))))
         case NotInTexts(column=c, texts=a), NotInTexts(column=d, texts=b) if c == d:
             return atom(NotInTexts(column=c, texts=tuple(set(a) | set(b))))
-        case Gap(), Gap() if replace(left, intervals=()) == replace(right, intervals=()):
-            return atom(replace(left, intervals=intersection(left.intervals, right.intervals)))
-    return _present_and(left, right) or _present_and(right, left)
+        case InTexts(column=c, texts=a), (Like() | NotLike()) as other if c == other.column:
+            return atom(InTexts(column=c, texts=_fitting(a, other)))
+        case NotLike(patterns=a), NotLike(patterns=b) if replace(left, patterns=b) == right:
+            return atom(replace(left, patterns=(*a, *b)))
+    return None
 
 
 def _present_and(left: Predicate, right: Predicate) -> Predicate | None:
@@ -412,20 +412,35 @@ def _present_and(left: Predicate, right: Predicate) -> Predicate | None:
 
 def _either(left: Predicate, right: Predicate) -> Predicate | None:
     match left, right:
-        case InIntervals(column=c), InIntervals(column=d) if c == d:
-            return atom(replace(left, intervals=left.domain.union([*left.intervals, *right.intervals])))
+        case InIntervals() | Gap(), InIntervals() | Gap() if replace(left, intervals=right.intervals) == right:
+            domain = left.domain if isinstance(left, InIntervals) else GAPS[left.unit]
+            return atom(replace(left, intervals=domain.union([*left.intervals, *right.intervals])))
+        case Compared(signs=a), Compared(signs=b) if replace(left, signs=b) == right:
+            return atom(replace(left, signs=tuple(sorted({*a, *b}))))
+    return (
+        _either_text(left, right) or _either_text(right, left) or _present_or(left, right) or _present_or(right, left)
+    )
+
+
+def _fitting(texts: tuple[str, ...], like: Like | NotLike) -> tuple[str, ...]:
+    def fitting(text: str) -> bool:
+        read = read_as(text, any_case=like.any_case, trimmed=like.trimmed)
+        return any(fits(pattern, read) for pattern in like.patterns) is isinstance(like, Like)
+
+    return tuple(filter(fitting, texts))
+
+
+def _either_text(left: Predicate, right: Predicate) -> Predicate | None:
+    match left, right:
         case InTexts(column=c, texts=a), InTexts(column=d, texts=b) if c == d:
             return atom(InTexts(column=c, texts=tuple(set(a) | set(b))))
-        case (InTexts(column=c, texts=a), NotInTexts(column=d, texts=b)) | (
-            NotInTexts(column=d, texts=b),
-            InTexts(column=c, texts=a),
-        ) if c == d:
+        case InTexts(column=c, texts=a), NotInTexts(column=d, texts=b) if c == d:
             return atom(NotInTexts(column=c, texts=tuple(set(b) - set(a))))
         case NotInTexts(column=c, texts=a), NotInTexts(column=d, texts=b) if c == d:
             return atom(NotInTexts(column=c, texts=tuple(set(a) & set(b))))
-        case Gap(), Gap() if replace(left, intervals=()) == replace(right, intervals=()):
-            return atom(replace(left, intervals=GAPS[left.unit].union([*left.intervals, *right.intervals])))
-    return _present_or(left, right) or _present_or(right, left)
+        case Like(patterns=a), Like(patterns=b) if replace(left, patterns=b) == right:
+            return atom(replace(left, patterns=(*a, *b)))
+    return None
 
 
 def _present_or(left: Predicate, right: Predicate) -> Predicate | None:
@@ -439,8 +454,5 @@ def _present_or(left: Predicate, right: Predicate) -> Predicate | None:
 
 def _valued(predicate: Predicate) -> str | None:
     """Return the column whose value an atom speaks about."""
-    match predicate:
-        case InIntervals() | InTexts() | NotInTexts() | StartsWith() | StartsNotWith():
-            return predicate.column
-        case _:
-            return None
+    valued = (InIntervals, InTexts, NotInTexts, Like, NotLike)
+    return predicate.column if isinstance(predicate, valued) else None

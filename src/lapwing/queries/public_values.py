@@ -24,15 +24,14 @@ from lapwing.queries.expressions import (
     And,
     Compare,
     Condition,
-    Has,
     InConcepts,
     InConceptSet,
-    Link,
     Literal,
     Name,
     Truth,
     Value,
 )
+from lapwing.queries.joined import Has, Link
 from lapwing.queries.predicate import ALWAYS, INTEGERS, Predicate
 from lapwing.queries.public_tables import ConceptExpression, ConceptSet, Vocabulary
 from lapwing.queries.scope import Scope

@@ -17,17 +17,15 @@ from lapwing.queries.expressions import (
     By,
     Condition,
     DatePart,
-    Has,
     Literal,
     Name,
-    PerPerson,
     Spelled,
     Value,
     col,
     condition,
     value,
 )
-from lapwing.queries.joined import Join
+from lapwing.queries.joined import Has, Join, PerPerson
 from lapwing.queries.planning import Question
 from lapwing.queries.sql_conditions import Reader, read_condition, read_group, read_value
 from lapwing.vocabulary.errors import BadQuestionError

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from lapwing.queries.expressions import Has, Name, PerPerson, ScopedCondition
-from lapwing.queries.joined import Join
+from lapwing.queries.expressions import (
+    Name,
+)
+from lapwing.queries.joined import Has, Join, PerPerson, ScopedCondition
 
 Written = TypeVar("Written")
 

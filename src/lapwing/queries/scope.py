@@ -10,7 +10,17 @@ from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.column import Column, Date, DerivedColumn
 from lapwing.queries.derived import LookedUp, in_order, widened
 from lapwing.queries.derived_words import numbered, title
-from lapwing.queries.expressions import Case, Coalesce, DateTrunc, Literal, Name, Now, PerPerson, Spelled, Value
+from lapwing.queries.expressions import (
+    Case,
+    Coalesce,
+    DateTrunc,
+    Literal,
+    Name,
+    Now,
+    Spelled,
+    Value,
+)
+from lapwing.queries.joined import PerPerson
 from lapwing.vocabulary.errors import BadQuestionError
 
 Derive: TypeAlias = Callable[[Value, "Scope"], Column]

@@ -13,21 +13,20 @@ from lapwing.queries.expressions import (
     By,
     Compare,
     Condition,
-    Has,
     InConceptSet,
-    Link,
+    Is,
     Literal,
+    Matches,
     Missing,
     Name,
     Not,
     OneOf,
     Or,
-    PerPerson,
-    Prefixed,
     Truth,
     Value,
 )
-from lapwing.queries.joined import Joined
+from lapwing.queries.joined import Has, Joined, Link, PerPerson
+from lapwing.queries.pattern import canonical, plain
 from lapwing.queries.sql_groups import grouping
 from lapwing.queries.sql_nodes import (
     chain,
@@ -37,7 +36,6 @@ from lapwing.queries.sql_nodes import (
     is_count,
     literal,
     name_of,
-    negative,
     only,
     parsed,
     refusal,
@@ -85,6 +83,14 @@ def read_value(text: str) -> Value:
     return value
 
 
+def _not_distinct(left: Value, right: Value) -> Condition:
+    """Return that two values are equal or both missing, which is never unknown."""
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, Literal):
+            return Missing(other) if one.value is None else Is(Compare("=", other, one), truth=True)
+    return Or((Is(Compare("=", left, right), truth=True), And((Missing(left), Missing(right)))))
+
+
 def read_group(text: str) -> By:
     """Return what `text` groups by.
 
@@ -115,7 +121,7 @@ class Reader(RowsReader):
             case exp.Not():
                 only(node, "this")
                 return Not(self.condition(node.this))
-            case exp.Column() | exp.Boolean():
+            case exp.Column() | exp.Boolean() | exp.Coalesce():
                 return Truth(self.value(node))
             case exp.Exists():
                 only(node, "this")
@@ -141,15 +147,54 @@ class Reader(RowsReader):
             case exp.In():
                 only(node, "this", "expressions")
                 return OneOf(self.value(node.this), tuple(self.value(each) for each in node.expressions))
-            case exp.Is() if isinstance(node.expression, exp.Null):
+            case exp.Is() if isinstance(node.expression, exp.Null | exp.Boolean):
+                return self._is(node)
+            case exp.NullSafeEQ() | exp.NullSafeNEQ():
                 only(node, "this", "expression")
-                only(node.expression)
-                return Missing(self.value(node.this))
-            case exp.StartsWith():
+                same = _not_distinct(self.value(node.this), self.value(node.expression))
+                return same if isinstance(node, exp.NullSafeEQ) else Not(same)
+            case _:
+                return self._about_text(node)
+
+    def _is(self, node: exp.Is) -> Condition:
+        """Read IS NULL, IS TRUE, IS FALSE and IS UNKNOWN, which the parser takes for IS NULL."""
+        only(node, "this", "expression")
+        truth = literal(node.expression).value
+        inner = node.this.unnest()
+        stated = isinstance(inner, exp.Predicate | exp.Connector | exp.Not | exp.Exists)
+        if truth is None and not stated:
+            return Missing(self.value(node.this))
+        return Is(self.condition(node.this), truth)  # type: ignore[arg-type] # a truth value, or none
+
+    def _about_text(self, node: exp.Expr) -> Condition:
+        match node:
+            case exp.StartsWith() | exp.EndsWith() | exp.Contains():
                 only(node, "this", "expression")
-                return Prefixed(self.value(node.this), self.value(node.expression))
+                before = "" if isinstance(node, exp.StartsWith) else "%"
+                after = "" if isinstance(node, exp.EndsWith) else "%"
+                return Matches(self.value(node.this), before + plain(self._text(node.expression)) + after)
+            case exp.Escape(this=exp.Like() | exp.ILike() as like):
+                only(node, "this", "expression")
+                escape = self._text(node.expression)
+                if len(escape) != 1:
+                    raise BadQuestionError(f"{escape!r} is not one character; write like '50!%' escape '!'")
+                return self._like(like, escape)
+            case exp.Like() | exp.ILike():
+                return self._like(node, None)
             case _:
                 raise refusal(node)
+
+    def _like(self, node: exp.Expr, escape: str | None) -> Condition:
+        only(node, "this", "expression", "negate")
+        pattern = canonical(self._text(node.expression), escape)
+        found = Matches(self.value(node.this), pattern, isinstance(node, exp.ILike))
+        return Not(found) if node.args.get("negate") else found
+
+    def _text(self, node: exp.Expr) -> str:
+        given = self.value(node)
+        if not isinstance(given, Literal) or not isinstance(given.value, str):
+            raise BadQuestionError("a text is looked for that stands in quotes; write contains(column, 'text')")
+        return given.value
 
     def value(self, node: exp.Expr) -> Value:
         """Return the value that a node writes."""
@@ -168,9 +213,6 @@ class Reader(RowsReader):
             operator, left, right = FLIPPED[operator], right, left
         if isinstance(left, exp.Subquery) and isinstance(right, exp.Literal) and _counts_rows(left):
             return self._read_count(left, operator, right)
-        if isinstance(left, exp.Abs):
-            only(left, "this")
-            return _far(operator, self.value(left.this), self.value(right))
         return Compare(operator, self.value(left), self.value(right))
 
     def _inner(self, node: exp.Expr) -> tuple[exp.Select, Given, Condition]:
@@ -270,14 +312,6 @@ class Reader(RowsReader):
 def _counts_rows(subquery: exp.Subquery) -> bool:
     select = subquery.this
     return isinstance(select, exp.Select) and len(select.expressions) == 1 and is_count(select.expressions[0])
-
-
-def _far(operator: str, value: Value, limit: Value) -> Condition:
-    """Return how far from 0 a value is: ABS(value) compared with a constant."""
-    near, far = Compare(operator, value, limit), Compare(FLIPPED[operator], value, negative(limit))
-    if not isinstance(limit, Literal) or operator in {"=", "<>"}:
-        raise BadQuestionError("ABS is compared with a constant; write abs(height - 170) <= 10")
-    return And((near, far)) if operator in {"<", "<="} else Or((near, far))
 
 
 def _for_people() -> BadQuestionError:

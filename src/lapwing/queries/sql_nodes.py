@@ -26,14 +26,17 @@ _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Div: ("division", "it fails where a row divides by zero; divide the answers instead, which costs nothing"),
     exp.IntDiv: ("division", "it fails where a row divides by zero; divide the answers instead, which costs nothing"),
     exp.Mod: ("the remainder", "it fails where a row divides by zero; compare the column with ranges"),
-    exp.Cast: ("a cast", "a value that cannot be converted would fail; write the constant in the column's own type"),
-    exp.TryCast: ("a cast", "write the constant in the column's own type"),
-    exp.Like: ("LIKE", "write starts_with(column, 'abc') for a beginning, or in (...) for whole values"),
-    exp.ILike: ("ILIKE", "case counts; list the values with in (...)"),
-    exp.RegexpLike: ("a regular expression", "write starts_with(column, 'abc'), or in (...) for whole values"),
+    exp.Cast: (
+        "a cast to this type",
+        "a value that cannot be converted would fail; compare the column with a constant of its own type",
+    ),
+    exp.TryCast: ("TRY_CAST", "compare the column with a constant of its own type"),
+    exp.RegexpLike: (
+        "a regular expression",
+        "write starts_with(column, 'abc'), contains(column, 'abc') or like 'a_c%'",
+    ),
     exp.Case: ("CASE", "ask one question for each case, with a where of its own, or group by bins"),
     exp.If: ("IF", "ask one question for each case, with a where of its own"),
-    exp.Coalesce: ("COALESCE", "ask about missing values with is null"),
     exp.Window: ("a window function", "ask for a count, a sum or a quantile over people"),
     exp.Subquery: ("a subquery here", "name it with WITH, or ask about people with person in (select person from ...)"),
     exp.Select: ("a SELECT here", "ask about people with person in (select person from ...)"),
@@ -42,9 +45,7 @@ _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Intersect: ("INTERSECT", "join the two conditions with and"),
     exp.Join: ("JOIN", "ask about rows of the same person with person in (select person from ...) or has(table, ...)"),
     exp.Star: ("*", "rows are never shown; ask for count(*)"),
-    exp.Is: ("IS with anything but NULL", "write the column by itself, or not column"),
-    exp.NullSafeEQ: ("IS NOT DISTINCT FROM", "write column = value or column is null"),
-    exp.NullSafeNEQ: ("IS DISTINCT FROM", "write column <> value or column is null"),
+    exp.Is: ("IS with anything but NULL, TRUE, FALSE and UNKNOWN", "compare the column with ="),
     exp.Min: ("MIN", "the extreme is one person's value; ask for a low quantile: quantile_cont(column, 0.01)"),
     exp.Max: ("MAX", "the extreme is one person's value; ask for a high quantile: quantile_cont(column, 0.99)"),
     exp.Variance: ("the sample variance", "write var_pop(column)"),
@@ -341,6 +342,23 @@ def is_count(node: exp.Expr) -> bool:
     only(node, "this", "big_int")
     only(node.this)
     return True
+
+
+_CASTS = {
+    "integer": ("TINYINT", "SMALLINT", "INT", "BIGINT"),
+    "number": ("FLOAT", "DOUBLE", "DECIMAL"),
+    "text": ("TEXT", "VARCHAR"),
+    "day": ("DATE",),
+    "truth value": ("BOOLEAN",),
+}
+
+
+def cast_kind(node: exp.Cast) -> str | None:
+    """Return to what a cast is, as one of `CASTS`; a type with a length or digits is none, for it would cut values."""
+    kind = node.to
+    if not isinstance(kind, exp.DataType) or not isinstance(kind.this, exp.DType):
+        return None
+    return next((ours for ours, theirs in _CASTS.items() if kind.this.value in theirs), None)
 
 
 def is_date(node: exp.Cast) -> bool:

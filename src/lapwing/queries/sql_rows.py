@@ -20,15 +20,12 @@ from lapwing.queries.expressions import (
     And,
     Compare,
     Condition,
-    Has,
     Name,
     Not,
     Or,
-    PerPerson,
-    ScopedCondition,
     Value,
 )
-from lapwing.queries.joined import Join, Joined
+from lapwing.queries.joined import Has, Join, Joined, PerPerson, ScopedCondition
 from lapwing.queries.renaming import names_in, renamed
 from lapwing.queries.sql_groups import SelectItem, at_place, items_of
 from lapwing.queries.sql_nodes import chain, identifier, is_count, name_of, only, refusal, times

@@ -10,6 +10,7 @@ from lapwing.queries.expressions import (
     And,
     Arithmetic,
     Case,
+    CastTo,
     Clip,
     Coalesce,
     Compare,
@@ -20,12 +21,14 @@ from lapwing.queries.expressions import (
     Literal,
     Name,
     Now,
-    PerPerson,
+    NumberOf,
     Step,
     TextOf,
     Value,
 )
+from lapwing.queries.joined import PerPerson
 from lapwing.queries.sql_nodes import (
+    cast_kind,
     function_name,
     is_date,
     literal,
@@ -109,6 +112,12 @@ class ValueReader(ABC):
                 return self._case(node)
             case exp.Coalesce() | exp.Lower() | exp.Upper() | exp.Trim():
                 return self._with_texts(node)
+            case exp.Abs() | exp.Floor() | exp.Ceil() | exp.Round():
+                return self._number_of(node)
+            case exp.Cast() if cast_kind(node) is not None and not is_date(node):
+                only(node, "this", "to")
+                only(node.to, "this")
+                return CastTo(self.value(node.this), str(cast_kind(node)))
             case _:
                 return self._of_days(node)
 
@@ -232,9 +241,18 @@ class ValueReader(ABC):
             only(node, "this")
             return TextOf(_TEXTS[type(node)], self.value(node.this))
         only(node, "this", "expressions")
-        if len(node.expressions) != 1:
-            raise BadQuestionError("coalesce takes a value and one constant; write coalesce(nights, 0)")
-        return Coalesce(self.value(node.this), self.value(node.expressions[0]))
+        value = self.value(node.this)
+        for otherwise in node.expressions:
+            value = Coalesce(value, self.value(otherwise))
+        return value
+
+    def _number_of(self, node: exp.Expr) -> Value:
+        only(node, "this", "decimals")
+        places = node.args.get("decimals")
+        digits = Literal(0) if places is None else self.value(places)
+        if not isinstance(digits, Literal) or type(digits.value) is not int:
+            raise BadQuestionError("the places that a number is rounded to are a whole number; write round(column, 1)")
+        return NumberOf(type(node).__name__.lower(), self.value(node.this), digits.value)
 
 
 def _is_floor(node: exp.Expr) -> bool:

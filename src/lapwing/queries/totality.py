@@ -52,6 +52,7 @@ from lapwing.queries.derived import (
     PartOfDay,
     widened,
 )
+from lapwing.queries.pattern import pieces
 from lapwing.queries.predicate import (
     DAYS,
     DOUBLES,
@@ -60,6 +61,7 @@ from lapwing.queries.predicate import (
     TRUTHS,
     AllOf,
     AnyOf,
+    Compared,
     Domain,
     Gap,
     HasRows,
@@ -69,11 +71,11 @@ from lapwing.queries.predicate import (
     IsMissing,
     IsPresent,
     LacksRows,
+    Like,
     NotInTexts,
+    NotLike,
     Predicate,
     Ref,
-    StartsNotWith,
-    StartsWith,
 )
 from lapwing.queries.ranges import MOST_ROWS, Held, Number, of_derived, of_term
 from lapwing.queries.term import (
@@ -97,7 +99,7 @@ DEEPEST = 100
 """So deep expressions and conditions may be nested: the databases parse them by recursion."""
 _MOST_TIMES = 2**20 + 1
 _TOO_MANY_COMPARED = (
-    "the question compares the days of three rows of a person or more, each in a has within another; compare two rows "
+    "the question compares three rows of a person or more, each in a has within another; compare two rows "
     "at a time, and join such conditions by and"
 )
 
@@ -202,6 +204,7 @@ def _of_ranks(salt: int) -> Iterator[Number]:
     yield Number("a rank", -MODULUS, most, Held.WHOLE)
 
 
+_SIGNS = ((0,), (-1, 1), (-1, 0, 1), (-1,), (1,), (-1, 0), (0, 1))
 _Where: TypeAlias = tuple[Table, ...]
 """The table of a row and those of the rows around it, from the inside out."""
 
@@ -289,18 +292,15 @@ class _Conditions:
                 self.count(1)
                 table = self.seen(name, predicate.derived, depth + 1)
                 self.condition(inner, (table, *where), depth + 1)
-            case Gap(until=until, since=since, unit=unit, intervals=intervals):
-                _check_intervals(GAPS[unit], intervals)
-                for ref in (until, since):
-                    self.day(ref, where)
-                self.count(6 * len(intervals))
+            case Gap() | Compared():
+                self.two(predicate, where)
             case InIntervals(column=column, domain=domain, intervals=intervals):
                 self.intervals(where[0], column, domain, intervals)
                 self.count(2 * len(intervals))
             case InTexts(column=column, texts=texts) | NotInTexts(column=column, texts=texts):
                 self.texts(where[0], column, texts)
-            case StartsWith(column=column, prefix=prefix) | StartsNotWith(column=column, prefix=prefix):
-                self.texts(where[0], column, (prefix,))
+            case Like(column=column, patterns=patterns) | NotLike(column=column, patterns=patterns):
+                self.patterns(where[0], column, patterns)
             case IsMissing() | IsPresent():
                 self.count(2)
 
@@ -315,8 +315,8 @@ class _Conditions:
             case AllOf(parts) | AnyOf(parts):
                 looks = [self.looks_out(part, where) for part in parts]
                 return frozenset().union(*(seen for seen, _ in looks)), max((rows for _, rows in looks), default=0)
-            case Gap(until=until, since=since):
-                ups = {ref.up for ref in (until, since) if ref.up}
+            case Gap(until=one, since=other) | Compared(left=one, right=other):
+                ups = {ref.up for ref in (one, other) if ref.up}
                 return frozenset(up for up in ups if where[up].rows is RowsPerPerson.MANY_A_PERSON), 0
             case HasRows(table=name, where=inner) | LacksRows(table=name, where=inner):
                 table = self.population.table(name)
@@ -336,6 +336,29 @@ class _Conditions:
         for text in texts:
             check_is_text(column, text)
         self.count(len(texts))
+
+    def patterns(self, table: Table, column: str, patterns: tuple[str, ...]) -> None:
+        self.texts(table, column, patterns)
+        for pattern in patterns:
+            start, middle, end = pieces(pattern)
+            # A piece stands in the test of each piece after it, as often as those.
+            self.count(len(start.runs) + 2 ** (len(middle) + 1) + (len(end.runs) if end else 0))
+
+    def two(self, atom: Gap | Compared, where: _Where) -> None:
+        if isinstance(atom, Gap):
+            _check_intervals(GAPS[atom.unit], atom.intervals)
+            for ref in (atom.until, atom.since):
+                self.day(ref, where)
+            self.count(6 * len(atom.intervals))
+            return
+        refs, signs = (atom.left, atom.right), atom.signs
+        _require(all(ref.up < len(where) for ref in refs), "a column is that of no row around")
+        lines = {self.domain(where[ref.up], ref.column) for ref in refs}
+        alike = len(lines) == 1 or lines == {INTEGERS, DOUBLES}
+        _require(alike, f"{atom.left.column!r} and {atom.right.column!r} do not hold the same")
+        ordered = lines <= {INTEGERS, DOUBLES}
+        _require(signs in (_SIGNS if ordered else _SIGNS[:3]), f"{atom.left.column!r} has no such order")
+        self.count(2)
 
     def day(self, ref: Ref, where: _Where) -> None:
         kind = where[ref.up].column(ref.column).type if ref.up < len(where) else None

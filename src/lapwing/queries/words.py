@@ -16,14 +16,17 @@ from lapwing.queries.aggregate import (
     Key,
     PrivateKey,
 )
+from lapwing.queries.pattern import pieces
 from lapwing.queries.predicate import (
     ALWAYS,
     DAYS,
     DOUBLES,
     GAPS,
     TRUTHS,
+    About,
     AllOf,
     AnyOf,
+    Compared,
     Domain,
     Gap,
     HasRows,
@@ -33,11 +36,11 @@ from lapwing.queries.predicate import (
     IsMissing,
     IsPresent,
     LacksRows,
+    Like,
     NotInTexts,
+    NotLike,
     Predicate,
     Ref,
-    StartsNotWith,
-    StartsWith,
     Unit,
     day,
     double_at,
@@ -126,6 +129,17 @@ def key_words(key: Key) -> str:
             return f"whatever values {column} has"
 
 
+_SIGNS = {
+    (-1,): "is below",
+    (-1, 0): "is at most",
+    (0,): "is equal to",
+    (0, 1): "is at least",
+    (1,): "is above",
+    (-1, 1): "is not equal to",
+    (-1, 0, 1): "is known, and so is",
+}
+
+
 def words(predicate: Predicate, told: Told = _NOTHING_TOLD) -> str:
     """Return a predicate in words; `told` has what long lists of values are called.
 
@@ -146,8 +160,8 @@ def words(predicate: Predicate, told: Told = _NOTHING_TOLD) -> str:
             return f"the person has no row in {table}{_such(where, told)}"
         case LacksRows(table=table, where=where, at_least=times):
             return f"the person has fewer than {times} rows in {table}{_such(where, told)}"
-        case Gap():
-            return _gap(predicate)
+        case Gap() | Compared():
+            return _two(predicate)
         case _:
             return f"{predicate.column} {_value(predicate, told)}"
 
@@ -167,9 +181,7 @@ def _such(where: Predicate, told: Told) -> str:
     return "" if where == ALWAYS else f" where ({words(where, told)})"
 
 
-def _value(
-    atom: InIntervals | InTexts | NotInTexts | StartsWith | StartsNotWith | IsMissing | IsPresent, told: Told
-) -> str:
+def _value(atom: About, told: Told) -> str:
     match atom:
         case InIntervals(domain=domain, intervals=intervals):
             return _among(told, intervals, domain.without(intervals)) or (
@@ -177,12 +189,12 @@ def _value(
             )
         case InTexts(texts=texts):
             return _among(told, texts, ()) or "is " + " or ".join(repr(text) for text in texts)
+        case NotInTexts(texts=(text,)):
+            return f"is known and not {text!r}"
         case NotInTexts(texts=texts):
             return _among(told, (), texts) or "is neither " + " nor ".join(repr(text) for text in texts)
-        case StartsWith(prefix=prefix):
-            return f"starts with {prefix!r}"
-        case StartsNotWith(prefix=prefix):
-            return f"does not start with {prefix!r}"
+        case Like() | NotLike():
+            return _like(atom)
         case IsMissing():
             return "is missing"
         case IsPresent():
@@ -196,6 +208,37 @@ def _among(told: Told, wanted: tuple[object, ...], unwanted: tuple[object, ...])
     if unwanted in told:
         return f"is none of {told[unwanted]}"
     return f"is one of {len(wanted):,} values or ranges" if len(wanted) > _MOST_READ else ""
+
+
+def _like(like: Like | NotLike) -> str:
+    """Say which patterns a text fits, or does not."""
+    yes = isinstance(like, Like)
+    if len(like.patterns) > _MOST_READ:
+        said = f"fits {'one' if yes else 'none'} of {len(like.patterns):,} patterns"
+    else:
+        said = (" or " if yes else " and ").join(_pattern(pattern, yes=yes) for pattern in like.patterns)
+    said += ", in capital or small letters" if like.any_case else ""
+    return said + (", blanks around it left out" if like.trimmed else "")
+
+
+def _pattern(pattern: str, *, yes: bool) -> str:
+    start, middle, end = pieces(pattern)
+    if pieces(pattern).exact is not None:
+        return f"is {'' if yes else 'not '}{start.text!r}"
+    verb, given = "", ""
+    if end is not None:
+        match start.text, middle, end.text:
+            case str(given), (), "":
+                verb = "start_ with"
+            case "", (), str(given):
+                verb = "end_ with"
+            case "", (given,), "":
+                verb = "contain_"
+            case _:
+                pass
+    if not verb:
+        return f"is {'' if yes else 'not '}like {pattern!r}"
+    return f"{verb.replace('_', 's')} {given!r}" if yes else f"does not {verb.replace('_', '')} {given!r}"
 
 
 def _interval(domain: Domain, interval: Interval) -> str:
@@ -229,10 +272,13 @@ def _point(domain: Domain, number: int) -> str:
     return str(bool(number)).lower() if domain == TRUTHS else str(number)
 
 
-def _gap(gap: Gap) -> str:
+def _two(gap: Gap | Compared) -> str:
+    if isinstance(gap, Compared):
+        return f"{_ref(gap.left)} {_SIGNS[gap.signs]} {_ref(gap.right)}"
     intervals = " or ".join(_interval(GAPS[gap.unit], interval) for interval in gap.intervals)
-    unit = "days" if gap.unit is Unit.DAYS else "completed years"
-    return f"from {_ref(gap.since)} to {_ref(gap.until)} it is {intervals} {unit}"
+    unit = "day" if gap.unit is Unit.DAYS else "completed year"
+    plural = "" if intervals.split()[-1] in {"1", "-1"} else "s"
+    return f"from {_ref(gap.since)} to {_ref(gap.until)} it is {intervals} {unit}{plural}"
 
 
 def _ref(ref: Ref) -> str:

@@ -19,7 +19,6 @@ from lapwing.queries.expressions import (
     Condition,
     DatePart,
     Days,
-    Has,
     InConcepts,
     Literal,
     Missing,
@@ -27,11 +26,11 @@ from lapwing.queries.expressions import (
     Not,
     OneOf,
     Or,
-    PerPerson,
     Truth,
     Value,
     value,
 )
+from lapwing.queries.joined import Has, PerPerson
 from lapwing.queries.ohdsi.document import JsonPart
 from lapwing.queries.ohdsi.events import KINDS, OF_PERSON, EventKind
 from lapwing.queries.public_tables import ConceptExpression

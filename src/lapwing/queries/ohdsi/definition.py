@@ -10,7 +10,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from lapwing.queries.expressions import And, Compare, Condition, Has, Missing, Name, Or, PerPerson
+from lapwing.queries.expressions import (
+    And,
+    Compare,
+    Condition,
+    Missing,
+    Name,
+    Or,
+)
+from lapwing.queries.joined import Has, PerPerson
 from lapwing.queries.ohdsi.criteria import ALWAYS, CriteriaReader, EventRow, later
 from lapwing.queries.ohdsi.document import JsonPart, Remarks, load
 from lapwing.queries.public_tables import ConceptExpression, ConceptItem
