@@ -26,7 +26,6 @@ from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.store import fault_point
 from lapwing.ledger.stream_records import Decision, Intent, Opening, StreamOutcome, StreamRecord
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus, SparseVectorStream
-from lapwing.mechanisms.sparse_vector.stream_accuracy import Interval
 from lapwing.noise.randomness import fresh_name
 from lapwing.noise.sealing import Purpose, SealedSource, fresh_seed, seal, unseal
 from lapwing.queries.catalogue import Population
@@ -47,6 +46,7 @@ from lapwing.vocabulary.errors import (
 )
 from lapwing.vocabulary.exact import Exact, as_int
 from lapwing.vocabulary.lifetime import Lifetime
+from lapwing.vocabulary.results import Interval
 from lapwing.vocabulary.sensitive import Sensitive
 
 T = TypeVar("T")

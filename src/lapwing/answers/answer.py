@@ -19,6 +19,7 @@ from lapwing.answers.cells import (
     outwards,
     plain,
     reach,
+    rows_names,
     text_table,
 )
 from lapwing.answers.frames import FrameColumn, TableResult, key_columns
@@ -29,7 +30,7 @@ from lapwing.ledger.entries import Receipt
 from lapwing.queries.plan import BoundedValue, CellKey, ChosenMeaning, Family, Number, Shown
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact
-from lapwing.vocabulary.results import html_table
+from lapwing.vocabulary.results import Interval, html_table
 from lapwing.vocabulary.wording import format_exact, format_short, named, percent, rounded, several
 
 MOST_SHOWN = 100
@@ -48,11 +49,11 @@ class Change:
         """Return the cell after the change."""
         value = self.function(cell.value)
         if not self.rising or cell.low is None or cell.high is None:
-            return BoundedValue(key=cell.key, value=value, low=None, high=None)
+            return replace(cell, value=value, low=None, high=None)
         low, high = self.function(cell.low), self.function(cell.high)
         if not low <= value <= high:
             raise BadQuestionError(f"this function falls between {cell.low} and {cell.high}; use map, without bounds")
-        return BoundedValue(key=cell.key, value=value, low=low, high=high)
+        return replace(cell, value=value, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,15 +185,13 @@ class Answer(TableResult):
         cells = [row.cells[name] for row in self.bounded(confidence) if name in row.cells]
         return max((far for cell in cells if (far := reach(cell)) is not None), default=None)
 
-    def interval(
-        self, confidence: Exact = CONFIDENCE, *, column: str | None = None
-    ) -> tuple[Number | Any, Number | Any]:
+    def interval(self, confidence: Exact = CONFIDENCE, *, column: str | None = None) -> Interval:
         """Return the bounds of the one value of a column; None where they are not known."""
         rows = self.bounded(confidence)
         if len(rows) != 1:
             raise BadQuestionError(f"this answer has {len(rows)} rows; read the bounds of each: bounded({confidence})")
         cell = rows[0].cells[self.columns[0] if column is None else column]
-        return outwards(cell.low, float_below), outwards(cell.high, float_above)
+        return Interval(outwards(cell.low, float_below), outwards(cell.high, float_above))
 
     def map(self, function: Callable[[Any], Any]) -> "Answer":
         """Return the answer with every value changed by `function`; its bounds are dropped.
@@ -245,7 +244,21 @@ class Answer(TableResult):
         if known is None and self._is_single:
             _, low, high, _ = cell_words(self._only_cell)
             known = f"from {low} to {high}" if low and high else None
-        return "" if known is None else f", {'' if self._is_single else 'all '}{known} with 95 % confidence"
+        sure = "" if known is None else f", {'' if self._is_single else 'all '}{known} with 95 % confidence"
+        return f"{sure}, over {self._over}" if self._over else sure
+
+    @property
+    def _over(self) -> str:
+        """Over how many rows the one value was computed, where that is told with it."""
+        rows = self.rows[0].cells[self.columns[0]].rows if self._is_single else None
+        return "" if rows is None else f"{rows.value:,} rows ({rows.low:,} to {rows.high:,})"
+
+    @cached_property
+    def counted(self) -> tuple[str, ...]:
+        """The columns whose values are told with the number of rows they were computed over."""
+        cells = [(name, row.cells[name]) for row in self.rows for name in self.columns if name in row.cells]
+        told = {name for name, cell in cells if cell.rows is not None}
+        return tuple(name for name in self.columns if name in told)
 
     def to_json(self, confidence: Exact = CONFIDENCE) -> str:
         """Return the answer as JSON, with bounds that hold with this confidence."""
@@ -279,6 +292,7 @@ class Answer(TableResult):
         paid = f"nothing: it was asked before, for {self.price}" if self.free else str(self.price)
         return [
             ("error", self._error(confidence)),
+            ("counted", f"{self._over}, told by the same release" if self._over else None),
             ("asked", self.asked.words),
             ("bounded", self.asked.bounding_remark),
             ("cost", "nothing: it was rehearsed on made-up rows, and is about nobody" if self.rehearsal else paid),
@@ -299,8 +313,9 @@ class Answer(TableResult):
         """Return the columns of the table: its keys, and each number with its bounds."""
         rows, plan = self.bounded(confidence), next(self.asked.several()).plan
         columns = key_columns(plan, self.keys, [row.cell for row in rows])
-        for name in self.columns:
-            cells = [row.cells.get(name) for row in rows]
+        for name, cells in zip(
+            self.titles, zip(*map(self._told, rows), strict=True) if rows else repeat(()), strict=False
+        ):
             values = FrameColumn.of(name, [cell and cell.value for cell in cells], int)
             lows, highs = ([cell and ends(cell)[end] for cell in cells] for end in (0, 1))
             like = values.kind if values.kind is int else float
@@ -308,14 +323,14 @@ class Answer(TableResult):
         return columns
 
     def _repr_html_(self) -> str:
-        header = [*self.keys, *(title for name in self.columns for title in (name, "95 % interval"))]
+        header = [*self.keys, *(title for name in self.titles for title in (name, "95 % interval"))]
         lines = [[*map(named, row.key), *self._parts(row)] for row in self.rows[:MOST_SHOWN]]
         return html_table(header, [*lines, *([line] for line in self.beyond)], self.sentence)
 
     def _parts(self, row: Row) -> Iterator[str]:
         """Go through the values of a row, each with its interval behind it."""
-        for name in self.columns:
-            value, low, high, _ = cell_words(row.cells[name]) if name in row.cells else ("", "", "", "")
+        for cell in self._told(row):
+            value, low, high, _ = ("", "", "", "") if cell is None else cell_words(cell)
             yield from (value, f"{low} to {high}" if low and high else "")
 
     def __repr__(self) -> str:
@@ -331,13 +346,22 @@ class Answer(TableResult):
     def _table(self, most: int = MOST_SHOWN) -> list[str]:
         """Return the lines of a table for people to read; of more rows than `most` the first and the last."""
         shown = self.rows[:MOST_SHOWN] if most == MOST_SHOWN else self.rows
-        lines = [[*map(named, row.key), *(self._cell(row, name) for name in self.columns)] for row in shown]
+        lines = [
+            [*map(named, row.key), *(cell_text(cell) if cell else "" for cell in self._told(row))] for row in shown
+        ]
         if len(lines) > most:
             lines = [*lines[: most - most // 2], ["..." for _ in lines[0]], *lines[len(lines) - most // 2 :]]
-        return text_table([*self.keys, *self.columns], lines)
+        return text_table([*self.keys, *self.titles], lines)
 
-    def _cell(self, row: Row, name: str) -> str:
-        return cell_text(row.cells[name]) if name in row.cells else ""
+    @property
+    def titles(self) -> list[str]:
+        """The names of all numbers of a row: its columns, and over how many rows some of them were computed."""
+        return [*self.columns, *rows_names(self.counted)]
+
+    def _told(self, row: Row) -> list[BoundedValue | None]:
+        """Return the numbers of a row, in the order of `titles`."""
+        cells = [row.cells.get(column) for column in self.columns]
+        return cells + [one and one.rows for one in (row.cells.get(column) for column in self.counted)]
 
     @property
     def beyond(self) -> list[str]:

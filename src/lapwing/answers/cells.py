@@ -53,10 +53,16 @@ def cell_text(cell: BoundedValue) -> str:
     return f"{value} ± {margin}" if even else f"{value} ({low} to {high})"
 
 
+def rows_names(counted: Sequence[str]) -> list[str]:
+    """Return the names of the columns that say over how many rows these columns were computed."""
+    return ["rows"] if len(counted) == 1 else [f"rows of {name}" for name in counted]
+
+
 def cell_record(cell: BoundedValue) -> dict[str, Any]:
-    """Return a value and its bounds as JSON values: exactly, and `rounded` beside it."""
+    """Return a value, its bounds and its number of rows as JSON values: exactly, and `rounded` beside it."""
     parts = {"value": cell.value, "low": cell.low, "high": cell.high}
     return {
+        **({} if cell.rows is None else {"rows": cell_record(cell.rows)}),
         **{name: format_exact(part) for name, part in parts.items()},
         "rounded": {name: rounded(part) for name, part in parts.items()},
     }

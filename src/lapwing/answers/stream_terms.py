@@ -19,7 +19,6 @@ from lapwing.ledger.entries import Receipt
 from lapwing.ledger.stream_records import Decision
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.rule import SparseVectorAnswer as Decided
-from lapwing.mechanisms.sparse_vector.stream_accuracy import Interval
 from lapwing.mechanisms.sparse_vector.stream_mechanism import best_share
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.queries.catalogue import Population, RowsPerPerson
@@ -28,7 +27,7 @@ from lapwing.vocabulary.codec import from_text, stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, as_written, ceil_to_grid, exactly_one_of, positive
 from lapwing.vocabulary.guarantee import Adjacency
-from lapwing.vocabulary.results import Result
+from lapwing.vocabulary.results import Interval, Result
 from lapwing.vocabulary.search import decimals
 from lapwing.vocabulary.wording import Setting, format_exact, format_short
 
@@ -307,7 +306,7 @@ class StreamAnswer(Result):
             gap=None if self.gap is None else Fraction(self.gap),
         )
         lies = self.terms.mechanism.interval(decided, confidence)
-        return None if lies is None else Interval(*(plain_number(Fraction(end)) for end in lies))
+        return None if lies is None else Interval(*map(plain_number, lies))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as JSON values, with the interval that holds with 95 % confidence."""
