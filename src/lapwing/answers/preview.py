@@ -275,12 +275,17 @@ def _currency(account: Account) -> str:
 
 
 def amounts(account: Account) -> tuple[Fraction | None, Fraction | None, Fraction | None]:
-    """Return what is spent, reserved and left of the fullest segment; None where a budget has no such numbers."""
+    """Return what is spent, reserved and left of the fullest segment; None where a budget has no such numbers.
+
+    Of an (epsilon, delta) budget it is the sum of epsilons, as long as that counts, and what is left has no number.
+    """
     match min(account.filters.values(), key=lambda one: getattr(one, "left", 0)):
         case PureFilter(spent=spent, reserved=reserved, left=left):
             return spent, reserved, left
         case ConcentratedFilter(spent=spent, left=left):
             return spent, Fraction(0), left
+        case ApproximateFilter(pure=PureFilter(spent=spent, reserved=reserved)):
+            return spent, reserved, None
         case _:
             return None, None, None
 

@@ -351,14 +351,16 @@ class StoredVerdict:
 
 def verdict_text(answer: Decided) -> str:
     """Return what was decided as the ledger keeps it."""
-    return to_text(
-        StoredVerdict(
-            verdict=Verdict.ABOVE if answer else Verdict.BELOW,
-            threshold=int(answer.threshold),
-            gap=None if answer.gap is None else int(answer.gap),
-            price=answer.price,
-        )
-    )
+    threshold = int(answer.threshold)
+    if not answer:
+        return _no_text(threshold)
+    gap = None if answer.gap is None else int(answer.gap)
+    return to_text(StoredVerdict(verdict=Verdict.ABOVE, threshold=threshold, gap=gap, price=answer.price))
+
+
+@lru_cache(maxsize=1024)  # thousands of noes are alike
+def _no_text(threshold: int) -> str:
+    return to_text(StoredVerdict(verdict=Verdict.BELOW, threshold=threshold, gap=None, price=Fraction(0)))
 
 
 def read_verdict(told: str, decision: Decision, terms: StreamTerms, *, free: bool = False) -> StreamAnswer:
