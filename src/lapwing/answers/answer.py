@@ -313,9 +313,9 @@ class Answer(TableResult):
         """Return the columns of the table: its keys, and each number with its bounds."""
         rows, plan = self.bounded(confidence), next(self.asked.several()).plan
         columns = key_columns(plan, self.keys, [row.cell for row in rows])
-        for name, cells in zip(
-            self.titles, zip(*map(self._told, rows), strict=True) if rows else repeat(()), strict=False
-        ):
+        told = [self._told(row) for row in rows]
+        for place, name in enumerate(self.titles):
+            cells = [of_row[place] for of_row in told]
             values = FrameColumn.of(name, [cell and cell.value for cell in cells], int)
             lows, highs = ([cell and ends(cell)[end] for cell in cells] for end in (0, 1))
             like = values.kind if values.kind is int else float
