@@ -117,7 +117,8 @@ def _unlike_numbers(
     cells: dict[Any, dict[str, BoundedValue]] = {}
     for name, plan in plans.items():
         for key, value in _estimates(plan, engine).items():
-            cells.setdefault(key, {})[name] = BoundedValue(key=key, value=value, low=None, high=None)
+            exact = BoundedValue(key=key, value=value, low=None, high=None)
+            cells.setdefault(key, {})[name] = selection.arrangement.told(name, exact)
     shown = selection.arrangement.shown(cells, first.in_order(list(cells)))
     as_days = "date_trunc" in statement.text
     ours = {_labels(first, key, as_days=as_days): [cells[key][name].value for name in plans] for key in shown}

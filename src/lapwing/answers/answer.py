@@ -158,13 +158,14 @@ class Answer(TableResult):
 
     def bounded(self, confidence: Exact) -> tuple[Row, ...]:
         """Return the rows with bounds at this confidence: for a column at once, or for each shown group."""
-        plan = next(self.asked.several()).plan
+        plan, arrangement = next(self.asked.several()).plan, self.asked.arrangement
         table: dict[CellKey, dict[str, BoundedValue]] = {}
         for name, release in self.asked.releases.items():
             for cell in release.values(self.numbers[name], as_confidence(confidence)):
                 key = () if self.asked.in_one_row else cell.key
+                cell = arrangement.told(name, cell) if arrangement is not None else cell  # noqa: PLW2901
                 table.setdefault(key, {})[name] = reduce(lambda one, change: change.of(one), self.changes, cell)
-        keys, arrangement = plan.in_order(list(table)), self.asked.arrangement
+        keys = plan.in_order(list(table))
         if arrangement is not None:
             keys = arrangement.shown(table, keys)
         names = self.keys
