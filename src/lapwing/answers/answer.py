@@ -76,7 +76,7 @@ class PricedQuestion:
     def __post_init__(self) -> None:
         if not self.releases:
             raise BadQuestionError("nothing is asked; ask for one number at least")
-        groups = {(one.plan.key_names, one.plan.aggregate.keys) for one in self.several()}
+        groups = {(one.plan.key_names, one.plan.grouped_by) for one in self.several()}
         if len(groups) > 1 and not self.in_one_row:
             raise BadQuestionError(
                 "what is asked together has different rows: groups, several quantiles, or several categories; ask for "
