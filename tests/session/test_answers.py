@@ -396,7 +396,7 @@ def test_a_quantile_of_each_group_is_that_of_its_rows(clinic) -> None:
 def test_a_column_that_is_not_there_is_named_with_those_that_are(clinic) -> None:
     answer = clinic.ask({"people": count("patients", by="sex")}, epsilon=1)
     for look in (lambda: answer.rows[0]["peple"], lambda: answer.margin(column="peple")):
-        with pytest.raises(BadQuestionError, match=r"there is no column 'peple' in this answer; it has people$"):
+        with pytest.raises(BadQuestionError, match="this answer has no column 'peple'; it has "):
             look()
     with pytest.raises(BadQuestionError, match=r"there is no max_row= here; write max_rows=$"):
         mean("visits", "ward", max_row=3)
