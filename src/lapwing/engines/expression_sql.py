@@ -17,6 +17,7 @@ from lapwing.engines.dialect import RowOf, Value, Writer
 from lapwing.engines.text_sql import like_sql
 from lapwing.queries.aggregate import FACTOR, MODULUS, SHIFT, STRETCH, BinnedKey, DeclaredKey, GridKey, Key, PrivateKey
 from lapwing.queries.column import Boolean, Date, Real, Text
+from lapwing.queries.listed import Listed, listed
 from lapwing.queries.predicate import (
     DAYS,
     DOUBLES,
@@ -29,7 +30,6 @@ from lapwing.queries.predicate import (
     Gap,
     HasRows,
     InIntervals,
-    Interval,
     InTexts,
     IsMissing,
     IsPresent,
@@ -73,12 +73,12 @@ def predicate_sql(writer: Writer, row: RowOf, predicate: Predicate) -> str:
 def _about_column(writer: Writer, row: RowOf, atom: About) -> str:
     column = writer.column(row, atom.column)
     match atom:
-        case InIntervals(domain=domain, intervals=intervals):
-            return _in_intervals(writer, column, domain, intervals)
+        case InIntervals():
+            return _in_intervals(writer, column, atom)
         case InTexts(texts=texts):
-            return f"{column} IN ({writer.values(texts)})"
+            return writer.one_of(column, texts)
         case NotInTexts(texts=texts):
-            return f"{column} NOT IN ({writer.values(texts)})"
+            return f"(NOT {writer.one_of(column, texts)})"
         case Like():
             return like_sql(writer, column, atom)
         case NotLike():
@@ -114,11 +114,15 @@ def _counts(writer: Writer, row: RowOf, name: str) -> str | None:
             return None
 
 
-def _in_intervals(writer: Writer, column: str, domain: Domain, intervals: tuple[Interval, ...]) -> str:
-    single = tuple(_point(domain, low) for low, high in intervals if low == high)
-    pieces = [f"{column} IN ({writer.values(single)})"] if single else []
-    pieces += [_between(writer, column, domain, low, high) for low, high in intervals if low < high]
-    return pieces[0] if len(pieces) == 1 else "(" + " OR ".join(pieces) + ")"
+def _in_intervals(writer: Writer, column: str, atom: InIntervals) -> str:
+    many = listed(atom)
+    if many is None:
+        single = tuple(low for low, high in atom.intervals if low == high)
+        many = Listed(single, tuple(interval for interval in atom.intervals if interval[0] < interval[1]))
+    pieces = [writer.one_of(column, [_point(atom.domain, point) for point in many.points])] if many.points else []
+    pieces += [_between(writer, column, atom.domain, low, high) for low, high in many.ranges]
+    found = pieces[0] if len(pieces) == 1 else "(" + " OR ".join(pieces) + ")"
+    return found if many.wanted else f"(NOT {found})"
 
 
 def _between(writer: Writer, column: str, domain: Domain, low: int, high: int) -> str:

@@ -17,7 +17,7 @@ def like_sql(writer: Writer, column: str, like: Like | NotLike) -> str:
     text = f"translate({text}, '{ascii_uppercase}', '{ascii_lowercase}')" if like.any_case else text
     taken = [(pattern, pieces(pattern).exact) for pattern in like.patterns]
     whole = tuple(exact for _, exact in taken if exact is not None)
-    tests = [f"{text} IN ({writer.values(whole)})"] if whole else []
+    tests = [writer.one_of(text, whole)] if whole else []
     tests += [_fits(writer, text, pattern) for pattern, exact in taken if exact is None]
     return f"({' OR '.join(tests)})"
 
