@@ -83,6 +83,18 @@ kept AS (
 SELECT grp, CAST(SUM(total) AS BIGINT) FROM kept WHERE place <= 5 GROUP BY grp
 """
 
+MEAN = plan(ask.mean("events", "value", max_rows=5), EVENTS)
+MEDIAN = plan(ask.median("events", "value", max_rows=5), EVENTS)
+
+# Of each person any five rows, clipped: the mean and the median with the same bounds by hand.
+ROWS_BY_HAND = """
+SELECT {statistic}(value) FROM (
+    SELECT LEAST(GREATEST(value, 0), 100) AS value,
+           ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY hash(person_id, value)) AS place
+    FROM read_parquet('{path}') WHERE value IS NOT NULL AND person_id IS NOT NULL)
+WHERE place <= 5
+"""
+
 BARE = "SELECT count(*) FROM people WHERE {}"
 
 
@@ -118,6 +130,23 @@ def sums(goals: Goals, path: Path, rounds: int) -> None:
         table("Bounded sum on DuckDB, CPU seconds", ["", "s"], [[name, f"{s:.2f}"] for name, s in seconds.items()])
         goals.at_most("bounded sum beside SQL by hand on DuckDB", seconds["lapwing"] / seconds["SQL by hand"], 1.15)
         peers(goals, path, answer)
+
+
+def means(goals: Goals, path: Path, rounds: int) -> None:
+    """Compare the mean and the median of events, of few rows a person, with SQL by hand for the same bounds."""
+    bare = duckdb.connect()
+    with DuckDB(EVENTS, {"events": path}) as engine:
+        cases: dict[str, Callable[[], object]] = {}
+        for name, planned in {"avg": MEAN, "median": MEDIAN}.items():
+            by_hand = ROWS_BY_HAND.format(statistic=name, path=path)
+            cases[name] = lambda planned=planned: engine.vector(planned.aggregate)
+            cases[f"{name} by hand"] = lambda by_hand=by_hand: bare.execute(by_hand).fetchall()
+        seconds = best(cases, rounds, clock)
+    table(
+        "Five rows of a person on DuckDB, CPU seconds", ["", "s"], [[name, f"{s:.2f}"] for name, s in seconds.items()]
+    )
+    for name, words in {"avg": "mean", "median": "median"}.items():
+        goals.at_most(f"{words} of events beside SQL by hand", seconds[name] / seconds[f"{name} by hand"], 3)
 
 
 def peers(goals: Goals, path: Path, answer: Callable[[], None]) -> None:
@@ -232,6 +261,7 @@ def main() -> None:
     events, people = prepared(rows)
     cohorts(goals, people)
     sums(goals, events, rounds=5)
+    means(goals, events, rounds=3)
     on_postgres(goals, events)
     goals.close()
 

@@ -107,6 +107,14 @@ class Fingerprints:
     def __init__(self, path: Path) -> None:
         self._path = path
 
+    @property
+    def stamp(self) -> tuple[int, ...]:
+        """How the file looks from outside: as long as it looks the same, it says the same."""
+        try:
+            return stat_of(self._path.name, self._path)
+        except RegistrationError:
+            return ()
+
     def check(self, population: str, name: str, version: int, file: Path, inside: str = "") -> str:
         """Return the content of a file, taken down if its version is new; refuse one that changed under its version.
 
@@ -260,7 +268,8 @@ def stat_of(table: str, file: Path) -> tuple[int, ...]:
     try:
         found = file.stat()
     except OSError:
-        raise RegistrationError(table, reason=f"is not at {file.name}", remedy="bring the file back") from None
+        remedy = "bring the file back, or write its new place under source in lapwing.toml"
+        raise RegistrationError(table, reason=f"is not at {file.name}", remedy=remedy) from None
     # The time of the last change, too: a program may set the time of the last writing back, but not this one.
     return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
 

@@ -26,13 +26,13 @@ from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.store import fault_point
 from lapwing.ledger.stream_records import Decision, Intent, Opening, StreamOutcome, StreamRecord
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus, SparseVectorStream
-from lapwing.mechanisms.sparse_vector.stream_accuracy import Interval
 from lapwing.noise.randomness import fresh_name
 from lapwing.noise.sealing import Purpose, SealedSource, fresh_seed, seal, unseal
 from lapwing.queries.catalogue import Population
+from lapwing.queries.cohort_planning import CohortPlanner
 from lapwing.queries.plan import CanonicalQuestion, Plan
 from lapwing.queries.planning import plan
-from lapwing.queries.questions import ConditionLike
+from lapwing.queries.questions import ConditionLike, as_condition
 from lapwing.queries.statistics.counts import AtLeast, AtLeastQuestion, at_least
 from lapwing.tables import Tables
 from lapwing.vocabulary.codec import digest
@@ -47,6 +47,7 @@ from lapwing.vocabulary.errors import (
 )
 from lapwing.vocabulary.exact import Exact, as_int
 from lapwing.vocabulary.lifetime import Lifetime
+from lapwing.vocabulary.results import Interval
 from lapwing.vocabulary.sensitive import Sensitive
 
 T = TypeVar("T")
@@ -223,8 +224,8 @@ class QuestionStream:
         Proof: proofs/stream_recovery.md
         """
         self._lifetime.require()
-        plans = [self._plan(where, at_least) for where in wheres]
-        asked = {plan.canonical: plan for plan in plans}
+        planned = self._plan_many(wheres, at_least)
+        asked = {text: plan for plan, text in planned}
         texts, given, told = list(asked), fresh_name() if key is None else key, dict[str, StreamAnswer]()
         for start in range(0, len(texts), MOST_TOGETHER):
             some = {text: asked[text] for text in texts[start : start + MOST_TOGETHER]}
@@ -233,7 +234,7 @@ class QuestionStream:
                 progress(start + len(some), len(texts))
         if texts and not told:
             raise StreamHaltedError(yeses=self.record.used)
-        return StreamAnswers(answers=tuple(told.get(plan.canonical) for plan in plans))
+        return StreamAnswers(answers=tuple(told.get(text) for _, text in planned))
 
     def _ask_together(self, questions: dict[str, Plan], key: str, *, fresh: bool) -> dict[str, StreamAnswer]:
         record, texts = self.record, list(questions)
@@ -268,6 +269,20 @@ class QuestionStream:
     def __repr__(self) -> str:
         record = self.record
         return f"<stream {self.name!r}: {record.used} of {record.units} yeses given>"
+
+    def _plan_many(
+        self, wheres: Iterable[ConditionLike | AtLeastQuestion], people: int | None
+    ) -> list[tuple[Plan, str]]:
+        planner = CohortPlanner(self._population, self.terms.table)
+        wanted = self.terms.at_least if people is None else as_int("at_least", people, most=2**62)
+        plans = []
+        for where in wheres:
+            if isinstance(where, AtLeastQuestion):
+                alone = self._plan(where, people)
+                plans.append((alone, alone.canonical))
+            else:
+                plans.append(planner.plan(as_condition(where), wanted))
+        return plans
 
     def _plan(self, where: ConditionLike | AtLeastQuestion, people: int | None) -> Plan:
         if not isinstance(where, AtLeastQuestion):

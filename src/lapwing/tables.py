@@ -4,9 +4,10 @@ A data version is a public number that the custodian advances. Content that chan
 before anything is charged: two answers under one version must be about the same data.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.duckdb_registry import DuckDBTable
@@ -27,6 +28,9 @@ from lapwing.sources import (
 )
 from lapwing.vocabulary.errors import RegistrationError
 from lapwing.vocabulary.loading import load_extra
+
+if TYPE_CHECKING:
+    from lapwing.engines.survey import TableSurvey
 
 _PATIENCE = 3
 """How often tables are opened anew when a file is replaced while it is opened."""
@@ -54,6 +58,7 @@ class Tables:
         self._ledger, self._fingerprints = ledger, fingerprints
         self._on_failure = on_failure
         self._engines = Generations(on_failure)
+        self._found_right: dict[str, tuple[object, ...]] = {}
         self._rehearsing = Lock()
         self._rehearsal: Engine | None = None
 
@@ -155,14 +160,20 @@ class Tables:
             else:
                 return versions
 
-    def _watch(self, versions: Mapping[str, int], tables: Iterable[str]) -> None:
-        """Refuse content that changed while its version did not, and the data of another population."""
-        name = self._population.name
+    def _watch(self, versions: Mapping[str, int], tables: Collection[str]) -> None:
+        """Refuse content that changed while its version did not, and the data of another population.
+
+        A table that looks as it did when it was last found right is right, as long as the fingerprints look the same.
+        """
+        name, stamp, stats = self._population.name, self._fingerprints.stamp, self._stats(tables)
         for table in tables:
-            source, content = self._sources[table], None
+            source, content, looks = self._sources[table], None, (versions[table], stats.get(table), stamp)
+            if self._found_right.get(table) == looks:
+                continue
             if isinstance(source, FileSource | DuckDBTable):
                 content = self._fingerprints.check(name, table, versions[table], source.path, inside_of(source))
             self._fingerprints.claim(name, table, source, content)
+            self._found_right[table] = looks
 
     def changed(self) -> list[str]:
         """Return the tables whose content changed while their version did not."""
@@ -175,10 +186,10 @@ class Tables:
             and self._fingerprints.changed(f"{name}.{table}", versions[table], source.path, inside_of(source))
         ]
 
-    def crowded(self) -> list[str]:
-        """Return the tables declared to have one row a person in which somebody has several; for the custodian."""
+    def survey(self) -> "list[TableSurvey]":
+        """Return exact facts about every table; for the custodian."""
         with closing(self._open()) as engine:
-            return engine.crowded()
+            return engine.survey()
 
     def rehearsal(self) -> Engine:
         """Return an engine on made-up rows."""

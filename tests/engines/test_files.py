@@ -16,7 +16,7 @@ from engines.parquet_writers import WRITERS, with_the_notes_of_another
 from engines.rows_in_memory import RowsInMemory
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.duckdb_registry import DuckDBTable
-from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
+from lapwing.queries.catalogue import KeyType, Population, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.errors import RegistrationError
@@ -185,12 +185,3 @@ def test_what_a_duckdb_file_does_not_hold_as_a_table_is_refused_by_its_name(tmp_
     other = in_a_duckdb_file(tmp_path / "clinic.duckdb", "create table visits (pid bigint)")
     with pytest.raises(RegistrationError, match="is not in its file as a table patients; name a table that"):
         DuckDB(clinic(), {"patients": other})
-
-
-def test_a_table_is_crowded_if_somebody_has_several_rows_and_it_is_declared_to_have_one(tmp_path) -> None:
-    for keys, crowded in (([1, 2, None, None], []), ([1, 2, 2], ["patients"])):
-        pq.write_table(pa.table({"pid": pa.array(keys, pa.int64())}), tmp_path / "patients.parquet")
-        with DuckDB(clinic(), {"patients": tmp_path / "patients.parquet"}) as engine:
-            assert engine.crowded() == crowded
-        with DuckDB(clinic(rows=RowsPerPerson.MANY_A_PERSON), {"patients": tmp_path / "patients.parquet"}) as engine:
-            assert engine.crowded() == []

@@ -299,7 +299,8 @@ def test_a_choice_says_in_what_its_error_is_counted(answers) -> None:
 def test_an_answer_becomes_rows_and_data_frames(answers) -> None:
     answer = answers(mean("patients", "bmi", by="sex"))
     rows = answer.to_rows()
-    assert [list(row) for row in rows] == [["sex", "answer", "answer_low", "answer_high"]] * 2
+    names = ["sex", "answer", "answer_low", "answer_high", "rows", "rows_low", "rows_high"]
+    assert [list(row) for row in rows] == [names] * 2
     assert all(row["answer_low"] <= row["answer"] <= row["answer_high"] for row in rows)
     pandas, polars = answer.to_pandas(), answer.to_polars()
     assert list(pandas["sex"]) == list(polars["sex"]) == ["F", "M"]
@@ -311,6 +312,7 @@ def test_an_answer_becomes_rows_and_data_frames(answers) -> None:
 def test_rows_keep_names_apart(clinic) -> None:
     answer = clinic.sql("select sex, count(*) as sex, avg(age) as sex_low from patients group by sex", epsilon=1)
     names = ["sex", "sex_2", "sex_low", "sex_high", "sex_low_2", "sex_low_low", "sex_low_high"]
+    names += ["rows", "rows_low", "rows_high"]
     assert list(answer.to_rows()[0]) == names
 
 

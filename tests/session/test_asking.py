@@ -254,7 +254,7 @@ def test_a_select_is_one_charge_shared_equally_and_one_table(clinic) -> None:
     )
     assert all(abs(row["n"] - PEOPLE // 2) <= 3 for row in answer.rows)
     assert abs(answer.rows[0]["avg"] - 49) < 1
-    assert str(answer).splitlines()[0].split() == ["sex", "n", "avg"]
+    assert str(answer).splitlines()[0].split() == ["sex", "n", "avg", "rows"]
     with pytest.raises(BadQuestionError, match="2 rows and 2 columns"):
         _ = answer.value
 
@@ -284,6 +284,34 @@ def test_means_come_with_an_interval_and_moments_in_their_range(clinic) -> None:
     assert clinic.preview(mean("patients", "bmi"), epsilon=1).margin == {"answer": None}
     low, high = clinic.ask(variance("patients", "bmi"), epsilon=1).interval()
     assert 0 <= low <= high <= 50**2 / 4
+
+
+def test_a_mean_tells_over_how_many_rows_it_was_computed_with_bounds_for_nothing(clinic) -> None:
+    """Wrong once in 1e9 times."""
+    answer = clinic.ask(mean("patients", "bmi", by="sex"), epsilon=1)
+    sure = answer.bounded(1 - Fraction(1, 10**9))
+    assert all(row.cells["answer"].rows.low <= PEOPLE // 2 <= row.cells["answer"].rows.high for row in sure)
+    assert all(row.cells["answer"].rows.high - row.cells["answer"].rows.low < 100 for row in sure)
+    assert str(answer).splitlines()[0].split() == ["sex", "answer", "rows"]
+    assert list(answer.to_rows()[0])[-3:] == ["rows", "rows_low", "rows_high"]
+    told = answer.to_dict()["rows"][0]["values"]["answer"]["rows"]
+    assert told["low"] <= told["value"] <= told["high"]
+    single = clinic.ask(mean("patients", "bmi"), epsilon=1)
+    rows = single.rows[0].cells["answer"].rows
+    assert f"over {rows.value:,} rows ({rows.low:,} to {rows.high:,})" in single.sentence
+    assert clinic.ask(count("patients"), epsilon=1).counted == ()
+
+
+def test_a_preview_of_a_moment_says_its_error_for_some_numbers_of_rows(clinic) -> None:
+    preview = clinic.preview(mean("patients", "bmi"), epsilon=1)
+    errors = preview.error_by_rows["answer"]
+    assert list(errors) == [100, 1000, 10_000]
+    assert errors[100] > 9 * errors[1000] > 81 * errors[10_000]
+    answer = clinic.ask(mean("patients", "bmi"), epsilon=1)
+    assert errors[1000] < answer.margin() < errors[100]
+    assert "if 1,000 rows count" in str(preview)
+    assert preview.to_dict()["error_by_rows"]["answer"]["100"] == errors[100]
+    assert clinic.preview(count("patients"), epsilon=1).error_by_rows == {}
 
 
 def test_quantiles_and_tops_are_chosen_among_public_values(clinic) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from lapwing.accounting.filters.charge import cost_of_event
 from lapwing.accounting.rounding import float_above
+from lapwing.answers.cells import cell_record, cell_text, reach, rows_names
 from lapwing.answers.releases import Numbers, Release
 from lapwing.answers.target import as_confidence
 from lapwing.ledger.entries import Receipt
@@ -23,7 +24,7 @@ from lapwing.vocabulary.codec import stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import Composed, Event
 from lapwing.vocabulary.exact import Exact
-from lapwing.vocabulary.results import Result, html_table
+from lapwing.vocabulary.results import Interval, Result, html_table
 from lapwing.vocabulary.wording import format_exact, format_short, format_value, named, percent, rounded
 
 CONFIDENCE = Fraction(95, 100)
@@ -167,11 +168,11 @@ class Change:
         """Return the cell after the change."""
         value = self.function(cell.value)
         if not self.rising or cell.low is None or cell.high is None:
-            return BoundedValue(key=cell.key, value=value, low=None, high=None)
+            return replace(cell, value=value, low=None, high=None)
         low, high = self.function(cell.low), self.function(cell.high)
         if not low <= value <= high:
             raise BadQuestionError(f"this function falls between {cell.low} and {cell.high}; use map, without bounds")
-        return BoundedValue(key=cell.key, value=value, low=low, high=high)
+        return replace(cell, value=value, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,17 +272,15 @@ class Answer(Result):
         if margin is not None or release.plan.family is Family.THRESHOLD:
             return margin
         cells = [row.cells[name] for row in self.bounded(confidence) if name in row.cells]
-        return max((far for cell in cells if (far := _reach(cell)) is not None), default=None)
+        return max((far for cell in cells if (far := reach(cell)) is not None), default=None)
 
-    def interval(
-        self, confidence: Exact = CONFIDENCE, *, column: str | None = None
-    ) -> tuple[Number | Any, Number | Any]:
+    def interval(self, confidence: Exact = CONFIDENCE, *, column: str | None = None) -> Interval:
         """Return the bounds of the one value of a column; None where they are not known."""
         rows = self.bounded(confidence)
         if len(rows) != 1:
             raise BadQuestionError(f"this answer has {len(rows)} rows; read the bounds of each: bounded({confidence})")
         cell = rows[0].cells[self.columns[0] if column is None else column]
-        return cell.low, cell.high
+        return Interval(cell.low, cell.high)
 
     def map(self, function: Callable[[Any], Any]) -> "Answer":
         """Return the answer with every value changed by `function`; its bounds are dropped.
@@ -323,7 +322,21 @@ class Answer(Result):
         if known is None and self._is_single:
             low, high = self.interval()
             known = None if low is None or high is None else f"from {format_value(low)} to {format_value(high)}"
-        return "" if known is None else f", {'' if self._is_single else 'all '}{known} with 95 % confidence"
+        sure = "" if known is None else f", {'' if self._is_single else 'all '}{known} with 95 % confidence"
+        return f"{sure}, over {self._over}" if self._over else sure
+
+    @property
+    def _over(self) -> str:
+        """Over how many rows the one value was computed, where that is told with it."""
+        rows = self.rows[0].cells[self.columns[0]].rows if self._is_single else None
+        return "" if rows is None else f"{rows.value:,} rows ({rows.low:,} to {rows.high:,})"
+
+    @cached_property
+    def counted(self) -> tuple[str, ...]:
+        """The columns whose values are told with the number of rows they were computed over."""
+        cells = [(name, row.cells[name]) for row in self.rows for name in self.columns if name in row.cells]
+        told = {name for name, cell in cells if cell.rows is not None}
+        return tuple(name for name in self.columns if name in told)
 
     def to_json(self, confidence: Exact = CONFIDENCE) -> str:
         """Return the answer as JSON, with bounds that hold with this confidence."""
@@ -337,7 +350,7 @@ class Answer(Result):
             "keys": list(self.keys),
             "columns": list(self.asked.releases),
             "rows": [
-                {"key": list(row.key), "values": {name: _cell_record(cell) for name, cell in row.cells.items()}}
+                {"key": list(row.key), "values": {name: cell_record(cell) for name, cell in row.cells.items()}}
                 for row in self.bounded(confidence)
             ],
             "confidence": format_exact(as_confidence(confidence)),
@@ -357,6 +370,7 @@ class Answer(Result):
         paid = f"nothing: it was asked before, for {self.price}" if self.free else str(self.price)
         return [
             ("error", self._error(confidence)),
+            ("counted", f"{self._over}, told by the same release" if self._over else None),
             ("asked", self.asked.words),
             ("bounded", self.asked.bounding_remark),
             ("cost", "nothing: it was rehearsed on made-up rows, and is about nobody" if self.rehearsal else paid),
@@ -374,14 +388,20 @@ class Answer(Result):
         return f"{told}, with {percent(as_confidence(confidence))} confidence"
 
     def _repr_html_(self) -> str:
-        return html_table([*self.keys, *self.columns], self._lines(), self.sentence)
+        return html_table(self._header, self._lines(), self.sentence)
 
     def to_rows(self, confidence: Exact = CONFIDENCE) -> list[dict[str, Any]]:
-        """Return a record for each row: its keys, and for each column the value, its `low` and its `high` bound."""
-        names = _distinct([*self.keys, *(f"{name}{end}" for name in self.columns for end in ("", "_low", "_high"))])
+        """Return a record for each row: its keys, and for each column the value, its `low` and its `high` bound.
+
+        Where a column is told with the number of rows it was computed over, that has columns of its own.
+        """
+        told = [(name, False) for name in self.columns] + [(name, True) for name in self.counted]
+        titles = [*self.columns, *rows_names(self.counted)]
+        names = _distinct([*self.keys, *(f"{title}{end}" for title in titles for end in ("", "_low", "_high"))])
         rows = []
         for row in self.bounded(confidence):
-            cells = (row.cells.get(name) for name in self.columns)
+            found = ((row.cells.get(name), of_rows) for name, of_rows in told)
+            cells = (cell.rows if cell and of_rows else cell for cell, of_rows in found)
             values = (v for cell in cells for v in ((cell.value, cell.low, cell.high) if cell else (None, None, None)))
             rows.append(dict(zip(names, (*row.key, *values), strict=True)))
         return rows
@@ -395,20 +415,25 @@ class Answer(Result):
         return as_frame("polars", self.to_rows(confidence))
 
     def __repr__(self) -> str:
-        told = _format_cell(self.rows[0].cells[self.columns[0]]) if self._is_single else f"{len(self.rows)} rows"
+        told = cell_text(self.rows[0].cells[self.columns[0]]) if self._is_single else f"{len(self.rows)} rows"
         return f"<{'rehearsed ' if self.rehearsal else ''}answer: {told}, {'free' if self.free else self.price}>"
 
     def __str__(self) -> str:
         if self._is_single and (not self.keys or next(self.asked.several()).plan.meaning.told_in_a_sentence):
             return self.sentence
-        lines = [[*self.keys, *self.columns], *self._lines()]
+        lines = [self._header, *self._lines()]
         widths = [max(map(len, texts)) for texts in zip(*lines, strict=True)]
         return "\n".join([*("  ".join(map(str.rjust, line, widths)) for line in lines), *self.beyond])
 
+    @property
+    def _header(self) -> list[str]:
+        return [*self.keys, *self.columns, *rows_names(self.counted)]
+
     def _lines(self) -> Iterator[list[str]]:
         for row in self.rows[:MOST_SHOWN]:
-            values = (_format_cell(row.cells[column]) if column in row.cells else "" for column in self.columns)
-            yield [*map(named, row.key), *values]
+            cells = [row.cells.get(column) for column in self.columns]
+            cells += [one and one.rows for one in (row.cells.get(column) for column in self.counted)]
+            yield [*map(named, row.key), *("" if cell is None else cell_text(cell) for cell in cells)]
 
     @property
     def beyond(self) -> list[str]:
@@ -417,31 +442,6 @@ class Answer(Result):
         rows = [f"... and {hidden} more rows: all are in the JSON and in data frames"] if hidden > 0 else []
         groups = [f"... and {self.left_out} smaller groups, for which there was no room"] if self.left_out else []
         return rows + groups
-
-
-def _cell_record(cell: BoundedValue) -> dict[str, Any]:
-    parts = {"value": cell.value, "low": cell.low, "high": cell.high}
-    return {
-        **{name: format_exact(part) for name, part in parts.items()},
-        "rounded": {name: rounded(part) for name, part in parts.items()},
-    }
-
-
-def _format_cell(cell: BoundedValue) -> str:
-    """Return a value for people to read, with its margin, or with its bounds where one is nearer than the other."""
-    if cell.low is None or cell.high is None or isinstance(cell.value, str):
-        return format_value(cell.value)
-    below, above = format_short(cell.value - cell.low), format_short(cell.high - cell.value)
-    if below == above:
-        return f"{format_value(cell.value)} ± {above}"
-    return f"{format_value(cell.value)} ({format_value(cell.low)} to {format_value(cell.high)})"
-
-
-def _reach(cell: BoundedValue) -> Number | None:
-    """Return how far a value is from the farther of its bounds."""
-    if cell.low is None or cell.high is None or isinstance(cell.value, str):
-        return None
-    return max(cell.high - cell.value, cell.value - cell.low)
 
 
 def _distinct(names: list[str]) -> list[str]:

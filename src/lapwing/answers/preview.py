@@ -17,7 +17,10 @@ from lapwing.vocabulary.errors import BudgetExceededError, SuspendedError
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 from lapwing.vocabulary.results import Result
-from lapwing.vocabulary.wording import decimal_below, format_exact, percent, rounded
+from lapwing.vocabulary.wording import decimal_below, format_exact, format_short, percent, rounded
+
+ROWS = (100, 1_000, 10_000)
+"""For how many rows a preview says the error of a mean or a moment, which depends on how many there are."""
 
 MOST_TIMES = 1000
 """Where counting ends how often a question could be asked."""
@@ -124,6 +127,7 @@ class Preview(Forecast):
     """A question before it is asked, at its price, with what the account has left `before` and `after`.
 
     `margin` says by column how far off its numbers would be at this `confidence`; None where it depends on the answer.
+    Where it depends on how many rows there are, `error_by_rows` says how far for a few numbers of rows.
     """
 
     asked: PricedQuestion
@@ -141,6 +145,22 @@ class Preview(Forecast):
             before=status,
             after=status.after(SingleRelease(event=asked.event)),
         )
+
+    @property
+    def error_by_rows(self) -> Mapping[str, Mapping[int, Number]]:
+        """By column, about how far off it would be if 100, 1,000 or 10,000 rows counted whose values fill their range.
+
+        Only columns whose error depends on the number of rows are in it: means, variances, correlations.
+        """
+        found = {
+            name: {rows: one.error_if(rows, self.confidence) for rows in ROWS}
+            for name, one in self.asked.releases.items()
+        }
+        return {
+            name: {rows: error for rows, error in errors.items() if error is not None}
+            for name, errors in found.items()
+            if None not in errors.values()
+        }
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -183,6 +203,10 @@ class Preview(Forecast):
             "confidence": format_exact(self.confidence),
             "margin": {name: format_exact(margin) for name, margin in self.margin.items()},
             "margin_rounded": {name: rounded(margin) for name, margin in self.margin.items()},
+            "error_by_rows": {
+                name: {str(rows): rounded(error) for rows, error in errors.items()}
+                for name, errors in self.error_by_rows.items()
+            },
             "unit": dict(self.asked.units),
             "affordable": self.affordable,
             "times": self.times,
@@ -210,11 +234,19 @@ class Preview(Forecast):
 
     def _errors(self, unknown: str) -> str:
         """Say how far off each column would be."""
-        return ", ".join(
-            ("" if len(self.margin) == 1 else f"{name} ")
-            + (unknown if margin is None else self.asked.releases[name].plan.meaning.accuracy(margin))
-            for name, margin in self.margin.items()
-        )
+        by_rows = self.error_by_rows
+
+        def of(name: str, margin: Number | None) -> str:
+            if margin is not None:
+                return self.asked.releases[name].plan.meaning.accuracy(margin)
+            if name not in by_rows:
+                return unknown
+            return "about " + ", ".join(
+                f"{format_short(error)} if {rows:,} rows count" for rows, error in by_rows[name].items()
+            )
+
+        alone = len(self.margin) == 1
+        return ", ".join(("" if alone else f"{name} ") + of(name, margin) for name, margin in self.margin.items())
 
     def __repr__(self) -> str:
         return f"<preview: {self.price}, {self._can}>"
@@ -243,12 +275,17 @@ def _currency(account: Account) -> str:
 
 
 def amounts(account: Account) -> tuple[Fraction | None, Fraction | None, Fraction | None]:
-    """Return what is spent, reserved and left of the fullest segment; None where a budget has no such numbers."""
+    """Return what is spent, reserved and left of the fullest segment; None where a budget has no such numbers.
+
+    Of an (epsilon, delta) budget it is the sum of epsilons, as long as that counts, and what is left has no number.
+    """
     match min(account.filters.values(), key=lambda one: getattr(one, "left", 0)):
         case PureFilter(spent=spent, reserved=reserved, left=left):
             return spent, reserved, left
         case ConcentratedFilter(spent=spent, left=left):
             return spent, Fraction(0), left
+        case ApproximateFilter(pure=PureFilter(spent=spent, reserved=reserved)):
+            return spent, reserved, None
         case _:
             return None, None, None
 

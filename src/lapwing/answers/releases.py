@@ -78,6 +78,11 @@ class Release(ABC):
     def margin(self, confidence: Exact) -> Number | None:
         """Return how far off all numbers of the answer are at most; None where that depends on what comes out."""
 
+    def error_if(self, rows: int, confidence: Exact) -> Number | None:
+        """Return about how far off it would be if this number of rows counted, where that decides; otherwise None."""
+        del rows, confidence
+        return None
+
     @abstractmethod
     def values(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
         """Return what the released numbers say. It costs nothing."""
@@ -102,6 +107,10 @@ class NoisyNumbers(Release):
     def margin(self, confidence: Exact) -> Number | None:
         """Return how far off all numbers are at most, all at once."""
         return self.meaning.margin(self.plan, self.mechanism, confidence)
+
+    def error_if(self, rows: int, confidence: Exact) -> Number | None:
+        """Return about how far off it would be if this number of rows counted, where that decides; otherwise None."""
+        return self.meaning.error_if(self.plan, self.mechanism, confidence, rows)
 
     def values(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
         """Return the estimate in each public cell."""

@@ -19,15 +19,15 @@ from lapwing.ledger.entries import Receipt
 from lapwing.ledger.stream_records import Decision
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.rule import SparseVectorAnswer as Decided
-from lapwing.mechanisms.sparse_vector.stream_accuracy import Interval
 from lapwing.mechanisms.sparse_vector.stream_mechanism import best_share
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.queries.catalogue import Population, RowsPerPerson
+from lapwing.queries.plan import plain_number
 from lapwing.vocabulary.codec import from_text, stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, as_written, ceil_to_grid, exactly_one_of, positive
 from lapwing.vocabulary.guarantee import Adjacency
-from lapwing.vocabulary.results import Result
+from lapwing.vocabulary.results import Interval, Result
 from lapwing.vocabulary.search import decimals
 from lapwing.vocabulary.wording import Setting, format_exact, format_short
 
@@ -305,7 +305,8 @@ class StreamAnswer(Result):
             price=self.price,
             gap=None if self.gap is None else Fraction(self.gap),
         )
-        return self.terms.mechanism.interval(decided, confidence)
+        lies = self.terms.mechanism.interval(decided, confidence)
+        return None if lies is None else Interval(*map(plain_number, lies))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as JSON values, with the interval that holds with 95 % confidence."""
@@ -315,7 +316,7 @@ class StreamAnswer(Result):
             "verdict": self.verdict.value,
             "at_least": self.threshold,
             "gap": self.gap,
-            "interval": None if lies is None else {"low": format_exact(lies.low), "high": format_exact(lies.high)},
+            "interval": None if lies is None else {"low": str(lies.low), "high": str(lies.high)},
             "price": format_exact(self.price),
             "free": self.free,
             "question": self.question,
@@ -350,14 +351,16 @@ class StoredVerdict:
 
 def verdict_text(answer: Decided) -> str:
     """Return what was decided as the ledger keeps it."""
-    return to_text(
-        StoredVerdict(
-            verdict=Verdict.ABOVE if answer else Verdict.BELOW,
-            threshold=int(answer.threshold),
-            gap=None if answer.gap is None else int(answer.gap),
-            price=answer.price,
-        )
-    )
+    threshold = int(answer.threshold)
+    if not answer:
+        return _no_text(threshold)
+    gap = None if answer.gap is None else int(answer.gap)
+    return to_text(StoredVerdict(verdict=Verdict.ABOVE, threshold=threshold, gap=gap, price=answer.price))
+
+
+@lru_cache(maxsize=1024)  # thousands of noes are alike
+def _no_text(threshold: int) -> str:
+    return to_text(StoredVerdict(verdict=Verdict.BELOW, threshold=threshold, gap=None, price=Fraction(0)))
 
 
 def read_verdict(told: str, decision: Decision, terms: StreamTerms, *, free: bool = False) -> StreamAnswer:

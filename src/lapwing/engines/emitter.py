@@ -3,7 +3,8 @@
 The steps are always the same, each a common table expression, and the bounding is the last thing before the sum:
 
 1. ``counted``: the rows that count, as person, cell and whole-number terms;
-2. ``picked``: of those, the few of a person that may count, by rank (only where rows are picked);
+2. ``picked``: of those, the few of a person that may count, by rank (only where rows are picked, and only for people
+   who have more than may count: ``many``);
 3. ``parts``: one row for each person and cell, with the person's part clipped;
 4. ``kept``: of those, the few cells of a person that may count, by rank (only where there could be more);
 5. the sum over people, with the number of parts that were added up, which it is held against (`possible_numbers`).
@@ -121,12 +122,10 @@ class _Select:
         return next(reversed(self.steps))
 
     def count(self, terms: Sequence[Term], *, passed: Sequence[str] = ()) -> None:
-        """Add the rows that count: person p, its number n, the key k0, k1, ... and the terms v0, v1, ..."""
+        """Add the rows that count: person p, the key k0, k1, ... and the terms v0, v1, ..."""
         writer, row = self.writer, self.row
         person = writer.person(row)
         select = [f"{person} AS p", *(f"{cell.select} AS {cell.name}" for cell in self.cells)]
-        if row.table.key_type is KeyType.TEXT and not isinstance(self.aggregate.bounding, LastStepPerPerson):
-            select.append(f"{writer.dialect.text_number.format(person)} AS n")
         select += [f"{term_sql(writer, row, term)} AS v{i}" for i, term in enumerate(terms)]
         if row.table.row_key is not None and isinstance(self.aggregate.bounding, BoundedRowsPerPerson):
             select.append(f"{row_number(writer, row, row.table.row_key)} AS o")
@@ -148,17 +147,28 @@ class _Select:
         self.steps["parts"] = "SELECT MAX(passed) AS passed FROM counted GROUP BY p"
 
     def pick(self, bounding: BoundedRowsPerPerson) -> None:
-        """Keep the rows of lowest rank: of each person, or of each person in each cell."""
+        """Keep the rows of lowest rank: of each person, or of each person in each cell.
+
+        Whoever has few rows keeps them all; only the rows of the others are ranked, which is what takes long.
+        """
         if self.one_row:
             return
         values = [f"v{i}" for i in range(len(bounding.terms))]
-        numbered = "SELECT * FROM counted"
+        columns = ", ".join(["p", *self.keys, *values])
+        most = self.writer.value(bounding.max_rows)
+        self.steps["many"] = f"SELECT p FROM counted GROUP BY p HAVING COUNT(*) > {most}"
+        theirs = "EXISTS (SELECT 1 FROM many WHERE many.p = counted.p)"
+        numbered = f"SELECT * FROM counted WHERE {theirs}"
         if self.row.table.row_key is None:
             # Rows that agree in all of this are interchangeable; numbering them gives each a rank of its own.
             same = ", ".join(["p", *self.keys, *values])
-            numbered = f"SELECT *, ROW_NUMBER() OVER (PARTITION BY {same} ORDER BY p) AS o FROM counted"
+            place = f"ROW_NUMBER() OVER (PARTITION BY {same} ORDER BY p) AS o"
+            numbered = f"SELECT *, {place} FROM counted WHERE {theirs}"
         among = ["p"] if bounding.max_cells is None else ["p", *self.keys]
-        self.steps["picked"] = self.lowest(f"({numbered}) AS numbered", among, [*values, "o"], bounding.max_rows)
+        lowest = self.lowest(f"({numbered}) AS numbered", among, [*values, "o"], bounding.max_rows)
+        self.steps["picked"] = (
+            f"SELECT {columns} FROM counted WHERE NOT {theirs} UNION ALL SELECT {columns} FROM ({lowest}) AS lowest"
+        )
 
     def part(self, numbers: Callable[[], Sequence[str]], limit: int | None) -> None:
         """Add one row for each person and cell, with the person's part; then keep `limit` cells of each person."""
@@ -166,9 +176,8 @@ class _Select:
             return  # one row is one cell, and within the clip
         cells = self.aggregate.cell_count
         few = limit is not None and (cells is None or limit < cells)
-        person = ["p", *(["n"] if few and self.row.table.key_type is KeyType.TEXT else [])]
-        select = ", ".join([*person, *self.keys, *(f"{number} AS v{i}" for i, number in enumerate(numbers()))])
-        group = ", ".join([*person, *self.keys])
+        select = ", ".join(["p", *self.keys, *(f"{number} AS v{i}" for i, number in enumerate(numbers()))])
+        group = ", ".join(["p", *self.keys])
         if few and self.row.table.key_type is KeyType.INTEGER:
             self.steps[self.last] = self.in_order(self.steps[self.last], group)
         self.steps["parts"] = f"SELECT {select} FROM {self.last} GROUP BY {group}"
@@ -177,7 +186,8 @@ class _Select:
 
     def lowest(self, source: str, among: Sequence[str], values: Sequence[str], limit: int) -> str:
         """Return the `limit` rows of `source` of lowest rank, told by `values` too, among those alike in `among`."""
-        person = "n" if self.row.table.key_type is KeyType.TEXT else "p"
+        text = self.row.table.key_type is KeyType.TEXT
+        person = self.writer.dialect.text_number.format("p") if text else "p"
         told = fold(self.writer, self.aggregate.salt, [person, *(cell.number for cell in self.cells), *values])
         folded = self.in_order(f"SELECT *, {told} AS t FROM {source}", "p")
         order = ", ".join([rank("t"), *(cell.order for cell in self.cells), *values])

@@ -16,14 +16,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, ClassVar, Final, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.engines.cohorts import Cohorts, Integers
 from lapwing.engines.derived_sql import widened_relation
-from lapwing.engines.dialect import Dialect, RowOf, Writer
+from lapwing.engines.dialect import Dialect, Writer
 from lapwing.engines.emitter import Statement, emit, emit_counts, emit_facts
 from lapwing.engines.reading import hide_failures
 from lapwing.engines.stored_columns import Registered
@@ -41,12 +41,15 @@ from lapwing.queries.aggregate import (
     LastStepPerPerson,
     PrivateKey,
 )
-from lapwing.queries.catalogue import Population, RowsPerPerson, Table
+from lapwing.queries.catalogue import Population, RowsPerPerson
 from lapwing.queries.predicate import Predicate
 from lapwing.queries.ranges import MOST_ROWS
 from lapwing.queries.term import bounds
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.sensitive import Sensitive
+
+if TYPE_CHECKING:
+    from lapwing.engines.survey import TableSurvey
 
 T = TypeVar("T")
 Row: TypeAlias = Sequence[Any]
@@ -120,10 +123,16 @@ class Engine(ABC):
         counts = hide_failures(count_cohorts, self._on_failure)
         return [Sensitive(next(counts[a.table])) if is_cohort(a) else self.number(a) for a in aggregates]
 
-    def crowded(self) -> list[str]:
-        """Return the tables declared to have one row a person in which somebody has several; for custodians only."""
-        ones = [t for t in self._population.tables if t.name in self._one_a_person and t.name not in self._one_row]
-        return hide_failures(lambda: [table.name for table in ones if self._is_crowded(table)], self._on_failure)
+    def survey(self) -> "list[TableSurvey]":
+        """Return exact facts about every table; for custodians only, and no private answer."""
+        from lapwing.engines.survey import survey_table  # noqa: PLC0415 - no question needs it
+
+        ones = [table for table in self._population.tables if table.name in self._one_a_person]
+        people = ones[0] if len(ones) == 1 else None
+        tables = self._population.tables
+        return hide_failures(
+            lambda: [survey_table(table, people, self._writer, self._rows) for table in tables], self._on_failure
+        )
 
     @abstractmethod
     def close(self) -> None:
@@ -141,13 +150,6 @@ class Engine(ABC):
             return Sensitive(shape(aggregate, self._rows(statement)))
 
         return hide_failures(answer, self._on_failure)
-
-    def _is_crowded(self, table: Table) -> bool:
-        writer, row = self._writer(), RowOf(table)
-        key = writer.person(row)
-        statement = Statement(f"SELECT COUNT({key}), COUNT(DISTINCT {key}) FROM {writer.relation(row)}", ())
-        ((rows, people),) = self._rows(statement)
-        return bool(rows > people)
 
     def _read_facts(self, table: str, predicates: Sequence[Predicate]) -> tuple[Integers, Integers]:
         people, facts = self._columns(emit_facts(self._writer(), table, predicates))

@@ -159,7 +159,8 @@ class CSVFile:
             with path.open("rb") as file:
                 line = file.readline().decode("utf-8-sig")
         except FileNotFoundError:
-            raise without_columns(table, f"{path} is not there", "mend its place") from None
+            remedy = "bring the file back, or write its new place under source in lapwing.toml"
+            raise without_columns(table, f"{path} is not there", remedy) from None
         except OSError as failure:
             raise without_columns(table, f"{path} cannot be opened ({failure.strerror})", "mend its place") from None
         except UnicodeDecodeError:

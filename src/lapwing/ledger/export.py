@@ -31,7 +31,7 @@ where seq is not null order by seq
 def describe(entry: Record) -> tuple[str, str]:
     """Return who did what, in words, as an entry of the history of a population says it."""
     kind = entry["kind"]
-    who = entry.get("by") if kind == "policy" else entry.get("analyst")
+    who = entry.get("by") if kind in {"policy", "write-off"} else entry.get("analyst")
     words = [
         _describe_decision(entry) if kind == "policy" else None,
         entry.get("table"),
@@ -41,7 +41,7 @@ def describe(entry: Record) -> tuple[str, str]:
         f"of entry {entry['settles']}" if "settles" in entry and kind in {"answer", "lost"} else None,
         f"of entry {entry['recalls']}, free" if "recalls" in entry else None,
         f"version {entry['version']}" if "version" in entry else None,
-        _charged(entry) if kind in {"charge", "opening"} else None,
+        charged_words(entry) if kind in {"charge", "opening", "write-off"} else None,
     ]
     return who or entry.get("by") or "", " ".join(word for word in words if word)
 
@@ -59,7 +59,8 @@ def _describe_decision(entry: Record) -> str:
     return f"{change} of {analyst or 'everybody'}{'' if whose['suspended'] else ' ended'}"
 
 
-def _charged(entry: Record) -> str:
+def charged_words(entry: Record) -> str:
+    """Return what an entry has charged, in words."""
     cost = entry["account"]["lines"][0]["cost"]
     amounts = {"epsilon": cost["epsilon"], "delta": cost["delta"] if Fraction(cost["delta"]) else None}
     amounts = amounts if amounts["epsilon"] else {"rho": cost["rho"]}

@@ -182,7 +182,9 @@ class PostgresDatabase(Database):
                 fault_point("create.written")
             fault_point("create.committed")
         except psycopg.errors.DuplicateSchema:
-            raise LedgerUnwritableError(f"{self.place} exists already; open it, or choose another schema") from None
+            raise LedgerUnwritableError(
+                f"{self.place} exists already; lapwing join makes the workspace of a further host on it"
+            ) from None
         finally:
             connection.close()
 

@@ -10,6 +10,7 @@ from itertools import accumulate, pairwise
 from typing import TypeAlias
 
 from lapwing.mechanisms.exponential import ExponentialMechanism
+from lapwing.mechanisms.margins import confidence_of_each
 from lapwing.mechanisms.noise_mechanism import Integers, Priced, integers, wrong_size
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.vocabulary.errors import ParameterError
@@ -29,7 +30,7 @@ class _HistogramSelection(Priced[Event]):
     selectors: tuple[PermuteAndFlip | ExponentialMechanism, ...]
 
     def _confidence_of_each(self, confidence: Exact) -> Fraction:
-        return 1 - (1 - probability("confidence", confidence)) / len(self.selectors)
+        return confidence_of_each(confidence, len(self.selectors))
 
 
 @dataclass(frozen=True, slots=True, init=False)

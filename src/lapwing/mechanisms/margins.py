@@ -261,6 +261,16 @@ def _allowed_tail(confidence: Fraction, values: int, bits: int) -> tuple[int, in
     return math.floor((1 - high) * (1 << bits)), math.ceil((1 - low) * (1 << bits))
 
 
+def confidence_of_each(confidence: Exact, many: int) -> Fraction:
+    """Return at least confidence^(1/many): with it, `many` independent statements all hold with this confidence.
+
+    >>> round(float(confidence_of_each("0.95", 6)), 6)
+    0.991488
+    """
+    wanted = probability("confidence", confidence)
+    return wanted if many == 1 else _power_bounds(wanted, Fraction(1, many), 64)[1]
+
+
 def _power_bounds(number: Fraction, exponent: Fraction, bits: int) -> tuple[Fraction, Fraction]:
     """Bound number^exponent to about 2^-bits, for 0 <= number < 1: `Decimal` rounds ln and exp correctly."""
     if number == 0:

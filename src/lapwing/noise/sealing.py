@@ -38,11 +38,12 @@ class Purpose(Enum):
 
     SEED = (
         "the sealed seed of a question was altered, or belongs to another key, another question or the samplers "
-        "of another version of lapwing; it is not guessed: the stream is closed at its full price"
+        "of another version of lapwing; it is not guessed: the stream is closed at its full price; open a new stream "
+        "to ask on"
     )
     STATE = (
         "the sealed stream was altered, is not the latest, or belongs to another key, name or mechanism; "
-        "it cannot be resumed: close it in the ledger at its full price"
+        "it is not guessed: the stream is closed at its full price; open a new stream to ask on"
     )
 
 

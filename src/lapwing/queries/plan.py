@@ -6,7 +6,6 @@ the released numbers mean. Everything in it follows from the question and the ca
 What the numbers mean is a noun of each statistic, in `statistics`: its unit, its bounds and its words are there.
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
-from lapwing.accounting.rounding import ROUND_OFF
+from lapwing.accounting.rounding import float_below
+from lapwing.mechanisms.margins import confidence_of_each
 from lapwing.queries.aggregate import (
     Aggregate,
     BinnedKey,
@@ -76,12 +76,16 @@ class Scale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundedValue:
-    """One number of an answer, its key, and between which bounds the exact one lies; None where that is not known."""
+    """One number of an answer, its key, and between which bounds the exact one lies; None where that is not known.
+
+    `rows` says over how many rows it was computed, where the same release tells that too.
+    """
 
     key: CellKey
     value: Number | str
     low: Number | None
     high: Number | None
+    rows: "BoundedValue | None" = None
 
     @staticmethod
     def around(key: CellKey, estimate: Estimate, margin: Number) -> "BoundedValue":
@@ -158,6 +162,11 @@ class NoisyMeaning(Meaning):
     def margin(self, plan: "Plan", noise: Noise, confidence: Exact) -> Number | None:
         """Return how far off all numbers are at most, all at once; None where that depends on what comes out."""
         return plan.margin_of_each(noise, confidence)
+
+    def error_if(self, plan: "Plan", noise: Noise, confidence: Exact, rows: int) -> Number | None:
+        """Return about how far off it is if this number of rows counts in each cell; None where `margin` says it."""
+        del plan, noise, confidence, rows
+        return None
 
     def values(self, plan: "Plan", released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
         """Return what the released numbers say, with bounds that hold all at once."""
@@ -283,8 +292,7 @@ class Plan:
 
         The noise of one cell is independent of that of the others, so that their probabilities are multiplied.
         """
-        cells = len(self.aggregate.cells or [()])
-        return -math.expm1(math.log(probability("confidence", confidence)) / cells) * (1 - ROUND_OFF)
+        return float_below(1 - confidence_of_each(confidence, len(self.aggregate.cells or [()])))
 
     @property
     def key_names(self) -> tuple[str, ...]:

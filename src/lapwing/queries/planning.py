@@ -143,7 +143,7 @@ def plan_together(questions: Mapping[str, Question], population: Population) -> 
 def _looked_up(asked: Question, population: Population) -> tuple[Question, Told]:
     """Return a question with the values that it takes from vocabularies and concept sets, and what they are called."""
     if not population.vocabularies and not any(
-        isinstance(part, Among | InConceptSet | InConcepts) for part, _ in _walk((asked,))
+        isinstance(part, Among | InConceptSet | InConcepts) for part, _ in walk((asked,))
     ):
         return asked, {}
     from lapwing.queries.public_values import told_values, with_public_values  # noqa: PLC0415 - most questions need none
@@ -306,7 +306,7 @@ def _check_size(*asked: object) -> None:
     Parts that are shared are counted wherever they stand, as they will be read there.
     """
     conditions = values = operations = characters = 0
-    for nodes, (node, depth) in enumerate(_walk(asked), start=1):
+    for nodes, (node, depth) in enumerate(walk(asked), start=1):
         check_most("parts", nodes, MOST_NODES)
         if depth > MOST_DEPTH:
             raise BadQuestionError(f"the question is nested {depth} levels deep, more than {MOST_DEPTH}; flatten it")
@@ -334,7 +334,7 @@ def _check_size(*asked: object) -> None:
         check_most("characters in its names and constants", characters, LONGEST_TEXT)
 
 
-def _walk(asked: tuple[object, ...]) -> Iterator[tuple[object, int]]:
+def walk(asked: tuple[object, ...]) -> Iterator[tuple[object, int]]:
     """Go through all parts with their depths, without recursion; a chain of and, or of or, is one level."""
     stack: list[tuple[Any, int]] = [(part, 0) for part in asked]
     while stack:

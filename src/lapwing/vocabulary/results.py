@@ -7,7 +7,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class Result(ABC):
@@ -29,6 +29,18 @@ class Result(ABC):
 
     def _repr_html_(self) -> str:
         return html_table((), ((label, text) for label, text in self.facts() if text is not None))
+
+
+class Interval(NamedTuple):
+    """Where a value lies: at least `low`, at most `high`; None where that is not known. It unpacks.
+
+    >>> low, high = Interval(3, 7)
+    >>> low, Interval(3, 7).high
+    (3, 7)
+    """
+
+    low: Any
+    high: Any
 
 
 def html_table(header: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> str:

@@ -51,6 +51,7 @@ from lapwing.sources import FileSource, PostgresSource, Source, SparkFiles, Spar
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import as_int, as_written, positive, probability
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, PrivacyUnit, PureDP
+from lapwing.vocabulary.wording import Setting
 from lapwing.workspace.toml import Document, Section
 from lapwing.workspace.vocabularies import PublicFiles
 
@@ -110,7 +111,7 @@ class Settings:
         known = sorted(self.populations)
         if population is None:
             has = f"this workspace has the populations {', '.join(known)}"
-            raise BadQuestionError(f"{has}; name one, such as --population {known[0]}")
+            raise BadQuestionError(f"{has}; name one, such as ", Setting("population", known[0]))
         if population not in self.populations:
             reason, remedy = "is not declared in this workspace", f"name one of {', '.join(known)}"
             raise ParameterError("population", population, reason=reason, remedy=remedy)
@@ -238,6 +239,10 @@ def _source(section: Section, folder: Path) -> Source:
         return FileSource(path=folder / given)
     inner = section.section("source")
     place, address, spark = (inner.take(word, str, None) for word in ("duckdb", "postgres", "spark"))
+    if (place, address, spark) == (None, None, None):
+        known = ", ".join(inner.entries) or "nothing"
+        remedy = 'write duckdb, postgres or spark, one of them; a file is written as a text, source = "patients.csv"'
+        raise section.error(("source",), f"source names no place: it has {known}", remedy)
     table: str = "" if spark else inner.take("table", str)
     schema = inner.take("schema", str, "public") if address else "public"
     inner.done()

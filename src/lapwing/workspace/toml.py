@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lapwing.vocabulary.errors import LapwingError, ParameterError, SettingsError
+from lapwing.vocabulary.wording import Call, Message
 
 T = TypeVar("T")
 
@@ -33,7 +34,8 @@ class Document:
         try:
             return Document(str(path), path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            remedy = "make a workspace with lapwing init, or name its folder with -w FOLDER"
+            made, named = Call("lw.create", ("clinic", ...)), Call("lw.open", ("clinic",))
+            remedy = Message("make a workspace with ", made, ", or name the folder of one: ", named)
             raise SettingsError(str(path), 0, reason="is not there", remedy=remedy) from None
         except (OSError, UnicodeDecodeError) as failure:
             raise SettingsError(str(path), 0, reason=f"cannot be read ({failure})", remedy="mend the file") from None

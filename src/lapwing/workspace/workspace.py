@@ -18,7 +18,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from lapwing.engines.reading import hide_failures
 from lapwing.ledger.checkpoint import CheckpointFile
@@ -33,6 +33,9 @@ from lapwing.vocabulary.lifetime import Lifetime
 from lapwing.workspace.agreement import Agreement
 from lapwing.workspace.settings import FILE, PopulationSettings, Settings, read_settings
 from lapwing.workspace.trial import failure_log, unreadable
+
+if TYPE_CHECKING:
+    from lapwing.workspace.misfits import Misfit
 
 KEY_FILE: Final = "stream.key"
 FINGERPRINTS: Final = "fingerprints.json"
@@ -137,16 +140,19 @@ class Workspace:
         """Return what cannot be read and why, after all tables were tried. It is for the custodian."""
         return unreadable(self.settings.declared(population), self._log)
 
-    def crowded(self, population: str | None = None, *, table: str | None = None) -> list[str]:
-        """Return which tables (or whether this one) have several rows of somebody, declared to have one a person.
+    def misfits(self, population: str | None = None, *, table: str | None = None) -> "list[Misfit]":
+        """Return what does not fit in the tables (or in this one), in exact numbers.
 
-        It is for the custodian: how many rows people have is data.
+        It is for the custodian: nothing of it is private, so no analyst may see it.
         """
+        from lapwing.workspace.misfits import misfits_of  # noqa: PLC0415 - no question needs it
+
         self._lifetime.require()
         declared = self.settings.declared(population)
         # Not the tables that sessions share: whoever asks about one table here must not leave them with it alone.
-        tables = self._tables_of(declared if table is None else declared.only(table))
-        return hide_failures(tables.crowded, self._log)
+        surveys = hide_failures(self._tables_of(declared).survey, self._log)
+        wanted = None if table is None else declared.population.table(table).name
+        return misfits_of([one for one in surveys if wanted in {None, one.table.name}])
 
     def check(self, population: str | None = None) -> None:
         """Open the tables of a population as a question would; fail, with the reason in the log, if they do not fit."""

@@ -52,6 +52,7 @@ def test_a_workspace_may_be_filled_in_by_hand(quick_path) -> None:
         "changes": [{"what": "population clinic", "from": None, "to": "epsilon 3"}],
         "unreadable": [],
         "several_rows": [],
+        "findings": [],
     }
     assert run(folder, "update").out == "Nothing to do: the ledger is as lapwing.toml says.\n"
 
@@ -270,10 +271,10 @@ def test_a_custodian_is_told_that_people_have_several_rows_and_an_analyst_is_not
     (fresh / "visits.csv").write_text("patient_id,kind\n1,a\n1,b\n2,a\n")
     words = ("visits", "--source", str(fresh / "visits.csv"), "--category", "kind=a,b")
     told = " ".join(run(fresh, "add", *words).out.split())
-    assert "somebody has several rows in visits" in told
+    assert "note visits: 1 person has several rows (up to 2), and it is declared to have one" in told
     assert "--rows many" in told
     assert run(fresh, "update", "--json").json["several_rows"] == ["visits"]
-    assert "somebody has several rows" in " ".join(run(fresh, "update").out.split())
+    assert "1 person has several rows" in " ".join(run(fresh, "update").out.split())
     answer = run(fresh, "count", "visits", "--epsilon", "1")
     assert "several" not in answer.out + answer.err + run(fresh, "tables").out
     settings = fresh / "lapwing.toml"

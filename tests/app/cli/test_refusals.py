@@ -90,6 +90,7 @@ def test_an_analyst_has_no_more_than_an_allowance(quick_path) -> None:
 
 
 def test_spending_that_was_suspended_is_refused(clinic) -> None:
+    run(clinic, "count", "patients", "--epsilon", "0.01")
     run(clinic, "suspend", "ana")
     told = run(clinic, *COUNT, "--epsilon", "1", "--json")
     assert (told.code, told.json["error"]["code"]) == (3, "suspended")

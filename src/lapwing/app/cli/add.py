@@ -1,5 +1,6 @@
 """`lapwing add`: a table, and its columns as a custodian declares them: --integer age=0..120 --category sex=F,M."""
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,12 +11,14 @@ from typing import Any, Final
 import click
 
 from lapwing.app.cli.options import Door, for_the_custodian
+from lapwing.app.cli.overview import hints
 from lapwing.app.cli.terminal import facts, waiting
 from lapwing.engines.duckdb_registry import DuckDBTable, columns_of_file
 from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError, ParameterError, SettingsError
 from lapwing.vocabulary.exact import exact
 from lapwing.vocabulary.loading import load_extra
+from lapwing.workspace.misfits import Misfit
 from lapwing.workspace.settings import FILE, read_settings, require_no_password
 from lapwing.workspace.toml import table_text
 from lapwing.workspace.workspace import Workspace, open_workspace
@@ -96,15 +99,6 @@ def remarks(declared: Declared) -> dict[str, str]:
         "boolean": '{ type = "boolean" }',
     }
     return {name: ready.get(kind or "", "{ type = ... }") for name, kind in declared.left_out.items()}
-
-
-def several_rows(table: str) -> str:
-    """Return what a custodian is told whose table has several rows of a person and is declared to have one."""
-    return (
-        f"somebody has several rows in {table}, which is declared to have one a person: what they add is bounded to "
-        'what one row could add. If these are events, write rows = "many" in lapwing.toml (lapwing add: --rows many), '
-        "then lapwing update"
-    )
 
 
 def _require_stored(table: str, names: list[str], stored: Mapping[str, str | None], key: str) -> None:
@@ -290,7 +284,7 @@ class _Written:
     """What is wrong with other tables, and what is odd about the new one."""
 
     others: list[LapwingError]
-    crowded: bool
+    odd: list[Misfit]
 
 
 def _write(place: Path, text: str, population: str, table: str) -> _Written:
@@ -306,8 +300,8 @@ def _write(place: Path, text: str, population: str, table: str) -> _Written:
         except LapwingError:
             place.write_text(before, encoding="utf-8")
             raise
-        crowded = not found and bool(workspace.crowded(population, table=table))
-        return _Written(list(found.values()) or _unannounced(workspace, population), crowded)
+        odd = [] if found else workspace.misfits(population, table=table)
+        return _Written(list(found.values()) or _unannounced(workspace, population), odd)
 
 
 def _open_as_written(folder: Path, text: str, table: str) -> Workspace:
@@ -336,14 +330,15 @@ def _tell(door: Door, table: str, population: str, found: Declared, written: _Wr
             "columns": found.columns_record(),
             "left_out": dict(found.left_out),
             "readable": True,
-            "several_rows": written.crowded,
+            "several_rows": any(one.kind == "several_rows" for one in written.odd),
+            "findings": [one.to_dict() for one in written.odd],
             "others": [str(failure) for failure in written.others],
         },
         facts(
             ("added", f"{table}, to population {population}"),
             ("columns", ", ".join(found.columns) or "none: people can be counted, and nothing else"),
             ("left out", f"{rest}: comments in {FILE}; fill them in, then lapwing update" if rest else None),
-            ("note", several_rows(table) if written.crowded else None),
+            *hints(written.odd),
             ("next", None if written.others else f"lapwing preview count {table} --epsilon 0.1"),
             *(("but", f"no question is answered: {failure}") for failure in written.others),
         ),
@@ -371,10 +366,20 @@ def _stored(
 def _source_entry(
     folder: Path, *, table: str, source: Path | None, postgres: str | None, inner: str | None, schema: str
 ) -> Any:
-    """Return where the table is, as lapwing.toml says it: relative to the workspace if it is inside."""
+    """Return where the table is, as lapwing.toml says it: from the workspace on, so that both can be moved together."""
     if source is None:
         place = {"postgres": postgres, "table": inner or table}
         return place if schema == "public" else {**place, "schema": schema}
-    whole, home = source.resolve(), folder.resolve()
-    path = str(whole.relative_to(home)) if whole.is_relative_to(home) else str(whole)
+    path = _seen_from(folder.resolve(), source.resolve())
     return path if source.suffix in {".csv", ".parquet"} else {"duckdb": path, "table": inner or table}
+
+
+def _seen_from(home: Path, whole: Path) -> str:
+    """Return a path relative to a folder, unless they have nothing but the root in common.
+
+    >>> home = Path("/srv/clinic")
+    >>> [_seen_from(home, Path(path)) for path in ("/srv/clinic/a.csv", "/srv/data/a.csv", "/mnt/a.csv")]
+    ['a.csv', '../data/a.csv', '/mnt/a.csv']
+    """
+    apart = whole.anchor != home.anchor or Path(os.path.commonpath([home, whole])) == Path(home.anchor)
+    return str(whole) if apart else Path(os.path.relpath(whole, home)).as_posix()

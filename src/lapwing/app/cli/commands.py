@@ -79,14 +79,17 @@ def refusal_record(refusal: LapwingError | None) -> dict[str, Any] | None:
 
 _OPTIONS: Final = {
     **{name: f"--{name}" for name in ("epsilon", "delta", "rho", "within", "confidence", "where", "by", "at", "table")},
-    **{name: f"--{name}" for name in ("yeses", "questions", "population", "plot", "rehearse", "prior", "name")},
+    **{
+        name: f"--{name}"
+        for name in ("yeses", "questions", "population", "plot", "rehearse", "prior", "name", "analyst")
+    },
     **{name: f"--{name.replace('_', '-')}" for name in ("max_rows", "max_groups", "person_key", "at_least")},
     "steps": "--step",
     "k": "-k",
 }
 """What the parameters of Python are at the command line."""
 
-_VERBS: Final = {"stream": "lapwing stream open"}
+_VERBS: Final = {"stream": "lapwing stream open", "lw.create": "lapwing init FOLDER", "lw.open": "-w FOLDER"}
 """What is called in Python and typed as a command here."""
 
 
@@ -134,11 +137,15 @@ COMMANDS: Final = {
     "stream": ("lapwing.app.cli.streams:stream", 'Ask "at least N people?" often, and pay for the yeses only.'),
     "budget": ("lapwing.app.cli.overview:budget", "Say what was spent, what is reserved, and what is left."),
     "init": ("lapwing.app.cli.custodian:init", "Make a workspace: settings, account and key."),
+    "join": ("lapwing.app.cli.ledger:join", "Make a workspace on a second host, for a ledger in PostgreSQL."),
     "add": ("lapwing.app.cli.add:add", "Add a table: its place, its person key, its columns."),
+    "check": ("lapwing.app.cli.overview:check", "Tell what does not fit in the tables. Not private."),
     "update": ("lapwing.app.cli.custodian:update", "Bring the account to what lapwing.toml says after an edit."),
     "advance": ("lapwing.app.cli.custodian:advance", "Say publicly that the data of a table changed."),
     "suspend": ("lapwing.app.cli.custodian:suspend", "Stop all spending, or one analyst's; or allow it again."),
     "recover": ("lapwing.app.cli.custodian:recover", "Settle what a crash left behind."),
+    "write-off": ("lapwing.app.cli.custodian:write_off", "Charge what was released and is not in the ledger."),
+    "history": ("lapwing.app.cli.ledger:history", "Tell who asked what, when, and for how much."),
     "explain": ("lapwing.app.cli.sceptic:explain", "Say why a question costs what it costs, or what an epsilon means."),
     "ledger": ("lapwing.app.cli.ledger:ledger", "Show, check or export everything that was ever released."),
     "audit": ("lapwing.app.cli.audit:audit", "Compute what every mechanism really gives away; catch known liars."),
@@ -150,7 +157,19 @@ COMMANDS: Final = {
 USERS: Final = {
     "To begin": ("demo", "completion"),
     "The analyst asks": ("tables", "preview", "count", "ask", "sql", "funnel", "stream", "budget"),
-    "The custodian keeps": ("init", "add", "update", "advance", "suspend", "recover", "serve"),
+    "The custodian keeps": (
+        "init",
+        "join",
+        "add",
+        "check",
+        "update",
+        "advance",
+        "history",
+        "suspend",
+        "recover",
+        "write-off",
+        "serve",
+    ),
     "The sceptic checks": ("explain", "ledger", "audit", "attack"),
 }
 """Who uses which command. What is listed nowhere is shown at the end."""

@@ -1,21 +1,26 @@
 """What the custodian keeps: init, update, advance, suspend, recover."""
 
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from lapwing.accounting.interpretation import budget_concerns
-from lapwing.answers.preview import budget_words
-from lapwing.app.cli.add import several_rows
+from lapwing.answers.answer import Price
+from lapwing.answers.preview import BudgetStatus, budget_words
 from lapwing.app.cli.completion import complete_tables
+from lapwing.app.cli.ledger import require_known_analyst
 from lapwing.app.cli.options import Door, folder_option, for_the_custodian
+from lapwing.app.cli.overview import hints
 from lapwing.app.cli.terminal import facts, json_option, tell, waiting
 from lapwing.ledger import ledger
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.stream_records import StreamStatus
-from lapwing.vocabulary.errors import LapwingError, ParameterError, SettingsError
+from lapwing.vocabulary.errors import BadQuestionError, LapwingError, ParameterError, SettingsError
+from lapwing.vocabulary.event import Event, GaussianNoise, PureRelease
+from lapwing.vocabulary.exact import positive
 from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.vocabulary.wording import several
 from lapwing.workspace.settings import FILE, read_settings, require_no_password
@@ -139,9 +144,7 @@ def update(folder: Path, *, as_json: bool) -> None:
         if not fresh:
             before = _snapshot(workspace.ledger)
             unreadable = workspace.update()
-        crowded = (
-            [table for name in settings.populations for table in workspace.crowded(name)] if not unreadable else []
-        )
+        found = [] if unreadable else [one for name in settings.populations for one in workspace.misfits(name)]
         after = _snapshot(workspace.ledger)
     changes = [
         {"what": " ".join(what), "from": before.get(what), "to": after.get(what)}
@@ -152,9 +155,15 @@ def update(folder: Path, *, as_json: bool) -> None:
     failures = [str(failure) for failure in unreadable.values()]
     but = [("but", f"no question is answered: {failure}. To do without it: {_REMOVAL}") for failure in failures]
     tell(
-        {"created": fresh, "changes": changes, "unreadable": failures, "several_rows": crowded},
+        {
+            "created": fresh,
+            "changes": changes,
+            "unreadable": failures,
+            "several_rows": [one.table for one in found if one.kind == "several_rows"],
+            "findings": [one.to_dict() for one in found],
+        },
         facts(*lines) if lines else "Nothing to do: the ledger is as lapwing.toml says.",
-        facts(*(("note", several_rows(table)) for table in crowded)) if crowded else "",
+        facts(*hints(found)) if found else "",
         facts(*but) if but else "",
         as_json=as_json,
     )
@@ -266,16 +275,76 @@ def suspend(door: Door, analyst: str | None, *, end: bool) -> None:
     with door.workspace() as workspace:
         name = workspace.settings.declared(door.population).population.name
         switch = workspace.ledger.administration.resume if end else workspace.ledger.administration.suspend
-        unknown = analyst is not None and analyst not in workspace.ledger.analysts(name)
+        if analyst is not None:
+            declared = workspace.settings.declared(door.population).analysts
+            require_known_analyst(analyst, {*workspace.ledger.analysts(name), *declared})
         switch(name, analyst)
     whose = name if analyst is None else f"{analyst} on {name}"
     door.tell(
-        {"population": name, "analyst": analyst, "suspended": not end, "known": not unknown},
-        facts(
-            ("spending", f"of {whose} is {'allowed' if end else 'suspended'}"),
-            ("note", f"nobody called {analyst} has asked about {name} yet" if unknown else None),
-        ),
+        {"population": name, "analyst": analyst, "suspended": not end},
+        facts(("spending", f"of {whose} is {'allowed' if end else 'suspended'}")),
     )
+
+
+@click.command("write-off")
+@click.option("--epsilon", metavar="NUMBER", help="What was released, as an epsilon.")
+@click.option("--rho", metavar="NUMBER", help="Or as a rho, of a budget that has rho or delta.")
+@click.option("--all", "every", is_flag=True, help="All that is left: nothing can be asked any more.")
+@click.option("--reason", required=True, help="Why, for those who read the ledger.")
+@click.option("--analyst", help="Who was told: their allowance is charged, too.")
+@click.option("--yes", is_flag=True, help="Do not ask whether that may be done.")
+@for_the_custodian
+def write_off(
+    door: Door,
+    *,
+    epsilon: str | None,
+    rho: str | None,
+    every: bool,
+    reason: str,
+    analyst: str | None,
+    yes: bool,
+) -> None:
+    """Charge what was released and is not in the ledger.
+
+    Where an older copy of the ledger is all there is (lapwing recover --accept-rollback), what was answered since then
+    is charged nowhere. Add up the prices of the answers that analysts hold, and write that off before you allow
+    spending again; where nobody knows, write off --all.
+
+    \b
+    lapwing write-off --epsilon 0.4 --yes \\
+        --reason "four answers of 3 May, lost with the disk"
+
+    It costs what it says, at once, also while spending is stopped, and never comes back.
+    """
+    if [epsilon is not None, rho is not None, every].count(True) != 1:
+        raise click.UsageError("Say how much: --epsilon NUMBER, --rho NUMBER or --all.")
+    with door.workspace() as workspace:
+        name = workspace.settings.declared(door.population).population.name
+        if analyst is not None:
+            require_known_analyst(analyst, workspace.ledger.analysts(name))
+        event = _released(workspace.ledger, name, epsilon, rho)
+        price = str(Price.of(event))
+        if not yes:
+            click.confirm(f"Charge {price} to {name}, for ever?", abort=True, err=True)
+        receipt = workspace.ledger.administration.write_off(name, event, reason=reason, analyst=analyst)
+        left = BudgetStatus(account=workspace.ledger.account(name))
+    door.tell(
+        {"population": name, "analyst": analyst, "price": Price.of(event).to_dict(), "left": left.to_dict()},
+        facts(("written off", f"{price} of {name}"), ("left", left), ("keep", receipt)),
+    )
+
+
+def _released(account: Ledger, population: str, epsilon: str | None, rho: str | None) -> Event:
+    """Return what was released, as an account prices it; all that it would admit now, if no price is given."""
+    if epsilon is not None:
+        return PureRelease(epsilon=positive("epsilon", epsilon))
+    left = account.account(population).remaining()
+    if rho is None and not left.gaussian:  # a release with a rho ends the sum of epsilons, too
+        if not left.pure:
+            raise BadQuestionError(f"nothing is left of {population}; there is nothing to write off")
+        return PureRelease(epsilon=left.pure)
+    amount = left.gaussian / 2 if rho is None else positive("rho", rho)
+    return GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=1 / (2 * amount))
 
 
 _STOPPED: Final = "all spending is stopped, until lapwing suspend --end"
@@ -305,7 +374,8 @@ def recover(door: Door, *, new_key: bool, accept_rollback: bool, yes: bool) -> N
     lapwing recover
 
     Where an older copy of the ledger is all there is, --accept-rollback goes on with it. What was answered since then
-    counts as spent, and nobody knows how much it was: all spending is stopped, until lapwing suspend --end.
+    counts as spent, and nobody knows how much it was: all spending is stopped, until lapwing suspend --end. Charge what
+    was lost before that: lapwing write-off.
 
     It costs nothing beyond what was charged already.
     """

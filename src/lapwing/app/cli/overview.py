@@ -1,19 +1,19 @@
-"""What an analyst looks at before asking: the tables there are, and the budget that is left."""
+"""What is looked at before asking: the tables there are, the budget that is left, and what does not fit in the data."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import click
 
-from lapwing.accounting.filters.account import Account
+from lapwing.accounting.filters.account import Account, open_account
 from lapwing.accounting.planned_total import PlannedTotal
 from lapwing.answers.preview import BudgetStatus, amounts, budget_record, budget_words
 from lapwing.app.cli.completion import complete_tables
-from lapwing.app.cli.options import Door, at_the_door, plot_option
-from lapwing.app.cli.terminal import facts, table
+from lapwing.app.cli.options import Door, at_the_door, for_the_custodian, plot_option
+from lapwing.app.cli.terminal import facts, paragraph, table, waiting
 from lapwing.app.cli.terminal import table as drawn
 from lapwing.app.plots.answers import draw_account
 from lapwing.ledger.population import Analyst
@@ -21,6 +21,7 @@ from lapwing.queries.catalogue import COLUMN_LINE, Population, Table
 from lapwing.session import Session
 from lapwing.vocabulary.guarantee import PureDP
 from lapwing.vocabulary.wording import decimal_below, format_exact, several
+from lapwing.workspace.misfits import Misfit
 
 _EMPTY = "There is no table yet. The custodian adds one: lapwing add TABLE --source FILE"
 
@@ -108,7 +109,11 @@ def _describe_account(session: Session) -> tuple[dict[str, Any], str, str]:
     name, left, planned = session.population.name, session.budget(), session.planned_total()
     decided, history = session.ledger.population(name), session.ledger.history(name)
     own = {analyst: session.ledger.snapshot(name, analyst).allowance for analyst in sorted(decided.analysts)}
-    allowances = {analyst: account for analyst, account in own.items() if account is not None}
+    allowances = {
+        analyst: BudgetStatus(account=left.account, allowance=account.within(session.population.touched))
+        for analyst, account in own.items()
+        if account is not None
+    }
     asking = decided.analysts.get(session.analyst, Analyst())
     stopped = sorted(analyst for analyst, one in decided.analysts.items() if one.suspended)
     kinds = [entry["kind"] for entry in history]
@@ -119,7 +124,15 @@ def _describe_account(session: Session) -> tuple[dict[str, Any], str, str]:
         "segment": session.population.segment,
         **_account_record(left.account),
         "segments": {segment: _account_record(account) for segment, account in segments.items()},
-        "analysts": {analyst: _account_record(account) for analyst, account in allowances.items()},
+        "analysts": {
+            analyst: {
+                **_account_record(status.allowance or status.account),
+                "left": status.to_dict(),
+                "suspended": decided.suspended or decided.analyst(analyst).suspended,
+            }
+            for analyst, status in allowances.items()
+        },
+        "unnamed_analysts": "refused" if decided.only_named else "allowed",
         "answers": kinds.count("answer"),
         "streams": kinds.count("opening"),
         "suspended": decided.suspended or asking.suspended,
@@ -128,12 +141,12 @@ def _describe_account(session: Session) -> tuple[dict[str, Any], str, str]:
     }
     of_everybody = name if session.population.segment is None else f"{name}, {session.population.segment}"
     whose = {
-        of_everybody: left.account,
-        **{f"  segment {segment}": account for segment, account in segments.items()},
-        **{f"  {analyst}": account for analyst, account in allowances.items()},
+        of_everybody: BudgetStatus(account=left.account),
+        **{f"  segment {segment}": BudgetStatus(account=account) for segment, account in segments.items()},
+        **{f"  {analyst}": status for analyst, status in allowances.items()},
     }
     header = ["whose", "budget", "spent", "reserved", "left"]
-    rows = [[one, budget_words(account.budget), *_columns(account)] for one, account in whose.items()]
+    rows = [[one, *_columns(status)] for one, status in whose.items()]
     fits = None if left.left is not None else f"{left.remaining} fits; see docs/ledger.md"
     share = left.for_open_groups
     about = facts(
@@ -143,6 +156,7 @@ def _describe_account(session: Session) -> tuple[dict[str, Any], str, str]:
             ("stopped", f"spending of {one}; lapwing suspend {shlex.quote(one)} --end allows it again")
             for one in stopped
         ),
+        ("others", "analysts who are not named here are refused" if decided.only_named else None),
         ("now", fits),
         ("delta", None if share is None else f"{decimal_below(share)} is left for groups with undeclared keys"),
         *(planned.facts() if kinds.count("charge") + record["streams"] and _tells_more(planned, left.account) else ()),
@@ -168,13 +182,73 @@ def _account_record(account: Account) -> dict[str, Any]:
     }
 
 
-def _columns(account: Account) -> list[str]:
-    """Return what is spent, reserved and left; of an (epsilon, delta) budget, the largest epsilon of one question."""
-    spent, reserved, left = amounts(account)
-    if left is None:
-        return ["", "", f"epsilon {decimal_below(account.remaining().pure)} in one"]
-    return [_format(spent), _format(reserved), decimal_below(left)]
+def _columns(status: BudgetStatus) -> list[str]:
+    """Return the budget, what is spent, reserved and really left: of an allowance no more than the cap leaves.
+
+    Of an (epsilon, delta) budget it is the largest epsilon of one question that is left. What is spent of it is the sum
+    of epsilons or, once that does not count any more, the rho that the Gaussian account has taken.
+    """
+    account = status.allowance or status.account
+    spent, reserved, _ = amounts(account)
+    taken = f"rho {_rho_taken(account):.4g}" if spent is None else _format(spent)
+    in_one = f"epsilon {decimal_below(status.remaining.pure)} in one" if status.left is None else ""
+    return [budget_words(account.budget), taken, _format(reserved), in_one or decimal_below(status.left or Fraction(0))]
+
+
+def _rho_taken(account: Account) -> float:
+    """Return what the Gaussian account of an (epsilon, delta) budget has taken, as a rho."""
+    fresh = open_account(
+        account.budget, segments=account.filters, adjacency=account.adjacency, shares=account.shares
+    ).remaining()
+    return float(fresh.gaussian - account.remaining().gaussian) / 2
 
 
 def _format(amount: Fraction | None) -> str:
     return "-" if amount is None else f"{float(amount):.6g}"
+
+
+MISLEADING = frozenset({"empty", "missing_keys", "several_rows", "one_row", "all_missing", "no_value_occurs"})
+"""What a custodian is told unasked, when a table is added or declared anew."""
+
+_NOT_PRIVATE = "For the custodian's eyes: these numbers are exact and not private. Do not pass them on to analysts."
+
+
+@click.command()
+@click.option("--table", "name", help="Look at this table alone.")
+@for_the_custodian
+def check(door: Door, *, name: str | None) -> None:
+    """Tell what does not fit in the tables. Not private.
+
+    You own the data, so the numbers are exact: people with several rows in a table of one row a person, values that are
+    not declared, missing person keys, numbers and days outside of their bounds, empty tables. It is printed here, and
+    written into no log. Do not choose bounds or categories by it that you would not have chosen without looking: what
+    you declare is public.
+
+    \b
+    lapwing check
+    lapwing check --table patients
+
+    It costs nothing, and answers no question of an analyst.
+    """
+    with door.workspace() as workspace:
+        names = list(workspace.settings.populations) if door.population is None else [door.population]
+        if name is not None:
+            names = [one for one in names if name in workspace.settings.populations[one].sources] or names[:1]
+        with waiting("reading the data"):
+            found = {one: workspace.misfits(one, table=name) for one in names}
+    every = [(whose, one) for whose, all_ in found.items() for one in all_]
+    inner = len(names) > 1
+    lines = [(f"{whose}.{label}" if inner else label, said) for whose, one in every for label, said in one.facts()]
+    door.tell(
+        {"private": False, "findings": [{"population": whose, **one.to_dict()} for whose, one in every]},
+        paragraph(_NOT_PRIVATE),
+        facts(*lines) if lines else "All that is declared fits.",
+    )
+
+
+def hints(found: Iterable[Misfit]) -> list[tuple[str, str]]:
+    """Return what a custodian is told unasked of what does not fit, and where the rest is."""
+    every = list(found)
+    told = [("note", str(one)) for one in every if one.kind in MISLEADING]
+    rest = len(every) - len(told)
+    return [*told, *([("check", f"{several(rest, 'thing')} more: lapwing check")] if rest else [])]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from lapwing.answers.answer import MOST_SHOWN, Answer, Row
+from lapwing.answers.cells import cell_text, rows_names
 from lapwing.answers.preview import BudgetStatus
 from lapwing.answers.target import TargetWords
 from lapwing.app.cli.commands import as_typed, refusal_record
@@ -162,6 +163,7 @@ def _table(answer: Answer, rows: tuple[Row, ...], sure: str) -> str:
     for column in answer.columns:
         bounded[column] = any(column in row.cells and row.cells[column].low is not None for row in rows)
         header += [column, f"from ({sure})", "to"] if bounded[column] else [column]
+    header += rows_names(answer.counted)
     lines = []
     for row in rows[:MOST_SHOWN]:
         line = [named(part) for part in row.key]
@@ -173,5 +175,7 @@ def _table(answer: Answer, rows: tuple[Row, ...], sure: str) -> str:
                     "" if cell is None or bound is None else format_value(bound)
                     for bound in (cell and cell.low, cell and cell.high)
                 ]
+        told = (row.cells.get(column) for column in answer.counted)
+        line += ["" if cell is None or cell.rows is None else cell_text(cell.rows) for cell in told]
         lines.append(line)
     return "\n".join([table(header, lines, left=len(answer.keys)), *answer.beyond])

@@ -238,21 +238,26 @@ def show_stream(door: Door, name: str, plot: Path | None) -> None:
 
 @stream.command("list")
 @click.option("--all", "ended_too", is_flag=True, help="The ended ones, too.")
+@click.option("--everybody", is_flag=True, help="Those of all analysts, for the custodian.")
 @at_the_door
-def list_streams(door: Door, *, ended_too: bool) -> None:
+def list_streams(door: Door, *, ended_too: bool, everybody: bool) -> None:
     """List your streams, to go on with them by their names.
 
     \b
     lapwing stream list --all
+    lapwing stream list --everybody
 
     It costs nothing.
     """
     with door.session() as session:
-        shown = [one for one in _mine(session) if ended_too or one.status is StreamStatus.OPEN]
-        account = session.budget().account
+        known = session.ledger.streams.streams(session.population.name)
+        every = [one for one in known if ended_too or one.status is StreamStatus.OPEN]
+        shown = [one for one in every if everybody or one.analyst == session.analyst]
+        account, analyst = session.budget().account, session.analyst
     records = [_record(one, account) for one in shown]
     rows = [
         [
+            *([one["analyst"]] if everybody else []),
             *(one[name] for name in ("stream", "status", "table")),
             *(f"{one[name]:,}" for name in ("at_least", "asked")),
             f"{one['given']:,} of {one['yeses']:,}",
@@ -261,8 +266,15 @@ def list_streams(door: Door, *, ended_too: bool) -> None:
         for one in records
     ]
     header = ["stream", "status", "table", "at least", "asked", "yeses", "epsilon"]
-    empty = "No stream is open. Open one: lapwing stream open --at-least 200 --yeses 5 --epsilon 1"
-    door.tell({"streams": records}, table(header, rows, left=3) if rows else empty)
+    header, left = (["whose", *header], 4) if everybody else (header, 3)
+    others = len(every) - len(shown)
+    whose = "" if everybody else f" of {analyst}"
+    empty = f"No stream{whose} is open. Open one: lapwing stream open --at-least 200 --yeses 5 --epsilon 1"
+    door.tell(
+        {"streams": records},
+        table(header, rows, left=left) if rows else empty,
+        f"Others have {several(others, 'stream')}: lapwing stream list --everybody" if others else "",
+    )
 
 
 def _mine(session: Session) -> list[StreamRecord]:
@@ -275,6 +287,7 @@ def _record(one: StreamRecord, account: Account) -> dict[str, Any]:
     terms = StreamTerms.read(one.terms)
     return {
         "stream": one.name,
+        "analyst": one.analyst,
         "status": one.status.value,
         **terms_record(terms, account),
         "asked": one.asked,

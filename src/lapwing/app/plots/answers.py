@@ -17,7 +17,7 @@ from lapwing.vocabulary.codec import from_record
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, ceil_to_grid, probability
 from lapwing.vocabulary.guarantee import ConcentratedDP
-from lapwing.vocabulary.wording import named, percent
+from lapwing.vocabulary.wording import decimal_below, named, percent
 
 _WIDEST_LABEL, _WIDEST_TITLE, _MOST_LARGE = 30, 64, 24
 
@@ -94,7 +94,7 @@ def draw_burn_down(
     path: Path, *, entries: Sequence[int], left: Sequence[float], reserved: Sequence[float], cap: float, currency: str
 ) -> None:
     """Draw what was left after each entry of the ledger, and what was reserved for open streams."""
-    title = f"{left[-1]:.4g} of {currency} {cap:.4g} is left"
+    title = f"{decimal_below(Fraction(left[-1]))} of {currency} {cap:.4g} is left"
     with canvas(path, title=title, x="entry of the ledger", y=f"{currency} left") as axes:
         together = [a + b for a, b in zip(left, reserved, strict=True)]
         axes.axhline(cap, color=INK, linestyle="--", linewidth=1, label="the cap")

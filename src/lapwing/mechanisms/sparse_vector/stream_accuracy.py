@@ -11,7 +11,7 @@ holds for those that were selected, too, however they were chosen.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -34,6 +34,7 @@ from lapwing.mechanisms.sparse_vector.law_probabilities import (
 from lapwing.mechanisms.sparse_vector.rule import AnswerRule, SparseVectorAnswer, ThresholdComparison, ValueLattice
 from lapwing.noise.laws import Geometric, RoundedGaussian
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.results import Interval
 from lapwing.vocabulary.search import integers
 
 _RAISED = 1e-9  # relative: what is added to every chance of an error, many times what its computation is off by
@@ -142,14 +143,6 @@ def _log_yes(rule: AnswerRule, x: Floats) -> Floats:
         (only,) = rule.comparisons
         return log_at_least(only.noise, only.bar + x)
     return log_of_the_rest(_log_no(rule, x))
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """Where a value lies: at least `low`, at most `high`."""
-
-    low: Fraction
-    high: Fraction
 
 
 def interval(

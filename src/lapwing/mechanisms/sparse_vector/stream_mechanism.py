@@ -21,13 +21,13 @@ from lapwing.mechanisms.sparse_vector.rule import (
     two_sided,
 )
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStream
-from lapwing.mechanisms.sparse_vector.stream_accuracy import Interval
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import DiscreteLaplace, Geometric
 from lapwing.noise.randomness import SYSTEM, RandomSource
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event, Loss, PureRelease
 from lapwing.vocabulary.exact import Exact, as_int, ceil_to_grid, exact, fill, positive, probability
+from lapwing.vocabulary.results import Interval
 
 _SUREST = 1 - Fraction(1, 10**9)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lapwing.mechanisms.weighted_sums import Reach, Weights
-from lapwing.queries.statistics.released_sums import Ends, ReleasedSums, length
+from lapwing.queries.statistics.bernstein import Ends, ReleasedSums, length
 
 _X, _Y = (1, 0), (0, 1)
 _CHORDS = 2

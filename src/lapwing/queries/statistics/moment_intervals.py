@@ -18,9 +18,8 @@ from functools import lru_cache
 
 from lapwing.mechanisms.weighted_sums import Reach, WholeNoise
 from lapwing.queries.plan import Estimate, Scale
-from lapwing.queries.statistics.bernstein import Moment, moment
+from lapwing.queries.statistics.bernstein import Ends, Moment, ReleasedSums, moment
 from lapwing.queries.statistics.correlation_interval import correlation_ends, covariance_ends
-from lapwing.queries.statistics.released_sums import Ends, ReleasedSums
 
 _SHARE = 50
 """Each number that is known only within a box gets this part of the chance to err."""

@@ -11,10 +11,14 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Unpack
 
 from sqlglot import exp
 
+from lapwing.mechanisms.margins import margin_of_sum
+from lapwing.mechanisms.weighted_sums import Reach, WholeNoise
 from lapwing.queries.aggregate import BoundedRowsPerPerson
 from lapwing.queries.expressions import Value
 from lapwing.queries.measure import Measure
@@ -95,6 +99,22 @@ def _ask(moment: Moment, values: tuple[ValueLike, ...], rows: dict[str, Any]) ->
     return MomentQuestion(moment=moment, values=tuple(map(as_value, values)), **rows)
 
 
+def row_count(key: CellKey, sums: Sequence[int], unit: int, noise: WholeNoise, chance: float) -> BoundedValue:
+    """Return the number of rows in a cell with its bounds: a row adds `unit` to its sums together.
+
+    Proof: proofs/moment_intervals.md
+    """
+    total, reach = sum(sums), _reach_of_rows(noise, len(sums), chance)
+    value = max(0, round(Fraction(total, unit)))
+    low, high = (math.ceil(Fraction(total - reach, unit)), math.floor(Fraction(total + reach, unit)))
+    return BoundedValue(key=key, value=value, low=max(0, min(low, value)), high=max(high, value))
+
+
+@lru_cache(maxsize=256)
+def _reach_of_rows(noise: WholeNoise, terms: int, chance: float) -> int:
+    return min(margin_of_sum(noise, terms, 1 - Fraction(chance)), math.floor(Reach(noise, chance).of([1.0] * terms)))
+
+
 @stored("moments")
 class Moments(NoisyMeaning):
     """Bernstein sums of one or two values, from which `moment` follows."""
@@ -115,13 +135,24 @@ class Moments(NoisyMeaning):
     def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> None:
         """Return None: the error of a moment depends on how many rows there are."""
 
+    def error_if(self, plan: Plan, noise: Noise, confidence: Exact, rows: int) -> float:
+        """Return half of the interval that comes if the values of this number of rows fill their range evenly.
+
+        All Bernstein polynomials of a degree have the same average then.
+        """
+        terms, unit = plan.aggregate.terms, plan.bounded_by(BoundedRowsPerPerson).most
+        sums = (rows * unit // terms,) * terms
+        low, high = moment_interval(self.moment, self.scales, sums, noise.event, plan.chance_of_each(confidence))
+        return float(high - low) / 2
+
     def values(self, plan: Plan, released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
-        """Return the moment in each cell with its bounds."""
+        """Return the moment in each cell with its bounds, and the number of rows with its own."""
         estimates, chance = self.estimates(plan, released), plan.chance_of_each(confidence)
-        found = []
+        unit, found = plan.bounded_by(BoundedRowsPerPerson).most, []
         for key, block in plan.blocks(released):
             low, high = moment_interval(self.moment, self.scales, tuple(block), noise.event, chance)
-            found.append(BoundedValue(key=key, value=plain_number(estimates[key]), low=low, high=high))
+            rows = row_count(key, block, unit, noise.event, chance)
+            found.append(BoundedValue(key=key, value=plain_number(estimates[key]), low=low, high=high, rows=rows))
         return found
 
     def asked(self, plan: Plan) -> str:

@@ -18,6 +18,7 @@ from typing import Any, Final, overload
 from lapwing.mechanisms.counted_top import CountedTop
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.histogram_selection import Selector, TopK
+from lapwing.mechanisms.margins import margin_of_sum
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.queries.aggregate import CountPerPerson, DeclaredKey, cell_count
 from lapwing.queries.arrangement import Arrangement, Sorting
@@ -122,10 +123,13 @@ def better_by_choice(chosen: Plan, everywhere: Plan, k: int) -> bool:
 
     Proof: proofs/counted_top.md
     """
-    cells, half = chosen.numbers, Fraction(1, 2)
+    half, cells = Fraction(1, 2), chosen.numbers
     by_choice = _counted_top(chosen, k, half, half, PermuteAndFlip).margin(_JUDGED_AT)
     noise = GeometricMechanism(l1_sensitivity=everywhere.sensitivity.l1, epsilon=1)
-    return by_choice < 2 * noise.margin(_JUDGED_AT, values=cells)
+    wrong = (1 - _JUDGED_AT) / 2
+    pairs = k * (cells - k)  # one of them is shown, the other is not
+    left_out = margin_of_sum(noise.event, 2, 1 - 2 * wrong / pairs) if pairs > 1 else 0
+    return by_choice < max(left_out, noise.margin(1 - wrong, values=cells))
 
 
 def _counted_top(plan: Plan, k: int, choosing: Fraction, counting: Fraction, selector: Selector) -> CountedTop:

@@ -1,0 +1,197 @@
+"""How often intervals hold: thousands of askings for each kind of answer, against the exact truth.
+
+    make bench-coverage                     some minutes
+    python benchmarks/coverage.py 500       fewer askings of each
+
+Every asking is a release of the same exact numbers through the mechanism that a session takes, read with its bounds at
+95 %. A bound that is true holds 95 times in 100 or more, and one that is tight not much more often: between 95 and 97.
+What chance explains, but for once in a thousand, is allowed for. Some answers cannot be that tight:
+
+- Whole numbers with little noise: there is no margin for exactly 95 %. The goal is what the least margin that is long
+  enough gives, by the exact law.
+- Moments of few rows (a correlation of 300 people, the mean of a group of 3): that there is anybody is not known, or
+  means and variances are known so badly that their squares count. They must hold, and are shown.
+- Quantiles: the place of a choice in the order is bounded for *all* data. The worst data attains it, and is shown;
+  smooth data does better, and nobody who sees the answer alone could know.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from scipy.stats import binom
+
+import lapwing as ask
+from _report import Goals, clock, table
+from lapwing.answers.releases import ChosenOnes, NoisyNumbers, OpenKeys, Release, release_of
+from lapwing.answers.target import AtEpsilon, AtRho, Target
+from lapwing.engines.duckdb import DuckDB
+from lapwing.queries.catalogue import Population, Table
+from lapwing.queries.column import Category, Column, Integer, Real, Text
+from lapwing.queries.plan import CellKey
+from lapwing.queries.planning import Question, plan
+from lapwing.queries.statistics.funnel import Steps
+from lapwing.queries.statistics.moments import Moments
+from lapwing.queries.statistics.total import Total
+from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PrivacyUnit, PureDP
+from lapwing.vocabulary.sensitive import Sensitive
+
+ASKINGS = 3000
+STATED = Fraction(95, 100)
+CHANCE = 1e-3
+GROUPS = tuple("abcdef")
+PEOPLE = Population(
+    name="people",
+    unit=PrivacyUnit(person_key="person_id"),
+    tables=(
+        Table(
+            name="people",
+            columns=(
+                Column(name="grp", type=Category(values=GROUPS)),
+                Column(name="town", type=Text()),
+                Column(name="age", type=Integer(low=0, high=120)),
+                Column(name="cost", type=Real(low=0, high=500, step="1/4")),
+                Column(name="pressure", type=Integer(low=60, high=220)),
+                Column(name="rare", type=Integer(low=0, high=999)),
+            ),
+        ),
+    ),
+)
+PURE, RHO, DELTA = PureDP(epsilon=9), ConcentratedDP(rho=9), ApproximateDP(epsilon=9, delta="0.01")
+
+
+def people(many: int) -> DuckDB:
+    """Return an engine with this number of people: ages, costs with a tail, a pressure that goes with the age."""
+    draw = np.random.Generator(np.random.Philox(3))  # noqa: TID251 - the same tables in every run
+    age = np.clip(draw.normal(52, 19, many), 0, 120).round().astype(np.int64)
+    rare = np.repeat([0, 500, 999], [many // 2 - 92, 184, many - many // 2 - 92])  # the margin is 91.75 rows
+    columns = {
+        "person_id": np.arange(many),
+        "grp": draw.choice(GROUPS, many, p=[0.4, 0.3, 0.15, 0.1, 0.04, 0.01]),
+        "town": [f"town {n}" for n in np.minimum(draw.pareto(0.8, many) * 4, 200).astype(int)],
+        "age": age,
+        "cost": draw.lognormal(4, 1, many).round(2),
+        "pressure": np.clip(0.5 * age + draw.normal(105, 14, many), 60, 220).round().astype(np.int64),
+        "rare": rare,
+    }
+    return DuckDB(PEOPLE, {"people": pa.table(columns)})
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One question, asked often: at this target, of this number of people."""
+
+    name: str
+    many: int
+    question: Question
+    target: Target
+    budget: Guarantee
+    most: float | None = 0.97
+    share: float = 1.0
+
+    def release(self) -> Release:
+        """Return what releases it."""
+        return release_of(plan(self.question, PEOPLE), self.target, self.budget)
+
+
+def at(epsilon: str, delta: str | None = None) -> AtEpsilon:
+    return AtEpsilon(epsilon=Fraction(epsilon), delta=None if delta is None else Fraction(delta))
+
+
+def cells() -> Iterator[Cell]:
+    moments = {
+        "mean": ask.mean("people", "age"),
+        "mean of costs": ask.mean("people", "cost"),
+        "variance": ask.variance("people", "age"),
+        "covariance": ask.covariance("people", "age", "pressure"),
+        "correlation": ask.correlation("people", "age", "pressure"),
+    }
+    by = {"by": "grp"}
+    for many in (300, 20_000):
+        yield Cell("count, epsilon 1", many, ask.count("people", "age > 60"), at("1"), PURE)
+        yield Cell("count, epsilon 0.05", many, ask.count("people", "age > 60"), at("0.05"), PURE)
+        yield Cell("six counts", many, ask.count("people", **by), at("0.1"), PURE)
+        yield Cell("six counts, rho", many, ask.count("people", **by), AtRho(rho=Fraction("0.001")), RHO)
+        yield Cell("total", many, ask.total("people", "cost"), at("1"), PURE)
+        yield Cell("different values", many, ask.count_distinct("people", "age"), at("0.1"), PURE)
+        yield Cell("three steps", many, ask.funnel("people", ["age > 30", "cost > 20", "grp = 'a'"]), at("0.1"), PURE)
+        for name, question in moments.items():
+            few = many < 1000 and name == "correlation"
+            yield Cell(name, many, question, at("1"), PURE, None if few else 0.97, 0.3 if name == "correlation" else 1)
+        yield Cell("mean, rho", many, moments["mean"], AtRho(rho=Fraction("0.1")), RHO)
+        yield Cell("variance, rho", many, moments["variance"], AtRho(rho=Fraction("0.1")), RHO)
+        yield Cell("six means", many, ask.mean("people", "age", **by), at("1"), PURE, None if many < 1000 else 0.97)
+        yield Cell("six variances", many, ask.variance("people", "age", **by), at("1"), PURE, None, 0.3)
+        yield Cell("median, place, smooth data", many, ask.median("people", "age"), at("0.1"), PURE, None)
+        yield Cell("median, place, worst data", many, ask.median("people", "rare"), at("0.1"), PURE)
+        yield Cell("towns, each", many, ask.count("people", by="town"), at("0.5", "1e-6"), DELTA)
+
+
+def held(cell: Cell, engine: DuckDB, askings: int) -> tuple[int, int]:
+    """Return how often the bounds held, of how often they were looked at."""
+    release = cell.release()
+    exact = release.read(engine).open_for_release()
+    match release:
+        case OpenKeys():
+            return _each_shown(release, exact, askings)
+        case ChosenOnes():
+            return sum(_in_place(release, exact, release.release(Sensitive(exact))) for _ in range(askings)), askings
+        case NoisyNumbers():
+            truth = release.meaning.estimates(release.plan, list(exact))
+            return sum(_all_at_once(release, exact, truth) for _ in range(askings)), askings
+        case _:
+            raise TypeError(release)
+
+
+def _all_at_once(release: NoisyNumbers, exact: Any, truth: Mapping[CellKey, Any]) -> bool:
+    bounded = release.values(release.release(Sensitive(exact)), STATED)
+    return all(one.low <= truth[one.key] <= one.high for one in bounded)
+
+
+def _in_place(release: ChosenOnes, counts: Sequence[int], chosen: Sequence[int]) -> bool:
+    """Say whether the middle of the rows is no further outside the chosen cell than the margin says."""
+    edges = np.concatenate([[0], np.cumsum(counts)])
+    outside = max(0.0, edges[chosen[0]] - edges[-1] / 2, edges[-1] / 2 - edges[chosen[0] + 1])
+    return bool(outside <= release.margin(STATED))
+
+
+def _each_shown(release: OpenKeys, exact: Mapping[CellKey, tuple[int]], askings: int) -> tuple[int, int]:
+    good = shown = 0
+    for _ in range(askings // 10):
+        for one in release.values(release.release(Sensitive(exact)), STATED):
+            good, shown = good + (one.low <= exact[one.key][0] <= one.high), shown + 1
+    return good, shown
+
+
+def attained(release: Release) -> float:
+    """Return how often whole numbers keep the least margin that is long enough: more than stated, with little noise."""
+    if not isinstance(release, NoisyNumbers) or isinstance(release.meaning, Moments | Steps):
+        return 0.0
+    step = release.meaning.step if isinstance(release.meaning, Total) else 1
+    return release.mechanism.confidence(release.margin(STATED) / step, values=release.plan.numbers)
+
+
+def main(askings: int) -> None:
+    goals, rows, engines = Goals(), [], {}
+    for cell in cells():
+        started = clock()
+        engine = engines.setdefault(cell.many, people(cell.many))
+        good, looked = held(cell, engine, max(1, int(askings * cell.share)))
+        least, most = float(STATED), cell.most and max(cell.most, attained(cell.release()))
+        name, often = f"{cell.name}, {cell.many:,} people", good / looked
+        told = "" if most is None else f"{100 * most:.1f} %"
+        rows.append([name, f"{looked:,}", f"{100 * often:.2f} %", told, f"{clock() - started:.1f}"])
+        print(".", end="", flush=True)
+        goals.at_least(f"{name}, held", 100 * often, 100 * binom.ppf(CHANCE, looked, least) / looked, " %")
+        if most is not None:
+            goals.at_most(f"{name}, not more", 100 * often, 100 * binom.ppf(1 - CHANCE, looked, most) / looked, " %")
+    table("Bounds at 95 %", ["answer", "askings", "held", "at most", "CPU s"], rows)
+    goals.close()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else ASKINGS)

@@ -1,0 +1,198 @@
+"""What happened to a population, in sentences: who asked what, when and for how much, and what the custodian decided.
+
+It is told from the entries of the ledger, which hold nothing secret. A question and what became of it are one act.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lapwing.accounting.filters.account import Account
+from lapwing.answers.answer import PricedPlan
+from lapwing.answers.preview import budget_words
+from lapwing.answers.stream_terms import StreamTerms
+from lapwing.ledger.entries import Record
+from lapwing.ledger.export import charged_words
+from lapwing.ledger.population import PopulationRecord
+from lapwing.queries.aggregate import sensitivity
+from lapwing.queries.plan import CanonicalQuestion, Plan
+from lapwing.vocabulary.codec import from_record, from_text
+from lapwing.vocabulary.errors import LapwingError
+from lapwing.vocabulary.results import Result
+from lapwing.vocabulary.wording import several
+
+_LONGEST = 300
+_ACTS = frozenset({"population", "policy", "charge", "write-off", "recall", "opening", "intent", "closing", "note"})
+"""The kinds of entries that tell of an act; the others tell what became of one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Act(Result):
+    """One act: the number of its entry, when it was, who did it, what it was, and what it cost in words."""
+
+    entry: int
+    at: str
+    who: str
+    kind: str
+    said: str
+    cost: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "entry": self.entry,
+            "at": self.at,
+            "who": self.who,
+            "kind": self.kind,
+            "said": str(self),
+            "cost": self.cost,
+        }
+
+    def facts(self) -> list[tuple[str, str | None]]:
+        """Return when it was, and the sentence."""
+        return [(self.at[:16].replace("T", " "), str(self))]
+
+    def __repr__(self) -> str:
+        return f"<act {self.entry}: {self}>"
+
+    def __str__(self) -> str:
+        return f"{self.who} {self.said}"
+
+
+def acts_of(entries: Sequence[Record], *, analyst: str | None = None, last: int | None = None) -> list[Act]:
+    """Return the acts that the entries of a population tell of, the oldest first; all, or the last ones of an analyst.
+
+    An act of the custodian about an analyst, such as an allowance, is one of that analyst too.
+    """
+    concerned = [
+        entry for entry in entries if entry["kind"] in _ACTS and (analyst is None or entry.get("analyst") == analyst)
+    ]
+    ends = {entry["settles"]: entry for entry in entries if "settles" in entry}
+    shown = concerned if last is None else concerned[-last:]
+    return [_act(entry, ends.get(entry["seq"])) for entry in shown]
+
+
+def _act(entry: Record, end: Record | None) -> Act:
+    said, cost = _TOLD[entry["kind"]](entry, end)
+    kind = entry["kind"]
+    who = entry.get("by") or "the custodian" if kind in {"population", "policy", "write-off"} else entry.get("analyst")
+    who = "the custodian" if who == "custodian" else who
+    return Act(entry=entry["seq"], at=entry.get("at", ""), who=who or "somebody", kind=kind, said=said, cost=cost)
+
+
+def _charge(entry: Record, end: Record | None) -> tuple[str, str | None]:
+    cost = charged_words(entry)
+    became = "it has no answer yet" if end is None else "it was lost" if end["kind"] == "lost" else "answered"
+    return f"asked for {asked_words(entry['question'])}, for {cost}: {became}", cost
+
+
+def _recall(entry: Record, _: Record | None) -> tuple[str, str | None]:
+    return f"was given the answer of entry {entry['recalls']} again, for nothing", None
+
+
+def _opening(entry: Record, _: Record | None) -> tuple[str, str | None]:
+    cost = charged_words(entry)
+    try:
+        terms = StreamTerms.read(entry["terms"])
+        asks = f', "at least {terms.at_least:,} people?" in {terms.table}, up to {several(terms.yeses, "yes")}'
+    except LapwingError:
+        asks = ""
+    return f"opened stream {entry['stream']}{asks}, for {cost}", cost
+
+
+def _intent(entry: Record, end: Record | None) -> tuple[str, str | None]:
+    questions = entry["questions"] if "questions" in entry else [entry["question"]]
+    asked = "; ".join(asked_words(text) for text in questions)
+    if end is None:
+        return f"asked stream {entry['stream']} {asked}: it has no answer yet", None
+    answers = [outcome for outcome, _ in end["answers"]] if "answers" in end else [end.get("outcome", "lost")]
+    paid = "for nothing" if set(answers) == {"no"} else "at the price of its yeses"
+    return f"asked stream {entry['stream']} {asked}: {', '.join(answers)}, {paid}", None
+
+
+def _closing(entry: Record, _: Record | None) -> tuple[str, str | None]:
+    full = " at its full price, because its key was not there" if entry["forfeit"] else ""
+    return f"closed stream {entry['stream']}{full}", None
+
+
+def _write_off(entry: Record, _: Record | None) -> tuple[str, str | None]:
+    cost = charged_words(entry)
+    whose = f" of {entry['analyst']}" if "analyst" in entry else ""
+    return f"wrote off {cost}{whose}: {entry['reason']}", cost
+
+
+def _population(entry: Record, _: Record | None) -> tuple[str, str | None]:
+    return f"opened the account, with a budget of {_budget(entry)}", None
+
+
+def _policy(entry: Record, _: Record | None) -> tuple[str, str | None]:
+    decided, whose = from_record(PopulationRecord, entry["policy"]), entry.get("analyst")
+    match entry["change"]:
+        case "table":
+            return f"added table {entry['table']}", None
+        case "version":
+            return f"said that table {entry['table']} has new data, version {entry['version']}", None
+        case "budget":
+            return f"raised the budget to {_budget(entry)}", None
+        case "correction" if "table" in entry:
+            return f"corrected the person key of table {entry['table']} to {decided.keys[entry['table']][0]}", None
+        case "correction":
+            key = decided.unit.person_key
+            return f"corrected who is protected: person key {key}, a budget of {_budget(entry)}", None
+        case "admission":
+            return f"{'refused' if decided.only_named else 'admitted'} analysts without an allowance", None
+        case "allowance":
+            allowance = decided.analyst(whose or "").allowance
+            given = "took away the allowance of" if allowance is None else f"allowed {budget_words(allowance)} to"
+            return f"{given} {whose}", None
+        case _:
+            stopped = decided.suspended if whose is None else decided.analyst(whose).suspended
+            return f"{'stopped' if stopped else 'allowed'} the spending of {whose or 'everybody'}", None
+
+
+def _note(entry: Record, _: Record | None) -> tuple[str, str | None]:
+    return f"noted: {entry['remark']}", None
+
+
+_TOLD = {
+    "population": _population,
+    "policy": _policy,
+    "charge": _charge,
+    "write-off": _write_off,
+    "recall": _recall,
+    "opening": _opening,
+    "intent": _intent,
+    "closing": _closing,
+    "note": _note,
+}
+
+
+def _budget(entry: Mapping[str, Any]) -> str:
+    """Return the budget of the account after an entry."""
+    return budget_words(from_record(Account, entry["account"]["after"]).budget)
+
+
+def asked_words(question: str) -> str:
+    """Return what the text of a question in the ledger asks, in plain English; the text itself if it is no question."""
+    try:
+        told = "; ".join(dict.fromkeys(plan.asked for plan in _plans(question)))
+    except LapwingError:
+        told = repr(question)
+    return told if len(told) <= _LONGEST else f"{told[: _LONGEST - 3]}..."
+
+
+def _plans(question: str) -> Iterator[Plan]:
+    """Go through what was asked, as plans, of which the words are wanted."""
+    try:
+        asked = [one.question for one in from_text(tuple[PricedPlan, ...], question)]
+    except LapwingError:
+        asked = [from_text(CanonicalQuestion, question)]
+    for one in asked:
+        yield Plan(
+            population=one.population,
+            unit=one.unit,
+            aggregate=one.aggregate,
+            meaning=one.meaning,
+            family=one.meaning.family,
+            sensitivity=sensitivity(one.aggregate, one.unit),
+        )

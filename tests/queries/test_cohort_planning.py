@@ -1,0 +1,80 @@
+"""Plans of many questions are those of each question asked alone, to the last letter."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lapwing import at_least, col, has
+from lapwing.queries.cohort_planning import CohortPlanner
+from lapwing.queries.planning import plan
+from lapwing.queries.questions import as_condition
+from lapwing.vocabulary.errors import BadQuestionError
+from session.clinic import population
+
+PARTS = [
+    "sex = 'F'",
+    "sex <> 'F'",
+    "sex in ('F', 'M')",
+    "sex is null",
+    "age > 17",
+    "age between 20 and 30",
+    "age = 200",
+    "not age < 40",
+    "bmi >= 30.5",
+    "survivor",
+    "not survivor",
+    "starts_with(city, 'B')",
+    "city = 'Bern'",
+    "age > 60 or survivor",
+    "has(visits, kind = 'ER')",
+    "has(visits, ward = 3, 2)",
+    "true",
+    "false",
+    "age + 1 > 30",
+    "age > bmi",
+]
+PEOPLE = population()
+
+
+@given(parts=st.lists(st.sampled_from(PARTS), min_size=1, max_size=5), people=st.integers(0, 10**6))
+def test_it_plans_what_is_planned_alone(parts, people) -> None:
+    planner = CohortPlanner(PEOPLE, "patients")
+    where = " and ".join(f"({part})" for part in parts)
+    for condition in (as_condition(where), as_condition(where)):
+        try:
+            alone = plan(at_least(people, "patients", condition), PEOPLE)
+        except BadQuestionError as refused:
+            with pytest.raises(BadQuestionError) as again:
+                planner.plan(condition, people)
+            assert str(again.value) == str(refused)  # noqa: PT017
+            return
+        planned, text = planner.plan(condition, people)
+        assert (planned, text) == (alone, alone.canonical)
+
+
+def test_conditions_that_share_objects_are_planned_alike() -> None:
+    planner = CohortPlanner(PEOPLE, "patients")
+    sexes, ages = [col("sex") == sex for sex in ("F", "M")], [col("age") >= age for age in (20, 40)]
+    for _ in range(2):
+        for sex in sexes:
+            for age in ages:
+                where = sex & age & has("visits", "kind = 'ER'")
+                planned, text = planner.plan(where, 200)
+                alone = plan(at_least(200, "patients", where), PEOPLE)
+                assert (planned, text) == (alone, alone.canonical)
+
+
+def test_what_is_remembered_is_bounded(monkeypatch) -> None:
+    monkeypatch.setattr("lapwing.queries.cohort_planning._REMEMBERED", 5)
+    planner = CohortPlanner(PEOPLE, "patients")
+    for age in range(20):
+        planned, _ = planner.plan(col("age") == age, 1)
+        assert planned == plan(at_least(1, "patients", f"age = {age}"), PEOPLE)
+    assert len(planner._kept) <= 5
+
+
+def test_a_segment_and_a_question_near_a_limit_are_planned_alone() -> None:
+    many = as_condition(" and ".join(f"age <> {age}" for age in range(60)))
+    planned, text = CohortPlanner(PEOPLE, "patients").plan(many, 1)
+    alone = plan(at_least(1, "patients", many), PEOPLE)
+    assert (planned, text) == (alone, alone.canonical)
