@@ -17,7 +17,8 @@ from lapwing.queries.derived import widened
 from lapwing.queries.listed import FEW
 from lapwing.queries.predicate import DAYS, INTEGERS, day
 
-Value: TypeAlias = int | float | str | bool | date | list[int] | list[str]
+Value: TypeAlias = int | float | str | bool | date
+Parameter: TypeAlias = Value | list[int] | list[str]
 SMALL: Final = 2**20
 """Of so small terms 64 bits hold the sum of 2^43 rows, more than a table of PostgreSQL can have."""
 _MOST_DIGITS: Final = 15
@@ -223,7 +224,7 @@ class Writer:
     population: Population
     relations: Mapping[str, str]
     widen: "Callable[[Writer, RowOf], str]"
-    parameters: list[Value] = field(default_factory=list)
+    parameters: list[Parameter] = field(default_factory=list)
 
     def value(self, value: Value) -> str:
         """Return a typed parameter; one that its type cannot hold is refused."""
@@ -245,10 +246,14 @@ class Writer:
         self.parameters.append(value)
         return f"CAST({dialect.mark(len(self.parameters) - 1)} AS {kind})"
 
+    def values(self, values: Sequence[Value]) -> str:
+        """Return typed parameters with commas between them."""
+        return ", ".join(self.value(value) for value in values)
+
     def one_of(self, expression: str, values: Sequence[Value]) -> str:
         """Return whether an expression is one of several values of one type; many of them are one parameter, a list."""
         if len(values) <= FEW:
-            return f"{expression} IN ({', '.join(self.value(value) for value in values)})"
+            return f"{expression} IN ({self.values(values)})"
         whole = all(type(value) is int and INTEGERS.lowest <= value <= INTEGERS.highest for value in values)
         if not whole and not all(isinstance(value, str) for value in values):
             raise ValueError("a list holds whole numbers of 64 bits, or texts")

@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DecimalType, StructType
 
 from lapwing.engines.cohorts import Integers
-from lapwing.engines.dialect import SPARK, StoredColumn, Value
+from lapwing.engines.dialect import SPARK, Parameter, StoredColumn
 from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import BITMAP_MEMORY, Engine, Row
 from lapwing.engines.reading import TIME_LIMIT, stoppable
@@ -208,7 +208,7 @@ def _unlogged() -> Iterator[None]:
         _thread.ours = before
 
 
-def _sent(value: Value) -> Any:
+def _sent(value: Parameter) -> Any:
     """Return a parameter as the driver takes it: a day as text, since it cannot write the years before 1000."""
     if isinstance(value, list):
         return json.dumps(value)
