@@ -112,7 +112,8 @@ class KeepsTheLargestCells(RowsInMemory):
         ):
             return super().parts(aggregate, table, person, rows)
         parts = super().parts(with_bounding(aggregate, max_cells=None), table, person, rows)
-        everyone = [tuple(self.label(key, table, row) for key in aggregate.keys) for row in self.tables[table.name]]
+        _, seen = self.seen(aggregate.table, aggregate.derived)
+        everyone = [tuple(self.label(key, table, row) for key in aggregate.keys) for row in seen]
         order = sorted(parts, key=lambda cell: (-everyone.count(cell), repr(cell)))
         return {cell: parts[cell] for cell in order[: aggregate.bounding.max_cells]}
 
@@ -131,10 +132,17 @@ class LooksAtOtherPeople(RowsInMemory):
 
     def true(self, predicate, rows):
         if isinstance(predicate, HasRows):
-            other = self.population.table(predicate.table)
-            found = sum(self.true(predicate.where, [*rows, (other, row)]) for row in self.tables[other.name])
+            other, seen = self.seen(predicate.table, predicate.derived)
+            found = sum(self.true(predicate.where, [*rows, (other, row)]) for row in seen)
             return found >= predicate.at_least
         return super().true(predicate, rows)
+
+
+class LooksUpAnybody(RowsInMemory):
+    """What a row knows from other rows of its person is taken from the rows of everybody."""
+
+    def same_person(self, _table, _row, _other, rows):
+        return rows
 
 
 def with_bounding(aggregate, **changes):
@@ -152,5 +160,6 @@ BROKEN = {
     KeepsTheLargestCells: "people",
     CountsEveryStep: "funnel",
     LooksAtOtherPeople: "at least",
+    LooksUpAnybody: "people",
 }
 """Each mistake, and the statistic that shows it."""

@@ -98,7 +98,7 @@ class Spelling:
                 return f"count(distinct {quoted(key)})"
             case CountRows():
                 return "count(*)"
-            case Sum(value=value):
+            case Sum(value=value) if not isinstance(value, Case):  # which SQL takes for a count of rows
                 return f"sum({self.value(value)})"
             case MomentQuestion(moment=moment, values=values):
                 return f"{_MOMENTS[moment]}({', '.join(map(self.value, values))})"

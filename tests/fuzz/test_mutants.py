@@ -14,8 +14,7 @@ from fuzz.examining import Case, examined
 from fuzz.neighbours import seeds_from
 from fuzz.places import PLACES, Place
 from lapwing.engines import duckdb, duckdb_registry, emitter, expression_sql, files
-from lapwing.queries import planning
-from lapwing.queries import term as measure
+from lapwing.queries import measure, planning
 from lapwing.queries.predicate import Domain, Unit
 
 CASES = 60

@@ -352,6 +352,9 @@ def _of_rows(name):
         "covariance": st.builds(ask.covariance, **grouped, x=value, y=value),
         "correlation": st.builds(ask.correlation, **grouped, x=value, y=value),
         "quantiles": st.builds(ask.quantiles, **common, of=value, **quantiles),
+        "quantile of groups": st.builds(
+            ask.quantiles, **common, of=value, **{**quantiles, "at": st.sampled_from(["0.1", "0.5"])}, by=_by(name, 1)
+        ),
     }
 
 

@@ -22,13 +22,14 @@ from lapwing.answers.releases import release_of
 from lapwing.answers.target import Target, parse_target
 from lapwing.engines.engine import Engine
 from lapwing.queries.aggregate import BinnedKey, GridKey
-from lapwing.queries.plan import BoundedValue, ChosenMeaning, Family, NoisyMeaning, Plan
+from lapwing.queries.plan import BoundedValue, ChosenMeaning, Family, NoisyMeaning, Plan, Scale
 from lapwing.queries.planning import plan_together
 from lapwing.queries.predicate import DAYS, DOUBLES, double_at
 from lapwing.queries.sql import Selection, read_sql
 from lapwing.queries.sql_groups import items_of
 from lapwing.queries.sql_nodes import parsed
 from lapwing.queries.statistics import is_statistic
+from lapwing.queries.statistics.quantiles import QuantileOfGroups
 from lapwing.queries.statistics.top import CountedTopMeaning
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.guarantee import ApproximateDP
@@ -104,6 +105,9 @@ def disagreement(statement: Statement, engine: Engine, truth: duckdb.DuckDBPyCon
         return None if chosen else _unlike_numbers(statement, selection, plans, engine, told)
     if selection.key_names and isinstance(plan := next(iter(chosen.values())).meaning, CountedTopMeaning):
         return _unlike_top(next(iter(chosen.values())), plan.k, engine, told)
+    if selection.key_names:
+        unlike = [_unlike_groups(plan, engine, told, list(plans).index(name)) for name, plan in chosen.items()]
+        return next((one for one in unlike if one is not None), None)
     numbers = [part for part, number in zip(told[0], is_number, strict=True) if number]
     unlike = [_unlike_choice(plan, engine, numbers[list(plans).index(name)]) for name, plan in chosen.items()]
     return next((one for one in unlike if one is not None), None)
@@ -117,7 +121,8 @@ def _unlike_numbers(
     cells: dict[Any, dict[str, BoundedValue]] = {}
     for name, plan in plans.items():
         for key, value in _estimates(plan, engine).items():
-            cells.setdefault(key, {})[name] = BoundedValue(key=key, value=value, low=None, high=None)
+            exact = BoundedValue(key=key, value=value, low=None, high=None)
+            cells.setdefault(key, {})[name] = selection.arrangement.told(name, exact)
     shown = selection.arrangement.shown(cells, first.in_order(list(cells)))
     as_days = "date_trunc" in statement.text
     ours = {_labels(first, key, as_days=as_days): [cells[key][name].value for name in plans] for key in shown}
@@ -185,11 +190,34 @@ def _unlike_choice(plan: Plan, engine: Engine, told: Any) -> str | None:
             cell[0] for cell, count in zip(plan.aggregate.cells or (), numbers, strict=True) if count == max(numbers)
         ]
         return None if told in largest else f"{told} is not one of {largest}"
+    at: tuple[Fraction, ...] = plan.meaning.at  # type: ignore[attr-defined]
+    return _unlike_quantiles(numbers, scale, at, told if isinstance(told, list) else [told])
+
+
+def _unlike_groups(plan: Plan, engine: Engine, told: list[tuple], place: int) -> str | None:
+    """Compare the quantile of each group, whose keys come first, with what would be chosen without noise."""
+    meaning = plan.meaning
+    assert isinstance(meaning, QuantileOfGroups)
+    numbers, cells = engine.vector(plan.aggregate).open_for_release(), meaning.scale.extent + 1
+    groups = list(dict.fromkeys(cell[:-1] for cell in plan.aggregate.cells or ()))
+    known = {tuple(row[: len(groups[0])]): row[len(groups[0]) + place] for row in told}
+    for i, group in enumerate(groups):
+        rows = numbers[i * cells : (i + 1) * cells]
+        theirs = known.get(_labels(plan, group, as_days=False))
+        if (theirs is None) != (sum(rows) == 0):
+            return f"{group} has {sum(rows)} rows"
+        unlike = None if theirs is None else _unlike_quantiles(rows, meaning.scale, (meaning.at,), [theirs])
+        if unlike:
+            return f"{group}: {unlike}"
+    return None
+
+
+def _unlike_quantiles(numbers: Any, scale: Scale, at: tuple[Fraction, ...], told: list) -> str | None:
     below = list(accumulate(numbers))
-    parts = told if isinstance(told, list) else [told]
-    for fraction, theirs in zip(plan.meaning.at, sorted(parts), strict=True):  # type: ignore[attr-defined]
+    for fraction, theirs in zip(at, sorted(told), strict=True):
         low = next(i for i, total in enumerate(below) if total >= fraction * below[-1] * Fraction(99, 100))
-        high = next(i for i, total in enumerate(below) if total > fraction * (below[-1] - 1) * Fraction(101, 100))
+        last = max(fraction * (below[-1] - 1) * Fraction(101, 100), fraction * below[-1])  # between two rows: both
+        high = next(i for i, total in enumerate(below) if total > last)
         ends = [scale.low + (low - 2) * scale.step, scale.low + (high + 2) * scale.step]
         if not ends[0] <= theirs <= ends[1]:
             return f"{theirs} is not between {float(ends[0])} and {float(ends[1])}"

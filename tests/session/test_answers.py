@@ -369,3 +369,25 @@ def test_exact_ratios_have_rounded_numbers_beside_them(answers) -> None:
     assert all(float(Fraction(cell[end])) == cell["rounded"][end] for end in ("value", "low", "high"))
     assert record["margin_rounded"]["answer"] == float(Fraction(record["margin"]["answer"]))
     assert answers(top("visits", "kind", 1)).to_dict()["rows"][0]["values"]["answer"]["rounded"]["value"] is None
+
+
+def test_counts_means_and_quantiles_stand_in_one_table(clinic) -> None:
+    """By group and without: each statistic is one column, and several quantiles are one each."""
+    told = clinic.ask("select sex, count(*) as n, median(age) as middle from patients group by sex", epsilon=20)
+    assert told.keys == ("sex",)
+    assert told.columns == ("n", "middle")
+    assert told.price.epsilon == 20
+    assert [set(row.cells) for row in told.rows] == [{"n", "middle"}] * 2
+    together = clinic.ask("select count(*), quantile_cont(age, [0.25, 0.75]) as age from patients", epsilon=9)
+    assert together.columns == ("count", "age_0.25", "age_0.75")
+    assert len(together.rows) == 1
+    grouped = clinic.ask(quantiles("patients", "age", ["0.25", "0.75"], by="sex"), epsilon=9)
+    assert grouped.columns == ("quantile_0.25", "quantile_0.75")
+    assert "in all groups together" in grouped.asked.bounding
+
+
+def test_a_quantile_of_each_group_is_that_of_its_rows(clinic) -> None:
+    """At a large price every group has nearly the quantile of its own rows, and not that of all rows."""
+    told = clinic.ask(median("patients", "age", by=bins("age", [0, 30, 99])), epsilon=20)
+    young, old = (row["answer"] for row in told.rows[:2])
+    assert young < 30 <= old

@@ -1,5 +1,7 @@
 """ORDER BY, LIMIT and HAVING: computed from what was released, so they are free, said so, and move no number."""
 
+import math
+
 import pytest
 
 from lapwing.session import Session
@@ -62,6 +64,15 @@ def test_the_preview_says_what_is_done_with_the_numbers(clinic) -> None:
 def test_what_is_not_told_sorts_nothing(clinic, text, why) -> None:
     with pytest.raises(BadQuestionError, match=why):
         clinic.preview(text, epsilon=1)
+
+
+def test_a_standard_deviation_is_the_root_of_a_variance(clinic) -> None:
+    variance = clinic.sql("select var_pop(age) from patients", epsilon=1)
+    deviation = clinic.sql("select stddev(age) as s from patients", epsilon=1)
+    assert deviation.free
+    assert deviation.value == math.sqrt(variance.value)
+    assert deviation.interval() == tuple(map(math.sqrt, variance.interval()))
+    assert "the square root of the variance is told as s" in deviation.asked.words
 
 
 def test_statistics_of_different_kinds_stand_in_one_row(clinic) -> None:

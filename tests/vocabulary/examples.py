@@ -32,7 +32,7 @@ from lapwing.queries.statistics.counts import AtLeast, People, RowCount
 from lapwing.queries.statistics.distinct import Distinct
 from lapwing.queries.statistics.funnel import Steps
 from lapwing.queries.statistics.moments import Moments
-from lapwing.queries.statistics.quantiles import Quantiles
+from lapwing.queries.statistics.quantiles import QuantileOfGroups, Quantiles
 from lapwing.queries.statistics.top import CountedTopMeaning, Top
 from lapwing.queries.statistics.total import Total
 from lapwing.sources import Fingerprint, KnownData
@@ -200,6 +200,7 @@ MEANINGS = (
     *(Moments(moment=Moment(moment), scales=(SCALE,)) for moment in ("mean", "variance")),
     *(Moments(moment=Moment(moment), scales=(SCALE, SCALE)) for moment in ("covariance", "correlation")),
     Quantiles(at=(Fraction(1, 4), Fraction(1, 2)), scale=SCALE),
+    QuantileOfGroups(at=Fraction(1, 2), scale=SCALE),
     Top(k=3),
     CountedTopMeaning(k=3),
     Steps(names=("adult", "male")),

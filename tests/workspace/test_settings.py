@@ -140,7 +140,7 @@ def test_what_is_wrong_is_refused_with_its_line(tmp_path, old, new, line, said) 
 
 
 def test_a_folder_without_settings_says_so(tmp_path) -> None:
-    with pytest.raises(SettingsError, match="is not there; make a workspace with lapwing init"):
+    with pytest.raises(SettingsError, match=r"is not there; make a workspace with lw\.create"):
         read_settings(tmp_path)
 
 

@@ -76,7 +76,7 @@ class PricedQuestion:
     def __post_init__(self) -> None:
         if not self.releases:
             raise BadQuestionError("nothing is asked; ask for one number at least")
-        groups = {(one.plan.key_names, one.plan.aggregate.keys) for one in self.several()}
+        groups = {(one.plan.key_names, one.plan.grouped_by) for one in self.several()}
         if len(groups) > 1 and not self.in_one_row:
             raise BadQuestionError(
                 "what is asked together has different rows: groups, several quantiles, or several categories; ask for "
@@ -250,13 +250,14 @@ class Answer(Result):
 
     def bounded(self, confidence: Exact) -> tuple[Row, ...]:
         """Return the rows with bounds at this confidence: for a column at once, or for each shown group."""
-        plan = next(self.asked.several()).plan
+        plan, arrangement = next(self.asked.several()).plan, self.asked.arrangement
         table: dict[CellKey, dict[str, BoundedValue]] = {}
         for name, release in self.asked.releases.items():
             for cell in release.values(self.numbers[name], as_confidence(confidence)):
                 key = () if self.asked.in_one_row else cell.key
+                cell = arrangement.told(name, cell) if arrangement is not None else cell  # noqa: PLW2901
                 table.setdefault(key, {})[name] = reduce(lambda one, change: change.of(one), self.changes, cell)
-        keys, arrangement = plan.in_order(list(table)), self.asked.arrangement
+        keys = plan.in_order(list(table))
         if arrangement is not None:
             keys = arrangement.shown(table, keys)
         return tuple(Row(key=plan.shown(key), cells=table[key]) for key in keys)

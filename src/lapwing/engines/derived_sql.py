@@ -35,7 +35,7 @@ def widened_relation(writer: Writer, row: RowOf) -> str:
     while rest:
         waiting = {one.name for one in rest}
         ready = [one for one in rest if not inputs(one) & waiting]
-        added = [f"{_of_row(writer, row, one)} AS {writer.dialect.name(one.name)}" for one in ready]
+        added = [f"{_of_row(writer, row, one)} AS {writer.name(row, one.name)}" for one in ready]
         source = f"(SELECT {', '.join([f'{row.alias}.*', *added])} FROM {source}) AS {row.alias}"
         rest = [one for one in rest if one not in ready]
     return source
@@ -55,7 +55,7 @@ def _joined(writer: Writer, row: RowOf, derived: Sequence[LookedUp | ExtremeOfPe
         for v, one in enumerate(several):
             value = f"{alias}.v{v}"
             number = isinstance(one, NumberOfPerson)
-            added.append(f"{f'COALESCE({value}, 0)' if number else value} AS {writer.dialect.name(one.name)}")
+            added.append(f"{f'COALESCE({value}, 0)' if number else value} AS {writer.name(row, one.name)}")
     return f"(SELECT {', '.join(added)} FROM {writer.stored(row)} {' '.join(joins)}) AS {row.alias}"
 
 

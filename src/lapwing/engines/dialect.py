@@ -279,7 +279,23 @@ class Writer:
 
     def column(self, row: RowOf, name: str) -> str:
         """Return a column of a row."""
-        return f"{row.alias}.{self.dialect.name(name)}"
+        return f"{row.alias}.{self.name(row, name)}"
+
+    def name(self, row: RowOf, name: str) -> str:
+        """Return the name of a column of a row as an identifier.
+
+        What a derived column is called may hold constants of the question, which must not get into a statement: there
+        it has a number, behind letters with which no column of its table begins.
+        """
+        number = next((i for i, one in enumerate(row.derived) if one.name == name), None)
+        if number is None:
+            return self.dialect.name(name)
+        made = {one.name for one in row.derived}
+        stored = [column.name for column in row.table.columns if column.name not in made]
+        letters = "d"
+        while any(each.casefold().startswith(letters) for each in (*stored, self.population.person_key(row.table))):
+            letters += "_"
+        return self.dialect.name(f"{letters}{number}")
 
     def is_text(self, kind: ColumnType) -> bool:
         """Say whether a column that was declared so holds text."""

@@ -26,9 +26,11 @@ from lapwing.queries.aggregate import (
     ClippedSumPerPerson,
     CountPerPerson,
     DistinctKeys,
+    GridKey,
     LastStepPerPerson,
 )
 from lapwing.queries.catalogue import KeyType, Population
+from lapwing.queries.derived import of_person
 from lapwing.queries.predicate import Predicate
 from lapwing.queries.term import ConstantTerm, Term, bounds
 from lapwing.queries.totality import check_total
@@ -175,7 +177,7 @@ class _Select:
         if self.one_row:
             return  # one row is one cell, and within the clip
         cells = self.aggregate.cell_count
-        few = limit is not None and (cells is None or limit < cells)
+        few = limit is not None and (cells is None or limit < cells) and not self.in_one_cell()
         select = ", ".join(["p", *self.keys, *(f"{number} AS v{i}" for i, number in enumerate(numbers()))])
         group = ", ".join(["p", *self.keys])
         if few and self.row.table.key_type is KeyType.INTEGER:
@@ -183,6 +185,11 @@ class _Select:
         self.steps["parts"] = f"SELECT {select} FROM {self.last} GROUP BY {group}"
         if few and limit is not None:
             self.steps["kept"] = self.lowest("parts", ["p"], [], limit)
+
+    def in_one_cell(self) -> bool:
+        """Say whether all keys are the same in all rows of a person: `proofs/derived_columns.md`."""
+        names = of_person(self.aggregate.derived) if self.aggregate.derived else frozenset()
+        return all(not isinstance(key, GridKey) and key.column in names for key in self.aggregate.keys)
 
     def lowest(self, source: str, among: Sequence[str], values: Sequence[str], limit: int) -> str:
         """Return the `limit` rows of `source` of lowest rank, told by `values` too, among those alike in `among`."""

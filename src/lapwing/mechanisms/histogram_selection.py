@@ -41,7 +41,9 @@ class PrivateQuantiles(_HistogramSelection):
     below the next): 0 if it is inside, and less the further it is away. How far the protected people move it is
     known to the statistic (`score_sensitivity` of `queries.statistics.quantiles`).
 
-    There is a sensitivity for each fraction; `epsilon` is the price of all choices together, shared equally.
+    There is a sensitivity for each fraction; `epsilon` is the price of all choices together, shared equally. If there
+    are several `groups`, each has a histogram of its own, and a sensitivity is how far the protected people move the
+    scores in all groups together: then all groups have their quantiles at the price of one.
 
     >>> median = PrivateQuantiles(at=[Fraction(1, 2)], cells=4, sensitivities=[1], epsilon=20)
     >>> median.release([0, 1500, 500, 0])
@@ -52,12 +54,14 @@ class PrivateQuantiles(_HistogramSelection):
     """
 
     at: tuple[Fraction, ...]
+    groups: int
 
     def __init__(
         self,
         *,
         at: Sequence[Exact],
         cells: int,
+        groups: int = 1,
         sensitivities: Sequence[int],
         epsilon: Exact,
         selector: Selector = PermuteAndFlip,
@@ -69,20 +73,24 @@ class PrivateQuantiles(_HistogramSelection):
             raise ParameterError("sensitivities", list(sensitivities), reason=reason, remedy="give one for each")
         most = as_int("cells", cells)
         choices = tuple(selector(sensitivity=one, candidates=most, epsilon=share) for one in sensitivities)
-        fill(self, event=_together(choices), at=fractions, cells=most, selectors=choices)
+        several = as_int("groups", groups)
+        fill(self, event=_together(choices), at=fractions, cells=most, selectors=choices, groups=several)
 
     def release(self, value: Integers) -> tuple[int, ...]:
-        """Return the number of the chosen cell for each fraction, from the rows in each cell."""
+        """Return the number of the chosen cell for each fraction, group by group, from the rows in each cell."""
         counts = integers(value)
-        if isinstance(counts, int) or counts.size != self.cells:
+        if isinstance(counts, int) or counts.size != self.cells * self.groups:
             del counts
-            raise wrong_size(self.cells)
-        below = list(accumulate(counts.tolist(), initial=0))
-        return tuple(one.release(_ranks(below, q)) for one, q in zip(self.selectors, self.at, strict=True))
+            raise wrong_size(self.cells * self.groups)
+        chosen = []
+        for rows in counts.reshape(self.groups, self.cells).tolist():
+            below = list(accumulate(rows, initial=0))
+            chosen += [one.release(_ranks(below, q)) for one, q in zip(self.selectors, self.at, strict=True)]
+        return tuple(chosen)
 
     def margin(self, confidence: Exact) -> float:
         """Return m such that every chosen cell is at most m rows away from where its fraction lies, all at once."""
-        each = self._confidence_of_each(confidence)
+        each = confidence_of_each(confidence, len(self.selectors) * self.groups)
         return max(one.margin(each) / q.denominator for one, q in zip(self.selectors, self.at, strict=True))
 
 

@@ -5,6 +5,7 @@ another order is the same question. A filter or a limit sees what was released, 
 little larger than another may stand below it, and a group near the limit of HAVING may be on the wrong side.
 """
 
+import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -65,6 +66,7 @@ class Arrangement:
     order : by what the rows are sorted, the first counts most
     first : how many rows are shown at most
     skipped : how many rows are left out before
+    roots : the columns of which the square root is told: variances, as standard deviations
     """
 
     names: tuple[str | None, ...] = ()
@@ -72,6 +74,14 @@ class Arrangement:
     order: tuple[Sorting, ...] = ()
     first: int | None = None
     skipped: int = 0
+    roots: frozenset[str] = frozenset()
+
+    def told(self, name: str, cell: BoundedValue) -> BoundedValue:
+        """Return a number of a column as it is told; a root rises with its number, so its bounds are roots too."""
+        if name not in self.roots or isinstance(cell.value, str):
+            return cell
+        value, low, high = (None if n is None else math.sqrt(max(0, n)) for n in (cell.value, cell.low, cell.high))
+        return BoundedValue(key=cell.key, value=value or 0.0, low=low, high=high)
 
     def shown(self, table: Cells, keys: Sequence[CellKey]) -> list[CellKey]:
         """Return the rows that are shown, of these in their own order."""
@@ -91,7 +101,7 @@ class Arrangement:
     @property
     def words(self) -> str:
         """What is done with the released numbers, in plain English; nothing if nothing is."""
-        parts = []
+        parts = [f"the square root of the variance is told as {name}" for name in sorted(self.roots)]
         if self.having:
             parts.append(
                 "kept where " + " and ".join(f"{k.name} {k.comparison} {_plain(k.limit)}" for k in self.having)

@@ -303,9 +303,14 @@ class Plan:
         return () if self.meaning.row_name is None else (self.meaning.row_name, *titles)
 
     @property
+    def grouped_by(self) -> tuple[KeyOfColumn, ...]:
+        """The keys of the groups: all but a grid, which is the order of a value."""
+        return tuple(key for key in self.aggregate.keys if not isinstance(key, GridKey))
+
+    @property
     def group_names(self) -> tuple[str, ...]:
         """The names of the columns that are grouped by."""
-        return tuple(key.column for key in self.aggregate.keys if not isinstance(key, GridKey))
+        return tuple(key.column for key in self.grouped_by)
 
     def titled(self, groups: tuple[str, ...]) -> tuple[str, ...]:
         """Return names of the groups, each with that of its names behind it where its values have names."""
@@ -320,7 +325,9 @@ class Plan:
     @property
     def has_one_value(self) -> bool:
         """Whether the answer is one value: without groups, and one of what is chosen."""
-        return not self.key_names or (isinstance(self.meaning, ChosenMeaning) and self.meaning.choices == 1)
+        return not self.key_names or (
+            isinstance(self.meaning, ChosenMeaning) and self.meaning.choices == 1 and not self.meaning.keys_are_groups
+        )
 
     def in_order(self, keys: list[CellKey]) -> list[CellKey]:
         """Return keys as they are shown: sorted, what is missing last, unless they have an order of their own."""
@@ -330,8 +337,7 @@ class Plan:
         """Return a key for people to read."""
         if self.meaning.row_name:
             return tuple(part for part in key if not isinstance(part, tuple))
-        kinds = [kind for kind in self.aggregate.keys if not isinstance(kind, GridKey)]
-        several = (self._with_name(kind, part) for kind, part in zip(kinds, key, strict=False))
+        several = (self._with_name(kind, part) for kind, part in zip(self.grouped_by, key, strict=False))
         return tuple(part for parts in several for part in parts)
 
     def called(self, shown: tuple[Shown, ...]) -> tuple[Shown, ...]:
@@ -361,7 +367,7 @@ class Plan:
     @property
     def groups(self) -> list[str]:
         """The groups of each key, in words."""
-        return [key_words(key) for key in self.aggregate.keys if not isinstance(key, GridKey)]
+        return [key_words(key) for key in self.grouped_by]
 
     def explain(self) -> str:
         """Return what is asked, whose data counts how often, how far one person can move it, and why."""

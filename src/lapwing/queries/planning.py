@@ -105,6 +105,14 @@ class Question(ABC):
     def plan(self, planner: "Planner") -> Plan:
         """Bound each person's part, or refuse the question and say what to ask instead."""
 
+    def columns_of(self, name: str, *, alone: bool) -> "Mapping[str, Question]":
+        """Return the questions of the columns that it asks for: itself, unless its values need one each.
+
+        It is `alone` if nothing is asked beside it.
+        """
+        del alone
+        return {name: self}
+
     def arranged(self, name: str) -> "Arrangement | None":
         """Return how the rows of its answer are shown, where not all in their own order, if its column has a name."""
         del name
@@ -127,6 +135,8 @@ def plan_together(questions: Mapping[str, Question], population: Population) -> 
         if not isinstance(question, Question):
             raise BadQuestionError("this is not a question; write one with count(...), mean(...) or in SQL")
     _check_size(*questions.values())
+    alone = len(questions) == 1
+    questions = {n: one for name, asked in questions.items() for n, one in asked.columns_of(name, alone=alone).items()}
     plans, numbers, characters = dict[str, Plan](), 0, 0
     for name, asked in questions.items():
         question, told = _looked_up(asked, population)

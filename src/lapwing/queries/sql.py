@@ -8,7 +8,7 @@ person: `person in (select person from visits where ...)`, `exists (...)`, `has(
 
 import itertools
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
 from sqlglot import exp
@@ -19,7 +19,7 @@ from lapwing.queries.limits import MOST_NAMED, MOST_STATISTICS
 from lapwing.queries.planning import Question
 from lapwing.queries.questions import Selected
 from lapwing.queries.sql_conditions import Reader
-from lapwing.queries.sql_filters import read_filtered
+from lapwing.queries.sql_filters import is_root, read_filtered
 from lapwing.queries.sql_groups import group_nodes, grouping, is_same, items_of
 from lapwing.queries.sql_nodes import check_all_read, identifier, name_of, only, parsed, refusal
 from lapwing.queries.sql_order import AnswerColumn, read_arrangement
@@ -131,7 +131,8 @@ class _Select:
         keys = tuple(one.name for one in told if isinstance(one.by, int))
         if not questions:
             return self.top(keys)
-        arrangement = read_arrangement(self.tree, self.reader, self.items, told)
+        roots = frozenset(one.name for one in told if is_root(one.item.node))
+        arrangement = replace(read_arrangement(self.tree, self.reader, self.items, told), roots=roots)
         if arrangement.having and not self.group:
             raise BadQuestionError(
                 "HAVING is about groups, and there are none; compare the answer yourself, it is free"

@@ -35,6 +35,19 @@ def read_filtered(selected: Selected, node: exp.Expr) -> tuple[str, Question]:
         case exp.Count(this=exp.Case() | exp.If()):
             only(node, "this", "big_int")
             return "count", _count_of_case(selected, selected.reader.value(node.this))
+        case _:
+            return _read_other_word(selected, node)
+
+
+def _read_other_word(selected: Selected, node: exp.Expr) -> tuple[str, Question]:
+    """Read a word that means what another one does."""
+    match node:
+        case exp.Stddev() | exp.StddevPop() | exp.StddevSamp():
+            only(node, "this")
+            return "stddev", read_statistic(selected, exp.VariancePop(this=node.this))[1]
+        case exp.Variance():  # by the number of rows, or by one less: noise hides far more than that
+            only(node, "this")
+            return "var", read_statistic(selected, exp.VariancePop(this=node.this))[1]
         case exp.Mode():
             only(node, "this")
             return "mode", TopCategories(**selected.common, column=name_of(node.this), k=1)
@@ -49,6 +62,11 @@ def read_filtered(selected: Selected, node: exp.Expr) -> tuple[str, Question]:
             )
         case _:
             return read_statistic(selected, node)
+
+
+def is_root(node: exp.Expr) -> bool:
+    """Say whether a column of a SELECT is the square root of what is asked: a standard deviation."""
+    return isinstance(node.this if isinstance(node, exp.Filter) else node, exp.Stddev | exp.StddevPop | exp.StddevSamp)
 
 
 def _among(selected: Selected, condition: Condition) -> Selected:

@@ -1,6 +1,7 @@
 """Reads values from SQL text: columns, constants, arithmetic, days and their parts, cases, a person's own numbers."""
 
 from abc import ABC, abstractmethod
+from fractions import Fraction
 
 from sqlglot import exp
 
@@ -66,6 +67,7 @@ _TEXTS: dict[type[exp.Expr], str] = {exp.Lower: "lower", exp.Upper: "upper", exp
 _PER_PERSON = {"number_of": "count", "different_of": "distinct", "first_of": "first", "last_of": "last"}
 _SUNDAY = 7
 _WEEK = 7
+_MOST_BUCKETS = 100
 
 
 class ValueReader(ABC):
@@ -108,8 +110,8 @@ class ValueReader(ABC):
                 return self.subquery(node)
             case exp.Least() | exp.Greatest():
                 return self._clip(node)
-            case exp.Case() | exp.If():
-                return self._case(node)
+            case exp.Case() | exp.If() | exp.WidthBucket():
+                return self._width_bucket(node) if isinstance(node, exp.WidthBucket) else self._case(node)
             case exp.Coalesce() | exp.Lower() | exp.Upper() | exp.Trim():
                 return self._with_texts(node)
             case exp.Abs() | exp.Floor() | exp.Ceil() | exp.Round():
@@ -235,6 +237,26 @@ class ValueReader(ABC):
                 when = Compare("=", self.value(compared), self.value(each.this))
             branches.append((when, self.value(each.args["true"])))
         return Case(tuple(branches), None if default is None else self.value(default))
+
+    def _width_bucket(self, node: exp.Expr) -> Value:
+        """Read WIDTH_BUCKET(value, low, high, n): 1 to n between the two, 0 below, n + 1 from `high` on."""
+        only(node, "this", "min_value", "max_value", "num_buckets")
+        value, *given = (self.value(node.args[name]) for name in ("this", "min_value", "max_value", "num_buckets"))
+        match given:
+            case [
+                Literal(int() | Fraction() as low),
+                Literal(int() | Fraction() as high),
+                Literal(int() as number),
+            ] if low < high and 1 <= number <= _MOST_BUCKETS:
+                edges = [low + Fraction(i * (high - low), number) for i in range(number + 1)]
+            case _:
+                raise BadQuestionError(
+                    f"the buckets lie between two rising constants, and are 1 to {_MOST_BUCKETS}; write "
+                    "width_bucket(age, 0, 100, 10)"
+                )
+        limits = [Literal(int(edge) if edge.denominator == 1 else edge) for edge in edges]
+        below = [(Compare("<", value, limit), Literal(place)) for place, limit in enumerate(limits)]
+        return Case((*below, (Compare(">=", value, limits[-1]), Literal(number + 1))))
 
     def _with_texts(self, node: exp.Expr) -> Value:
         if not isinstance(node, exp.Coalesce):

@@ -186,7 +186,7 @@ _OPENING = """\
 # The lifetime cap of all answers to all analysts. It can be raised later, and never lowered.
 # Others: {{ epsilon = "3", delta = "1e-6" }} or {{ rho = "1/2" }}.
 {budget}
-# Who is hidden among neighbours: "add_remove" one person, or "replace" one by another.
+# Who is hidden among neighbours: "add-remove" one person, or "replace" one by another.
 {adjacency}
 # Protect groups of this size, such as families, not only people.
 {groups}
@@ -233,10 +233,16 @@ def opening_text(
         ledger="" if ledger is None else f"\nledger = {value(ledger)}\n",
         person_key=_line("person_key", person_key, "patient_id"),
         budget=_line("budget", None if budget is None else dict(budget), {"epsilon": "3"}),
-        adjacency=_line("adjacency", adjacency, "add_remove"),
+        adjacency=_line("adjacency", adjacency, "add-remove"),
         groups=_line("protects_groups_of", groups_of, 1),
     )
-    head = f"\n# An allowance is a part of the budget that one analyst may spend.\n[populations.{quoted}.analysts]\n"
+    head = f"""
+# Who has no allowance may spend what the budget leaves; safer is: nothing.
+# unnamed_analysts = "refused"
+
+# An allowance is a part of the budget that one analyst may spend.
+[populations.{quoted}.analysts]
+"""
     return opening + head + (allowances or '# ana = { epsilon = "1" }\n') + _TABLES.format(name=quoted)
 
 

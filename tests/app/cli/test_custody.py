@@ -8,8 +8,10 @@ import duckdb
 import psycopg
 import pytest
 
+import lapwing as lw
 from app.cli.at_the_prompt import run, spent, start, write_patients
 from engines.workbenches import as_reader
+from lapwing.vocabulary.errors import SettingsError
 from lapwing.workspace.settings import read_settings
 from lapwing.workspace.toml import FORMS
 
@@ -697,3 +699,37 @@ def test_an_allowance_below_what_was_spent_is_refused_with_its_line_and_whose_it
     line = settings.read_text().split("ana =")[0].count("\n") + 1
     assert f"lapwing.toml, line {line}: allowance of ana = 'epsilon 1' is less than what was released" in told.err
     assert "already, epsilon 1.5; write a larger one" in told.err
+
+
+@pytest.mark.parametrize("place", ["clinic", "data", "elsewhere"])
+def test_a_place_is_written_so_that_the_workspace_and_its_data_can_be_moved_together(fresh, place) -> None:
+    folder = fresh.parent / place
+    folder.mkdir(exist_ok=True)
+    (fresh / "patients.csv").rename(folder / "people.csv")
+    assert run(fresh, "add", "people", "--source", str(folder / "people.csv"), *DECLARED).code == 0
+    written = "people.csv" if folder == fresh else f"../{place}/people.csv"
+    assert f'source = "{written}"' in (fresh / "lapwing.toml").read_text()
+    moved = fresh.parent / "moved"
+    moved.mkdir()
+    fresh.rename(moved / fresh.name)
+    if folder != fresh:
+        folder.rename(moved / place)
+    assert run(moved / fresh.name, "count", "people", "--epsilon", "1").code == 0
+
+
+def test_a_file_that_was_moved_may_also_be_told_of_in_the_settings(fresh) -> None:
+    run(fresh, "add", "patients", "--source", str(fresh / "patients.csv"), *DECLARED)
+    (fresh / "patients.csv").rename(fresh / "people.csv")
+    remedy = "bring the file back, or write its new place under source in lapwing.toml"
+    assert remedy in run(fresh, "count", "patients", "--epsilon", "1").err
+    assert remedy in " ".join(run(fresh, "update").out.split())
+    settings = fresh / "lapwing.toml"
+    settings.write_text(settings.read_text().replace("patients.csv", "people.csv"))
+    assert run(fresh, "count", "patients", "--epsilon", "1").code == 0
+
+
+def test_a_folder_that_is_no_workspace_is_told_of_in_the_words_of_the_door(quick_path) -> None:
+    told = run(quick_path, "count", "patients", "--epsilon", "1")
+    assert "make a workspace with lapwing init FOLDER, or name the folder of one: -w FOLDER" in told.err
+    with pytest.raises(SettingsError, match=r"with lw\.create\('clinic', \.\.\.\), or name .*: lw\.open\('clinic'\)"):
+        lw.open(quick_path / "nope")

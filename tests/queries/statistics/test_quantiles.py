@@ -1,5 +1,6 @@
 """How far the protected people move the scores of a quantile: over all neighbours of small tables, and no less."""
 
+import math
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 
@@ -10,10 +11,10 @@ from lapwing.answers.releases import release_of
 from lapwing.answers.target import AtEpsilon
 from lapwing.mechanisms.histogram_selection import _ranks
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
-from lapwing.queries.column import Column, Integer
-from lapwing.queries.planning import plan
+from lapwing.queries.column import Category, Column, Integer
+from lapwing.queries.planning import plan, plan_together
 from lapwing.queries.statistics.quantiles import score_sensitivity
-from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit, PureDP
+from lapwing.vocabulary.guarantee import Adjacency, ConcentratedDP, PrivacyUnit, PureDP
 
 CELLS, MAX_ROWS = 3, 2
 BASES = [(0, 0, 0), (9, 0, 0), (0, 9, 0), (0, 0, 9), (7, 7, 7), (9, 0, 9)]
@@ -62,3 +63,88 @@ def test_scores_move_by_what_is_claimed_and_no_less(fraction, adjacency, people)
     (chooser,) = release.mechanism.selectors
     noise = chooser.lattice.scale / 2  # the noise of a choice at epsilon 1 is twice what a score may move
     assert moved <= noise <= moved * (1 + Fraction(1, 10**9))
+
+
+GROUPS = 2
+PARTS = [(0,) * CELLS, (9, 0, 0), (7, 7, 7), (0, 0, 9)]
+SPREAD = [
+    rows for rows in product(range(MAX_ROWS + 1), repeat=CELLS * GROUPS) if sum(rows) <= MAX_ROWS
+]  # one person's rows, in all groups together
+
+
+def grouped_clinic(unit) -> Population:
+    columns = (
+        Column(name="nights", type=Integer(low=0, high=CELLS - 1)),
+        Column(name="kind", type=Category(values=("ER", "GP"))),
+    )
+    visits = Table(name="visits", rows=RowsPerPerson.MANY_A_PERSON, max_rows=MAX_ROWS, columns=columns)
+    return Population(name="clinic", unit=unit, tables=(visits,))
+
+
+def moved_in_all(one, other, fraction):
+    """How far scores move in each group, added up over the groups."""
+    parts = [slice(CELLS * i, CELLS * (i + 1)) for i in range(GROUPS)]
+    pairs = [(scores(one[part], fraction), scores(other[part], fraction)) for part in parts]
+    return sum(max(abs(a - b) for a, b in zip(*pair, strict=True)) for pair in pairs)
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency), ids=str)
+@pytest.mark.parametrize("fraction", [Fraction(1, 2), Fraction(1, 4), Fraction(9, 10)], ids=str)
+def test_scores_of_all_groups_together_move_by_what_is_claimed_and_no_less(fraction, adjacency) -> None:
+    unit = PrivacyUnit(person_key="id", adjacency=adjacency)
+    before = SPREAD if adjacency is Adjacency.REPLACE else [(0,) * CELLS * GROUPS]
+    bases = [one + other for one, other in product(PARTS, PARTS)]
+    moved = max(
+        moved_in_all(added(base, one), added(base, other), fraction)
+        for one, other in product(before, SPREAD)
+        for base in bases
+    )
+    assert moved == score_sensitivity(fraction, MAX_ROWS, unit, groups=GROUPS)
+    asked = plan(quantiles("visits", "nights", fraction, by="kind", cells=CELLS), grouped_clinic(unit))
+    release = release_of(asked, AtEpsilon(epsilon=Fraction(1)), PureDP(epsilon=Fraction(9)))
+    (chooser,) = release.mechanism.selectors
+    noise = chooser.lattice.scale / 2
+    assert moved <= noise <= moved * (1 + Fraction(1, 10**9))
+
+
+@pytest.mark.parametrize("budget", [PureDP(epsilon=Fraction(9)), ConcentratedDP(rho=Fraction(9))], ids=str)
+def test_all_groups_are_paid_once(budget) -> None:
+    unit = PrivacyUnit(person_key="id")
+    alone = plan(quantiles("visits", "nights", "0.5", cells=CELLS), grouped_clinic(unit))
+    grouped = plan(quantiles("visits", "nights", "0.5", by="kind", cells=CELLS), grouped_clinic(unit))
+    offered = AtEpsilon(epsilon=Fraction(1))
+    assert release_of(grouped, offered, budget).event == release_of(alone, offered, budget).event
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency), ids=str)
+def test_the_laws_of_all_groups_together_are_as_private_as_is_charged(adjacency) -> None:
+    """The exact probabilities of the exponential mechanism, for one person's rows in one group, the other, or both."""
+    unit, fraction, epsilon = PrivacyUnit(person_key="id", adjacency=adjacency), Fraction(1, 4), 1.0
+    moved = score_sensitivity(fraction, MAX_ROWS, unit, groups=GROUPS)
+
+    def law(table):
+        chances = [1.0]
+        for group in range(GROUPS):
+            weights = [
+                math.exp(epsilon * score / (2 * moved))
+                for score in scores(table[CELLS * group : CELLS * (group + 1)], fraction)
+            ]
+            chances = [chance * weight / sum(weights) for chance in chances for weight in weights]
+        return chances
+
+    before = SPREAD if adjacency is Adjacency.REPLACE else [(0,) * CELLS * GROUPS]
+    worst = max(
+        abs(math.log(p / q))
+        for one, other in product(before, SPREAD)
+        for base in ((0, 9, 0, 0, 9, 0), (5, 0, 5, 0, 0, 0))
+        for p, q in zip(law(added(base, one)), law(added(base, other)), strict=True)
+    )
+    assert 0.4 < worst <= epsilon + 1e-9
+
+
+def test_several_quantiles_by_group_are_columns() -> None:
+    asked = quantiles("visits", "nights", ["0.25", "0.5"], by="kind")
+    assert list(plan_together({"nights": asked}, grouped_clinic(PrivacyUnit(person_key="id")))) == [
+        "nights_0.25",
+        "nights_0.5",
+    ]

@@ -6,8 +6,8 @@ move it, and it is derived here and nowhere else.
 Proof: proofs/ranked_choice.md
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sqlglot import exp
@@ -19,12 +19,21 @@ from lapwing.queries.limits import MOST_FRACTIONS
 from lapwing.queries.measure import measure
 from lapwing.queries.plan import BoundedValue, ChosenMeaning, Plan, Scale, plain_number
 from lapwing.queries.planning import Planner, Question, scale_of
-from lapwing.queries.questions import WHERE, ConditionLike, Selected, Statistic, ValueLike, as_condition, as_value
+from lapwing.queries.questions import (
+    WHERE,
+    ConditionLike,
+    Groupings,
+    Selected,
+    Statistic,
+    ValueLike,
+    as_condition,
+    as_groups,
+    as_value,
+)
 from lapwing.queries.sql_nodes import only, refusal
 from lapwing.queries.term import ConstantTerm, bounds
 from lapwing.queries.words import at_most, from_to, is_a_column, rows_count, value_words
 from lapwing.vocabulary.codec import stored
-from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, as_int, check_most, exact, probability
 from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 
@@ -39,20 +48,30 @@ class QuantileQuestion(Question):
     at: tuple[Fraction, ...]
     cells: int
 
+    def columns_of(self, name: str, *, alone: bool) -> Mapping[str, Question]:
+        """Return a question for each fraction, where there are groups or others beside it to have rows in common."""
+        if len(self.at) == 1 or (alone and not self.by):
+            return {name: self}
+        word = "quantile" if name == "answer" else name
+        return {f"{word}_{float(fraction):g}": replace(self, at=(fraction,)) for fraction in self.at}
+
     def plan(self, planner: Planner) -> Plan:
-        """Let few rows of a person count, in all cells of the grid together."""
-        planner.require_ungrouped()
+        """Let few rows of a person count, in all groups and all cells of the grid together."""
         check_most("quantiles", len(self.at), MOST_FRACTIONS)
         value = measure(planner.scope.spelled(self.value), planner.scope)
         scale = scale_of(value)
         width = -(-(scale.extent + 1) // self.cells)
         key = GridKey(term=value.term, width=width)
-        planner.keys = (key,)
+        grouped = bool(planner.keys)
         bounding = BoundedRowsPerPerson(
             terms=(ConstantTerm(1),), most=1, max_rows=planner.rows(self.value), max_cells=None
         )
+        planner.keys = (*planner.keys, key)
         coarse = Scale(low=scale.low, step=scale.step * width, extent=key.cells - 1)
-        return planner.build(bounding, Quantiles(at=self.at, scale=coarse))
+        if not grouped:
+            return planner.build(bounding, Quantiles(at=self.at, scale=coarse))
+        (fraction,) = self.at
+        return planner.build(bounding, QuantileOfGroups(at=fraction, scale=coarse))
 
 
 def quantiles(
@@ -61,12 +80,14 @@ def quantiles(
     at: Exact | Sequence[Exact],
     where: ConditionLike = None,
     *,
+    by: Groupings = (),
     max_rows: int | None = None,
     cells: int = 1000,
 ) -> QuantileQuestion:
     """Ask below which value the fractions `at` of the rows lie; the answers are edges of `cells` cells of its range.
 
-    At most `max_rows` rows of one person count (the table's own number if it is not said). There are no groups.
+    At most `max_rows` rows of one person count, in all groups together (the table's own number if it is not said). So
+    all groups together cost what one does, however many there are.
 
     >>> quantiles("visits", "nights", ["0.25", "0.5", "0.75"], max_rows=3).at
     (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
@@ -77,29 +98,41 @@ def quantiles(
         value=as_value(of),
         at=tuple(sorted({probability("at", fraction) for fraction in fractions})),
         where=as_condition(where),
+        by=as_groups(by),
         max_rows=max_rows,
         cells=as_int("cells", cells, least=2, most=_MOST_GRID_CELLS),
     )
 
 
 def median(
-    table: str, of: ValueLike, where: ConditionLike = None, *, max_rows: int | None = None, cells: int = 1000
+    table: str,
+    of: ValueLike,
+    where: ConditionLike = None,
+    *,
+    by: Groupings = (),
+    max_rows: int | None = None,
+    cells: int = 1000,
 ) -> QuantileQuestion:
-    """Ask for the value in the middle; `max_rows` and `cells` are those of `quantiles`."""
-    return quantiles(table, of, "0.5", where, max_rows=max_rows, cells=cells)
+    """Ask for the value in the middle; `by`, `max_rows` and `cells` are those of `quantiles`."""
+    return quantiles(table, of, "0.5", where, by=by, max_rows=max_rows, cells=cells)
 
 
-def score_sensitivity(fraction: Fraction, rows: int, unit: PrivacyUnit) -> int:
-    """Return how far the protected people move the score of a cell, if each has at most `rows` rows.
+def score_sensitivity(fraction: Fraction, rows: int, unit: PrivacyUnit, *, groups: int = 1) -> int:
+    """Return how far the protected people move scores, if each has at most `rows` rows in all groups together.
+
+    It is the sum over `groups` of how far the score of a cell moves there.
 
     The score for the fraction a/b is how far b * (rows below) is from a * (all rows). A row that comes or goes moves it
-    by b - a if it is below and by a if it is not; a row that takes the place of another by b at most. A group moves it
-    as far as all its rows together.
+    by b - a if it is below and by a if it is not; a row that takes the place of another by b at most, and if it leaves
+    one group and enters another, by the larger of a and b - a in both. Protected people move it as far as all their
+    rows together.
 
     Proof: proofs/ranked_choice.md
     """
     a, b = fraction.numerator, fraction.denominator
-    of_one_row = max(a, b - a) if unit.adjacency is Adjacency.ADD_REMOVE else b
+    came_or_went = max(a, b - a)
+    replaced = b if groups == 1 else 2 * came_or_went
+    of_one_row = came_or_went if unit.adjacency is Adjacency.ADD_REMOVE else replaced
     return of_one_row * rows * unit.protects_groups_of
 
 
@@ -122,14 +155,7 @@ class Quantiles(ChosenMeaning):
 
     def selection(self, plan: Plan, epsilon: Fraction, selector: Selector) -> PrivateQuantiles:
         """Return the mechanism that chooses."""
-        rows = _rows(plan)
-        return PrivateQuantiles(
-            at=self.at,
-            cells=plan.aggregate.cell_count or 0,
-            sensitivities=[score_sensitivity(fraction, rows, plan.unit) for fraction in self.at],
-            epsilon=epsilon,
-            selector=selector,
-        )
+        return _chooser(plan, self.at, epsilon, selector)
 
     def values(self, plan: Plan, released: Sequence[int]) -> list[BoundedValue]:
         """Return the lower edges of the chosen cells.
@@ -156,10 +182,71 @@ class Quantiles(ChosenMeaning):
 
     def bounds_away(self, plan: Plan) -> tuple[str, ...]:
         """Say how many rows of a person count, and to what values are clipped."""
-        key, low = _grid(plan), self.scale.low
-        least, most = bounds(key.term)
-        values = from_to(low, low + (most - least) * self.scale.step / key.width)
-        return at_most(_rows(plan), "row"), f"values clipped to {values}"
+        return at_most(_rows(plan), "row"), _clipped(plan, self.scale)
+
+
+@stored("quantile-of-groups")
+class QuantileOfGroups(ChosenMeaning):
+    """The value below which the fraction `at` of the rows of each group lies."""
+
+    unit = "rows in the order"
+    keys_are_groups = True
+    hides = (
+        "one person moves the orders of all groups by at most {plan.sensitivity.linf}, and the choice hides that much"
+    )
+    accurate = "its place in the order within {margin} rows"
+    told = "each has its place in the order of its group within {margin} rows"
+    at: Fraction
+    scale: Scale
+
+    @property
+    def choices(self) -> int:
+        """How many choices share the price: those of different groups are about different rows, and share nothing."""
+        return 1
+
+    def selection(self, plan: Plan, epsilon: Fraction, selector: Selector) -> PrivateQuantiles:
+        """Return the mechanism that chooses."""
+        return _chooser(plan, (self.at,), epsilon, selector)
+
+    def values(self, plan: Plan, released: Sequence[int]) -> list[BoundedValue]:
+        """Return the lower edge of the chosen cell of each group."""
+        groups = dict.fromkeys(cell[:-1] for cell in plan.aggregate.cells or ())
+        return [
+            BoundedValue(key=group, value=plain_number(self.scale.low + cell * self.scale.step), low=None, high=None)
+            for group, cell in zip(groups, released, strict=True)
+        ]
+
+    def asked(self, plan: Plan) -> str:
+        """Say what is asked."""
+        term = _grid(plan).term
+        return f"the quantile of {value_words([term], as_it_is=is_a_column(term))} at {self.at}"
+
+    def bounding(self, plan: Plan) -> str:
+        """Say how many rows of a person count."""
+        return f"{rows_count(plan.aggregate, _rows(plan), None)}, in all groups together; a public rule picks which."
+
+    def bounds_away(self, plan: Plan) -> tuple[str, ...]:
+        """Say how many rows of a person count, and to what values are clipped."""
+        return f"{at_most(_rows(plan), 'row')} in all groups together", _clipped(plan, self.scale)
+
+
+def _chooser(plan: Plan, at: tuple[Fraction, ...], epsilon: Fraction, selector: Selector) -> PrivateQuantiles:
+    cells, rows = _grid(plan).cells, _rows(plan)
+    groups = (plan.aggregate.cell_count or 0) // cells
+    return PrivateQuantiles(
+        at=at,
+        cells=cells,
+        groups=groups,
+        sensitivities=[score_sensitivity(fraction, rows, plan.unit, groups=groups) for fraction in at],
+        epsilon=epsilon,
+        selector=selector,
+    )
+
+
+def _clipped(plan: Plan, scale: Scale) -> str:
+    key = _grid(plan)
+    least, most = bounds(key.term)
+    return f"values clipped to {from_to(scale.low, scale.low + (most - least) * scale.step / key.width)}"
 
 
 def _rows(plan: Plan) -> int:
@@ -189,8 +276,6 @@ def _read(selected: Selected, node: exp.Expr) -> QuantileQuestion:
         case _:
             only(node, "this", "expression")
             of, at = _read_within_group(node)
-    if selected.by:
-        raise BadQuestionError("a quantile cannot be grouped; ask once for each group, with a where of its own")
     value = selected.reader.value(of)
     fractions = [selected.reader.value(each) for each in at]
     numbers = [exact("number", each.value if isinstance(each, Literal) else each) for each in fractions]
@@ -216,7 +301,7 @@ STATISTICS = (
         ask=median,
         result="median",
         columns=1,
-        options=WHERE | {"max_rows"},
+        options=WHERE | {"by", "max_rows"},
         sql=dict.fromkeys((exp.Median, exp.PercentileCont, exp.WithinGroup), ("quantile", _read)),
     ),
     Statistic(
@@ -224,7 +309,7 @@ STATISTICS = (
         ask=quantiles,
         result="value",
         columns=1,
-        options=WHERE | {"max_rows", "at"},
+        options=WHERE | {"by", "max_rows", "at"},
         needs={"at": "--at 0.25,0.5,0.75"},
     ),
 )
