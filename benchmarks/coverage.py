@@ -56,6 +56,7 @@ PEOPLE = Population(
                 Column(name="age", type=Integer(low=0, high=120)),
                 Column(name="cost", type=Real(low=0, high=500, step="1/4")),
                 Column(name="pressure", type=Integer(low=60, high=220)),
+                Column(name="smokes", type=Integer(low=0, high=1)),
                 Column(name="rare", type=Integer(low=0, high=999)),
             ),
         ),
@@ -76,6 +77,7 @@ def people(many: int) -> DuckDB:
         "age": age,
         "cost": draw.lognormal(4, 1, many).round(2),
         "pressure": np.clip(0.5 * age + draw.normal(105, 14, many), 60, 220).round().astype(np.int64),
+        "smokes": (draw.random(many) < 0.2).astype(np.int64),
         "rare": rare,
     }
     return DuckDB(PEOPLE, {"people": pa.table(columns)})
@@ -106,6 +108,7 @@ def cells() -> Iterator[Cell]:
     moments = {
         "mean": ask.mean("people", "age"),
         "mean of costs": ask.mean("people", "cost"),
+        "share": ask.mean("people", "smokes"),
         "variance": ask.variance("people", "age"),
         "covariance": ask.covariance("people", "age", "pressure"),
         "correlation": ask.correlation("people", "age", "pressure"),

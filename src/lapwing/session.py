@@ -27,7 +27,7 @@ from lapwing.ledger.store import fault_point
 from lapwing.noise.randomness import fresh_name
 from lapwing.queries.catalogue import Population
 from lapwing.queries.planning import Question, plan_together
-from lapwing.queries.public_tables import ConceptSet
+from lapwing.queries.public_tables import ConceptSet, concept_set
 from lapwing.queries.questions import ConditionLike
 from lapwing.queries.sql import Selection, read_sql
 from lapwing.queries.statistics.funnel import funnel
@@ -135,8 +135,6 @@ class Session:
         `ids` are the values, or the path of a file with one on each line. The set is no part of the population: it is
         what an analyst could have written out, and a question with it costs what it would have cost so.
         """
-        from lapwing.queries.concept_sets import concept_set  # noqa: PLC0415 - few sessions have one
-
         given = concept_set(name, ids)
         others = tuple(one for one in self.population.concept_sets if one.name != given.name)
         self.population = replace(self.population, concept_sets=(*others, given))

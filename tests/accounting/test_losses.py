@@ -9,6 +9,7 @@ import pytest
 from mpmath import exp, log, mpf
 
 from accounting import reference
+from lapwing.accounting.fourier import LossGrid, convolve
 from lapwing.accounting.losses import atoms
 from lapwing.accounting.losses.continuous import GaussianLaw, LaplaceLaw, gaussian_delta
 from lapwing.accounting.losses.selections import BoundedRangeLaw, _beyond_the_tangent
@@ -164,3 +165,21 @@ def test_the_rho_of_laplace_noise_is_its_divergence_where_the_closed_form_would_
         truth = e + mpmath.expm1(-e)
         found = LaplaceLaw(epsilon).rho
         assert truth <= mpf(found.numerator) / found.denominator <= truth * (1 + mpf(10) ** -4)
+
+
+@pytest.mark.parametrize("mu_squared", [Fraction(1, 100), Fraction(3), Fraction(50)])
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_the_rho_of_a_gaussian_is_half_of_mu_squared_and_its_renyi_divergence_alpha_times_that(
+    mu_squared, alpha
+) -> None:
+    law = GaussianLaw(mu_squared)
+    assert law.rho == mu_squared / 2
+    assert from_above(law.renyi(alpha), mpf(alpha) * mpf(mu_squared.numerator) / mpf(2 * mu_squared.denominator), 1e-12)
+
+
+def test_what_rounding_may_hide_adds_up_over_releases() -> None:
+    """Of k releases on a grid, each of which may be too low by its margin, the sum may be too low by k margins."""
+    law, grid = LaplaceLaw(Fraction(1, 10)), LossGrid(step=1e-3, low=-2.0, high=2.0, slope=1.0, steeper=2.0, tail=1e-20)
+    one, many = (convolve([(law, times)], grid).margin for times in (1, 50))
+    assert one > 0
+    assert many == pytest.approx(50 * one)

@@ -65,15 +65,17 @@ def test_drawn_noise_goes_beyond_as_often_as_said_and_not_beyond_a_shorter_reach
         assert (far > 0.8 * reach).sum() > most
 
 
-@pytest.mark.parametrize("scale", ["0.3", "1", "3"])
-def test_small_noise_is_bounded_exactly(scale) -> None:
-    """Every pair of whole draws is counted."""
-    numbers = np.arange(-120, 121)
-    for noise, weight in (
-        (laplace(scale), np.exp(-np.abs(numbers) / float(scale))),
-        (gaussian(scale), np.exp(-(numbers**2) / (2 * float(scale) ** 2))),
+@pytest.mark.parametrize("chance", [0.05, 0.001])
+@pytest.mark.parametrize("scale", ["0.3", "1", "3", "7.5"])
+def test_small_noise_is_bounded_exactly_and_hardly_further_than_it_reaches(scale, chance) -> None:
+    """Every pair of whole draws is counted, in many directions."""
+    numbers = np.arange(-160, 161)
+    for noise, weight, most in (
+        (laplace(scale), np.exp(-np.abs(numbers) / float(scale)), 0.35),
+        (gaussian(scale), np.exp(-(numbers**2) / (2 * float(scale) ** 2)), 1.0),
     ):
-        law = np.multiply.outer(weight, weight) / weight.sum() ** 2
-        for m in (0.5, 0.3, 1 / 3, 0.01):
+        law, reach = np.multiply.outer(weight, weight) / weight.sum() ** 2, Reach(noise, chance)
+        for m in (0.5, 0.3, 1 / 3, 0.01, 0.0, 0.123, 0.4991):
             sums = np.abs(np.add.outer((1 - m) * numbers, -m * numbers))
-            assert law[sums > Reach(noise, 0.05).of([1 - m, -m])].sum() <= 0.05
+            assert law[sums > reach.of([1 - m, -m])].sum() <= chance
+            assert law[sums > reach.of([1 - m, -m]) - most - 0.6].sum() > chance

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -28,7 +29,7 @@ from lapwing.vocabulary.errors import (
     StreamHaltedError,
     UnansweredError,
 )
-from lapwing.vocabulary.guarantee import Adjacency, ConcentratedDP
+from lapwing.vocabulary.guarantee import Adjacency, ConcentratedDP, PureDP
 from lapwing.vocabulary.sensitive import Sensitive
 from session.clinic import KEY, Broken, FixedNumber, door, new_ledger, population, same_ledger, spent
 from session.real_tables import Tables
@@ -122,6 +123,22 @@ def test_a_stream_belongs_to_its_analyst(ledger) -> None:
         door(ledger, FAR_ABOVE, analyst="bob").resume("mine")
     with pytest.raises(ParameterError, match="is not in this ledger"):
         door(ledger, FAR_ABOVE).resume("another")
+
+
+def test_a_stream_belongs_to_its_population(ledger) -> None:
+    """The same analyst at the door of other people: their account did not pay for it."""
+    door(ledger, FAR_ABOVE).stream(**TERMS, name="mine")
+    ledger.administration.create_population("other", unit=population().unit, budget=PureDP(epsilon=Fraction(10)))
+    elsewhere = Session(replace(population(), name="other"), ledger, FAR_ABOVE, analyst="ana", key=KEY)
+    with pytest.raises(ParameterError, match="is not in this ledger"):
+        elsewhere.resume("mine")
+
+
+def test_what_a_stream_has_cost_grows_with_its_yeses(ledger) -> None:
+    stream = door(ledger, FAR_ABOVE).stream(**TERMS)
+    for yeses in (1, 2):
+        stream.ask(f"age = {yeses}")
+        assert stream.spent == MECHANISM.threshold_epsilon + yeses * MECHANISM.yes_price
 
 
 def test_two_threads_at_the_boundary_get_one_last_yes(ledger) -> None:

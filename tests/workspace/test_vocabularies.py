@@ -70,6 +70,56 @@ def test_a_list_from_a_vocabulary_is_what_sql_says(clinic, folder, condition):
         assert exact(clinic, lw.count("condition_occurrence", condition)) == truth(folder, statement)[0][0]
 
 
+_BESIDE = "from condition_occurrence c join concept k on k.concept_id = c.condition_concept_id"
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        f"{_BESIDE} where k.concept_name = 'Stroke'",
+        f"{_BESIDE} and k.concept_name = 'Stroke' where c.condition_start_date >= date '2015-01-01'",
+        "from condition_occurrence c, concept k where concept_id = condition_concept_id and concept_name = 'Stroke'",
+        "from concept k join condition_occurrence c on concept_id = condition_concept_id where domain_id <> 'Drug'",
+        "from condition_occurrence c left join concept k on k.concept_id = c.condition_concept_id",
+        (
+            "from condition_occurrence c join concept_ancestor a on a.descendant_concept_id = c.condition_concept_id "
+            "join concept k on k.concept_id = a.ancestor_concept_id where k.concept_name = 'Diabetes mellitus'"
+        ),
+        (
+            "from person p join condition_occurrence c on c.person_id = p.person_id join concept k "
+            "on k.concept_id = c.condition_concept_id where k.concept_name = 'Stroke' and p.year_of_birth > 1960"
+        ),
+    ],
+)
+def test_a_join_with_a_vocabulary_is_what_sql_says(clinic, folder, rest) -> None:
+    statement = f"select count(distinct c.person_id) {rest}"
+    assert [(exact(clinic, statement),)] == truth(folder, statement)
+
+
+def test_groups_may_be_named_by_their_names(clinic, folder) -> None:
+    statement = f"select k.concept_name, count(distinct c.person_id) n {_BESIDE} group by 1 order by 2 desc limit 2"
+    answer = clinic.ask(statement, epsilon=20)
+    assert answer.keys == ("condition_concept_id", "concept_name")
+    assert [(row.key[1], row["n"]) for row in answer.rows] == truth(folder, statement)
+
+
+@pytest.mark.parametrize(
+    ("statement", "says"),
+    [
+        (f"select count(distinct k.concept_name) {_BESIDE}", "is a column of the vocabulary"),
+        (f"select k.domain_id, count(distinct c.person_id) {_BESIDE} group by 1", "does not have its names"),
+        (f"select count(distinct c.person_id) {_BESIDE} where k.concept_id > c.person_id", "compare its other columns"),
+        (
+            "select count(distinct c.person_id) from condition_occurrence c join concept k on k.concept_name = 'x'",
+            "join it by one column",
+        ),
+    ],
+)
+def test_what_else_is_asked_of_a_vocabulary_is_refused(clinic, statement, says) -> None:
+    with pytest.raises(BadQuestionError, match=says):
+        clinic.ask(statement, epsilon=1)
+
+
 def test_with_gives_a_list_of_a_vocabulary_a_name(clinic, folder):
     statement = (
         "with dm as (select * from concept_ancestor where ancestor_concept_id = 110) select count(distinct person_id) "

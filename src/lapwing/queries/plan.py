@@ -315,8 +315,9 @@ class Plan:
     def titled(self, groups: tuple[str, ...]) -> tuple[str, ...]:
         """Return names of the groups, each with that of its names behind it where its values have names."""
         titles = [self.names[column].title if column in self.names else None for column in self.group_names]
-        pairs = zip(groups, titles, strict=False)
-        return tuple(name for pair in pairs for name in pair if name is not None)
+        named = zip(groups, titles, self.group_names, strict=False)
+        own = [column if name == title else name for name, title, column in named]
+        return tuple(name for pair in zip(own, titles, strict=False) for name in pair if name is not None)
 
     def name_of(self, label: Label) -> tuple[str, ...]:
         """Return what a value of the one grouped column is called, where it has names."""

@@ -33,6 +33,7 @@ from lapwing.queries.expressions import (
 )
 from lapwing.queries.joined import Has, Link
 from lapwing.queries.predicate import ALWAYS, INTEGERS, Predicate
+from lapwing.queries.public_joins import without_public_joins
 from lapwing.queries.public_tables import ConceptExpression, ConceptSet, Vocabulary
 from lapwing.queries.scope import Scope
 from lapwing.queries.words import words
@@ -51,7 +52,8 @@ def public_population(vocabulary: str, columns: tuple[Column, ...]) -> Populatio
 
 def with_public_values(asked: T, population: Population) -> T:
     """Return a question, or any part of one, with values in the place of vocabularies and concept sets."""
-    return _resolved(asked, population)  # type: ignore[no-any-return]
+    joined = without_public_joins(asked, population) if getattr(asked, "joins", ()) else asked
+    return _resolved(joined, population)  # type: ignore[no-any-return]
 
 
 def told_values(asked: object) -> dict[object, str]:
