@@ -13,8 +13,9 @@ from typing import Final, Self, TypeAlias, Unpack
 
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.accounting.planned_total import MOST_BOOKINGS, PlannedTotal, planned_total
-from lapwing.answers.answer import CONFIDENCE, Answer, Price, PricedQuestion
+from lapwing.answers.answer import Answer
 from lapwing.answers.preview import BudgetStatus, Preview
+from lapwing.answers.priced_question import CONFIDENCE, Price, PricedQuestion
 from lapwing.answers.releases import StoredAnswer, accuracy_at, release_of
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms

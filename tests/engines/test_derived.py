@@ -163,3 +163,11 @@ def test_conditions_on_other_rows_see_derived_columns_too(bench) -> None:
     ]:
         asked = plan(ask.count("patients", where), CLINIC).aggregate
         assert bench.number(asked).open_for_release() == count, where
+
+
+def test_declared_values_are_filled_in_and_spelt_in_another_way(bench) -> None:
+    visits = [visit(1, kind="ER"), visit(2, kind="surgery"), visit(3, kind=None), visit(4, kind="x")]
+    bench.load({**EMPTY, "patients": [patient(i, smoker=s) for i, s in enumerate([True, None])], "visits": visits})
+    assert groups(bench, "visits", "lower(kind)", max_groups=1) == {"er": 1, "surgery": 1, None: 2}
+    assert groups(bench, "patients", "coalesce(smoker, false)") == {False: 1, True: 1}
+    assert groups(bench, "patients", "coalesce(sex, 'unknown')") == {"unknown": 2}

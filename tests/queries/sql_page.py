@@ -17,7 +17,7 @@ from typing import Any
 import duckdb
 
 from engines.clinic import arrow_tables
-from lapwing.answers.answer import PricedQuestion
+from lapwing.answers.priced_question import PricedQuestion
 from lapwing.answers.releases import release_of
 from lapwing.answers.target import Target, parse_target
 from lapwing.engines.engine import Engine

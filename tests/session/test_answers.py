@@ -284,7 +284,7 @@ def test_an_answer_is_shown_with_its_margin(answers) -> None:
     assert repr(one) == f"<answer: {one.value} ± 3, epsilon 1>"
     assert str(one) == f"the number of people, in patients: {one.value}, within 3 with 95 % confidence, for epsilon 1."
     table = answers(count("patients", by="sex"))
-    assert repr(table) == "<answer: 2 rows, epsilon 1>"
+    assert repr(table) == f"{table}\n<answer: 2 rows, epsilon 1>"
     assert [line.split()[0] for line in str(table).splitlines()] == ["sex", "F", "M"]
     assert str(table).count("± 4") == 2
     assert "2 rows, all within 4 with 95 % confidence" in table.sentence

@@ -87,8 +87,8 @@ def test_json_holds_the_values_and_nothing_else(results, kind) -> None:
     assert json.loads(results[kind].to_json()) == results[kind].to_dict()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_result_is_one_short_line(results, kind) -> None:
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "answer"])
+def test_a_result_that_is_no_table_is_one_short_line(results, kind) -> None:
     line = repr(results[kind])
     assert "\n" not in line
     assert len(line) < 150

@@ -129,9 +129,9 @@ def test_a_database_that_fails_twice_costs_the_yeses_that_may_have_been(ledger, 
 def test_a_table_of_the_answers(ledger) -> None:
     answers = door(ledger, ByAge(3)).stream(**TERMS).ask_many(ages(2, 3))
     frame = answers.to_pandas()
-    assert list(frame.columns) == ["verdict", "at_least", "gap"]
+    assert list(frame.columns) == ["verdict", "at_least", "gap", "low", "high"]
     assert list(frame["verdict"]) == ["below", "above"]
-    assert answers.to_polars().shape == (2, 3)
+    assert answers.to_polars().shape == (2, 5)
     assert Fraction(answers.to_dict()["price"]) == answers.price
     assert "above" in answers._repr_html_()
     assert repr(answers) == "<2 stream answers, 1 of them yes>"

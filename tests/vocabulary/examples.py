@@ -21,7 +21,7 @@ from lapwing.accounting.filters.charge import (
     StreamClosing,
     YesCharge,
 )
-from lapwing.answers.answer import PricedPlan
+from lapwing.answers.priced_question import PricedPlan
 from lapwing.answers.releases import StoredAnswer
 from lapwing.answers.stream_terms import StoredVerdict, StreamTerms, Verdict
 from lapwing.ledger.population import Analyst, PopulationRecord

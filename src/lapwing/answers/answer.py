@@ -1,160 +1,41 @@
-"""A question at its price, and its answer: values, margins, price, receipt, and a sentence that says it.
+"""An answer: values, margins, price, receipt, and a sentence that says it.
 
-Several plans can be asked together and charged as one. An answer is made of released numbers alone: whatever is
-computed from it is free.
+It is made of released numbers alone: whatever is computed from it is free.
 """
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from importlib import import_module
 from typing import Any
 
-from lapwing.accounting.filters.charge import cost_of_event
-from lapwing.accounting.rounding import float_above
-from lapwing.answers.cells import cell_record, cell_text, reach, rows_names
-from lapwing.answers.releases import Numbers, Release
+from lapwing.accounting.rounding import float_above, float_below
+from lapwing.answers.cells import (
+    cell_record,
+    cell_text,
+    cell_words,
+    ends,
+    no_column,
+    outwards,
+    plain,
+    reach,
+    rows_names,
+    text_table,
+)
+from lapwing.answers.frames import FrameColumn, TableResult, key_columns
+from lapwing.answers.priced_question import CONFIDENCE, Price, PricedQuestion
+from lapwing.answers.releases import Numbers
 from lapwing.answers.target import as_confidence
 from lapwing.ledger.entries import Receipt
-from lapwing.queries.arrangement import Arrangement
-from lapwing.queries.plan import BoundedValue, CanonicalQuestion, CellKey, ChosenMeaning, Family, Number, Shown
-from lapwing.vocabulary.codec import stored, to_text
+from lapwing.queries.plan import BoundedValue, CellKey, ChosenMeaning, Family, Number, Shown
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.event import Composed, Event
 from lapwing.vocabulary.exact import Exact
-from lapwing.vocabulary.results import Interval, Result, html_table
-from lapwing.vocabulary.wording import format_exact, format_short, format_value, named, percent, rounded
-
-CONFIDENCE = Fraction(95, 100)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
-    """What a release costs: its pure epsilon if it has one, its delta, and its rho if it has one."""
-
-    epsilon: Fraction | None
-    delta: Fraction
-    rho: Fraction | None
-
-    @staticmethod
-    def of(event: Event) -> "Price":
-        """Return the price of an event."""
-        cost = cost_of_event(event)
-        return Price(epsilon=cost.epsilon, delta=cost.delta, rho=cost.rho)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values; the rho, which may be irrational, rounded up."""
-        rho = None if self.rho is None else float_above(self.rho)
-        return {"epsilon": format_exact(self.epsilon), "delta": format_exact(self.delta), "rho": rho}
-
-    def __str__(self) -> str:
-        if self.epsilon is None:
-            return f"rho {format_short(self.rho or 0)}"
-        return f"epsilon {format_short(self.epsilon)}" + (f" and delta {float(self.delta):.3g}" if self.delta else "")
-
-
-@stored("priced-plan")
-class PricedPlan:
-    """What is asked and what will happen, as a question stands in the ledger."""
-
-    question: CanonicalQuestion
-    event: Event
-
-
-@dataclass(frozen=True, kw_only=True)
-class PricedQuestion:
-    """One or more plans, each with its release, asked together and charged as one.
-
-    `arrangement` says how the rows of the answer are shown; it is no part of what is asked and charged.
-    """
-
-    releases: Mapping[str, Release]
-    arrangement: Arrangement | None = None
-
-    def __post_init__(self) -> None:
-        if not self.releases:
-            raise BadQuestionError("nothing is asked; ask for one number at least")
-        groups = {(one.plan.key_names, one.plan.grouped_by) for one in self.several()}
-        if len(groups) > 1 and not self.in_one_row:
-            raise BadQuestionError(
-                "what is asked together has different rows: groups, several quantiles, or several categories; ask for "
-                "it one after the other"
-            )
-
-    @property
-    def in_one_row(self) -> bool:
-        """Whether several are asked that have one value each, of whatever kind: they stand in one row."""
-        return len(self.releases) > 1 and all(one.plan.has_one_value for one in self.several())
-
-    @property
-    def event(self) -> Event:
-        """What is charged."""
-        events = [release.event for release in self.releases.values()]
-        return events[0] if len(events) == 1 else Composed(parts=tuple(events))
-
-    @property
-    def text(self) -> str:
-        """The canonical text: equal for what is the same question at the same price."""
-        return to_text([PricedPlan(question=one.plan.question, event=one.event) for one in self.several()])
-
-    @property
-    def tables(self) -> frozenset[str]:
-        """Every table that is read."""
-        return frozenset(table for one in self.releases.values() for table in tables_of(one.plan.aggregate))
-
-    @property
-    def words(self) -> str:
-        """What is asked, in plain English."""
-        arranged = [self.arrangement.words] if self.arrangement is not None and self.arrangement.words else []
-        return "; ".join(dict.fromkeys([*(one.plan.asked for one in self.several()), *arranged]))
-
-    @property
-    def bounding(self) -> str:
-        """What the bounds leave out: how many rows and groups of a person count, and to what values are clipped."""
-        return ", ".join(
-            dict.fromkeys(phrase for one in self.several() for phrase in one.plan.meaning.bounds_away(one.plan))
-        )
-
-    @property
-    def bounding_remark(self) -> str | None:
-        """What the bounds leave out, and that the error does not tell of it; None if nothing is left out."""
-        return f"{self.bounding}; the error is about noise only" if self.bounding else None
-
-    @property
-    def bounded_words(self) -> str:
-        """What is asked, and within which bounds, in plain English."""
-        return f"{self.words} ({self.bounding_remark})" if self.bounding else self.words
-
-    @property
-    def units(self) -> Mapping[str, str]:
-        """What the margin of each column counts."""
-        return {name: one.plan.meaning.unit for name, one in self.releases.items()}
-
-    def several(self) -> Iterator[Release]:
-        """Go through the releases."""
-        return iter(self.releases.values())
-
-    def margin(self, confidence: Exact = CONFIDENCE) -> Mapping[str, Number | None]:
-        """Return, for each column, how far off its numbers are at most; None where that depends on what comes out."""
-        return {name: one.margin(as_confidence(confidence)) for name, one in self.releases.items()}
-
-
-def tables_of(noun: object) -> set[str]:
-    """Return the tables that an aggregate reads: its own, and those its conditions look into."""
-    found: set[str] = set()
-    if isinstance(noun, tuple):
-        return found.union(*map(tables_of, noun))
-    if is_dataclass(noun):
-        for field in fields(noun):
-            part = getattr(noun, field.name)
-            found |= {part} if field.name == "table" else tables_of(part)
-    return found
-
+from lapwing.vocabulary.results import Interval, html_table
+from lapwing.vocabulary.wording import format_exact, format_short, named, percent, rounded, several
 
 MOST_SHOWN = 100
 """How many rows of a table are shown to people; all of them are in the answer."""
+_MOST_IN_SHORT = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,18 +58,28 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One row of an answer: what it is about, and a value with its bounds for each column."""
+    """One row of an answer: what it is about, and a value with its bounds for each column.
+
+    `row["n"]` is a value, and `row["sex"]` what the row is about. `names` are those of the parts of its `key`, and
+    `cell` says which group it is, as programs know it.
+    """
 
     key: tuple[Shown, ...]
     cells: Mapping[str, BoundedValue]
+    names: tuple[str, ...] = ()
+    cell: CellKey = ()
 
     def __getitem__(self, column: str) -> Any:
-        return self.cells[column].value
+        if column in self.cells:
+            return plain(self.cells[column].value)
+        if column in self.names:
+            return self.key[self.names.index(column)]
+        raise no_column(column, [*self.names, *self.cells])
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Answer(Result):
-    """What was told.
+class Answer(TableResult):
+    """What was told: `float(answer)` is its number, `answer["n"]` a column, and `for row in answer` goes through rows.
 
     Its bounds, at a confidence, hold for all numbers of a column *at once*, so that it does not matter which of them is
     looked at. There is one exception: of groups whose keys only the data knew, each has its bounds for itself, given
@@ -216,6 +107,23 @@ class Answer(Result):
                 f"this answer has {len(self.rows)} rows and {len(self.columns)} columns; read its rows"
             )
         return self.rows[0][self.columns[0]]
+
+    def __float__(self) -> float:
+        return float(self._number())
+
+    def __int__(self) -> int:
+        return int(self._number())
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __getitem__(self, column: str) -> list[Any]:
+        if column not in (*self.keys, *self.columns):
+            raise no_column(column, [*self.keys, *self.columns])
+        return [row[column] if column in (*row.names, *row.cells) else None for row in self.rows]
 
     @property
     def price(self) -> Price:
@@ -260,14 +168,17 @@ class Answer(Result):
         keys = plan.in_order(list(table))
         if arrangement is not None:
             keys = arrangement.shown(table, keys)
-        return tuple(Row(key=plan.shown(key), cells=table[key]) for key in keys)
+        names = self.keys
+        return tuple(Row(key=plan.shown(key), cells=table[key], names=names, cell=key) for key in keys)
 
     def margin(self, confidence: Exact = CONFIDENCE, *, column: str | None = None) -> Number | None:
         """Return how far off all numbers of a column are at most, with this confidence; None where it is not known.
 
         Of a quantile or a top category it says how many rows, or people, the choice may be away from the best one.
         """
-        name = self.columns[0] if column is None else column
+        return outwards(self._margin(confidence, self.columns[0] if column is None else column), float_above)
+
+    def _margin(self, confidence: Exact, name: str) -> Number | None:
         release = self.asked.releases[name]
         margin = None if self.changes else release.margin(confidence)
         if margin is not None or release.plan.family is Family.THRESHOLD:
@@ -281,7 +192,7 @@ class Answer(Result):
         if len(rows) != 1:
             raise BadQuestionError(f"this answer has {len(rows)} rows; read the bounds of each: bounded({confidence})")
         cell = rows[0].cells[self.columns[0] if column is None else column]
-        return Interval(cell.low, cell.high)
+        return Interval(outwards(cell.low, float_below), outwards(cell.high, float_above))
 
     def map(self, function: Callable[[Any], Any]) -> "Answer":
         """Return the answer with every value changed by `function`; its bounds are dropped.
@@ -305,12 +216,23 @@ class Answer(Result):
         prefix = "Rehearsed on made-up rows: " if self.rehearsal else ""
         paid = "asked before, so it was free" if self.free else f"for {self.price}"
         paid = "for nothing" if self.rehearsal else paid
-        told = format_value(self.value) if self._is_single else f"{len(self.rows)} rows"
+        told = cell_words(self._only_cell)[0] if self._is_single else f"{len(self.rows)} rows"
         return f"{prefix}{words}: {told}{self._sure}, {paid}."
 
     @property
     def _is_single(self) -> bool:
         return len(self.rows) == 1 and len(self.columns) == 1
+
+    @property
+    def _only_cell(self) -> BoundedValue:
+        return self.rows[0].cells[self.columns[0]]
+
+    def _number(self) -> Number:
+        value = self.value
+        if isinstance(value, str):
+            raise BadQuestionError(f"this answer is a name, {value!r}, and no number; read its value")
+        number: Number = value
+        return number
 
     @property
     def _sure(self) -> str:
@@ -321,8 +243,8 @@ class Answer(Result):
         margin = None if self.changes else release.margin(CONFIDENCE)
         known = None if margin is None else release.plan.meaning.accuracy(margin)
         if known is None and self._is_single:
-            low, high = self.interval()
-            known = None if low is None or high is None else f"from {format_value(low)} to {format_value(high)}"
+            _, low, high, _ = cell_words(self._only_cell)
+            known = f"from {low} to {high}" if low and high else None
         sure = "" if known is None else f", {'' if self._is_single else 'all '}{known} with 95 % confidence"
         return f"{sure}, over {self._over}" if self._over else sure
 
@@ -355,8 +277,8 @@ class Answer(Result):
                 for row in self.bounded(confidence)
             ],
             "confidence": format_exact(as_confidence(confidence)),
-            "margin": {name: format_exact(self.margin(confidence, column=name)) for name in self.asked.releases},
-            "margin_rounded": {name: rounded(self.margin(confidence, column=name)) for name in self.asked.releases},
+            "margin": {name: format_exact(self._margin(confidence, name)) for name in self.asked.releases},
+            "margin_rounded": {name: rounded(self._margin(confidence, name)) for name in self.asked.releases},
             "unit": dict(self.asked.units),
             "price": self.price.to_dict(),
             "receipt": None if self.receipt is None else str(self.receipt),
@@ -388,53 +310,59 @@ class Answer(Result):
         told = plan.meaning.told.format(margin=format_short(margin))
         return f"{told}, with {percent(as_confidence(confidence))} confidence"
 
+    def frame_columns(self, confidence: Exact) -> list[FrameColumn]:
+        """Return the columns of the table: its keys, and each number with its bounds."""
+        rows, plan = self.bounded(confidence), next(self.asked.several()).plan
+        columns = key_columns(plan, self.keys, [row.cell for row in rows])
+        told = [self._told(row) for row in rows]
+        for place, name in enumerate(self.titles):
+            cells = [of_row[place] for of_row in told]
+            values = FrameColumn.of(name, [cell and cell.value for cell in cells], int)
+            lows, highs = ([cell and ends(cell)[end] for cell in cells] for end in (0, 1))
+            like = values.kind if values.kind is int else float
+            columns += [values, FrameColumn.of(f"{name}_low", lows, like), FrameColumn.of(f"{name}_high", highs, like)]
+        return columns
+
     def _repr_html_(self) -> str:
-        return html_table(self._header, self._lines(), self.sentence)
+        header = [*self.keys, *(title for name in self.titles for title in (name, "95 % interval"))]
+        lines = [[*map(named, row.key), *self._parts(row)] for row in self.rows[:MOST_SHOWN]]
+        return html_table(header, [*lines, *([line] for line in self.beyond)], self.sentence)
 
-    def to_rows(self, confidence: Exact = CONFIDENCE) -> list[dict[str, Any]]:
-        """Return a record for each row: its keys, and for each column the value, its `low` and its `high` bound.
-
-        Where a column is told with the number of rows it was computed over, that has columns of its own.
-        """
-        told = [(name, False) for name in self.columns] + [(name, True) for name in self.counted]
-        titles = [*self.columns, *rows_names(self.counted)]
-        names = _distinct([*self.keys, *(f"{title}{end}" for title in titles for end in ("", "_low", "_high"))])
-        rows = []
-        for row in self.bounded(confidence):
-            found = ((row.cells.get(name), of_rows) for name, of_rows in told)
-            cells = (cell.rows if cell and of_rows else cell for cell, of_rows in found)
-            values = (v for cell in cells for v in ((cell.value, cell.low, cell.high) if cell else (None, None, None)))
-            rows.append(dict(zip(names, (*row.key, *values), strict=True)))
-        return rows
-
-    def to_pandas(self, confidence: Exact = CONFIDENCE) -> Any:
-        """Return the rows as a pandas.DataFrame; exact fractions become floats."""
-        return as_frame("pandas", self.to_rows(confidence))
-
-    def to_polars(self, confidence: Exact = CONFIDENCE) -> Any:
-        """Return the rows as a polars.DataFrame; exact fractions become floats."""
-        return as_frame("polars", self.to_rows(confidence))
+    def _parts(self, row: Row) -> Iterator[str]:
+        """Go through the values of a row, each with its interval behind it."""
+        for cell in self._told(row):
+            value, low, high, _ = ("", "", "", "") if cell is None else cell_words(cell)
+            yield from (value, f"{low} to {high}" if low and high else "")
 
     def __repr__(self) -> str:
-        told = cell_text(self.rows[0].cells[self.columns[0]]) if self._is_single else f"{len(self.rows)} rows"
-        return f"<{'rehearsed ' if self.rehearsal else ''}answer: {told}, {'free' if self.free else self.price}>"
+        told = cell_text(self._only_cell) if self._is_single else several(len(self.rows), "row")
+        line = f"<{'rehearsed ' if self.rehearsal else ''}answer: {told}, {'free' if self.free else self.price}>"
+        return line if self._is_single else "\n".join([*self._table(_MOST_IN_SHORT), line])
 
     def __str__(self) -> str:
         if self._is_single and (not self.keys or next(self.asked.several()).plan.meaning.told_in_a_sentence):
             return self.sentence
-        lines = [self._header, *self._lines()]
-        widths = [max(map(len, texts)) for texts in zip(*lines, strict=True)]
-        return "\n".join([*("  ".join(map(str.rjust, line, widths)) for line in lines), *self.beyond])
+        return "\n".join([*self._table(), *self.beyond])
+
+    def _table(self, most: int = MOST_SHOWN) -> list[str]:
+        """Return the lines of a table for people to read; of more rows than `most` the first and the last."""
+        shown = self.rows[:MOST_SHOWN] if most == MOST_SHOWN else self.rows
+        lines = [
+            [*map(named, row.key), *(cell_text(cell) if cell else "" for cell in self._told(row))] for row in shown
+        ]
+        if len(lines) > most:
+            lines = [*lines[: most - most // 2], ["..." for _ in lines[0]], *lines[len(lines) - most // 2 :]]
+        return text_table([*self.keys, *self.titles], lines)
 
     @property
-    def _header(self) -> list[str]:
-        return [*self.keys, *self.columns, *rows_names(self.counted)]
+    def titles(self) -> list[str]:
+        """The names of all numbers of a row: its columns, and over how many rows some of them were computed."""
+        return [*self.columns, *rows_names(self.counted)]
 
-    def _lines(self) -> Iterator[list[str]]:
-        for row in self.rows[:MOST_SHOWN]:
-            cells = [row.cells.get(column) for column in self.columns]
-            cells += [one and one.rows for one in (row.cells.get(column) for column in self.counted)]
-            yield [*map(named, row.key), *("" if cell is None else cell_text(cell) for cell in cells)]
+    def _told(self, row: Row) -> list[BoundedValue | None]:
+        """Return the numbers of a row, in the order of `titles`."""
+        cells = [row.cells.get(column) for column in self.columns]
+        return cells + [one and one.rows for one in (row.cells.get(column) for column in self.counted)]
 
     @property
     def beyond(self) -> list[str]:
@@ -443,18 +371,3 @@ class Answer(Result):
         rows = [f"... and {hidden} more rows: all are in the JSON and in data frames"] if hidden > 0 else []
         groups = [f"... and {self.left_out} smaller groups, for which there was no room"] if self.left_out else []
         return rows + groups
-
-
-def _distinct(names: list[str]) -> list[str]:
-    """Return the names with a number after those that are there already."""
-    return [name if name not in names[:i] else f"{name}_{names[:i].count(name) + 1}" for i, name in enumerate(names)]
-
-
-def as_frame(library: str, rows: list[dict[str, Any]]) -> Any:
-    """Return rows as a table of a library that may not be installed; exact fractions become floats."""
-    try:
-        module = import_module(library)
-    except ImportError:
-        raise BadQuestionError(f"{library} is not installed; read to_rows(), or install {library}") from None
-    plain = [{name: float(v) if isinstance(v, Fraction) else v for name, v in row.items()} for row in rows]
-    return module.DataFrame(plain)

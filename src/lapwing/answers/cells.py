@@ -1,10 +1,56 @@
-"""One number of an answer for people and for programs: its words, its bounds, and over how many rows it is."""
+"""One number of an answer for people and for programs: its words, its bounds, its place in a table of text."""
 
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 from lapwing.queries.plan import BoundedValue, Number
-from lapwing.vocabulary.wording import format_exact, format_short, format_value, rounded
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.wording import format_bounded, format_exact, format_value, rounded
+
+
+def plain(value: Any) -> Any:
+    """Return a value as people compute with it: an exact fraction as the nearest double.
+
+    >>> plain(Fraction(1, 3)), plain(7), plain("ER")
+    (0.3333333333333333, 7, 'ER')
+    """
+    return float(value) if isinstance(value, Fraction) else value
+
+
+def outwards(bound: Number | None, to_double: Callable[[Fraction], float]) -> Number | None:
+    """Return a bound as people compute with it, with a double no nearer than an exact fraction is."""
+    return to_double(bound) if isinstance(bound, Fraction) else bound
+
+
+def ends(cell: BoundedValue) -> tuple[Number | None, Number | None]:
+    """Return the bounds of a value."""
+    return cell.low, cell.high
+
+
+def reach(cell: BoundedValue) -> Number | None:
+    """Return how far a value is from the farther of its bounds."""
+    if cell.low is None or cell.high is None or isinstance(cell.value, str):
+        return None
+    return max(cell.high - cell.value, cell.value - cell.low)
+
+
+def cell_words(cell: BoundedValue) -> tuple[str, str, str, str]:
+    """Return a value, its bounds and its margin for people to read: no bounds where they are not known."""
+    if cell.low is None or cell.high is None or not isinstance(cell.value, int | float | Fraction):
+        return format_value(cell.value), "", "", ""
+    return format_bounded(cell.value, cell.low, cell.high)
+
+
+def cell_text(cell: BoundedValue) -> str:
+    """Return a value for people to read, with its margin, or with its bounds where one is nearer than the other."""
+    value, low, high, margin = cell_words(cell)
+    if not low:
+        return value
+    known: Any = cell
+    even = abs((known.high - known.value) - (known.value - known.low)) * 50 <= known.high - known.low
+    return f"{value} ± {margin}" if even else f"{value} ({low} to {high})"
 
 
 def rows_names(counted: Sequence[str]) -> list[str]:
@@ -22,18 +68,23 @@ def cell_record(cell: BoundedValue) -> dict[str, Any]:
     }
 
 
-def cell_text(cell: BoundedValue) -> str:
-    """Return a value for people to read, with its margin, or with its bounds where one is nearer than the other."""
-    if cell.low is None or cell.high is None or isinstance(cell.value, str):
-        return format_value(cell.value)
-    below, above = format_short(cell.value - cell.low), format_short(cell.high - cell.value)
-    if below == above:
-        return f"{format_value(cell.value)} ± {above}"
-    return f"{format_value(cell.value)} ({format_value(cell.low)} to {format_value(cell.high)})"
+def no_column(name: object, known: Sequence[str]) -> BadQuestionError:
+    """Return the refusal of a column that an answer does not have."""
+    return BadQuestionError(f"this answer has no column {name!r}; it has {', '.join(known)}")
 
 
-def reach(cell: BoundedValue) -> Number | None:
-    """Return how far a value is from the farther of its bounds."""
-    if cell.low is None or cell.high is None or isinstance(cell.value, str):
-        return None
-    return max(cell.high - cell.value, cell.value - cell.low)
+def text_table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table, each cell moved to the right of its column; a Chinese sign is two places wide.
+
+    >>> text_table(["city", "n"], [["Bern", "7"], ["北京", "12"]])
+    ['city   n', 'Bern   7', '北京  12']
+    """
+    rows = [header, *lines]
+    widths = [max(map(_width, texts)) for texts in zip(*rows, strict=True)]
+    return [
+        "  ".join(" " * (wide - _width(text)) + text for text, wide in zip(row, widths, strict=True)) for row in rows
+    ]
+
+
+def _width(text: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lapwing.accounting.filters.account import Account
-from lapwing.answers.answer import PricedPlan
 from lapwing.answers.preview import budget_words
+from lapwing.answers.priced_question import PricedPlan
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.ledger.entries import Record
 from lapwing.ledger.export import charged_words

@@ -9,7 +9,7 @@ from lapwing.accounting.filters.account import EVERYONE, Account
 from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import Charge, ConcentratedFilter, PureFilter, SingleRelease, StreamClosing
 from lapwing.accounting.filters.remaining import Refusal, Remaining, tightest
-from lapwing.answers.answer import Price, PricedQuestion
+from lapwing.answers.priced_question import Price, PricedQuestion
 from lapwing.answers.releases import accuracy_at
 from lapwing.answers.target import as_confidence
 from lapwing.queries.plan import Number

@@ -5,14 +5,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self, overload
 
-from lapwing.answers.answer import as_frame
+from lapwing.answers.frames import FrameColumn, TableResult
 from lapwing.answers.stream_terms import StreamAnswer
-from lapwing.vocabulary.results import Result, html_table
+from lapwing.vocabulary.exact import Exact
+from lapwing.vocabulary.results import html_table
 from lapwing.vocabulary.wording import format_exact, format_short, several
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class StreamAnswers(Result, Sequence[StreamAnswer | None]):
+class StreamAnswers(TableResult, Sequence[StreamAnswer | None]):
     """What `QuestionStream.ask_many` returns: an answer for each condition, and None for those after the halt.
 
     `labels` are the words by which a grid of cohorts tells its cohorts apart; they become the first columns of a table.
@@ -52,23 +53,28 @@ class StreamAnswers(Result, Sequence[StreamAnswer | None]):
     def __iter__(self) -> Iterator[StreamAnswer | None]:
         return iter(self.answers)
 
-    def to_rows(self) -> list[dict[str, Any]]:
-        """Return one row for each condition: its labels, the verdict, the number asked for, and the gap of a yes."""
-        labels = self.labels or ({},) * len(self)
-        return [{**dict(words), **_row(answer)} for words, answer in zip(labels, self.answers, strict=True)]
+    def frame_columns(self, confidence: Exact) -> list[FrameColumn]:
+        """Return the columns of the table: labels, verdicts, the numbers asked for, gaps, and where a yes lies."""
+        told = [None if one is None else (one.verdict.value, one.threshold, one.gap) for one in self.answers]
+        lies = [None if one is None else one.interval(confidence) for one in self.answers]
+        return [
+            *(FrameColumn.of(name, [words[name] for words in self.labels]) for name in self.label_names),
+            FrameColumn.of("verdict", [one and one[0] for one in told]),
+            FrameColumn.of("at_least", [one and one[1] for one in told], int),
+            FrameColumn.of("gap", [one and one[2] for one in told], int),
+            FrameColumn.of("low", [one and one.low for one in lies], int),
+            FrameColumn.of("high", [one and one.high for one in lies], int),
+        ]
+
+    @property
+    def label_names(self) -> list[str]:
+        """What the labels say, in their order."""
+        return list(dict.fromkeys(name for words in self.labels for name in words))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answers as JSON values."""
         rows = [None if one is None else one.to_dict() for one in self.answers]
         return {"answers": rows, "labels": [dict(one) for one in self.labels], "price": format_exact(self.price)}
-
-    def to_pandas(self) -> Any:
-        """Return the rows as a pandas.DataFrame."""
-        return as_frame("pandas", self.to_rows())
-
-    def to_polars(self) -> Any:
-        """Return the rows as a polars.DataFrame."""
-        return as_frame("polars", self.to_rows())
 
     def facts(self) -> list[tuple[str, str | None]]:
         """Return how many were asked, how many yeses there were, and what they cost."""
@@ -86,9 +92,3 @@ class StreamAnswers(Result, Sequence[StreamAnswer | None]):
 
     def __repr__(self) -> str:
         return f"<{len(self):,} stream answers, {len(self.yeses):,} of them yes>"
-
-
-def _row(answer: StreamAnswer | None) -> dict[str, Any]:
-    if answer is None:
-        return {"verdict": None, "at_least": None, "gap": None}
-    return {"verdict": answer.verdict.value, "at_least": answer.threshold, "gap": answer.gap}

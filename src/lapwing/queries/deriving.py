@@ -5,6 +5,7 @@ Everything here is total by construction, or refused with what to write instead.
 
 from collections.abc import Callable
 from fractions import Fraction
+from string import ascii_lowercase, ascii_uppercase
 from typing import Final
 
 from lapwing.queries.binding import bind
@@ -30,15 +31,20 @@ from lapwing.queries.expressions import (
     Case,
     Clip,
     Coalesce,
+    Compare,
     DatePart,
     DateTrunc,
     Literal,
+    Missing,
     Name,
+    OneOf,
     Step,
+    TextOf,
     Value,
 )
 from lapwing.queries.joined import PerPerson
 from lapwing.queries.measure import Measure, ends_of, is_elapsed, measure, name_of
+from lapwing.queries.pattern import read_as
 from lapwing.queries.same_person import untied_where
 from lapwing.queries.scope import Scope
 from lapwing.queries.term import bounds, magnitude
@@ -63,15 +69,12 @@ def derive(value: Value, scope: Scope) -> Column:
             return _of_person(value, scope)
         case Age() | Arithmetic() | Clip() | Step():
             return _computed(value, scope)
-        case Coalesce():
-            raise BadQuestionError(
-                "coalesce(...) stands in conditions only; group by the column itself, which has a group for what is "
-                "missing"
-            )
+        case Coalesce(inner, Literal() as otherwise):
+            return _filled(inner, otherwise, scope)
+        case TextOf(function, inner):
+            return _respelled(function, inner, scope)
         case _:
-            raise BadQuestionError(
-                "this is no value of a row; write a column, or a value that is computed from columns"
-            )
+            raise BadQuestionError("this is no value of a row; write a column, or what is computed from columns")
 
 
 def _part(given: str, known: tuple[str, ...]) -> Part:
@@ -119,6 +122,50 @@ def _case(written: Case, scope: Scope) -> CaseResult:
             "write case when age >= 65 then 'old' else 'young' end"
         )
     return made
+
+
+def _filled(inner: Value, otherwise: Literal, scope: Scope) -> Column:
+    """Return a category or a truth value with a constant in the place of what is missing: a case of declared values."""
+    column = scope.column(inner)
+    if not column.nullable:
+        return column
+    match column.type:
+        case Category(values=values):
+            known: tuple[str | int, ...] = values
+        case Boolean():
+            known = (False, True)
+        case _:
+            raise BadQuestionError(
+                "coalesce(...) is a group or a value where values are declared one by one, and those of "
+                f"{column.name!r} are not; group by the column itself, which has a group for what is missing"
+            )
+    kept = tuple((Compare("=", inner, Literal(value)), Literal(value)) for value in known)
+    return scope.add(_case(Case((*kept, (Missing(inner), otherwise))), scope))
+
+
+def _respelled(function: str, inner: Value, scope: Scope) -> Column:
+    """Return a category whose declared texts are spelt in another way: those that are then alike are one."""
+    column = scope.column(inner)
+    texts = column.type.values if isinstance(column.type, Category) else ()
+    spell = _SPELLINGS.get(function)
+    alike: dict[str, list[str]] = {}
+    for text in texts:
+        if isinstance(text, str) and spell is not None:
+            alike.setdefault(spell(text), []).append(text)
+    if not alike:
+        raise BadQuestionError(
+            f"only declared texts can be grouped by in another spelling, and {column.name!r} declares none; group by "
+            f"it as it is, or write {function}(...) in a condition"
+        )
+    branches = tuple((OneOf(inner, tuple(map(Literal, those))), Literal(made)) for made, those in alike.items())
+    return scope.add(_case(Case(branches), scope))
+
+
+_SPELLINGS: Final[dict[str, Callable[[str], str]]] = {
+    "lower": lambda text: read_as(text, any_case=True, trimmed=False),
+    "upper": lambda text: text.translate(str.maketrans(ascii_lowercase, ascii_uppercase)),
+    "trim": lambda text: read_as(text, any_case=False, trimmed=True),
+}
 
 
 def _result(value: Value) -> str | int | bool | None:

@@ -28,6 +28,7 @@ from lapwing.queries.aggregate import (
     Sensitivity,
 )
 from lapwing.queries.derived_words import explained
+from lapwing.queries.periods import period_words
 from lapwing.queries.predicate import ALWAYS
 from lapwing.queries.words import Told, bin_words, groups_at_most, in_groups, key_words, words
 from lapwing.vocabulary.codec import from_text, stored, to_text
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 Number: TypeAlias = int | Fraction | float
 Estimate: TypeAlias = Fraction | float
 B = TypeVar("B")
+E = TypeVar("E", bound=Fraction | float)
 CellKey: TypeAlias = tuple[Label, ...]
 Shown: TypeAlias = str | int | bool | None
 Choosing: TypeAlias = "PrivateQuantiles | TopK | CountedTop"
@@ -108,6 +110,8 @@ class Meaning(ABC):
     """What a margin counts."""
     keys_are_groups: ClassVar[bool] = True
     row_name: ClassVar[str | None] = None
+    rows_are_fractions: ClassVar[bool] = False
+    """Whether the name of a row that is no group is a fraction, such as that of a quantile."""
     rows_have_names: ClassVar[bool] = False
     """Whether a row that is no group tells what its value is called."""
     told_in_a_sentence: ClassVar[bool] = False
@@ -383,7 +387,7 @@ class Plan:
         )
 
 
-def plain_number(number: Estimate) -> Number:
+def plain_number(number: E) -> E | int:
     """Return a whole number as one."""
     return int(number) if isinstance(number, Fraction) and number.denominator == 1 else number
 
@@ -400,5 +404,6 @@ def _place(label: Label) -> tuple[bool, Any]:
 
 def _label_words(kind: Key, label: Label) -> Shown:
     if isinstance(kind, BinnedKey) and isinstance(label, tuple):
-        return bin_words(kind.domain, label)
+        period = period_words(kind.domain, label)
+        return bin_words(kind.domain, label) if period is None else period
     return None if isinstance(label, tuple) else label

@@ -10,6 +10,7 @@ or a number in another form is refused. So one noun has one text, and two nouns 
 is the key under which its answer is kept.
 """
 
+import copyreg
 import json
 import math
 import re
@@ -48,6 +49,14 @@ _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_
 _RATIO: Final = re.compile(r"-?(0|[1-9][0-9]{0,3999})/[1-9][0-9]{0,3999}")
 _DEEPEST: Final = 128  # nouns within nouns: what can be written can be read without exhausting the stack
 _DAMAGED: Final = "it is damaged, or a newer lapwing wrote it; restore it from a copy"
+
+
+def read_only(held: Mapping[Any, Any]) -> MappingProxyType[Any, Any]:
+    """Return a mapping that nobody can change; what holds one can be pickled all the same."""
+    return MappingProxyType(dict(held))
+
+
+copyreg.pickle(MappingProxyType, lambda held: (read_only, (dict(held),)))
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)

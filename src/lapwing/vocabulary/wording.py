@@ -4,6 +4,7 @@ Python writes `epsilon="0.1"`, the command line `--epsilon 0.1`, and JSON lists 
 message are data, and no code reads English. For programs numbers are written without a loss (`format_exact`).
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
@@ -14,6 +15,8 @@ from typing import Any, Self, TypeAlias
 _DIGITS = 4
 _SHORTEST_EXPONENT = -4
 _LARGE = 1000
+_MOST_PLACES = 12
+Number: TypeAlias = int | Fraction | float
 
 
 def decimal_below(number: Fraction) -> str:
@@ -52,6 +55,29 @@ def format_short(number: Fraction | float) -> str:
     if isinstance(number, int) or (isinstance(number, Fraction) and number.denominator == 1):
         return f"{int(number):,}"
     return f"{float(number):,.1f}" if abs(float(number)) >= _LARGE else f"{float(number):.4g}"
+
+
+def format_bounded(value: Number, low: Number, high: Number) -> tuple[str, str, str, str]:
+    """Return a value, its bounds and its margin for people to read, with as many digits as the bounds give meaning to.
+
+    The bounds are rounded outwards, and the margin, the distance of the farther one, upwards.
+
+    >>> format_bounded(Fraction(2483333, 10**5), Fraction(2471, 100), Fraction(2495666, 10**5))
+    ('24.83', '24.71', '24.96', '0.13')
+    >>> format_bounded(Fraction("1974.218"), Fraction("1974.2069"), Fraction("1974.2291"))
+    ('1,974.218', '1,974.206', '1,974.230', '0.012')
+    >>> format_bounded(752, 748, 756)
+    ('752', '748', '756', '4')
+    """
+    parts = (value, low, high, max(high - value, value - low))
+    places = max(0, 1 - math.floor(math.log10(parts[-1]))) if parts[-1] > 0 else _DIGITS
+    if all(Fraction(part).denominator == 1 for part in parts) or places > _MOST_PLACES:
+        short, least, most, margin = map(format_short, parts)
+        return short, least, most, margin
+    numbers = [Fraction(part) * 10**places for part in parts]
+    whole = (round(numbers[0]), math.floor(numbers[1]), math.ceil(numbers[2]), math.ceil(numbers[3]))
+    near, least, most, margin = (f"{Decimal(number).scaleb(-places):,.{places}f}" for number in whole)
+    return near, least, most, margin
 
 
 def format_value(value: Any) -> str:

@@ -142,6 +142,7 @@ class Quantiles(ChosenMeaning):
 
     unit = "rows in the order"
     row_name = "quantile"
+    rows_are_fractions = True
     told_in_a_sentence = True
     accurate = "its place in the order within {margin} rows"  # no distance in years or francs
     told = "each has its place in the order within {margin} rows"

@@ -1,0 +1,212 @@
+"""What a notebook does with an answer: it shows it, goes through it, and hands it to data frames."""
+
+import pickle
+from datetime import date
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import lapwing as lw
+from lapwing.vocabulary.errors import BadQuestionError
+
+SETTINGS = """
+[populations.clinic]
+person_key = "pid"
+now = 2025-01-01
+budget = { epsilon = 1000 }
+[populations.clinic.tables.patient]
+source = "patient.csv"
+columns.sex = { type = "category", values = ["F", "M"], nullable = true }
+columns.city = { type = "category", values = ["", "Bern", "北京"] }
+columns.site = { type = "category", values = [9201, 9202] }
+columns.bmi = { type = "real", low = 10, high = 60 }
+columns.born = { type = "date", first = 1950-01-01, last = 1969-12-31 }
+columns.concept = { type = "category", values = { file = "CONCEPT.csv", value = "id", label = "name" } }
+[populations.clinic.tables.visit]
+source = "visit.csv"
+rows = "many"
+columns.day = { type = "date", first = 2023-01-01, last = 2024-12-31 }
+"""
+
+
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("notebook")
+    cities = ("", "Bern", "北京")
+    people = [
+        f"{i},{'FM'[i % 2]},{cities[i % 3]},{9201 + i % 2},{20 + i % 10},{1950 + i % 20}-03-0{1 + i % 9},{7 + i % 2}\n"
+        for i in range(400)
+    ]
+    (folder / "patient.csv").write_text("pid,sex,city,site,bmi,born,concept\n" + "".join(people))
+    visits = "".join(f"{i},202{3 + i % 2}-{1 + i % 12:02d}-15\n" for i in range(400))
+    (folder / "visit.csv").write_text("pid,day\n" + visits)
+    (folder / "CONCEPT.csv").write_text("id,name\n7,Asthma\n8,Gout\n")
+    lw.create(folder, SETTINGS).close()
+    with lw.open(folder, analyst="ana") as session:
+        yield session
+
+
+def asked(clinic, text):
+    return clinic.sql(text, epsilon=20, max_groups=1)
+
+
+def test_a_table_is_shown_as_a_table(clinic) -> None:
+    lines = repr(asked(clinic, "select site, count(*) n from patient group by site")).splitlines()
+    assert lines[0].split() == ["site", "n"]
+    assert lines[1].split() == ["9201", "200", "±", "0"], "a key that is a number has no thousands separators"
+    assert lines[-1] == "<answer: 2 rows, epsilon 20>"
+
+
+def test_a_long_table_is_shown_by_its_ends(clinic) -> None:
+    answer = clinic.ask(lw.count("patient", by=lw.bins("bmi", list(range(10, 60)))), epsilon=20)
+    lines = repr(answer).splitlines()
+    assert len(lines) == 23
+    assert lines[11].split() == ["...", "..."]
+    assert len(str(answer).splitlines()) == 50
+
+
+def test_signs_that_are_two_places_wide_leave_the_columns_straight(clinic) -> None:
+    *_, bern, beijing, _ = repr(asked(clinic, "select city, count(*) n from patient group by city")).splitlines()
+    assert len(bern) == len(beijing) + 2
+
+
+def test_a_notebook_shows_a_table_with_intervals(clinic) -> None:
+    shown = asked(clinic, "select sex, count(*) n from patient group by sex")._repr_html_()
+    assert "<th>sex</th><th>n</th><th>95 % interval</th>" in shown
+    assert "<td>F</td><td>200</td><td>200 to 200</td>" in shown
+    assert "<td>(missing)</td>" in shown
+
+
+def test_rows_and_columns_are_read_by_name(clinic) -> None:
+    answer = asked(clinic, "select sex, count(*) n from patient group by sex")
+    assert len(answer) == 3
+    assert answer["sex"] == ["F", "M", None]
+    assert [(row["sex"], row["n"]) for row in answer] == list(zip(answer["sex"], answer["n"], strict=True))
+    assert answer["n"][:2] == [200, 200]
+    with pytest.raises(BadQuestionError, match="no column 'm'; it has sex, n"):
+        answer["m"]
+    with pytest.raises(BadQuestionError, match="no column 'm'; it has sex, n"):
+        answer.rows[0]["m"]
+
+
+def test_one_number_is_a_number(clinic) -> None:
+    mean = asked(clinic, "select avg(bmi) from patient")
+    assert type(mean.value) is float
+    assert float(mean) == mean.value == pytest.approx(24.5, abs=0.5)
+    assert int(mean) == 24
+    low, high = mean.interval()
+    assert type(low) is float
+    assert low < float(mean) < high
+    with pytest.raises(BadQuestionError, match="3 rows and 1 columns"):
+        float(asked(clinic, "select sex, count(*) n from patient group by sex"))
+    with pytest.raises(BadQuestionError, match="'Bern', and no number"):
+        float(clinic.ask(lw.top("patient", "city", 1, "city = 'Bern'"), epsilon=20))
+
+
+def test_a_bound_is_never_rounded_inwards(clinic) -> None:
+    mean = asked(clinic, "select avg(bmi) from patient")
+    exact = mean.rows[0].cells["avg"]
+    low, high = mean.interval()
+    assert low <= exact.low
+    assert exact.high <= high
+
+
+ROWS = ("rows", "rows_low", "rows_high")
+FRAMES = {
+    "pandas": lambda answer: answer.to_pandas(),
+    "polars": lambda answer: answer.to_polars().to_pandas(),
+    "arrow": lambda answer: answer.to_arrow().to_pandas(),
+    "capsule": lambda answer: pl.DataFrame(answer).to_pandas(),
+}
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_all_libraries_have_the_same_columns(clinic, library) -> None:
+    frame = FRAMES[library](
+        asked(clinic, "select bins(bmi, 10, 20, 30), count(*) n, avg(bmi) m from patient group by 1")
+    )
+    assert list(frame.columns) == ["bmi_low", "bmi_high", "n", "n_low", "n_high", "m", "m_low", "m_high", *ROWS]
+    assert frame["bmi_low"].tolist() == [10, 20]
+    assert frame["bmi_high"].tolist() == [20, 30]
+    assert frame["n"].dtype == "int64"
+    assert frame["m"].dtype == frame["bmi_low"].dtype == "float64"
+
+
+def columns(clinic, text):
+    arrow = asked(clinic, text).to_arrow()
+    return {name: (str(arrow.schema.field(name).type), arrow[name].to_pylist()) for name in arrow.column_names[:2]}
+
+
+def test_whole_numbers_in_bins_end_at_their_last_value(clinic) -> None:
+    assert columns(clinic, "select bins(age(born), 50, 60, 80), count(*) from patient group by 1") == {
+        "age(born)_low": ("int64", [50, 60]),
+        "age(born)_high": ("int64", [59, 80]),
+    }
+
+
+def test_years_are_whole_numbers_and_months_and_quarters_their_first_days(clinic) -> None:
+    years = columns(clinic, "select year(day), count(distinct pid) from visit group by 1")
+    assert years["day"] == ("int64", [2023, 2024])
+    quarters = columns(clinic, "select date_trunc('quarter', day) q, count(distinct pid) from visit group by 1")
+    assert quarters["q"][0] == "date32[day]"
+    assert quarters["q"][1][:2] == [date(2023, 1, 1), date(2023, 4, 1)]
+    months = asked(clinic, "select date_trunc('month', day) m, count(distinct pid) from visit group by 1")
+    assert months.to_pandas()["m"].dtype == "datetime64[s]"
+    assert months["m"][:2] == ["2023-01", "2023-02"]
+
+
+def test_names_stand_beside_ids(clinic) -> None:
+    assert columns(clinic, "select concept, count(*) from patient group by concept") == {
+        "concept": ("int64", [7, 8]),
+        "name": ("string", ["Asthma", "Gout"]),
+    }
+
+
+def test_quantiles_are_numbers(clinic) -> None:
+    frame = clinic.ask({"age": lw.quantiles("patient", "bmi", ["0.25", "0.5"])}, epsilon=20).to_polars()
+    assert frame["quantile"].to_list() == [0.25, 0.5]
+    assert frame.schema["age"] == frame.schema["age_low"] == frame.schema["age_high"] == pl.Float64
+
+
+def test_a_missing_group_is_a_gap_and_keeps_its_column_whole(clinic) -> None:
+    answer = clinic.ask(lw.count("patient", by="sex"), epsilon=20)
+    assert answer.to_pandas()["sex"].isna().tolist() == [False, False, True]
+    assert answer.to_arrow()["sex"].null_count == 1
+
+
+def test_a_table_without_rows_keeps_its_types(clinic) -> None:
+    answer = asked(clinic, "select site, count(*) n from patient group by site having count(*) > 100000")
+    assert len(answer) == 0
+    assert str(answer.to_arrow()["n"].type) == "int64"
+
+
+def test_answers_pickle_with_everything(clinic) -> None:
+    answer = asked(clinic, "select sex, count(*) n from patient group by sex")
+    again = pickle.loads(pickle.dumps(answer))
+    assert again.to_pandas().equals(answer.to_pandas())
+    assert repr(again) == repr(answer)
+
+
+def test_the_interval_of_a_yes_is_unpacked_like_any_other(clinic) -> None:
+    with clinic.stream(at_least=20, yeses=1, epsilon=20, table="patient") as stream:
+        no, yes = stream.ask("bmi > 59"), stream.ask("bmi >= 20")
+    low, high = yes.interval()
+    assert (type(low), type(high)) == (int, int)
+    assert low <= 400 <= high
+    assert yes.to_dict()["interval"] == {"low": low, "high": high}
+    assert no.to_dict()["free"], "a no costs nothing"
+    assert not yes.to_dict()["free"]
+
+
+def test_many_answers_of_a_stream_are_a_table(clinic) -> None:
+    with clinic.stream(at_least=20, yeses=1, epsilon=20, table="patient") as stream:
+        answers = stream.ask_many(["bmi > 59", "bmi >= 20", "bmi > 58"])
+    frame = answers.to_polars()
+    assert frame["verdict"].to_list() == ["below", "above", None]
+    assert frame["at_least"].to_list() == [20, 20, None]
+    assert frame["low"][0] is None
+    assert frame["low"][1] <= 400 <= frame["high"][1]
+    assert pa.table(answers).equals(answers.to_arrow())
+    assert list(pd.DataFrame(answers.to_pandas())["verdict"][:2]) == ["below", "above"]
