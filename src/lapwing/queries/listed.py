@@ -34,7 +34,9 @@ def listed(atom: InIntervals) -> Listed | None:
     if len(taken.ranges) <= FEW:
         return taken
     left_out = _split(INTEGERS.without(atom.intervals))
-    return taken if len(taken.ranges) <= len(left_out.ranges) else left_out._replace(wanted=False)
+    return (
+        taken if len(taken.ranges) <= len(left_out.ranges) else Listed(left_out.points, left_out.ranges, wanted=False)
+    )
 
 
 def _split(intervals: tuple[Interval, ...]) -> Listed:
