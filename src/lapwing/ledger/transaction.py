@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from lapwing.accounting.filters.account import Account, Booking
 from lapwing.ledger.database import Connection, Database, Lookup, Lookups, Row, Value, require_format
-from lapwing.ledger.entries import Entry, Receipt, Record, genesis, link
+from lapwing.ledger.entries import Entry, Receipt, Record, check_chain, genesis, link
 from lapwing.ledger.population import AccountChanges, PopulationRecord
 from lapwing.ledger.stream_records import StreamRecord
 from lapwing.vocabulary.codec import canonical, from_record, to_record
@@ -59,13 +59,16 @@ class Known(NamedTuple):
 class StateCache:
     """States that were read before, each with the number of its entry, so that they need not be decoded again.
 
-    `latest` has, for each lookup of a state, the number of the last entry that is known to change it.
+    `latest` has, for each lookup of a state, the number of the last entry that is known to change it, `openings` that
+    of the first entry of a stream, and `hashes` what these entries had for a hash when they were seen first.
     """
 
     accounts: dict[tuple[str, str | None], tuple[int, Account]] = field(default_factory=dict)
     populations: dict[str, tuple[int, PopulationRecord]] = field(default_factory=dict)
     streams: dict[str, tuple[int, StreamRecord]] = field(default_factory=dict)
     latest: dict[tuple[Lookup, tuple[str, ...]], int] = field(default_factory=dict)
+    openings: dict[str, int] = field(default_factory=dict)
+    hashes: dict[int, bytes] = field(default_factory=dict)
 
     def learn(self, news: "StateCache") -> None:
         """Take over what is newer; a slower thread may bring older news."""
@@ -76,9 +79,16 @@ class StateCache:
             del self.streams[next(iter(self.streams))]
         for lookup, seq in news.latest.items():
             self.latest[lookup] = max(seq, self.latest.get(lookup, 0))
+        self.openings.update(news.openings)
+        for seq, hash_ in news.hashes.items():
+            self.hashes.setdefault(seq, hash_)
+        if len(self.hashes) > 2 * (len(self.latest) + len(self.openings)) + _PAGE:
+            wanted = {*self.latest.values(), *self.openings.values()}
+            self.hashes = {seq: hash_ for seq, hash_ in self.hashes.items() if seq in wanted}
 
-    def heed(self, seq: int, record: Record) -> None:
+    def heed(self, entry: Entry, record: Record) -> None:
         """Note which states an entry changes."""
+        seq, self.hashes[entry.seq] = entry.seq, entry.hash
         population, analyst = record.get("population", ""), record.get("analyst", "")
         if "policy" in record:
             self.latest[Lookup.POLICY, (population,)] = seq
@@ -88,6 +98,8 @@ class StateCache:
             self.latest[Lookup.ALLOWANCE, (population, analyst)] = seq
         if "stream" in record:
             self.latest[Lookup.STREAM, (record["stream"],)] = seq
+            if record["kind"] == "opening":
+                self.openings[record["stream"]] = seq
 
 
 def _take_newer(kept: dict[K, tuple[int, S]], news: dict[K, tuple[int, S]]) -> None:
@@ -182,7 +194,7 @@ class Transaction:
         if not added:
             raise ConflictError
         self._end, self._found = entry, {}
-        self.news.heed(seq, record)
+        self.news.heed(entry, record)
         if "stream" in fields:
             self._remember_stream(record)
         return entry
@@ -254,7 +266,7 @@ class Transaction:
             raise ParameterError("population", name, reason="is not in this ledger", remedy=f"these are: {known}")
         last, population = self.news.populations.get(name) or self._cache.populations.get(name) or (0, None)
         if population is None or last != seq:
-            population = from_record(PopulationRecord, _require_found(self._must(seq), population=name)["policy"])
+            population = from_record(PopulationRecord, _require_found(self._kept(seq), population=name)["policy"])
         self.news.populations[name] = (seq, population)
         return population
 
@@ -331,8 +343,9 @@ class Transaction:
             return None
         if record is None or last != seq:
             first = self._first("where record ->> 'stream' = ? order by seq", stream)
-            opening = _require_found(first or self._must(seq), stream=stream, kind="opening")
-            record = StreamRecord.read(opening, _require_found(self._must(seq), stream=stream))
+            opening = _require_found(self._kept(first.seq if first else seq), stream=stream, kind="opening")
+            record = StreamRecord.read(opening, _require_found(self._kept(seq), stream=stream))
+            self.news.openings[stream] = opening["seq"]
         self.news.streams[stream] = (seq, record)
         return record
 
@@ -393,7 +406,7 @@ class Transaction:
         last, account = self.news.accounts.get(whose) or self._cache.accounts.get(whose) or (0, None)
         if account is None or last != seq:
             names = {"population": whose[0]} | ({"analyst": whose[1]} if whose[1] else {})
-            account = from_record(Account, _require_found(self._must(seq), **names)[column]["after"])
+            account = from_record(Account, _require_found(self._kept(seq), **names)[column]["after"])
         self.news.accounts[whose] = (seq, account)
         return account
 
@@ -417,6 +430,20 @@ class Transaction:
         if link(bytes(before), entry.body) != entry.hash:
             raise LedgerDamagedError("is not what was written: it does not hang on the entry before it", seq=seq)
         return entry
+
+    def _kept(self, seq: int) -> Entry:
+        """Return an entry that says how something stands, if it is still the one that was seen first."""
+        entry = self._must(seq)
+        known = self.news.hashes.get(seq) or self._cache.hashes.get(seq)
+        if known is not None and known != entry.hash:
+            raise LedgerDamagedError("is not what was written: it had another hash before", seq=seq)
+        self.news.hashes[seq] = entry.hash
+        return entry
+
+    def follow(self) -> None:
+        """Follow the whole chain: before something is decided from all of the past, and not from its last word."""
+        for _ in check_chain(self.ledger, self.entries(), last=self.last, head=self.head):
+            pass
 
     def open_streams(self) -> dict[str, int]:
         """Return the last entry of each stream that is open."""
