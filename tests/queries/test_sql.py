@@ -364,6 +364,32 @@ HOSTILE = [
     "select count(*) from patients where [age] = 1",
     "select count(*) from patients where {'a': age} = 1",
     "with x as materialized (select * from patients) select count(*) from x",
+    "with c as (select distinct age from patients) select avg(age) from c",
+    (
+        "with c as (select distinct pid from visits) select count(*) from patients p where (select count(*) from c "
+        "where c.pid = p.pid) >= 2"
+    ),
+    "with c as (select distinct pid from visits) select count(*) from patients where has(c, true, 2)",
+    (
+        "with c as (select distinct pid from visits), d as (select pid, count(*) as n from c group by pid) "
+        "select avg(n) from d"
+    ),
+    (
+        "select count(*) from patients p where (select count(*) from visits v join codes c on c.patient = v.pid where "
+        "v.pid = p.pid) >= 2"
+    ),
+    (
+        "select count(*) from patients p join (select q.pid from patients q join visits v on v.pid = q.pid) t on "
+        "t.pid = p.pid"
+    ),
+    (
+        "select avg(n) from (select v.pid, count(c.patient) as n from visits v left join codes c on c.patient = v.pid "
+        "group by v.pid) t"
+    ),
+    "select count(*) from patients p left join visits v on v.pid = p.pid where coalesce(v.nights, 0) = 0",
+    "select count(*) from patients p left join visits v on v.pid = p.pid left join codes c on c.patient = v.pid",
+    "select count(*) from patients p left join visits v on v.pid = p.pid",
+    "select v.kind, c.code, count(distinct v.pid) from visits v join codes c on c.patient = v.pid group by 1, 2",
     "select count(*) from patients where pid = 7",
     "select count(*) from patients where pid in (1, 2)",
     "select count(*) from patients where 1/(age - 37) > 0",

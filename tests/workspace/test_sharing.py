@@ -306,7 +306,7 @@ def test_whoever_looks_at_one_table_leaves_all_of_them_to_the_others(quick_path)
     visits = '[populations.clinic.tables.visits]\nsource = "visits.csv"\n'
     lw.create(quick_path, SETTINGS + visits).close()
     with lw.open_workspace(quick_path) as workspace:
-        assert workspace.crowded(table="patients") == []
+        assert workspace.misfits(table="patients") == []
         session = workspace.session(analyst="ana")
         assert abs(session.ask(lw.count("visits"), epsilon=20).value - 2) <= 3
         (quick_path / "visits.csv").write_text("id\n1\n2\n3\n")

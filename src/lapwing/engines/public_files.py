@@ -40,8 +40,9 @@ _KINDS: Final[dict[str, ColumnType]] = {
     "text": Text(),
 }
 _FITS: Final = {
-    "integer": "coalesce(CAST(TRY_CAST({0} AS BIGINT) AS VARCHAR) = {0}, false)",  # 0042 is a code, and so is 250.00
-    "date": "(TRY_CAST({0} AS DATE) IS NOT NULL AND length({0}) = 10)",
+    # 0042 is a code, and so is 250.00
+    "integer": "{0} IS NULL OR coalesce(CAST(TRY_CAST({0} AS BIGINT) AS VARCHAR) = {0}, false)",
+    "date": "{0} IS NULL OR (TRY_CAST({0} AS DATE) IS NOT NULL AND length({0}) = 10)",
 }
 _PINNED: Final = (
     "auto_detect = false, header = true, skip = 0, comment = '', nullstr = '', encoding = 'utf-8', "
@@ -66,7 +67,10 @@ class PublicFile:
 
     def columns(self, named: frozenset[str]) -> tuple[Column, ...]:
         """Return its columns; those that are named, in small letters, have their types, and the others are text."""
-        kinds = {name: self._kind(name) if name.casefold() in named else "text" for name in self.column_names}
+        stored = self._stored
+        open_ones = tuple(name for name, kind in stored.items() if kind is None and name.casefold() in named)
+        found = _fitting(self.name, self.path, _stat(self.name, self.path), open_ones) if open_ones else {}
+        kinds = {name: kind or found.get(name, "text") for name, kind in stored.items()}
         return tuple(Column(name=name, type=_KINDS[kind], nullable=True) for name, kind in kinds.items())
 
     def select(self, columns: tuple[Column, ...], names: tuple[str, ...], where: Predicate) -> list[tuple[Any, ...]]:
@@ -80,10 +84,6 @@ class PublicFile:
         if len(rows) > MOST_AMONG:
             raise BadQuestionError(f"this is more than {MOST_AMONG:,} values of {self.name}; narrow the condition")
         return rows
-
-    def _kind(self, name: str) -> str:
-        stored = self._stored[name]
-        return _fitting(self.name, self.path, _stat(self.name, self.path), name) if stored is None else stored
 
     @property
     def _stored(self) -> Mapping[str, str | None]:
@@ -113,12 +113,16 @@ def _stored_columns(name: str, path: Path, _: Stat) -> Mapping[str, str | None]:
 
 
 @lru_cache(maxsize=256)
-def _fitting(name: str, path: Path, _: Stat, column: str) -> str:
-    """Return the narrowest kind that fits all cells of a column of a text file."""
-    cell = DUCKDB.name(column)
-    tests = ", ".join(f"bool_and({fits.format(cell)})" for fits in _FITS.values())
-    (found,) = _run(name, path, f"SELECT {tests} FROM {_texts(name, path)} WHERE {cell} IS NOT NULL")
-    return next((kind for kind, fits in zip(_FITS, found, strict=True) if fits), "text")
+def _fitting(name: str, path: Path, _: Stat, columns: tuple[str, ...]) -> Mapping[str, str]:
+    """Return the narrowest kind that fits all cells of each of some columns of a text file, from one look at it."""
+    cells = [DUCKDB.name(column) for column in columns]
+    tests = ", ".join(f"bool_and({fits.format(cell)})" for cell in cells for fits in _FITS.values())
+    (found,) = _run(name, path, f"SELECT {tests} FROM {_texts(name, path)}")
+    kinds = [found[i : i + len(_FITS)] for i in range(0, len(found), len(_FITS))]
+    return {
+        column: next((kind for kind, fits in zip(_FITS, told, strict=True) if fits), "text")
+        for column, told in zip(columns, kinds, strict=True)
+    }
 
 
 def _relation(name: str, path: Path, columns: tuple[Column, ...]) -> str:

@@ -60,7 +60,12 @@ class Side:
     @property
     def single(self) -> bool:
         """Whether a person has at most one row here."""
-        return self.table.rows is RowsPerPerson.ONE_A_PERSON or self.join.key is not None
+        return self.has_columns or self.join.key is not None
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether a person has one row here whose columns can be looked up."""
+        return self.table.rows is RowsPerPerson.ONE_A_PERSON and not self.join.repeats
 
     def owns(self, name: Name) -> bool:
         """Say whether a name may be one of its columns."""
@@ -109,7 +114,13 @@ class Joins:
             raise BadQuestionError(
                 f"{join.alias} has one row for each {join.key.name!r}, and not one a person; group by {key}"
             )
-        return Side(join.alias.casefold(), table, key, join)
+        side = Side(join.alias.casefold(), table, key, join)
+        if join.single and not side.single:
+            raise BadQuestionError(
+                f"a person has many rows in {table.name}, and beside each of them all of the others would be counted; "
+                "group one table by person, or begin with a table that has one row a person"
+            )
+        return side
 
     def _untied(self, said: Condition, of: Side | None) -> list[Condition]:
         """Return the parts of an ON or of WHERE but for those that tie rows to a person.
@@ -255,7 +266,7 @@ class Joins:
         singles = {
             side.alias
             for side in self.sides
-            if side is not base and side.alias in self.mentioned(part) and side.table.rows is RowsPerPerson.ONE_A_PERSON
+            if side is not base and side.alias in self.mentioned(part) and side.has_columns
         }
         if not singles or len(self.mentioned(part)) == 1:
             return part

@@ -83,6 +83,10 @@ class Join:
     columns: tuple[str, ...] | None = None
     said: Condition = EVERYONE
     key: Name | None = None
+    single: bool = False
+    """Whether it means something only where a person has one row: else rows would count times each other."""
+    repeats: bool = False
+    """Whether rows may be there several times: a SELECT joined others to them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,7 @@ from dataclasses import fields, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from lapwing.queries.beside import ROWS, Joins, Side, conjuncts, everybody
-from lapwing.queries.catalogue import Population, RowsPerPerson
+from lapwing.queries.catalogue import Population
 from lapwing.queries.expressions import And, By, Condition, Missing, Name, Not
 from lapwing.queries.joined import Join
 from lapwing.queries.renaming import changed
@@ -96,11 +96,14 @@ class _Resolution(Joins):
         )
         if mixed and len(several) == 1:
             return several[0]
-        return next((side for side in inner if side.table.rows is RowsPerPerson.ONE_A_PERSON), inner[0])
+        return next((side for side in inner if side.has_columns), inner[0])
 
     def _base_of_rows(self, many: list[Side]) -> Side:
         gone = {alias for alias in self.left if any(self.is_gone(part, alias) for part in self.pool)}
         several = [side for side in self.sides if not side.single and side.alias not in gone]
+        repeated = next((side for side in several if side.join.repeats), None)
+        if repeated is not None:
+            raise self._times(repeated, next(side for side in self.sides if side is not repeated))
         if len(several) <= 1:
             return several[0] if several else self.sides[0]
         rows = many or [side for side in several if side.alias not in self.by_row_key]
@@ -133,7 +136,7 @@ class _Resolution(Joins):
         where = And((*self._present(question, base), self.said_of(base)))
         kept = tuple(conjuncts(question.kept))
         rows: dict[str, Any] = {"max_rows": self._rows(question, base)}
-        if hasattr(question, "each") and base.single and base.table.rows is RowsPerPerson.MANY_A_PERSON:
+        if base.join.key is not None:
             rows["each"] = Name(base.key, base.join.alias)
         return replace(
             question,

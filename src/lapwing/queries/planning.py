@@ -96,6 +96,8 @@ class Question(ABC):
     by: tuple[By, ...] = ()
     max_rows: int | None = None
     max_groups: int | None = None
+    each: Name | None = None
+    """The column for each of whose values a SELECT left one row: that of the person, or it is refused."""
 
     def distinct_column(self) -> Name | None:
         """Return the column whose different values are counted, where that is asked: of a person, they are people."""
@@ -178,6 +180,11 @@ class Planner:
         self.question, self.population = question, population
         table = population.table(question.table)
         self.scope = Scope(population, table, question.alias or table.name, columns=question.columns, derive=derive)
+        if question.each is not None and not self.scope.is_person_key(question.each):
+            raise BadQuestionError(
+                f"one row for each {question.each.name!r} is not one a person; ask about the rows themselves, or for "
+                f"count(distinct {question.each.name})"
+            )
         self.where = bind(question.where, self.scope)
         if population.segment is not None:
             of_segment = in_segment(population.segments, population.segment, self.scope.person_key)

@@ -203,7 +203,7 @@ class Selected:
     @property
     def common(self) -> dict[str, Any]:
         """What all questions have, as keywords."""
-        names = ("table", "alias", "columns", "joins", "where", "kept", "by", "max_rows", "max_groups")
+        names = ("table", "alias", "columns", "joins", "where", "kept", "by", "max_rows", "max_groups", "each")
         return {name: getattr(self, name) for name in names}
 
 

@@ -20,10 +20,10 @@ from lapwing.queries.planning import Question
 from lapwing.queries.questions import Selected
 from lapwing.queries.sql_conditions import Reader
 from lapwing.queries.sql_filters import is_root, read_filtered
+from lapwing.queries.sql_given import Given
 from lapwing.queries.sql_groups import group_nodes, grouping, is_same, items_of
 from lapwing.queries.sql_nodes import check_all_read, identifier, name_of, only, parsed, refusal
 from lapwing.queries.sql_order import AnswerColumn, read_arrangement
-from lapwing.queries.sql_rows import Given
 from lapwing.queries.statistics import is_statistic, read_statistic, statistic_names
 from lapwing.queries.statistics.top import TopCategories, TopCounts
 from lapwing.vocabulary.errors import BadQuestionError
@@ -104,10 +104,10 @@ class _Select:
             alias=base.alias,
             columns=base.columns,
             joins=joins,
-            each=base.key,
+            each=base.key if len(rows) == 1 else None,
             where=condition,
             by=tuple(grouping(self.reader, node) for node in self.group),
-            max_rows=max_rows,
+            max_rows=max_rows if base.key is None or len(rows) > 1 else None,
             max_groups=max_groups,
         )
 

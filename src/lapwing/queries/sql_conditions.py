@@ -27,6 +27,7 @@ from lapwing.queries.expressions import (
 )
 from lapwing.queries.joined import Has, Joined, Link, PerPerson
 from lapwing.queries.pattern import canonical, plain
+from lapwing.queries.sql_given import Given
 from lapwing.queries.sql_groups import grouping
 from lapwing.queries.sql_nodes import (
     chain,
@@ -42,7 +43,7 @@ from lapwing.queries.sql_nodes import (
     table_name,
     times,
 )
-from lapwing.queries.sql_rows import Given, RowsReader, per_person
+from lapwing.queries.sql_rows import RowsReader, per_person
 from lapwing.vocabulary.errors import BadQuestionError
 
 COMPARISONS: dict[type[exp.Expr], str] = {
@@ -266,6 +267,7 @@ class Reader(RowsReader):
     def _read_count(self, subquery: exp.Subquery, operator: str, limit: exp.Expr) -> Condition:
         """Read (SELECT COUNT(*) FROM ... WHERE same person ...) >= n, and the other comparisons with n."""
         select, rows, where = self._inner(subquery)
+        _check_countable(rows, where)
         is_count(select.expressions[0])
 
         def at_least(n: int) -> Condition:
@@ -290,6 +292,7 @@ class Reader(RowsReader):
     def subquery(self, node: exp.Subquery) -> Value:
         """Read (SELECT COUNT(*), COUNT(DISTINCT x), MIN(day) or MAX(day) FROM ... WHERE same person ...)."""
         select, rows, where = self._inner(node)
+        _check_countable(rows, where)
         made = select.expressions[0] if len(select.expressions) == 1 else select
         function, column = per_person(made)
         return PerPerson(function, rows.table, column, where, rows.alias, Link.IN_WHERE, rows.columns)
@@ -306,12 +309,23 @@ class Reader(RowsReader):
         with self.seeing([rows]):
             where = self.condition(arguments[1]) if len(arguments) > 1 else And(())
         count = times(self.value(arguments[2])) if len(arguments) > 2 else 1  # noqa: PLR2004 - see above
+        if count > 1:
+            _check_countable(rows, where)
         return Has(rows.table, And((rows.said, where)), count, name, columns=rows.columns)
 
 
 def _counts_rows(subquery: exp.Subquery) -> bool:
     select = subquery.this
     return isinstance(select, exp.Select) and len(select.expressions) == 1 and is_count(select.expressions[0])
+
+
+def _check_countable(rows: Given, where: Condition) -> None:
+    """Refuse to count rows that are not those of one table: of a join, or people."""
+    if isinstance(where, Joined) or rows.joins or rows.key is not None:
+        raise BadQuestionError(
+            f"rows of one table are counted for each person, and {rows.alias} is not that; count rows of a table, with "
+            "exists (...) or has(...) for others"
+        )
 
 
 def _for_people() -> BadQuestionError:

@@ -74,7 +74,7 @@ def _among(selected: Selected, condition: Condition) -> Selected:
 
 
 def _count(selected: Selected) -> Question:
-    return CountRows(**selected.common, each=selected.each)
+    return CountRows(**selected.common)
 
 
 def _of_case(selected: Selected, value: object) -> Question:

@@ -11,100 +11,41 @@ they are written (`Join`) for `joins` to give them a meaning.
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
 from lapwing.queries.expressions import (
-    EVERYONE,
     And,
     Compare,
     Condition,
+    Missing,
     Name,
     Not,
     Or,
     Value,
 )
-from lapwing.queries.joined import Has, Join, Joined, PerPerson, ScopedCondition
-from lapwing.queries.renaming import names_in, renamed
+from lapwing.queries.joined import Has, Join, Joined, Link, PerPerson, ScopedCondition
+from lapwing.queries.renaming import names_in
+from lapwing.queries.sql_given import EVERYBODY, Given
 from lapwing.queries.sql_groups import SelectItem, at_place, items_of
 from lapwing.queries.sql_nodes import chain, identifier, is_count, name_of, only, refusal, times
 from lapwing.queries.sql_values import ValueReader
 from lapwing.vocabulary.errors import BadQuestionError
 
-EVERYBODY = ""
-"""Stands for the table with one row a person, which the catalogue knows."""
-
 _ONE_A_PERSON = (
     "a SELECT in FROM or WITH chooses rows and columns, or makes one row a person; write with t as (select * from "
     "visits where ...), or select person, count(*) as n from visits group by person"
 )
+_NAMED_NUMBERS = (
+    "of one person's rows there are count(*), count(distinct column), min(day) and max(day), each with a name; write "
+    "select person, count(*) as n from visits group by person"
+)
+_PER_PERSON_BESIDE = (
+    "beside a table of people, rows of one other table are counted, with conditions about them in ON; write select "
+    "p.person, count(v.person) as n from people p left join visits v on v.person = p.person group by p.person"
+)
 _SIDES = {("", ""), ("", "INNER"), ("", "CROSS"), ("LEFT", ""), ("LEFT", "OUTER")}
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """Rows of a table under a name, some of them: what FROM names, or what WITH gave a name to.
-
-    Parameters
-    ----------
-    table : whose rows they are
-    alias : what they are called
-    where : which of them
-    columns : those that may be named, where a SELECT chose some
-    joins : the tables of a FROM with several, this one first
-    key : the column for each of whose values DISTINCT or GROUP BY left one row
-    at_least : how many rows there must be for it
-    values : what a SELECT computed, by lower-case names, in which the row is called `inside`
-    """
-
-    table: str
-    alias: str
-    where: Condition
-    columns: tuple[str, ...] | None = None
-    joins: tuple[Join, ...] = ()
-    key: Name | None = None
-    at_least: int = 1
-    values: Mapping[str, Value] = field(default_factory=dict)
-    inside: str = ""
-
-    def own(self, node: exp.Expr) -> Name:
-        """Return a column of these rows that is only listed, so that nobody looks it up."""
-        name = name_of(node)
-        if name.table is not None and name.table.casefold() != self.alias.casefold():
-            raise BadQuestionError(f"{name.table}.{name.name} is not a column of {self.alias}; write {name.name}")
-        if self.columns is not None and name.name.casefold() not in {
-            *(column.casefold() for column in self.columns),
-            *self.values,
-        }:
-            raise BadQuestionError(f"{self.alias} has no column {name.name!r}; it has {', '.join(self.columns)}")
-        return name
-
-    def computed(self, name: Name) -> Value | None:
-        """Return what a SELECT computed under this name, if it did, as it is said of these rows."""
-        if name.table is not None and name.table.casefold() != self.alias.casefold():
-            return None
-        made = self.values.get(name.name.casefold())
-        if not self.inside:  # its FROM is the one around it
-            return Name(name.name) if made is None and self.joins and name.table is not None else made
-        return None if made is None else renamed(made, self.inside, self.alias)
-
-    @property
-    def said(self) -> Condition:
-        """What is said about each of the rows."""
-        if self.joins:
-            return ScopedCondition(Joined(self.joins, self.where), self.joins[0].alias)
-        return self.several if self.key is not None and self.at_least > 1 else self.where
-
-    @property
-    def several(self) -> Condition:
-        """That the person of a row has as many such rows as HAVING asks for."""
-        link = (self.key, Name(self.key.name)) if self.key is not None else (Name(""), Name(""))
-        return Has(self.table, self.where, self.at_least, self.alias, link, self.columns)
-
-    def join(self, on: Condition = EVERYONE, *, left: bool = False) -> Join:
-        """Return these rows as a table of a FROM with several."""
-        return Join(self.table, self.alias, on, left, self.columns, self.said, self.key)
 
 
 class RowsReader(ValueReader):
@@ -257,6 +198,8 @@ class RowsReader(ValueReader):
         else:
             plain = replace(base, where=where, at_least=1, values={}, inside=base.alias)
         if select.args.get("group") is not None:
+            if joins:
+                return self._grouped_beside(select, items, joins, where)
             if select.args.get("distinct"):
                 raise BadQuestionError("GROUP BY leaves one row for each group; leave DISTINCT out")
             return self._grouped(select, items, plain)
@@ -307,15 +250,9 @@ class RowsReader(ValueReader):
 
     def _grouped(self, select: exp.Select, items: list[SelectItem], plain: Given) -> Given:
         """Return one row a person: group by person, with numbers of their rows, and HAVING."""
-        group = select.args["group"]
-        only(group, "expressions")
-        nodes = [item.node if (item := at_place(node, items, "GROUP BY")) else node for node in group.expressions]
-        if len(nodes) != 1 or not isinstance(nodes[0], exp.Column) or plain.joins:
-            raise BadQuestionError(
-                "rows are grouped by person here, of one table; write select person, count(*) as n from visits group "
-                "by person"
-            )
-        key = Name(plain.own(nodes[0]).name)
+        if plain.key is not None:
+            raise BadQuestionError(f"{plain.alias} has one row a person already; leave its GROUP BY out")
+        key = Name(plain.own(_grouped_by(select, items)).name)
         grouped = replace(plain, key=key)
         self.person, before = grouped, self.person
         values = dict[str, Value]()
@@ -323,14 +260,33 @@ class RowsReader(ValueReader):
             if isinstance(item.node, exp.Column) and plain.own(item.node).name.casefold() == key.name.casefold():
                 continue
             if item.alias is None or not isinstance(item.node, exp.AggFunc):
-                raise BadQuestionError(
-                    "of one person's rows there are count(*), count(distinct column), min(day) and max(day), each with "
-                    "a name; write select person, count(*) as n from visits group by person"
-                )
+                raise BadQuestionError(_NAMED_NUMBERS)
             values[item.alias.casefold()] = self.value(item.node)
         made = self._having(select.args.get("having"), grouped)
         self.person = before
         return replace(made, columns=(key.name,), values=values, inside=plain.alias)
+
+    def _grouped_beside(
+        self, select: exp.Select, items: list[SelectItem], joins: tuple[Join, ...], where: Condition
+    ) -> Given:
+        """Return one row a person of the first of two tables, with numbers of their rows in the second, 0 if none."""
+        first, other = joins[0], joins[-1]
+        key = name_of(_grouped_by(select, items))
+        about = names_in(where, other.alias)
+        if len(joins) != 2 or key.table != first.alias or about or select.args.get("having"):  # noqa: PLR2004
+            raise BadQuestionError(_PER_PERSON_BESIDE)
+        values = dict[str, Value]()
+        for item in items:
+            if isinstance(item.node, exp.Column) and name_of(item.node).name.casefold() == key.name.casefold():
+                continue
+            if item.alias is None or not isinstance(item.node, exp.AggFunc):
+                raise BadQuestionError(_NAMED_NUMBERS)
+            values[item.alias.casefold()] = _number_beside(item.node, key, other)
+        there = [] if other.left else [_number_of_rows(other, 1)]
+        one_row = Joined((replace(first, single=True),), And((where, *there)))
+        said = ScopedCondition(one_row, first.alias, first.columns)
+        chosen = (key.name,)
+        return Given(first.table, first.alias, said, chosen, key=Name(key.name), values=values, inside=first.alias)
 
     def _having(self, having: exp.Expr | None, grouped: Given) -> Given:
         if having is None:
@@ -394,6 +350,39 @@ class RowsReader(ValueReader):
                 return And((one, other))
             case _:
                 return And((one, Not(other)))
+
+
+def _grouped_by(select: exp.Select, items: list[SelectItem]) -> exp.Expr:
+    """Return the one column that GROUP BY names."""
+    group = select.args["group"]
+    only(group, "expressions")
+    nodes = [item.node if (item := at_place(node, items, "GROUP BY")) else node for node in group.expressions]
+    if len(nodes) != 1 or not isinstance(nodes[0], exp.Column):
+        raise BadQuestionError(
+            "rows are grouped by person here; write select person, count(*) as n from visits group by person"
+        )
+    return nodes[0]
+
+
+def _number_of_rows(other: Join, least: int) -> Condition:
+    return Has(other.table, And((other.on, other.said)), least, other.alias, Link.IN_WHERE, other.columns)
+
+
+def _number_beside(node: exp.Expr, key: Name, other: Join) -> Value:
+    """Return a number of one person's rows of a table that is joined to theirs."""
+    said: list[Condition] = [other.on, other.said]
+    column: Name | None
+    match node:
+        case exp.Count(this=exp.Column() as counted):
+            only(node, "this", "big_int")
+            function, column = "count", name_of(counted)
+            said += [] if column.name.casefold() == key.name.casefold() else [Not(Missing(column))]
+        case _:
+            function, column = per_person(node) if not (is_count(node) and other.left) else ("", key)
+    if column is not None and column.table != other.alias:
+        raise BadQuestionError(_PER_PERSON_BESIDE)
+    of = None if function == "count" else column
+    return PerPerson(function, other.table, of, And(tuple(said)), other.alias, Link.IN_WHERE, other.columns)
 
 
 def per_person(node: exp.Expr) -> tuple[str, Name | None]:

@@ -1,9 +1,6 @@
 """Whether tables can be read as they are declared: tried before anything is written about them. For the custodian."""
 
-import os
 from collections.abc import Callable
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Final, TypeAlias
 
 from lapwing.engines.reading import hide_failures
@@ -14,18 +11,6 @@ from lapwing.workspace.settings import PopulationSettings
 LOG: Final = "failures.log"
 
 Log: TypeAlias = Callable[[Exception], None]
-
-
-def failure_log(folder: Path) -> Log:
-    """Return what writes the reasons of failures into the custodian's log: they may hold data."""
-
-    def write(reason: Exception) -> None:
-        line = f"{datetime.now(UTC).isoformat(timespec='seconds')} {type(reason).__name__}: {reason}\n"
-        opened = os.open(folder / LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        with os.fdopen(opened, "a", encoding="utf-8") as log:
-            log.write(line)
-
-    return write
 
 
 def unreadable(declared: PopulationSettings, log: Log) -> dict[str, LapwingError]:

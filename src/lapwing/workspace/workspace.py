@@ -16,6 +16,7 @@ import stat
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Self, cast
@@ -32,7 +33,7 @@ from lapwing.vocabulary.errors import LapwingError, LedgerError, RegistrationErr
 from lapwing.vocabulary.lifetime import Lifetime
 from lapwing.workspace.agreement import Agreement
 from lapwing.workspace.settings import FILE, PopulationSettings, Settings, read_settings
-from lapwing.workspace.trial import failure_log, unreadable
+from lapwing.workspace.trial import LOG, unreadable
 
 if TYPE_CHECKING:
     from lapwing.workspace.misfits import Misfit
@@ -376,6 +377,18 @@ def _require_own(ledger: Ledger, fingerprints: Fingerprints) -> None:
     elif ours != head.ledger:
         reason = f"this is ledger {head.ledger}, and the workspace belongs to ledger {ours}"
         raise errors.LedgerRolledBackError(reason, seq=0, last=head.seq)
+
+
+def failure_log(folder: Path) -> Callable[[Exception], None]:
+    """Return what writes the reasons of failures into the custodian's log: they may hold data."""
+
+    def write(reason: Exception) -> None:
+        line = f"{datetime.now(UTC).isoformat(timespec='seconds')} {type(reason).__name__}: {reason}\n"
+        opened = os.open(folder / LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with os.fdopen(opened, "a", encoding="utf-8") as log:
+            log.write(line)
+
+    return write
 
 
 def read_key(folder: Path) -> bytes:

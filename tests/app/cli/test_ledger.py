@@ -171,6 +171,7 @@ def test_a_receipt_of_another_workspace_is_told_from_a_ledger_that_was_put_back(
 
 
 def test_a_suspension_says_of_whom(clinic) -> None:
+    run(clinic, "count", "patients", "--epsilon", "0.1")
     for words in (["ana"], ["ana", "--end"], [], ["--end"]):
         assert run(clinic, "suspend", *words).code == 0
     shown = run(clinic, "ledger", "show", "--last", "4").out.splitlines()[1:]
@@ -178,10 +179,9 @@ def test_a_suspension_says_of_whom(clinic) -> None:
     assert [line.partition("suspension ")[2] for line in shown] == ends
 
 
-def test_a_name_that_nobody_has_is_suspended_with_a_word(clinic) -> None:
+def test_a_name_that_nobody_has_is_refused_with_those_that_are_known(clinic) -> None:
     told = run(clinic, "suspend", "nobody")
-    assert told.code == 0
-    assert "note      nobody called nobody has asked about clinic yet" in told.out
-    assert run(clinic, "suspend", "nobody", "--json").json["known"] is True  # spoken of by now
+    assert (told.code, told.err) == (2, "lapwing: --analyst nobody is not known here; these are: nobody yet\n")
     run(clinic, "count", "patients", "--epsilon", "0.1")
-    assert "note" not in run(clinic, "suspend", "ana").out
+    assert run(clinic, "suspend", "nobody").err.endswith("these are: ana\n")
+    assert run(clinic, "suspend", "ana").code == 0

@@ -57,7 +57,7 @@ def test_a_stream_in_words(clinic) -> None:
 
 
 def test_streams_are_listed_for_their_analyst_only(clinic) -> None:
-    assert run(clinic, "stream", "list").out.startswith("No stream is open.")
+    assert run(clinic, "stream", "list").out.startswith("No stream of ana is open.")
     run(clinic, *OPEN)
     assert [one["stream"] for one in run(clinic, "stream", "list", "--json").json["streams"]] == ["cohorts"]
     assert run(clinic, "stream", "list", "--analyst", "bob", "--json").json["streams"] == []

@@ -217,10 +217,9 @@ def funnel(
     \b
     lapwing funnel patients --step "sex = 'M'" --step "age between 20 and 30" \\
         --step cancer_survivor --epsilon 0.5
-    lapwing funnel --definition cohort.json --epsilon 0.5
 
-    A cohort definition, as ATLAS exports it, is a funnel, too: its entry event, then its inclusion rules. What of it is
-    not supported is listed and refused, unless you say --anyway.
+    A cohort definition of OHDSI, as ATLAS exports it, is a funnel, too: its entry event, then its inclusion rules. Name
+    its file with --definition. What of it is not supported is listed and refused, unless you say --anyway.
 
     It costs the epsilon you offer, however many steps there are.
     """

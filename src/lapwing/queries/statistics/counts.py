@@ -30,7 +30,6 @@ from lapwing.queries.sql_nodes import literal, name_of, only, refusal
 from lapwing.queries.term import ConstantTerm
 from lapwing.queries.words import at_most, groups_at_most, rows_count
 from lapwing.vocabulary.codec import stored
-from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int
 
 
@@ -82,7 +81,6 @@ class CountRows(Question):
     """
 
     present: Name | None = None
-    each: Name | None = None
 
     def distinct_column(self) -> Name | None:
         """Return the person key, where one row for each was left."""
@@ -91,10 +89,6 @@ class CountRows(Question):
     def plan(self, planner: Planner) -> Plan:
         """Clip a person's number of rows in a group; where everybody has one row, count people."""
         if self.each is not None:
-            if not planner.scope.is_person_key(self.each):
-                raise BadQuestionError(
-                    f"one row for each {self.each.name!r} is not one a person; write count(distinct {self.each.name})"
-                )
             return plan_people(planner)
         if self.present is not None and not planner.scope.is_person_key(self.present):  # rows of nobody never count
             planner.where = every([planner.where, bind(Not(Missing(self.present)), planner.scope)])
@@ -135,15 +129,15 @@ def _read(selected: Selected, node: exp.Count) -> CountRows:
     match node.this:
         case exp.Star():
             only(node.this)
-            return CountRows(**selected.common, each=selected.each)
+            return CountRows(**selected.common)
         case exp.Column() if selected.each is not None:
             name_of(node.this)
-            return CountRows(**selected.common, each=selected.each)
+            return CountRows(**selected.common)
         case exp.Column():
             return CountRows(**selected.common, present=name_of(node.this))
         case exp.Literal() if not node.this.is_string:
             literal(node.this)
-            return CountRows(**selected.common, each=selected.each)
+            return CountRows(**selected.common)
         case _:
             raise refusal(node.this)
 
