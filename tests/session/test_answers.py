@@ -391,3 +391,17 @@ def test_a_quantile_of_each_group_is_that_of_its_rows(clinic) -> None:
     told = clinic.ask(median("patients", "age", by=bins("age", [0, 30, 99])), epsilon=20)
     young, old = (row["answer"] for row in told.rows[:2])
     assert young < 30 <= old
+
+
+def test_a_column_that_is_not_there_is_named_with_those_that_are(clinic) -> None:
+    answer = clinic.ask({"people": count("patients", by="sex")}, epsilon=1)
+    for look in (lambda: answer.rows[0]["peple"], lambda: answer.margin(column="peple")):
+        with pytest.raises(BadQuestionError, match="this answer has no column 'peple'; it has "):
+            look()
+    with pytest.raises(BadQuestionError, match=r"there is no max_row= here; write max_rows=$"):
+        mean("visits", "ward", max_row=3)
+
+
+def test_several_quantiles_say_how_far_each_is_in_the_order(clinic) -> None:
+    sentence = clinic.ask(quantiles("patients", "age", ["0.25", "0.75"]), epsilon=1).sentence
+    assert re.search(r": 2 rows, each has its place in the order within [\d.]+ rows with 95 % confidence", sentence)

@@ -371,6 +371,8 @@ def walk(asked: tuple[object, ...]) -> Iterator[tuple[object, int]]:
             yield node, depth
             for name in names:
                 part = getattr(node, name)
+                if isinstance(part, tuple) and part and isinstance(part[0], int | str):
+                    continue  # a long list of values, which has no parts
                 chained = isinstance(node, And | Or)
                 stack += [
                     (each, depth if chained and type(each) is type(node) else depth + 1)
