@@ -24,6 +24,7 @@ from lapwing import (
     funnel,
     mean,
     median,
+    proportion,
     quantiles,
     top,
     total,
@@ -405,3 +406,15 @@ def test_a_column_that_is_not_there_is_named_with_those_that_are(clinic) -> None
 def test_several_quantiles_say_how_far_each_is_in_the_order(clinic) -> None:
     sentence = clinic.ask(quantiles("patients", "age", ["0.25", "0.75"]), epsilon=1).sentence
     assert re.search(r": 2 rows, each has its place in the order within [\d.]+ rows with 95 % confidence", sentence)
+
+
+def test_a_proportion_is_the_part_of_the_rows_that_meets_a_condition(clinic) -> None:
+    """It is the same release as the mean of a case in SQL, lies between 0 and 1, and costs what one count does."""
+    told = clinic.ask(proportion("patients", "age >= 50"), epsilon=1)
+    again = clinic.ask("select avg(case when age >= 50 then 1 else 0 end) from patients", epsilon=1)
+    assert again.free
+    assert told.value == again.value
+    assert 0 <= told.interval()[0] <= told.value <= told.interval()[1] <= 1
+    exact = plan(proportion("patients", "age >= 50", "sex = 'F'"), population())
+    assert exact.sensitivity.l1 == 1
+    assert exact.meaning.estimates(exact, [30, 10]) == {(): Fraction(1, 4)}
