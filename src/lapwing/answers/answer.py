@@ -176,7 +176,12 @@ class Answer(TableResult):
 
         Of a quantile or a top category it says how many rows, or people, the choice may be away from the best one.
         """
-        return outwards(self._margin(confidence, self.columns[0] if column is None else column), float_above)
+        return outwards(self._margin(confidence, self._column(column)), float_above)
+
+    def _column(self, name: str | None) -> str:
+        if name is not None and name not in self.columns:
+            raise no_column(name, self.columns)
+        return name or self.columns[0]
 
     def _margin(self, confidence: Exact, name: str) -> Number | None:
         release = self.asked.releases[name]
@@ -191,7 +196,7 @@ class Answer(TableResult):
         rows = self.bounded(confidence)
         if len(rows) != 1:
             raise BadQuestionError(f"this answer has {len(rows)} rows; read the bounds of each: bounded({confidence})")
-        cell = rows[0].cells[self.columns[0] if column is None else column]
+        cell = rows[0].cells[self._column(column)]
         return Interval(outwards(cell.low, float_below), outwards(cell.high, float_above))
 
     def map(self, function: Callable[[Any], Any]) -> "Answer":
@@ -241,11 +246,12 @@ class Answer(TableResult):
             return ""
         (release,) = self.asked.several()
         margin = None if self.changes else release.margin(CONFIDENCE)
-        known = None if margin is None else release.plan.meaning.accuracy(margin)
+        say = release.plan.meaning.accuracy if self._is_single else release.plan.meaning.accuracy_of_all
+        known = None if margin is None else say(margin)
         if known is None and self._is_single:
             _, low, high, _ = cell_words(self._only_cell)
             known = f"from {low} to {high}" if low and high else None
-        sure = "" if known is None else f", {'' if self._is_single else 'all '}{known} with 95 % confidence"
+        sure = "" if known is None else f", {known} with 95 % confidence"
         return f"{sure}, over {self._over}" if self._over else sure
 
     @property

@@ -150,6 +150,10 @@ class Meaning(ABC):
         """Say what a margin means."""
         return self.accurate.format(margin=format_short(margin))
 
+    def accuracy_of_all(self, margin: Number) -> str:
+        """Say what a margin means for the numbers of several rows."""
+        return f"all {self.accuracy(margin)}"
+
 
 class NoisyMeaning(Meaning):
     """What is released with noise on every number, and read from these numbers by arithmetic, which costs nothing."""
@@ -187,6 +191,10 @@ class ChosenMeaning(Meaning):
     hides = "one person moves the order by at most {plan.sensitivity.linf}, and the choice hides that much"
     told: ClassVar[str]
     """What a {margin} means, below the answer."""
+
+    def accuracy_of_all(self, margin: Number) -> str:
+        """Say what a margin means for what was chosen."""
+        return self.told.format(margin=format_short(margin))
 
     @property
     @abstractmethod

@@ -53,6 +53,7 @@ from lapwing.queries.derived import (
     PartOfDay,
     widened,
 )
+from lapwing.queries.listed import FEW, listed
 from lapwing.queries.pattern import pieces
 from lapwing.queries.predicate import (
     DAYS,
@@ -304,7 +305,8 @@ class _Conditions:
                 self.two(predicate, where)
             case InIntervals(column=column, domain=domain, intervals=intervals):
                 self.intervals(where[0], column, domain, intervals)
-                self.count(2 * len(intervals))
+                many = listed(predicate)
+                self.count(2 * len(intervals) if many is None else 1 + 2 * len(many.ranges))
             case InTexts(column=column, texts=texts) | NotInTexts(column=column, texts=texts):
                 self.texts(where[0], column, texts)
             case Like(column=column, patterns=patterns) | NotLike(column=column, patterns=patterns):
@@ -343,7 +345,7 @@ class _Conditions:
         _require(self.domain(table, column) is None, f"{column!r} holds no text to compare with")
         for text in texts:
             check_is_text(column, text)
-        self.count(len(texts))
+        self.count(len(texts) if len(texts) <= FEW else 1)
 
     def patterns(self, table: Table, column: str, patterns: tuple[str, ...]) -> None:
         self.texts(table, column, patterns)

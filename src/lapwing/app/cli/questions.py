@@ -126,7 +126,8 @@ def whole_or_none(name: str, given: str | None) -> int | None:
 def _only(given: Mapping[str, Any], allowed: frozenset[str] | set[str], what: str, remedy: str) -> None:
     for name in given:
         if name not in allowed:
-            raise ParameterError(as_typed(Setting(name)), given[name], reason=f"does not go with {what}", remedy=remedy)
+            value = ", ".join(given[name]) if isinstance(given[name], tuple | list) else given[name]
+            raise ParameterError(as_typed(Setting(name)), value, reason=f"does not go with {what}", remedy=remedy)
 
 
 _BINS = re.compile(r"bins\(\s*(?P<column>[^,()]+?)\s*,(?P<edges>[^()]*)\)", re.IGNORECASE)
