@@ -10,13 +10,10 @@ is an index, and what it finds must be what its entry says.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias
+from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
 from lapwing.ledger.entries import Entry, HeadFile
 from lapwing.vocabulary.errors import LedgerError
-
-if TYPE_CHECKING:
-    from lapwing.ledger.questions import Gate
 
 Value: TypeAlias = str | int | bytes | None
 Row: TypeAlias = tuple[Any, ...]
@@ -30,6 +27,19 @@ class Connection(Protocol):
 
     def close(self) -> None:
         """Let go of it."""
+
+
+class Turns(Protocol):
+    """Where requests take turns: what `questions` waits at."""
+
+    def enter(self, place: int, holder: object) -> bool:
+        """Take a place, unless somebody has it; return whether it is ours now."""
+
+    def leave(self, place: int, holder: object) -> None:
+        """Give a place back, if this holder has it."""
+
+    def close(self) -> None:
+        """Let go of files and connections."""
 
 
 class Database(ABC):
@@ -95,7 +105,7 @@ class Database(ABC):
         """Make an empty ledger with the name `ledger` and begin its head, whole or not at all."""
 
     @abstractmethod
-    def gate(self) -> "Gate":
+    def gate(self) -> Turns:
         """Return where requests take turns."""
 
 
