@@ -6,10 +6,12 @@ from lapwing import ledger as ledger
 from lapwing import mechanisms as mechanisms
 from lapwing.answers.answer import Answer as Answer
 from lapwing.answers.preview import Preview as Preview
+from lapwing.answers.stream_answers import StreamAnswers as StreamAnswers
 from lapwing.answers.stream_preview import StreamPreview as StreamPreview
 from lapwing.answers.stream_terms import StreamAnswer as StreamAnswer
 from lapwing.answers.stream_terms import Verdict as Verdict
 from lapwing.app.clinic.clinic_files import make_clinic as make_clinic
+from lapwing.queries.cohort_grid import cohorts as cohorts
 from lapwing.queries.expressions import age as age
 from lapwing.queries.expressions import col as col
 from lapwing.queries.ohdsi.definition import CohortDefinition as CohortDefinition
@@ -31,6 +33,7 @@ from lapwing.queries.statistics.funnel import funnel as funnel
 from lapwing.queries.statistics.moments import correlation as correlation
 from lapwing.queries.statistics.moments import covariance as covariance
 from lapwing.queries.statistics.moments import mean as mean
+from lapwing.queries.statistics.moments import proportion as proportion
 from lapwing.queries.statistics.moments import variance as variance
 from lapwing.queries.statistics.quantiles import median as median
 from lapwing.queries.statistics.quantiles import quantiles as quantiles

@@ -84,6 +84,17 @@ class TestCorrection:
         with pytest.raises(ParameterError, match="nobody knows"):
             ledger.administration.correct_key("clinic", "visits", ("person_id", "integer"))
 
+    def test_a_population_of_a_ledger_that_lost_entries_begins_with_its_spending_stopped(self, ledger) -> None:
+        ledger.administration.accept_rollback("entries after 3 are lost")
+        ledger.administration.create_population("school", unit=PEOPLE, budget=ONE)
+        ledger.administration.add_table("school", "pupils")
+        asked = request(population="school", tables=frozenset({"pupils"}))
+        with pytest.raises(SuspendedError):
+            ledger.questions.charge(asked)
+        ledger.administration.resume("school")
+        assert isinstance(ledger.questions.charge(asked), Charged)
+        verify(ledger)
+
     def test_every_table_gets_its_key(self, ledger) -> None:
         with pytest.raises(ParameterError, match="name every table"):
             ledger.administration.correct("clinic", unit=OTHERS, budget=TWO, keys={"patients": ("id", "integer")})

@@ -88,6 +88,35 @@ def test_engines_agree_with_the_oracle_on_generated_plans(name, population, requ
     assert asked >= 5 * bench.corpus  # for each of the two populations
 
 
+@pytest.mark.parametrize(
+    ("where", "counted"),
+    [
+        (ask.col("age").is_in([3 * i for i in range(400)]), {"three", "far"}),
+        (~ask.col("age").is_in([3 * i for i in range(400)]), {"one"}),
+        (ask.col("age").is_in([*range(0, 5000, 7), *range(10**6, 10**6 + 5000)]), {"far", "million"}),
+        (~ask.col("city").is_in([f"{i}" for i in range(100)] + ["one", "'", '"']), {"three", "far", "none", "\\"}),
+        (ask.has("codes", ask.col("code").is_in([5 * i for i in range(300)])), {"three"}),
+        (~ask.has("codes", ~ask.col("code").is_in([5 * i for i in range(300)])), {"three", "one", "none", "\\"}),
+    ],
+    ids=range(6),
+)
+def test_a_long_list_of_values_is_looked_up(bench, where, counted) -> None:
+    ages = {"three": 3, "one": 1, "far": 1197, "none": None, "\\": None}
+    if "million" in counted:
+        ages |= {"million": 10**6 + 4999, "far": 7 * 100}
+    patients = [patient(i, city=name, age=age) for i, (name, age) in enumerate(ages.items())]
+    assert who(bench, where, patients, codes=[code(0, code=10), code(0, code=10), code(2, code=11)]) == counted
+
+
+def test_a_long_list_of_texts_is_taken_letter_for_letter(bench) -> None:
+    odd = ["", " ", "'", '"', "\\", "\\n", "a,b", "é", "e\u0301", "\U0001f426", "null", "{}", "]"]
+    cities = [*odd, "A,b", "\n", "É", None]
+    listed = ask.col("city").is_in([*odd, *(f"{i}" for i in range(100))])
+    patients = [patient(i, city=city) for i, city in enumerate(cities)]
+    assert people(bench, listed, patients) == len(odd)
+    assert people(bench, ~listed, patients) == len(cities) - 1 - len(odd)
+
+
 def test_a_person_counts_once_however_many_rows_they_have(bench) -> None:
     assert people(bench, None, [patient(1), patient(1), patient(2)]) == 2
 

@@ -14,8 +14,25 @@ VALUES = {
     "ward": ["1", "2", "3", "-7"],
 }
 GROUPS = {
-    "patients": ["sex", "ward", "age", "smoker", "year(born)", "bins(age, 0, 18, 65, 120)"],
-    "visits": ["kind", "nights", "year(day)", "extract(year from day)", "bins(cost, -50, 0, 10.5, 1000)"],
+    "patients": [
+        "sex",
+        "ward",
+        "age",
+        "smoker",
+        "year(born)",
+        "month(born)",
+        "case when age < 18 then 'child' when age >= 65 then 'old' end",
+        "bins(age, 0, 18, 65, 120)",
+    ],
+    "visits": [
+        "kind",
+        "nights",
+        "year(day)",
+        "extract(year from day)",
+        "quarter(day)",
+        "dayofweek(day)",
+        "bins(cost, -50, 0, 10.5, 1000)",
+    ],
 }
 OTHER = {"patients": "visits", "visits": "patients"}
 OPERATORS = ["=", "<>", "<", "<=", ">", ">="]

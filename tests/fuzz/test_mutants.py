@@ -17,7 +17,7 @@ from lapwing.engines import duckdb, duckdb_registry, emitter, expression_sql, fi
 from lapwing.queries import measure, planning
 from lapwing.queries.predicate import Domain, Unit
 
-CASES = 60
+CASES = 250
 """How many cases from its seed on it may take until a mistake is found."""
 
 

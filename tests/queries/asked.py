@@ -349,6 +349,7 @@ def _of_rows(name):
         "total": st.builds(ask.total, **grouped, of=value),
         "mean": st.builds(ask.mean, **grouped, of=value),
         "variance": st.builds(ask.variance, **grouped, of=value),
+        "proportion": st.builds(ask.proportion, **grouped, of=conditions(table, depth=0)),
         "covariance": st.builds(ask.covariance, **grouped, x=value, y=value),
         "correlation": st.builds(ask.correlation, **grouped, x=value, y=value),
         "quantiles": st.builds(ask.quantiles, **common, of=value, **quantiles),

@@ -24,6 +24,7 @@ from lapwing import (
     funnel,
     mean,
     median,
+    proportion,
     quantiles,
     top,
     total,
@@ -391,3 +392,29 @@ def test_a_quantile_of_each_group_is_that_of_its_rows(clinic) -> None:
     told = clinic.ask(median("patients", "age", by=bins("age", [0, 30, 99])), epsilon=20)
     young, old = (row["answer"] for row in told.rows[:2])
     assert young < 30 <= old
+
+
+def test_a_column_that_is_not_there_is_named_with_those_that_are(clinic) -> None:
+    answer = clinic.ask({"people": count("patients", by="sex")}, epsilon=1)
+    for look in (lambda: answer.rows[0]["peple"], lambda: answer.margin(column="peple")):
+        with pytest.raises(BadQuestionError, match="this answer has no column 'peple'; it has "):
+            look()
+    with pytest.raises(BadQuestionError, match=r"there is no max_row= here; write max_rows=$"):
+        mean("visits", "ward", max_row=3)
+
+
+def test_several_quantiles_say_how_far_each_is_in_the_order(clinic) -> None:
+    sentence = clinic.ask(quantiles("patients", "age", ["0.25", "0.75"]), epsilon=1).sentence
+    assert re.search(r": 2 rows, each has its place in the order within [\d.]+ rows with 95 % confidence", sentence)
+
+
+def test_a_proportion_is_the_part_of_the_rows_that_meets_a_condition(clinic) -> None:
+    """It is the same release as the mean of a case in SQL, lies between 0 and 1, and costs what one count does."""
+    told = clinic.ask(proportion("patients", "age >= 50"), epsilon=1)
+    again = clinic.ask("select avg(case when age >= 50 then 1 else 0 end) from patients", epsilon=1)
+    assert again.free
+    assert told.value == again.value
+    assert 0 <= told.interval()[0] <= told.value <= told.interval()[1] <= 1
+    exact = plan(proportion("patients", "age >= 50", "sex = 'F'"), population())
+    assert exact.sensitivity.l1 == 1
+    assert exact.meaning.estimates(exact, [30, 10]) == {(): Fraction(1, 4)}

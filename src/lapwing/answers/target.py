@@ -4,16 +4,23 @@ Prices have few digits: an account adds them up exactly, and must stay short for
 or such a multiple divided by a number up to 64; one with more digits is rounded up to the next 1e-12, and it is said.
 """
 
-import difflib
 import math
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, TypeAlias, TypedDict
 
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
-from lapwing.vocabulary.exact import Exact, as_written, ceil_to_grid, exactly_one_of, positive, probability
+from lapwing.vocabulary.exact import (
+    Exact,
+    as_written,
+    ceil_to_grid,
+    exactly_one_of,
+    positive,
+    probability,
+    require_words,
+)
 from lapwing.vocabulary.wording import Setting
 
 SMALLEST_EPSILON = Fraction(1, 10**9)
@@ -107,19 +114,6 @@ def parse_target(
         case _:
             chance = None if delta is None else short("delta", probability("delta", as_written(delta)), _FINEST_DELTA)
             return AtEpsilon(epsilon=plausible_price("epsilon", epsilon), delta=chance)
-
-
-def require_words(others: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse words that mean nothing here, and say which one may have been meant.
-
-    >>> require_words({"epsilo": "0.1"}, ["epsilon", "delta"])
-    Traceback (most recent call last):
-    ...
-    lapwing.errors.BadQuestionError: there is no epsilo= here; write epsilon=
-    """
-    for word in others:
-        near = difflib.get_close_matches(word, list(known), n=1) or list(known)
-        raise BadQuestionError(f"there is no {word}= here; write {', '.join(f'{one}=' for one in near)}")
 
 
 def require_price(given: Mapping[str, object]) -> None:

@@ -6,7 +6,7 @@ nothing but its shape.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Final, TypeAlias
@@ -14,9 +14,11 @@ from typing import Final, TypeAlias
 from lapwing.queries.catalogue import KeyType, Population, Table
 from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, DerivedColumn, Integer, Real, Text
 from lapwing.queries.derived import widened
+from lapwing.queries.listed import FEW
 from lapwing.queries.predicate import DAYS, INTEGERS, day
 
 Value: TypeAlias = int | float | str | bool | date
+Parameter: TypeAlias = Value | list[int] | list[str]
 SMALL: Final = 2**20
 """Of so small terms 64 bits hold the sum of 2^43 rows, more than a table of PostgreSQL can have."""
 _MOST_DIGITS: Final = 15
@@ -59,6 +61,7 @@ class Dialect:
     text_order : a text expression, to be ordered byte by byte
     beginning : the first day of the year, quarter or month, whose name comes first, that a day expression is in
     starts_with : whether a text expression starts with another
+    in_list : whether an expression is in a list that is one parameter, given its mark and the type of its values
     compares_rows : whether a subquery may compare its rows with columns of the queries around it by other signs than
         equality; if not, each row is joined by its person with the values that it is compared with
     in_order : a SELECT that is best planned on its own, with its rows in an order that the next step can use
@@ -83,6 +86,7 @@ class Dialect:
     text_number: str
     text_order: str = "{}"
     starts_with: str = "starts_with({}, {})"
+    in_list: str = "{0} IN (SELECT unnest(CAST({1} AS {2}[])))"
     in_order: str = "{0}"
     compares_rows: bool = True
 
@@ -146,6 +150,7 @@ POSTGRES = Dialect(
     beginning="CAST(date_trunc('{0}', CAST({1} AS TIMESTAMP)) AS DATE)",
     text_number="CAST(CAST('x' || substr(md5({}), 1, 15) AS BIT(60)) AS BIGINT)",
     text_order='{} COLLATE "C"',
+    in_list="{0} = ANY(CAST({1} AS {2}[]))",
     # OFFSET keeps an expression from being copied to every place that names it, four times for a rank; and people in
     # order are grouped and ranked without a hash table that outgrows its memory.
     in_order="{0} ORDER BY {1} OFFSET 0",
@@ -165,6 +170,7 @@ SPARK = Dialect(
     beginning="trunc({1}, '{0}')",
     text_number="CAST(conv(substr(md5(CAST({} AS BINARY)), 1, 15), 16, 10) AS BIGINT)",
     starts_with="startswith({}, {})",
+    in_list="{0} IN (SELECT explode(from_json({1}, 'array<{2}>')))",  # a list goes as text: there are none in its API
     # It sees no further than the query around, and pairs every row with everybody's values where those are not equated.
     compares_rows=False,
 )
@@ -218,7 +224,7 @@ class Writer:
     population: Population
     relations: Mapping[str, str]
     widen: "Callable[[Writer, RowOf], str]"
-    parameters: list[Value] = field(default_factory=list)
+    parameters: list[Parameter] = field(default_factory=list)
 
     def value(self, value: Value) -> str:
         """Return a typed parameter; one that its type cannot hold is refused."""
@@ -240,9 +246,20 @@ class Writer:
         self.parameters.append(value)
         return f"CAST({dialect.mark(len(self.parameters) - 1)} AS {kind})"
 
-    def values(self, values: tuple[Value, ...]) -> str:
+    def values(self, values: Sequence[Value]) -> str:
         """Return typed parameters with commas between them."""
         return ", ".join(self.value(value) for value in values)
+
+    def one_of(self, expression: str, values: Sequence[Value]) -> str:
+        """Return whether an expression is one of several values of one type; many of them are one parameter, a list."""
+        if len(values) <= FEW:
+            return f"{expression} IN ({self.values(values)})"
+        whole = all(type(value) is int and INTEGERS.lowest <= value <= INTEGERS.highest for value in values)
+        if not whole and not all(isinstance(value, str) for value in values):
+            raise ValueError("a list holds whole numbers of 64 bits, or texts")
+        self.parameters.append(list(values))  # type: ignore[arg-type] # of one type, as was just seen
+        mark = self.dialect.mark(len(self.parameters) - 1)
+        return self.dialect.in_list.format(expression, mark, self.dialect.integer if whole else self.dialect.text)
 
     def relation(self, row: RowOf) -> str:
         """Return the relation that a row comes from, under its alias."""

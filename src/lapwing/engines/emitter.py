@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from lapwing.engines.derived_sql import widened_relation
-from lapwing.engines.dialect import SMALL, Dialect, RowOf, Value, Writer
+from lapwing.engines.dialect import SMALL, Dialect, Parameter, RowOf, Writer
 from lapwing.engines.expression_sql import cell_columns, clipped, fold, predicate_sql, rank, row_number, term_sql
 from lapwing.queries.aggregate import (
     Aggregate,
@@ -45,7 +45,7 @@ class Statement(NamedTuple):
     """SQL text and its parameters, the n-th for the n-th mark."""
 
     text: str
-    parameters: tuple[Value, ...]
+    parameters: tuple[Parameter, ...]
 
 
 def emit(

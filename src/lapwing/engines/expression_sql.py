@@ -11,12 +11,14 @@ was built, so no term meets NULL or leaves 64 bits. NaN never gets to one either
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from string import ascii_lowercase, ascii_uppercase
 from typing import NamedTuple
 
 from lapwing.engines.dialect import RowOf, Value, Writer
-from lapwing.engines.text_sql import like_sql
 from lapwing.queries.aggregate import FACTOR, MODULUS, SHIFT, STRETCH, BinnedKey, DeclaredKey, GridKey, Key, PrivateKey
 from lapwing.queries.column import Boolean, Date, Real, Text
+from lapwing.queries.listed import Listed, listed
+from lapwing.queries.pattern import End, pieces
 from lapwing.queries.predicate import (
     DAYS,
     DOUBLES,
@@ -29,7 +31,6 @@ from lapwing.queries.predicate import (
     Gap,
     HasRows,
     InIntervals,
-    Interval,
     InTexts,
     IsMissing,
     IsPresent,
@@ -73,16 +74,16 @@ def predicate_sql(writer: Writer, row: RowOf, predicate: Predicate) -> str:
 def _about_column(writer: Writer, row: RowOf, atom: About) -> str:
     column = writer.column(row, atom.column)
     match atom:
-        case InIntervals(domain=domain, intervals=intervals):
-            return _in_intervals(writer, column, domain, intervals)
+        case InIntervals():
+            return _in_intervals(writer, column, atom)
         case InTexts(texts=texts):
-            return f"{column} IN ({writer.values(texts)})"
+            return writer.one_of(column, texts)
         case NotInTexts(texts=texts):
-            return f"{column} NOT IN ({writer.values(texts)})"
+            return f"(NOT {writer.one_of(column, texts)})"
         case Like():
-            return like_sql(writer, column, atom)
+            return _like(writer, column, atom)
         case NotLike():
-            return f"(NOT {like_sql(writer, column, atom)})"
+            return f"(NOT {_like(writer, column, atom)})"
         case IsPresent():
             return present_sql(writer, row, atom.column)
         case IsMissing():
@@ -114,11 +115,15 @@ def _counts(writer: Writer, row: RowOf, name: str) -> str | None:
             return None
 
 
-def _in_intervals(writer: Writer, column: str, domain: Domain, intervals: tuple[Interval, ...]) -> str:
-    single = tuple(_point(domain, low) for low, high in intervals if low == high)
-    pieces = [f"{column} IN ({writer.values(single)})"] if single else []
-    pieces += [_between(writer, column, domain, low, high) for low, high in intervals if low < high]
-    return pieces[0] if len(pieces) == 1 else "(" + " OR ".join(pieces) + ")"
+def _in_intervals(writer: Writer, column: str, atom: InIntervals) -> str:
+    many = listed(atom)
+    if many is None:
+        single = tuple(low for low, high in atom.intervals if low == high)
+        many = Listed(single, tuple(interval for interval in atom.intervals if interval[0] < interval[1]))
+    tests = [writer.one_of(column, [_point(atom.domain, point) for point in many.points])] if many.points else []
+    tests += [_between(writer, column, atom.domain, low, high) for low, high in many.ranges]
+    found = tests[0] if len(tests) == 1 else "(" + " OR ".join(tests) + ")"
+    return found if many.wanted else f"(NOT {found})"
 
 
 def _between(writer: Writer, column: str, domain: Domain, low: int, high: int) -> str:
@@ -152,6 +157,46 @@ def _two(writer: Writer, row: RowOf, gap: Gap | Compared) -> str:
         gap_number = f"({number(gap.until)} - {number(gap.since)})"
         pieces.append(f"({gap_number} BETWEEN {writer.value(first)} AND {writer.value(last)})")
     return "(" + " OR ".join(pieces) + ")"
+
+
+def _like(writer: Writer, column: str, like: Like | NotLike) -> str:
+    """Return whether the text of a column fits one of the patterns.
+
+    LIKE itself is not used: databases differ in its escapes, and some try every way to fit a pattern, which a long text
+    can make last for hours. Lengths and places are counted in characters, the same on every database.
+    """
+    text = f"trim(BOTH ' ' FROM {column})" if like.trimmed else column
+    text = f"translate({text}, '{ascii_uppercase}', '{ascii_lowercase}')" if like.any_case else text
+    taken = [(pattern, pieces(pattern).exact) for pattern in like.patterns]
+    whole = tuple(exact for _, exact in taken if exact is not None)
+    tests = [writer.one_of(text, whole)] if whole else []
+    tests += [_fits(writer, text, pattern) for pattern, exact in taken if exact is None]
+    return f"({' OR '.join(tests)})"
+
+
+def _fits(writer: Writer, text: str, pattern: str) -> str:
+    start, middle, end = pieces(pattern)
+    if end is None:
+        return f"(length({text}) = {start.length}{_at(writer, text, start)})"
+    if start.text is not None and not middle and not end.length:
+        return writer.dialect.starts_with.format(text, writer.value(start.text))
+    outside = start.length + end.length
+    tests = f"length({text}) >= {outside}{_at(writer, text, start)}"
+    if end.length:
+        tests += _at(writer, f"right({text}, {end.length})", end)
+    inside = f"substr({text}, {start.length + 1}, GREATEST(length({text}) - {outside}, 0))" if outside else text
+    for piece in middle:
+        place = f"position({writer.value(piece)} IN {inside})"
+        tests += f" AND {place} > 0"
+        if piece is not middle[-1]:
+            place = f"position({writer.value(piece)} IN {inside})"
+            inside = f"substr({inside}, {place} + {len(piece)})"
+    return f"({tests})"
+
+
+def _at(writer: Writer, text: str, end: End) -> str:
+    """Return that the characters of one end stand at their places, as tests that follow others."""
+    return "".join(f" AND substr({text}, {place + 1}, {len(run)}) = {writer.value(run)}" for place, run in end.runs)
 
 
 _SIGNS = {(-1,): "<", (-1, 0): "<=", (0,): "=", (0, 1): ">=", (1,): ">", (-1, 1): "<>"}

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 import duckdb
 
 from lapwing.engines.derived_sql import widened_relation
-from lapwing.engines.dialect import DUCKDB, RowOf, Value, Writer, literal
+from lapwing.engines.dialect import DUCKDB, Parameter, RowOf, Writer, literal
 from lapwing.engines.expression_sql import predicate_sql
 from lapwing.engines.files import CSVFile, literal_path, parquet_relation
 from lapwing.engines.reading import stoppable
@@ -143,7 +143,7 @@ def _texts(name: str, path: Path) -> str:
     return f"read_csv({literal_path(name, path)}, delim = {delimiter}, columns = {{{columns}}}, {_PINNED}, {quotes})"
 
 
-def _run(name: str, path: Path, text: str, parameters: tuple[Value, ...] = ()) -> list[tuple[Any, ...]]:
+def _run(name: str, path: Path, text: str, parameters: tuple[Parameter, ...] = ()) -> list[tuple[Any, ...]]:
     """Run one statement in a database that can open this one file, for some seconds."""
     try:
         with _opened(name, path) as connection, stoppable(connection.interrupt, seconds=TIME_LIMIT):

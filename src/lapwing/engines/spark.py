@@ -6,6 +6,7 @@ twice or run elsewhere gives the same number; noise is added later, once, where 
 """
 
 import itertools
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DecimalType, StructType
 
 from lapwing.engines.cohorts import Integers
-from lapwing.engines.dialect import SPARK, StoredColumn
+from lapwing.engines.dialect import SPARK, Parameter, StoredColumn
 from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import BITMAP_MEMORY, Engine, Row
 from lapwing.engines.reading import TIME_LIMIT, stoppable
@@ -141,9 +142,7 @@ class Spark(Engine):
         context, tag = self._session.sparkContext, f"{self._name}_{next(self._numbers)}"
         context.addJobTag(tag)
         try:
-            # A day goes as text, since the driver cannot write the years before 1000.
-            plain = [value.isoformat() if isinstance(value, date) else value for value in statement.parameters]
-            arguments = {f"p{n}": value for n, value in enumerate(plain)}
+            arguments = {f"p{n}": _sent(value) for n, value in enumerate(statement.parameters)}
             with _unlogged(), stoppable(lambda: context.cancelJobsWithTag(tag), seconds=self._time_limit):
                 return collect(self._session.sql(statement.text, args=arguments))
         finally:
@@ -207,6 +206,13 @@ def _unlogged() -> Iterator[None]:
         yield
     finally:
         _thread.ours = before
+
+
+def _sent(value: Parameter) -> Any:
+    """Return a parameter as the driver takes it: a day as text, since it cannot write the years before 1000."""
+    if isinstance(value, list):
+        return json.dumps(value)
+    return value.isoformat() if isinstance(value, date) else value
 
 
 def _plain(part: Any) -> Any:

@@ -60,6 +60,8 @@ class Administration:
             if name in transaction.populations():
                 remedy = "its account goes on; choose another name"
                 raise ParameterError("population", name, reason="exists already", remedy=remedy)
+            if transaction.has_unrecorded_releases(name):  # its account may have been among the entries that are lost
+                population = replace(population, suspended=True)
             fields = {"policy": to_record(population), "account": state((), account)}
             transaction.append("population", population=name, by=named("by", by), **fields)
             return transaction.receipt

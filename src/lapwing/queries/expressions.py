@@ -12,6 +12,7 @@ from datetime import date, datetime
 from fractions import Fraction
 from typing import NoReturn, TypeAlias
 
+from lapwing.queries.limits import MOST_VALUES
 from lapwing.queries.pattern import canonical, plain
 from lapwing.queries.public_tables import ConceptExpression, ConceptSet
 from lapwing.vocabulary.errors import BadQuestionError
@@ -87,6 +88,8 @@ class Value:
         """Say that the value is one of `values`."""
         if isinstance(values, ConceptSet):
             return Among(self, values.values, values.told)
+        if len(values) > MOST_VALUES and ({*map(type, values)} in ({int}, {str})):
+            return Among(self, tuple(values), f"{len({*values}):,} values")  # type: ignore[arg-type] # of one type
         return OneOf(self, tuple(value(each) for each in values))
 
     def is_null(self) -> "Condition":

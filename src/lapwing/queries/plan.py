@@ -150,6 +150,10 @@ class Meaning(ABC):
         """Say what a margin means."""
         return self.accurate.format(margin=format_short(margin))
 
+    def accuracy_of_all(self, margin: Number) -> str:
+        """Say what a margin means for the numbers of several rows."""
+        return f"all {self.accuracy(margin)}"
+
 
 class NoisyMeaning(Meaning):
     """What is released with noise on every number, and read from these numbers by arithmetic, which costs nothing."""
@@ -187,6 +191,10 @@ class ChosenMeaning(Meaning):
     hides = "one person moves the order by at most {plan.sensitivity.linf}, and the choice hides that much"
     told: ClassVar[str]
     """What a {margin} means, below the answer."""
+
+    def accuracy_of_all(self, margin: Number) -> str:
+        """Say what a margin means for what was chosen."""
+        return self.told.format(margin=format_short(margin))
 
     @property
     @abstractmethod
@@ -310,6 +318,13 @@ class Plan:
     def grouped_by(self) -> tuple[KeyOfColumn, ...]:
         """The keys of the groups: all but a grid, which is the order of a value."""
         return tuple(key for key in self.aggregate.keys if not isinstance(key, GridKey))
+
+    @property
+    def drawn_from_zero(self) -> bool:
+        """Whether its numbers are amounts, which a picture shows from zero on: counts and totals, and no means."""
+        return not (isinstance(self.meaning, NoisyMeaning) and self.meaning.margin_refusal) and not isinstance(
+            self.meaning, ChosenMeaning
+        )
 
     @property
     def group_names(self) -> tuple[str, ...]:

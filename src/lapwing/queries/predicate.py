@@ -41,22 +41,25 @@ class Domain:
     def union(self, pieces: Iterable[Interval]) -> tuple[Interval, ...]:
         """Return the union of `pieces` on this domain: in order, disjoint, with a gap between any two."""
         merged: list[Interval] = []
-        for low, high in sorted((max(a, self.lowest), min(b, self.highest)) for a, b in pieces):
+        first, last = 1, -1
+        for a, b in sorted(pieces):
+            low, high = max(a, self.lowest), min(b, self.highest)
             if low > high:
                 continue
-            if merged and low <= merged[-1][1] + 1:
-                merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+            if first <= last and low <= last + 1:
+                last = max(last, high)
             else:
-                merged.append((low, high))
-        return tuple(merged)
+                merged += [(first, last)] if first <= last else []
+                first, last = low, high
+        return (*merged, (first, last)) if first <= last else tuple(merged)
 
     def without(self, pieces: Iterable[Interval]) -> tuple[Interval, ...]:
         """Return the numbers of this domain that are in none of `pieces`."""
         rest, start = [], self.lowest
         for low, high in self.union(pieces):
-            rest.append((start, low - 1))
+            rest += [(start, low - 1)]
             start = high + 1
-        return self.union([*rest, (start, self.highest)])
+        return tuple(piece for piece in (*rest, (start, self.highest)) if piece[0] <= piece[1])
 
 
 def intersection(left: Iterable[Interval], right: Iterable[Interval]) -> tuple[Interval, ...]:
@@ -332,9 +335,7 @@ def _about_two(given: Gap | Compared) -> Predicate:
 
 def _sorted(kind: type[AllOf] | type[AnyOf], parts: Iterable[Predicate]) -> Predicate:
     different = list(dict.fromkeys(parts))
-    if len(different) == 1:
-        return different[0]  # its text may be long
-    return kind(tuple(sorted(different, key=to_text)))
+    return different[0] if len(different) == 1 else kind(tuple(sorted(different, key=to_text)))  # texts may be long
 
 
 def _merged(parts: Iterable[Predicate], merge: Callable[[Predicate, Predicate], Predicate | None]) -> list[Predicate]:

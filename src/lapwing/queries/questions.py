@@ -29,7 +29,7 @@ from lapwing.queries.joined import Has, Join, PerPerson
 from lapwing.queries.planning import Question
 from lapwing.queries.sql_conditions import Reader, read_condition, read_group, read_value
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.exact import Exact, as_int, exact
+from lapwing.vocabulary.exact import Exact, as_int, exact, require_words
 
 ConditionLike: TypeAlias = str | Condition | Value | None
 ValueLike: TypeAlias = str | Value
@@ -46,9 +46,22 @@ class GroupWords(TypedDict, total=False):
 
 
 def rows_of(
-    table: str, where: ConditionLike, *, by: Groupings = (), max_rows: int | None = None, max_groups: int | None = None
+    table: str,
+    where: ConditionLike,
+    *,
+    by: Groupings = (),
+    max_rows: int | None = None,
+    max_groups: int | None = None,
+    **others: object,
 ) -> dict[str, Any]:
-    """Return what all questions have, as the keywords of their nouns: which rows, and how to group them."""
+    """Return what all questions have, as the keywords of their nouns: which rows, and how to group them.
+
+    >>> rows_of("visits", None, max_row=3)
+    Traceback (most recent call last):
+    ...
+    lapwing.errors.BadQuestionError: there is no max_row= here; write max_rows=
+    """
+    require_words(others, ["where", *GroupWords.__annotations__])
     given = {"max_rows": max_rows, "max_groups": max_groups}
     return {"table": table, "where": as_condition(where), "by": as_groups(by), **given}
 

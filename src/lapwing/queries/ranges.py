@@ -4,8 +4,8 @@ Proof: proofs/totality.md
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from lapwing.queries.column import INT64_HIGHEST, INT64_LOWEST, MOST_GRID, DerivedColumn
 from lapwing.queries.derived import (
@@ -52,8 +52,7 @@ class Held(Enum):
     """A sum: HUGEINT in DuckDB, NUMERIC in PostgreSQL, DECIMAL(38, 0) in Spark."""
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(NamedTuple):
     """One number that a statement makes of a row, a person or a cell: from `low` to `high`, whatever the rows hold."""
 
     what: str

@@ -173,7 +173,7 @@ class Scope:
     @property
     def row(self) -> Table:
         """The table as its rows are seen: with their derived columns."""
-        return widened(self.table, tuple(self.derived.values()), self.population)
+        return widened(self.table, tuple(self.derived.values()), self.population) if self.derived else self.table
 
     @property
     def in_order(self) -> tuple[DerivedColumn, ...]:

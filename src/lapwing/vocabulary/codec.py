@@ -164,7 +164,12 @@ def _write_fraction(number: Fraction, _: int) -> str:
         raise ParameterError("amount", "<thousands of digits>", reason="cannot be written", remedy=remedy) from None
 
 
+_PLAIN: Final = frozenset((NoneType, bool, int, str))
+
+
 def _write_list(parts: Any, depth: int) -> list[Any]:
+    if _PLAIN.issuperset(map(type, parts)):
+        return list(parts)
     written = []
     for part in parts:  # a comprehension would be one more call on the stack at each depth
         written.append(_write(part, depth))  # noqa: PERF401
@@ -172,7 +177,7 @@ def _write_list(parts: Any, depth: int) -> list[Any]:
 
 
 _WRITERS: dict[type[Any], Callable[[Any, int], Any]] = {
-    **dict.fromkeys((NoneType, bool, int, str), lambda value, _: value),
+    **dict.fromkeys(_PLAIN, lambda value, _: value),
     **dict.fromkeys((tuple, list), _write_list),
     **dict.fromkeys((dict, MappingProxyType), lambda held, depth: {key: _write(held[key], depth) for key in held}),
     frozenset: lambda parts, _: sorted(parts),

@@ -5,9 +5,10 @@ rounding it would be a guess about what was meant; only the doors, where people 
 Every number that is refused is refused with a reason.
 """
 
+import difflib
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
@@ -206,3 +207,16 @@ def check_most(what: str, number: int, most: int, instead: str = "ask several qu
     """Refuse more than there may be, with both numbers."""
     if number > most:
         raise BadQuestionError(f"the question has {number} {what}, more than {most}; {instead}")
+
+
+def require_words(others: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse words that mean nothing here, and say which one may have been meant.
+
+    >>> require_words({"epsilo": "0.1"}, ["epsilon", "delta"])
+    Traceback (most recent call last):
+    ...
+    lapwing.errors.BadQuestionError: there is no epsilo= here; write epsilon=
+    """
+    for word in others:
+        near = difflib.get_close_matches(word, list(known), n=1) or list(known)
+        raise BadQuestionError(f"there is no {word}= here; write {', '.join(f'{one}=' for one in near)}")

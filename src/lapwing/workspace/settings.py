@@ -37,8 +37,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from lapwing.accounting.filters.account import Budget
@@ -47,6 +48,7 @@ from lapwing.engines.reading import LONGEST, TIME_LIMIT
 from lapwing.ledger.entries import name as ledger_name
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Segment, Table
 from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
+from lapwing.queries.public_tables import Vocabulary
 from lapwing.sources import FileSource, PostgresSource, Source, SparkFiles, SparkSource, place_of
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import as_int, as_written, positive, probability
@@ -118,6 +120,14 @@ class Settings:
         return self.populations[population]
 
 
+class _Public(NamedTuple):
+    """What the tables of populations may need beside their own sections: public files are read where one is named."""
+
+    folder: Path
+    files: Callable[[], PublicFiles]
+    vocabularies: tuple[Vocabulary, ...]
+
+
 def read_settings(folder: Path, text: str | None = None) -> Settings:
     """Return what the lapwing.toml of a folder says, or would say with `text` in it; refuse it and name the line."""
     document = Document.read(folder / FILE) if text is None else Document(str(folder / FILE), text)
@@ -125,16 +135,20 @@ def read_settings(folder: Path, text: str | None = None) -> Settings:
     ledger = top.take("ledger", str, "ledger.db")
     with top.blamed():
         require_no_password("ledger", ledger)
-    public = PublicFiles(folder, top.section("vocabularies", {}))
-    if public.section.entries:
-        public.read()
+    named, files = top.section("vocabularies", {}), dict[str, Path]()
+
+    @cache
+    def read_public() -> PublicFiles:
+        return PublicFiles.read(folder, named, files)
+
+    public = _Public(folder, read_public, read_public().vocabularies() if named.entries else ())
     populations = {name: _population(name, one, public) for name, one in top.section("populations").sections()}
     top.done()
     if not populations:
         raise top.error(("populations",), "no population is declared", "write [populations.NAME]")
     _require_one_account(populations, folder)
     address = ledger if ledger.startswith(("postgresql://", "postgres://")) else str(folder / ledger)
-    return Settings(ledger=address, populations=populations, vocabularies=public.files)
+    return Settings(ledger=address, populations=populations, vocabularies=files)
 
 
 def _require_one_account(populations: Mapping[str, PopulationSettings], folder: Path) -> None:
@@ -148,7 +162,7 @@ def _require_one_account(populations: Mapping[str, PopulationSettings], folder: 
                 raise declared.section.error(("tables", table, "source"), reason, remedy)
 
 
-def _population(name: str, section: Section, public: PublicFiles) -> PopulationSettings:
+def _population(name: str, section: Section, public: _Public) -> PopulationSettings:
     analysts, tables = section.section("analysts", {}), section.section("tables", {})
     with section.blamed():
         ledger_name("population", name)  # refused here, before anything is written under it
@@ -169,7 +183,7 @@ def _population(name: str, section: Section, public: PublicFiles) -> PopulationS
             now=section.take("now", date, None),
             salt=section.take("salt", int, 0),
             segments=tuple(_segment(segment, one) for segment, one in section.section("segments", {}).sections()),
-            vocabularies=public.vocabularies() if public.section.entries else (),
+            vocabularies=public.vocabularies,
         )
     with section.blamed("time_limit"):
         time_limit = as_int("time_limit", section.take("time_limit", int, TIME_LIMIT), most=LONGEST)
@@ -209,7 +223,7 @@ def _budget(outer: Section, name: str) -> Budget:
     raise section.error((), "this is not a budget", remedy)
 
 
-def _table(name: str, section: Section, public: PublicFiles) -> tuple[Table, Source]:
+def _table(name: str, section: Section, public: _Public) -> tuple[Table, Source]:
     columns, one_row = section.section("columns", {}), RowsPerPerson.ONE_A_PERSON
     with section.blamed():
         table = Table(
@@ -238,6 +252,9 @@ def _source(section: Section, folder: Path) -> Source:
             raise section.error(("source",), f"source = {shown} is not a file that can be read", remedy)
         return FileSource(path=folder / given)
     inner = section.section("source")
+    if inner.take("frame", object, None) is not None:
+        remedy = 'write source = "patients.parquet", and hand it over once: create(..., frames={"patients": df})'
+        raise section.error(("source",), "a data frame has no file that could be read again", remedy)
     place, address, spark = (inner.take(word, str, None) for word in ("duckdb", "postgres", "spark"))
     if (place, address, spark) == (None, None, None):
         known = ", ".join(inner.entries) or "nothing"
@@ -262,7 +279,7 @@ def _source(section: Section, folder: Path) -> Source:
             raise section.error(("source",), "source names no single place", remedy)
 
 
-def _column(name: str, section: Section, public: PublicFiles) -> Column:
+def _column(name: str, section: Section, public: _Public) -> Column:
     kind = section.take("type", str)
     if kind not in _TYPES:
         raise section.error(("type",), f"type = {kind!r} is unknown", f"write one of {', '.join(_TYPES)}")
@@ -274,7 +291,7 @@ def _column(name: str, section: Section, public: PublicFiles) -> Column:
     if missing:
         raise section.error((), f"{section.title} has no {missing[0]}", "give the bounds low and high")
     if isinstance(words.get("values"), dict):
-        return Column(name=name, type=public.category(section.section("values")), nullable=nullable)
+        return Column(name=name, type=public.files().category(section.section("values")), nullable=nullable)
     with section.blamed():
         return Column(name=name, type=build(**words), nullable=nullable)
 

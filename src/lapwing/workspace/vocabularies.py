@@ -10,7 +10,7 @@ Nobody may be in such a file: whoever asks may learn all of it. It is fixed as t
 until the custodian says so, because conditions and categories would mean something else without a word.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,17 +27,20 @@ class PublicFiles:
 
     folder: Path
     section: Section
-    files: dict[str, Path] = field(default_factory=dict)
+    files: dict[str, Path]
 
-    def read(self) -> None:
-        """Find the files of the vocabularies."""
-        for name in self.section.entries:
-            given = self.section.take(name, (str, dict))
-            inner = self.section.section(name) if isinstance(given, dict) else None
+    @staticmethod
+    def read(folder: Path, section: Section, files: dict[str, Path]) -> "PublicFiles":
+        """Find the files of the vocabularies, and put them among `files`."""
+        public = PublicFiles(folder, section, files)
+        for name in section.entries:
+            given = section.take(name, (str, dict))
+            inner = section.section(name) if isinstance(given, dict) else None
             file = given if inner is None else inner.take("file", str)
             if inner is not None:
                 inner.done()
-            self.files[name] = self._path(self.section, name, file)
+            files[name] = public._path(section, name, file)
+        return public
 
     def vocabularies(self) -> "tuple[PublicFile, ...]":
         """Return the vocabularies that conditions may name."""

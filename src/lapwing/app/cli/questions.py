@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from lapwing.answers.answer import MOST_SHOWN, Answer, Row
+from lapwing.answers.answer import MOST_SHOWN, Answer
 from lapwing.answers.cells import cell_text, rows_names
 from lapwing.answers.preview import BudgetStatus
+from lapwing.answers.rows import Row
 from lapwing.answers.target import TargetWords
 from lapwing.app.cli.commands import as_typed, refusal_record
 from lapwing.app.cli.options import Door
@@ -126,7 +127,8 @@ def whole_or_none(name: str, given: str | None) -> int | None:
 def _only(given: Mapping[str, Any], allowed: frozenset[str] | set[str], what: str, remedy: str) -> None:
     for name in given:
         if name not in allowed:
-            raise ParameterError(as_typed(Setting(name)), given[name], reason=f"does not go with {what}", remedy=remedy)
+            value = ", ".join(given[name]) if isinstance(given[name], tuple | list) else given[name]
+            raise ParameterError(as_typed(Setting(name)), value, reason=f"does not go with {what}", remedy=remedy)
 
 
 _BINS = re.compile(r"bins\(\s*(?P<column>[^,()]+?)\s*,(?P<edges>[^()]*)\)", re.IGNORECASE)

@@ -20,11 +20,20 @@ from sqlglot import exp
 from lapwing.mechanisms.margins import margin_of_sum
 from lapwing.mechanisms.weighted_sums import Reach, WholeNoise
 from lapwing.queries.aggregate import BoundedRowsPerPerson
-from lapwing.queries.expressions import Value
+from lapwing.queries.expressions import Case, Literal, Value
 from lapwing.queries.measure import Measure
 from lapwing.queries.plan import BoundedValue, CellKey, Estimate, Noise, NoisyMeaning, Plan, Scale, plain_number
 from lapwing.queries.planning import Planner, Question, scale_of
-from lapwing.queries.questions import ConditionLike, GroupWords, Selected, Statistic, ValueLike, as_value, rows_of
+from lapwing.queries.questions import (
+    ConditionLike,
+    GroupWords,
+    Selected,
+    Statistic,
+    ValueLike,
+    as_condition,
+    as_value,
+    rows_of,
+)
 from lapwing.queries.sql_nodes import only
 from lapwing.queries.statistics.bernstein import Moment, basis, moment, products
 from lapwing.queries.statistics.moment_intervals import moment_interval
@@ -74,6 +83,21 @@ def mean(table: str, of: ValueLike, where: ConditionLike = None, **grouped: Unpa
     3
     """
     return _ask(Moment.MEAN, (of,), rows_of(table, where, **grouped))
+
+
+def proportion(
+    table: str, of: ConditionLike, where: ConditionLike = None, **grouped: Unpack[GroupWords]
+) -> MomentQuestion:
+    """Ask which part of the rows that `where` keeps has `of` true, from 0 to 1, at the price of one count.
+
+    It is the mean of 1 where the condition is true and 0 elsewhere, so that two counts of different rows are released.
+    The words `by=`, `max_rows=` and `max_groups=` are those of `mean`.
+
+    >>> proportion("patients", "age >= 65", by="sex").moment
+    <Moment.MEAN: 'mean'>
+    """
+    met = Case(((as_condition(of), Literal(1)),), Literal(0))
+    return _ask(Moment.MEAN, (met,), rows_of(table, where, **grouped))
 
 
 def variance(table: str, of: ValueLike, where: ConditionLike = None, **grouped: Unpack[GroupWords]) -> MomentQuestion:
@@ -198,6 +222,7 @@ def _statistic(moment: Moment, ask: Callable[..., MomentQuestion], node: type[ex
 
 STATISTICS = (
     _statistic(Moment.MEAN, mean, exp.Avg, "avg"),
+    Statistic(name="proportion", ask=proportion, result="proportion", columns=1),
     _statistic(Moment.VARIANCE, variance, exp.VariancePop, "var_pop"),
     _statistic(Moment.COVARIANCE, covariance, exp.CovarPop, "covar_pop"),
     _statistic(Moment.CORRELATION, correlation, exp.Corr, "corr"),
