@@ -331,8 +331,8 @@ class Answer(TableResult):
 
     def _caption(self, confidence: Exact) -> str:
         each = any(one.plan.family is Family.THRESHOLD for one in self.asked.several())
-        hold = "hold for each that is shown" if each else "of a statistic all hold at once" if len(self) > 1 else "hold"
-        return f"intervals {hold}, with {percent(as_confidence(confidence))} confidence"
+        hold = "hold for each that is shown" if each else "all hold at once" if len(self) > 1 else "hold"
+        return f"bounds that {hold}, with {percent(as_confidence(confidence))} confidence"
 
     def _repr_html_(self) -> str:
         header = [*self.keys, *(title for name in self.titles for title in (name, "95 % interval"))]

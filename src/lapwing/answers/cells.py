@@ -54,7 +54,7 @@ def cell_text(cell: BoundedValue) -> str:
     if not low:
         return value
     known: Any = cell
-    even = abs((known.high - known.value) - (known.value - known.low)) * 50 <= known.high - known.low
+    even = abs((known.high - known.value) - (known.value - known.low)) * 20 <= known.high - known.low
     return f"{value} ± {margin}" if even else f"{value} ({low} to {high})"
 
 
