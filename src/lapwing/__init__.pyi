@@ -6,7 +6,6 @@ from lapwing import ledger as ledger
 from lapwing import mechanisms as mechanisms
 from lapwing.answers.answer import Answer as Answer
 from lapwing.answers.preview import Preview as Preview
-from lapwing.answers.stream_answers import StreamAnswers as StreamAnswers
 from lapwing.answers.stream_preview import StreamPreview as StreamPreview
 from lapwing.answers.stream_terms import StreamAnswer as StreamAnswer
 from lapwing.answers.stream_terms import Verdict as Verdict

@@ -320,3 +320,42 @@ def test_a_closed_session_refuses(tmp_path) -> None:
     for act in (session.tables, session.budget, lambda: session.ask(lw.count("patient"), epsilon=1)):
         with pytest.raises(BadQuestionError, match="this session is closed"):
             act()
+
+
+PLOTS = {
+    "select city, count(*) n from patient group by city": ("(empty)", "Bern", "n"),
+    "select concept, count(*) n, avg(bmi) m from patient group by concept": ("Asthma", "Gout", "n", "m"),
+    "select year(day) y, count(distinct pid) n from visit group by 1": ("2023", "2024"),
+    "select sex, avg(bmi) m from patient group by sex": ("F", "(missing)", "m"),
+}
+
+
+@pytest.mark.parametrize("text", PLOTS)
+def test_an_answer_is_drawn_with_all_its_statistics_and_names(clinic, tmp_path, text, recwarn) -> None:
+    answer = asked(clinic, text)
+    figure = answer.plot(tmp_path / "it.svg")
+    drawn = (tmp_path / "it.svg").read_text(encoding="utf-8")
+    assert all(f"<!-- {word} -->" in drawn for word in PLOTS[text])
+    assert "<!-- 7 -->" not in drawn, "names stand for ids"
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    assert [str(warning.message) for warning in recwarn] == [], "no font is missed aloud"
+
+
+def test_means_are_dots_and_counts_are_bars_and_time_is_a_line(clinic) -> None:
+    bars, dots = asked(clinic, "select concept, count(*) n, avg(bmi) m from patient group by concept").plot().axes
+    assert (len(bars.patches), len(dots.patches)) == (2, 0)
+    assert dots.get_xlim()[0] > 15, "dots need no zero"
+    (line,) = asked(clinic, "select year(day) y, count(distinct pid) n from visit group by 1").plot().axes
+    assert (len(line.patches), len(line.lines[0].get_xdata())) == (0, 2)
+
+
+def test_a_picture_is_as_high_as_it_has_groups(clinic) -> None:
+    few = clinic.ask(lw.count("patient", by=lw.bins("bmi", [10, 20, 30, 40])), epsilon=20).plot()
+    many = clinic.ask(lw.count("patient", by=lw.bins("bmi", list(range(10, 60)))), epsilon=20).plot()
+    assert few.get_figheight() < 3
+    assert many.get_figheight() > 9
+
+
+def test_names_are_not_drawn(clinic) -> None:
+    with pytest.raises(BadQuestionError, match="a picture shows numbers, and answer has names"):
+        clinic.ask(lw.top("patient", "city", 1), epsilon=20).plot()

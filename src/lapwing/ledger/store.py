@@ -33,8 +33,8 @@ from typing import Final, TypeVar
 from weakref import ref
 
 from lapwing.ledger.checkpoint import Checkpoint
-from lapwing.ledger.database import Connection, Database, Lookup, Lookups, require_format
-from lapwing.ledger.entries import Entry, Receipt, check_chain, compare, require_promised
+from lapwing.ledger.database import Connection, Database, Lookup, Lookups
+from lapwing.ledger.entries import Entry, Receipt, check_chain, compare, require_format, require_promised
 from lapwing.ledger.transaction import Append, Clock, ConflictError, Known, StateCache, Transaction
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, LedgerInDoubtError, LedgerUnwritableError
 

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from lapwing.accounting.filters.account import Account, Booking
-from lapwing.ledger.database import Connection, Database, Lookup, Lookups, Row, Value, require_format
-from lapwing.ledger.entries import Entry, Receipt, Record, genesis, link
+from lapwing.ledger.database import Connection, Database, Lookup, Lookups, Row, Value
+from lapwing.ledger.entries import Entry, Receipt, Record, genesis, link, require_format
 from lapwing.ledger.population import AccountChanges, PopulationRecord
 from lapwing.ledger.stream_records import StreamRecord
 from lapwing.vocabulary.codec import canonical, from_record, to_record

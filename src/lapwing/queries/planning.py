@@ -62,7 +62,7 @@ from lapwing.queries.limits import (
 )
 from lapwing.queries.measure import Measure, measure
 from lapwing.queries.plan import Meaning, Plan, Scale, ValueNames
-from lapwing.queries.predicate import every
+from lapwing.queries.predicate import ALWAYS, every
 from lapwing.queries.scope import Scope
 from lapwing.queries.term import Term, bounds, columns
 from lapwing.queries.totality import check_total
@@ -185,7 +185,7 @@ class Planner:
                 f"one row for each {question.each.name!r} is not one a person; ask about the rows themselves, or for "
                 f"count(distinct {question.each.name})"
             )
-        self.where = bind(question.where, self.scope)
+        self.where = ALWAYS if question.where is EVERYONE else bind(question.where, self.scope)
         if population.segment is not None:
             of_segment = in_segment(population.segments, population.segment, self.scope.person_key)
             self.where = every([self.where, of_segment])
