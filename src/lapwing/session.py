@@ -32,12 +32,14 @@ from lapwing.queries.public_tables import ConceptSet, concept_set
 from lapwing.queries.questions import ConditionLike
 from lapwing.queries.sql import Selection, read_sql
 from lapwing.queries.statistics.funnel import funnel
+from lapwing.queries.table_list import TableList
 from lapwing.streams import QuestionStream, name_of_key
 from lapwing.tables import Tables
 from lapwing.vocabulary.codec import from_text, to_text
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, EngineError, ParameterError
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.lifetime import Lifetime
+from lapwing.vocabulary.signatures import shows_words
 
 QuestionLike: TypeAlias = Question | Mapping[str, Question] | str
 """How a question is put: as itself, as several that are charged as one, or as the text of a SELECT."""
@@ -85,6 +87,7 @@ class Session:
         self._running = CancelGroup()
         self._lifetime = Lifetime("this session", remedy="open a new one", within=within)
 
+    @shows_words(QuestionWords, confidence="0.95")
     def preview(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> Preview:
         """Say what a question would cost, how far off its answer would be, and what would be left. It is free.
 
@@ -99,6 +102,7 @@ class Session:
         status = self._status(snapshot, self.population.touched)
         return Preview.of(asked, status, words.get("confidence", CONFIDENCE))
 
+    @shows_words(QuestionWords, confidence="0.95")
     def ask(self, question: QuestionLike, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
         """Ask a question, and pay for it.
 
@@ -114,6 +118,7 @@ class Session:
             fault_point("ask.checked")
             return self._charge_and_answer(asked, key, snapshot)
 
+    @shows_words(QuestionWords, confidence="0.95")
     def sql(self, text: str, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
         """Ask one SELECT of statistics, with WHERE and GROUP BY; `key=` and the words are those of `ask` and `preview`.
 
@@ -121,6 +126,7 @@ class Session:
         """
         return self.ask(text, key=key, **words)
 
+    @shows_words(TargetWords, confidence="0.95")
     def funnel(
         self, table: str, steps: Sequence[ConditionLike], *, key: str | None = None, **offer: Unpack[TargetWords]
     ) -> Answer:
@@ -141,6 +147,7 @@ class Session:
         self.population = replace(self.population, concept_sets=(*others, given))
         return given
 
+    @shows_words(QuestionWords, confidence="0.95")
     def rehearse(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> Answer:
         """Answer a question from made-up rows that fit the declared columns: free, and about nobody.
 
@@ -153,6 +160,7 @@ class Session:
         )
         return Answer(asked=asked, numbers=numbers, receipt=None, versions={}, free=True, rehearsal=True)
 
+    @shows_words(StreamOffer, confidence="0.95")
     def preview_stream(self, **terms: Unpack[StreamOffer]) -> StreamPreview:
         """Say what a stream would cost, how sure its verdicts would be, and what would be left. It is free.
 
@@ -162,6 +170,7 @@ class Session:
         confidence, questions = terms.get("confidence", CONFIDENCE), terms.get("questions", 1)
         return StreamPreview.of(agreed, self._status(self._snapshot(), None), confidence, questions)
 
+    @shows_words(StreamOffer, confidence="0.95")
     def stream(
         self, *, name: str | None = None, key: str | None = None, **terms: Unpack[StreamOffer]
     ) -> QuestionStream:
@@ -194,6 +203,11 @@ class Session:
         if record.analyst != self.analyst or record.population != self.population.name:
             raise ParameterError("stream", name, reason="is not in this ledger", remedy="open it first")
         return self._stream(name, StreamTerms.read(record.terms)).settle(record)
+
+    def tables(self) -> TableList:
+        """Return what may be asked: the tables, with their columns, types, bounds and words. It is public, and free."""
+        self._lifetime.require()
+        return TableList(self.population.name, self.population.tables)
 
     def budget(self) -> BudgetStatus:
         """Return what the account has left, for everybody and for this analyst."""

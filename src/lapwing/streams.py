@@ -29,6 +29,7 @@ from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus, SparseVe
 from lapwing.noise.randomness import fresh_name
 from lapwing.noise.sealing import Purpose, SealedSource, fresh_seed, seal, unseal
 from lapwing.queries.catalogue import Population
+from lapwing.queries.cohort_grid import Cohort
 from lapwing.queries.cohort_planning import CohortPlanner
 from lapwing.queries.plan import CanonicalQuestion, Plan
 from lapwing.queries.planning import plan
@@ -197,7 +198,7 @@ class QuestionStream:
 
     def ask_many(
         self,
-        wheres: Iterable[ConditionLike | AtLeastQuestion],
+        wheres: Iterable[ConditionLike | AtLeastQuestion | Cohort],
         *,
         at_least: int | None = None,
         key: str | None = None,
@@ -216,7 +217,7 @@ class QuestionStream:
 
         Parameters
         ----------
-        wheres : which people, as in `ask`, one for each question
+        wheres : which people, as in `ask`, one for each question; or a grid of cohorts, whose labels are kept
         at_least : how many, for all of them; the stream's own number if it is not given
         key : the idempotency key of the whole
         progress : told how many of how many different conditions have been asked
@@ -224,7 +225,8 @@ class QuestionStream:
         Proof: proofs/stream_recovery.md
         """
         self._lifetime.require()
-        planned = self._plan_many(wheres, at_least)
+        people = list(wheres)
+        planned = self._plan_many([one.where if isinstance(one, Cohort) else one for one in people], at_least)
         asked = {text: plan for plan, text in planned}
         texts, given, told = list(asked), fresh_name() if key is None else key, dict[str, StreamAnswer]()
         for start in range(0, len(texts), MOST_TOGETHER):
@@ -234,7 +236,8 @@ class QuestionStream:
                 progress(start + len(some), len(texts))
         if texts and not told:
             raise StreamHaltedError(yeses=self.record.used)
-        return StreamAnswers(answers=tuple(told.get(text) for _, text in planned))
+        labels = tuple(one.labels if isinstance(one, Cohort) else {} for one in people)
+        return StreamAnswers(answers=tuple(told.get(text) for _, text in planned), labels=labels if any(labels) else ())
 
     def _ask_together(self, questions: dict[str, Plan], key: str, *, fresh: bool) -> dict[str, StreamAnswer]:
         record, texts = self.record, list(questions)

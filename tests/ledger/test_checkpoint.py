@@ -10,9 +10,11 @@ import pytest
 from lapwing.ledger import ledger as ledger_module
 from lapwing.ledger.checkpoint import CheckpointFile
 from lapwing.ledger.database import Lookup
+from lapwing.ledger.entries import link
 from lapwing.ledger.ledger import open_ledger
 from lapwing.ledger.replay import verify
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerRolledBackError
+from lapwing.vocabulary.guarantee import PrivacyUnit, PureDP
 from ledger.clinic import Place, ask, opening, spent
 
 KEY = bytes(range(32))
@@ -105,7 +107,7 @@ def test_a_checkpoint_of_another_ledger_is_not_believed(place, monkeypatch) -> N
 
 
 def replace_receipt(kept, receipt):
-    return type(kept)(receipt, kept.latest)
+    return replace(kept, receipt=receipt)
 
 
 def damaged(place: Place, statement: str, *values) -> None:
@@ -156,3 +158,68 @@ def test_a_state_that_an_index_has_lost_is_missed(place) -> None:
     database.close()
     with opened(place) as ledger, pytest.raises(LedgerDamagedError, match="an index of the database is damaged"):
         ledger.account("clinic")
+
+
+def forge(place: Place, seq: int, old: str, new: str) -> None:
+    """Change an entry and give it the hash that it then must have: it hangs on the one before it, and none on it."""
+    with sqlite3.connect(place.where) as database:
+        (body,) = database.execute("select body from entries where seq = ?", (seq,)).fetchone()
+        (before,) = database.execute("select hash from entries where seq = ?", (seq - 1,)).fetchone()
+    database.close()
+    assert old in body
+    forged = body.replace(old, new)
+    damaged(place, "update entries set body = ?, hash = ? where seq = ?", forged, link(before, forged), seq)
+
+
+def followed_by_others(place: Place) -> int:
+    """Let entries that change no state of the clinic come after its last one, and check up to them."""
+    opened(place).close()
+    last: int = checkpoints(place).read().latest[Lookup.ACCOUNT, ("clinic",)]
+    with opened(place) as ledger:
+        ledger.administration.create_population("other", unit=PrivacyUnit(person_key="id"), budget=PureDP(epsilon=1))
+    opened(place).close()
+    return last
+
+
+def test_an_account_with_a_new_hash_of_its_own_gives_nothing_back(place) -> None:
+    last = followed_by_others(place)
+    forge(place, last, '"spent":"3/20"', '"spent":"0/1"')
+    with pytest.raises(LedgerDamagedError, match="does not follow from the chain") as refused:
+        opened(place)
+    assert refused.value.seq == last + 1
+
+
+def test_a_stream_with_other_terms_and_a_new_hash_of_its_own_is_not_gone_on_with(place) -> None:
+    first = followed_by_others(place)
+    with opened(place) as ledger:
+        ledger.streams.intend("s", number=1, key="q", question="?", sealed=b"seed")
+    with opened(place) as ledger:  # nobody looks at the stream here, and the next checkpoint knows its opening
+        ledger.administration.create_population("third", unit=PrivacyUnit(person_key="id"), budget=PureDP(epsilon=1))
+    opened(place).close()
+    forge(place, first, '"units":', '"units":1')
+    with pytest.raises(LedgerDamagedError, match="does not follow from the chain"):
+        opened(place)
+
+
+def test_a_past_with_a_new_hash_is_not_charged_anew_under_a_larger_budget(place) -> None:
+    followed_by_others(place)
+    forge(place, 4, '"1/100"', '"1/900"')
+    with opened(place) as ledger:
+        for decide in (
+            lambda: ledger.administration.set_budget("clinic", PureDP(epsilon=2)),
+            lambda: ledger.administration.set_allowance("clinic", "ada", PureDP(epsilon=2)),
+            lambda: ledger.administration.is_correctable("clinic"),
+        ):
+            with pytest.raises(LedgerDamagedError, match="does not follow from the chain"):
+                decide()
+
+
+def test_what_is_changed_while_the_ledger_is_open_is_not_taken_into_the_checkpoint(place) -> None:
+    last = followed_by_others(place)
+    with opened(place) as ledger:
+        forge(place, last, '"spent":"3/20"', '"spent":"0/1"')
+        with pytest.raises(LedgerDamagedError, match="another hash before"):
+            ledger.account("clinic")
+        ledger.administration.create_population("third", unit=PrivacyUnit(person_key="id"), budget=PureDP(epsilon=1))
+    with pytest.raises(LedgerDamagedError, match="does not follow from the chain"):
+        opened(place)

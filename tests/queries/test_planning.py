@@ -205,7 +205,6 @@ def test_what_has_no_bounded_meaning_is_refused(asked, reason) -> None:
     "asked",
     [
         ask.at_least(200, "patients"),
-        ask.median("patients", "age"),
         ask.top("patients", "sex", 1),
         ask.funnel("patients", ["smoker"]),
         ask.count_distinct("patients", "ward"),

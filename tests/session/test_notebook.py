@@ -1,5 +1,6 @@
 """What a notebook does with an answer: it shows it, goes through it, and hands it to data frames."""
 
+import inspect
 import pickle
 from datetime import date
 
@@ -210,3 +211,151 @@ def test_many_answers_of_a_stream_are_a_table(clinic) -> None:
     assert frame["low"][1] <= 400 <= frame["high"][1]
     assert pa.table(answers).equals(answers.to_arrow())
     assert list(pd.DataFrame(answers.to_pandas())["verdict"][:2]) == ["below", "above"]
+
+
+def test_what_may_be_asked_is_listed(clinic) -> None:
+    tables = clinic.tables()
+    assert [table.name for table in tables] == ["patient", "visit"]
+    shown = repr(tables)
+    assert "patient: one row a person" in shown
+    assert "bmi      real      10 to 60" in shown
+    assert "visit: many rows a person" in shown
+    assert str(tables["visit"]) in shown
+    assert "<td>bmi</td><td>real</td><td>10 to 60</td>" in tables._repr_html_()
+    with pytest.raises(BadQuestionError, match="clinic has no table 'doctor'; it has patient, visit"):
+        _ = tables["doctor"]
+
+
+@pytest.mark.parametrize("method", ["ask", "preview", "sql", "rehearse", "funnel", "stream", "preview_stream"])
+def test_signatures_say_what_may_be_offered(clinic, method) -> None:
+    shown = str(inspect.signature(getattr(clinic, method)))
+    assert "epsilon=None" in shown
+    assert "within=None" in shown
+    assert "confidence='0.95'" in shown
+    assert "**" not in shown
+
+
+def test_equal_questions_are_equal(clinic) -> None:
+    def question(edge=1):
+        return lw.count("patient", f"bmi > {edge}", by=lw.bins("bmi", [10, 20]))
+
+    assert question() == question()
+    assert len({question(), question(), question(2)}) == 2
+    assert question() != question(2)
+    assert question() != lw.count_rows("patient", "bmi > 1", by=lw.bins("bmi", [10, 20]))
+    assert pickle.loads(pickle.dumps(question())) == question()
+    preview = pickle.loads(pickle.dumps(clinic.preview(question(), epsilon=1)))
+    assert repr(preview) == "<preview: epsilon 1, affordable>"
+
+
+def test_a_grid_of_cohorts_is_asked_at_once_and_keeps_its_labels(clinic) -> None:
+    grid = lw.cohorts(
+        "patient", {"sex": ["F", "M"], "bmi": lw.bins("bmi", [10, 20, 60]), "visit": {"any": "has(visit)"}}
+    )
+    assert repr(grid) == "<4 cohorts of patient: 2 sex x 2 bmi x 1 visit>"
+    assert dict(grid[1].labels) == {"sex": "F", "bmi": "20 to 60", "visit": "any"}
+    with clinic.stream(at_least=100, yeses=3, epsilon=20, table="patient") as stream:
+        answers = stream.ask_many(grid)
+    frame = answers.to_polars()
+    assert frame.columns[:4] == ["sex", "bmi", "visit", "verdict"]
+    assert frame["bmi"].to_list() == ["10 to under 20", "20 to 60"] * 2
+    assert frame["verdict"].to_list() == ["below", "above"] * 2
+    with pytest.raises(BadQuestionError, match="the axis 'sex' is one text"):
+        lw.cohorts("patient", {"sex": "F"})
+    with pytest.raises(BadQuestionError, match="at least one axis with something on it"):
+        lw.cohorts("patient", {"sex": []})
+
+
+FRAME_SETTINGS = """
+[populations.clinic]
+person_key = "pid"
+budget = { epsilon = 30 }
+[populations.clinic.tables.patient]
+source = "patient.parquet"
+columns.sex = { type = "category", values = ["F", "M"] }
+"""
+PEOPLE = {"pid": list(range(100)), "sex": ["F", "M"] * 50}
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"])
+def test_a_data_frame_is_written_once_and_asked_like_a_file(tmp_path, library) -> None:
+    workspace = lw.create(tmp_path, FRAME_SETTINGS, frames={"patient": library(PEOPLE)})
+    assert repr(workspace) == f"<workspace {tmp_path.name}: clinic (patient)>"
+    workspace.close()
+    assert (tmp_path / "patient.parquet").stat().st_mode & 0o777 == 0o600
+    with lw.open(tmp_path) as session:
+        assert session.ask(lw.count("patient", "sex = 'F'"), epsilon=20).value == 50
+    pl.DataFrame(PEOPLE | {"pid": list(range(100, 200))}).write_parquet(tmp_path / "patient.parquet")
+    with lw.open(tmp_path) as session, pytest.raises(lw.LapwingError, match="has changed, and its data version"):
+        session.ask(lw.count("patient"), epsilon=1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "frames", "refusal"),
+    [
+        (FRAME_SETTINGS, {"patients": PEOPLE}, "table patients is not declared"),
+        (FRAME_SETTINGS.replace(".parquet", ".csv"), {"patient": PEOPLE}, "its source is no .parquet file"),
+        (FRAME_SETTINGS, {"patient": 7}, "cannot be written from a int"),
+        (FRAME_SETTINGS.replace('"patient.parquet"', '{ frame = "df" }'), {}, "a data frame has no file .*frames="),
+    ],
+)
+def test_a_data_frame_that_does_not_fit_leaves_nothing_behind(tmp_path, settings, frames, refusal) -> None:
+    given = {name: pl.DataFrame(one) if isinstance(one, dict) else one for name, one in frames.items()}
+    with pytest.raises(lw.LapwingError, match=refusal):
+        lw.create(tmp_path / "new", settings, frames=given)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_file_that_is_there_is_never_written_over(tmp_path) -> None:
+    (tmp_path / "patient.parquet").write_bytes(b"somebody's data")
+    with pytest.raises(lw.LapwingError, match="has its file patient"):
+        lw.create(tmp_path, FRAME_SETTINGS, frames={"patient": pl.DataFrame(PEOPLE)})
+    assert (tmp_path / "patient.parquet").read_bytes() == b"somebody's data"
+
+
+def test_a_closed_session_refuses(tmp_path) -> None:
+    lw.create(tmp_path, FRAME_SETTINGS, frames={"patient": pl.DataFrame(PEOPLE)}).close()
+    session = lw.open(tmp_path)
+    session.close()
+    for act in (session.tables, session.budget, lambda: session.ask(lw.count("patient"), epsilon=1)):
+        with pytest.raises(BadQuestionError, match="this session is closed"):
+            act()
+
+
+PLOTS = {
+    "select city, count(*) n from patient group by city": ("(empty)", "Bern", "n"),
+    "select concept, count(*) n, avg(bmi) m from patient group by concept": ("Asthma", "Gout", "n", "m"),
+    "select year(day) y, count(distinct pid) n from visit group by 1": ("2023", "2024"),
+    "select sex, avg(bmi) m from patient group by sex": ("F", "(missing)", "m"),
+}
+
+
+@pytest.mark.parametrize("text", PLOTS)
+def test_an_answer_is_drawn_with_all_its_statistics_and_names(clinic, tmp_path, text, recwarn) -> None:
+    answer = asked(clinic, text)
+    figure = answer.plot(tmp_path / "it.svg")
+    drawn = (tmp_path / "it.svg").read_text(encoding="utf-8")
+    assert all(f"<!-- {word} -->" in drawn for word in PLOTS[text])
+    assert "<!-- 7 -->" not in drawn, "names stand for ids"
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    assert [str(warning.message) for warning in recwarn] == [], "no font is missed aloud"
+
+
+def test_means_are_dots_and_counts_are_bars_and_time_is_a_line(clinic) -> None:
+    bars, dots = asked(clinic, "select concept, count(*) n, avg(bmi) m from patient group by concept").plot().axes
+    assert (len(bars.patches), len(dots.patches)) == (2, 0)
+    assert dots.get_xlim()[0] > 15, "dots need no zero"
+    (line,) = asked(clinic, "select year(day) y, count(distinct pid) n from visit group by 1").plot().axes
+    assert (len(line.patches), len(line.lines[0].get_xdata())) == (0, 2)
+
+
+def test_a_picture_is_as_high_as_it_has_groups(clinic) -> None:
+    few = clinic.ask(lw.count("patient", by=lw.bins("bmi", [10, 20, 30, 40])), epsilon=20).plot()
+    many = clinic.ask(lw.count("patient", by=lw.bins("bmi", list(range(10, 60)))), epsilon=20).plot()
+    assert few.get_figheight() < 3
+    assert many.get_figheight() > 9
+
+
+def test_names_are_not_drawn(clinic) -> None:
+    with pytest.raises(BadQuestionError, match="a picture shows numbers, and answer has names"):
+        clinic.ask(lw.top("patient", "city", 1), epsilon=20).plot()

@@ -191,7 +191,7 @@ def test_a_stream_has_a_last_question(ledger, monkeypatch) -> None:
     for age in (1, 2):
         stream.ask(f"age = {age}")
     before = ledger.head().seq
-    with pytest.raises(StreamError, match="has answered 2 questions, the most there can be; close it"):
+    with pytest.raises(StreamError, match="has answered 2 questions, and there can be 2 at most; close it"):
         stream.ask("age = 3")
     stream.ask("age = 2")
     assert ledger.head().seq == before

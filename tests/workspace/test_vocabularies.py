@@ -147,9 +147,9 @@ def test_sentences_tell_where_values_came_from_and_how_many_there_are(clinic):
     assert "is none of the 50,000 values of 'all of them'" in clinic.preview(question, epsilon=1).asked.words
 
 
-def test_a_concept_set_of_many_thousand_is_answered(clinic, folder):
+def test_a_concept_set_of_fifty_thousand_is_answered(clinic, folder):
     ids = folder / "ids.csv"
-    ids.write_text("concept_id,concept_name\n" + "".join(f"{2 * i},x\n" for i in range(9_000)), encoding="utf-8")
+    ids.write_text("concept_id,concept_name\n" + "".join(f"{2 * i},x\n" for i in range(50_000)), encoding="utf-8")
     clinic.concept_set("even", ids)
     question = lw.count("condition_occurrence", "condition_concept_id in concept_set('even')")
     statement = "select count(distinct person_id) from condition_occurrence where condition_concept_id % 2 = 0"

@@ -7,27 +7,30 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
+from pathlib import Path
 from typing import Any
 
 from lapwing.accounting.rounding import float_above, float_below
+from lapwing.answers.canvas import checked_path
 from lapwing.answers.cells import (
     cell_record,
     cell_text,
     cell_words,
+    drawn,
     ends,
     no_column,
     outwards,
-    plain,
     reach,
     rows_names,
     text_table,
 )
-from lapwing.answers.frames import FrameColumn, TableResult, key_columns
+from lapwing.answers.frames import FrameColumn, TableResult, is_time, key_columns
 from lapwing.answers.priced_question import CONFIDENCE, Price, PricedQuestion
 from lapwing.answers.releases import Numbers
+from lapwing.answers.rows import Change, Row
 from lapwing.answers.target import as_confidence
 from lapwing.ledger.entries import Receipt
-from lapwing.queries.plan import BoundedValue, CellKey, ChosenMeaning, Family, Number, Shown
+from lapwing.queries.plan import BoundedValue, CellKey, ChosenMeaning, Family, Number
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.results import Interval, html_table
@@ -36,45 +39,6 @@ from lapwing.vocabulary.wording import format_exact, format_short, named, percen
 MOST_SHOWN = 100
 """How many rows of a table are shown to people; all of them are in the answer."""
 _MOST_IN_SHORT = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A function that was applied to every value; a rising one may be applied to bounds as well."""
-
-    function: Callable[[Any], Any]
-    rising: bool
-
-    def of(self, cell: BoundedValue) -> BoundedValue:
-        """Return the cell after the change."""
-        value = self.function(cell.value)
-        if not self.rising or cell.low is None or cell.high is None:
-            return replace(cell, value=value, low=None, high=None)
-        low, high = self.function(cell.low), self.function(cell.high)
-        if not low <= value <= high:
-            raise BadQuestionError(f"this function falls between {cell.low} and {cell.high}; use map, without bounds")
-        return replace(cell, value=value, low=low, high=high)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One row of an answer: what it is about, and a value with its bounds for each column.
-
-    `row["n"]` is a value, and `row["sex"]` what the row is about. `names` are those of the parts of its `key`, and
-    `cell` says which group it is, as programs know it.
-    """
-
-    key: tuple[Shown, ...]
-    cells: Mapping[str, BoundedValue]
-    names: tuple[str, ...] = ()
-    cell: CellKey = ()
-
-    def __getitem__(self, column: str) -> Any:
-        if column in self.cells:
-            return plain(self.cells[column].value)
-        if column in self.names:
-            return self.key[self.names.index(column)]
-        raise no_column(column, [*self.names, *self.cells])
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -328,6 +292,47 @@ class Answer(TableResult):
             like = values.kind if values.kind is int else float
             columns += [values, FrameColumn.of(f"{name}_low", lows, like), FrameColumn.of(f"{name}_high", highs, like)]
         return columns
+
+    def plot(self, path: str | Path | None = None, *, confidence: Exact = CONFIDENCE) -> Any:
+        """Draw all its numbers with their bounds, save the picture if a `path` is given, and return the figure.
+
+        Counts and totals are bars, other statistics dots with intervals; years, months and quarters make a line. It
+        needs matplotlib: pip install 'lapwing[plots]'.
+        """
+        file = checked_path("picture.png" if path is None else path)
+        from lapwing.answers.pictures import Panel, draw_panels  # noqa: PLC0415 - half a second, and an extra
+
+        rows, releases, over_time = self.bounded(confidence), self.asked.releases, self._over_time
+        labels = [self._label(row) for row in rows]
+        panels = []
+        for name, release in releases.items():
+            cells = [row.cells.get(name) for row in rows]
+            if any(cell is not None and isinstance(cell.value, str) for cell in cells):
+                raise BadQuestionError(f"a picture shows numbers, and {name} has names; read the table instead")
+            values, lows, highs = (
+                [None if one is None else drawn(getattr(one, end)) for one in cells] for end in ("value", "low", "high")
+            )
+            panels.append(Panel(name, labels, values, lows, highs, release.plan.drawn_from_zero, over_time))
+        words = self.asked.words
+        title = f"{'Made up: ' if self.rehearsal else ''}{words[0].upper()}{words[1:]}"
+        known = any(low is not None for panel in panels for low in panel.lows)
+        return draw_panels(
+            panels, title=title, caption=self._caption(confidence) if known else "", path=None if path is None else file
+        )
+
+    def _label(self, row: Row) -> str:
+        plan = next(self.asked.several()).plan
+        return ", ".join(map(named, plan.called(row.key))) if row.key else ""
+
+    @property
+    def _over_time(self) -> bool:
+        keys = next(self.asked.several()).plan.grouped_by
+        return len(keys) == 1 and len(self.rows) > 1 and is_time(keys[0])
+
+    def _caption(self, confidence: Exact) -> str:
+        each = any(one.plan.family is Family.THRESHOLD for one in self.asked.several())
+        hold = "hold for each that is shown" if each else "all hold at once" if len(self) > 1 else "hold"
+        return f"bounds that {hold}, with {percent(as_confidence(confidence))} confidence"
 
     def _repr_html_(self) -> str:
         header = [*self.keys, *(title for name in self.titles for title in (name, "95 % interval"))]

@@ -19,6 +19,11 @@ def plain(value: Any) -> Any:
     return float(value) if isinstance(value, Fraction) else value
 
 
+def drawn(value: Any) -> float | None:
+    """Return a number as a picture has it."""
+    return None if value is None else float(value)
+
+
 def outwards(bound: Number | None, to_double: Callable[[Fraction], float]) -> Number | None:
     """Return a bound as people compute with it, with a double no nearer than an exact fraction is."""
     return to_double(bound) if isinstance(bound, Fraction) else bound
@@ -49,7 +54,7 @@ def cell_text(cell: BoundedValue) -> str:
     if not low:
         return value
     known: Any = cell
-    even = abs((known.high - known.value) - (known.value - known.low)) * 50 <= known.high - known.low
+    even = abs((known.high - known.value) - (known.value - known.low)) * 20 <= known.high - known.low
     return f"{value} ± {margin}" if even else f"{value} ({low} to {high})"
 
 

@@ -164,6 +164,11 @@ def _columns_of_key(name: str, kind: KeyOfColumn, labels: Sequence[Label]) -> li
     return [FrameColumn.of(f"{name}_low", firsts), FrameColumn.of(f"{name}_high", lasts)]
 
 
+def is_time(key: KeyOfColumn) -> bool:
+    """Say whether groups are years, quarters or months, which have their order in time."""
+    return isinstance(key, BinnedKey) and all(period_of(key.domain, one) is not None for one in key.bins)
+
+
 def _library(name: str) -> Any:
     try:
         return import_module(name)

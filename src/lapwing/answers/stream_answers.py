@@ -58,7 +58,7 @@ class StreamAnswers(TableResult, Sequence[StreamAnswer | None]):
         told = [None if one is None else (one.verdict.value, one.threshold, one.gap) for one in self.answers]
         lies = [None if one is None else one.interval(confidence) for one in self.answers]
         return [
-            *(FrameColumn.of(name, [words[name] for words in self.labels]) for name in self.label_names),
+            *(FrameColumn.of(name, [words.get(name) for words in self.labels]) for name in self.label_names),
             FrameColumn.of("verdict", [one and one[0] for one in told]),
             FrameColumn.of("at_least", [one and one[1] for one in told], int),
             FrameColumn.of("gap", [one and one[2] for one in told], int),

@@ -15,6 +15,7 @@ rows whatsoever (`proofs/totality.md`): only a broken database can fail them.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, TypeVar
 
@@ -86,8 +87,12 @@ class Engine(ABC):
         self._relations, self._one_row = registered.relations, registered.one_row_a_person
         self._on_failure = on_failure
         self._one_a_person = {t.name for t in population.tables if t.rows is RowsPerPerson.ONE_A_PERSON}
-        memory = as_int("bitmap_memory", bitmap_memory)
-        self._cohorts = Cohorts(self._read_facts, self._read_counts, one_a_person=self._one_a_person, memory=memory)
+        self._bitmap_memory = as_int("bitmap_memory", bitmap_memory)
+
+    @cached_property
+    def _cohorts(self) -> Cohorts:
+        memory = self._bitmap_memory
+        return Cohorts(self._read_facts, self._read_counts, one_a_person=self._one_a_person, memory=memory)
 
     def number(self, aggregate: Aggregate) -> Sensitive[int]:
         """Return the one number of an aggregate that has one public cell and one term."""

@@ -95,6 +95,7 @@ class Administration:
         """Raise the cap: the whole history is charged anew under it. It cannot be lowered; `suspend` stops spending."""
         with self._store.writing("policy") as transaction:
             known, account = transaction.population(population), transaction.account(population)
+            transaction.follow()
             change = raise_cap(account, budget, transaction.lines(population))
             receipt = self._decide(transaction, known, by, "budget", account=state([change], change.account))
             transaction.remember(population, None, change.account)
@@ -214,6 +215,7 @@ class Administration:
         self, transaction: Transaction, known: PopulationRecord, analyst: str, *, allowance: Budget, by: str
     ) -> Receipt:
         """Write down an allowance, and the account of all that its analyst ever caused under it."""
+        transaction.follow()
         account = transaction.account(known.name)
         fresh = open_account(allowance, **_terms_of(account))
         try:
@@ -272,6 +274,7 @@ def _key(key: tuple[str, str]) -> tuple[str, str]:
 
 def _is_correctable(transaction: Transaction, population: str, table: str | None) -> bool:
     """Say whether nothing was released: no charge of the population, or none that reads the table, and none lost."""
+    transaction.follow()
     if transaction.has_unrecorded_releases(population):
         return False
     if table is None:

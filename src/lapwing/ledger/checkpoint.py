@@ -2,8 +2,9 @@
 
 A checkpoint names an entry up to which the chain was followed and the indexes compared, and the last entries before it
 that say how something stands: the policy and the account of each population, allowances, open streams. An index that
-has lost one of them is found out, as it is while a ledger is open. What is read from before the checkpoint must still
-hang on the entry before it.
+has lost one of them is found out, as it is while a ledger is open. Their hashes stand in the checkpoint, too: who
+changes one of them and computes a new hash for it has to change the checkpoint as well. What else is read from before
+the checkpoint must still hang on the entry before it.
 
 It is authenticated under a key that is kept outside the ledger: whoever can only write the ledger cannot forge it. One
 that is missing, damaged or forged costs time, and nothing else: the whole chain is followed. It never replaces
@@ -32,10 +33,16 @@ _LARGEST: Final = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """An entry up to which everything was checked, and the `latest` entries by then for each lookup of a state."""
+    """An entry up to which everything was checked, and the `latest` entries by then for each lookup of a state.
+
+    `openings` are the first entries of the streams among them, and `hashes` those of all these entries when they were
+    checked.
+    """
 
     receipt: Receipt
     latest: Mapping[tuple[Lookup, tuple[str, ...]], int]
+    openings: Mapping[str, int]
+    hashes: Mapping[int, bytes]
 
 
 class CheckpointFile:
@@ -55,13 +62,16 @@ class CheckpointFile:
                 return None
             said = parse(body)
             latest = {(Lookup[lookup], tuple(values)): seq for lookup, values, seq in said["latest"]}
-            return Checkpoint(Receipt.parse(said["receipt"]), latest)
+            hashes = {int(seq): bytes.fromhex(hash_) for seq, hash_ in said["hashes"]}
+            return Checkpoint(Receipt.parse(said["receipt"]), latest, dict(said["openings"]), hashes)
         return None
 
     def write(self, checkpoint: Checkpoint) -> None:
         """Keep what was checked. Where it cannot be written, the next opening takes longer."""
         latest = sorted([one.name, list(values), seq] for (one, values), seq in checkpoint.latest.items())
-        body = canonical({"receipt": str(checkpoint.receipt), "latest": latest})
+        hashes = sorted([seq, hash_.hex()] for seq, hash_ in checkpoint.hashes.items())
+        entries = {"latest": latest, "openings": dict(checkpoint.openings), "hashes": hashes}
+        body = canonical({"receipt": str(checkpoint.receipt), **entries})
         making = self.path.with_name(f"{self.path.name}.making-{os.getpid()}-{threading.get_ident()}")
         with suppress(OSError):
             descriptor = os.open(making, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)

@@ -7,22 +7,13 @@ it, and in no export. `recalls` finds the answers of batches, many in one entry,
 is an index, and what it finds must be what its entry says.
 """
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from enum import StrEnum
-from threading import Lock
 from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
 from lapwing.ledger.entries import Entry, HeadFile
-from lapwing.vocabulary.codec import FORMAT
-from lapwing.vocabulary.errors import (
-    LapwingError,
-    LedgerDamagedError,
-    LedgerError,
-    LedgerSchemaError,
-    LedgerUnwritableError,
-)
+from lapwing.vocabulary.errors import LedgerError
 
 Value: TypeAlias = str | int | bytes | None
 Row: TypeAlias = tuple[Any, ...]
@@ -38,50 +29,15 @@ class Connection(Protocol):
         """Let go of it."""
 
 
-class Gate(ABC):
-    """Numbered places that one request at a time may hold, among all threads and processes that use a ledger.
-
-    A place is given back when its holder leaves, and also when its process dies: nothing is ever left locked by the
-    dead. Nothing about money is decided here; a gate that fails lets two do the same work, and the ledger charges both.
-    """
-
-    def __init__(self) -> None:
-        self._lock, self._held = Lock(), dict[int, object]()
-        self.process = os.getpid()
+class Turns(Protocol):
+    """Where requests take turns: what `questions` waits at."""
 
     def enter(self, place: int, holder: object) -> bool:
-        """Take a place, unless somebody has it; return whether it is ours now, or say that nobody can be asked."""
-        with self._lock:
-            if place in self._held:
-                return False
-            self._held[place] = holder  # first, so that `leave` finds it after any interrupt
-            try:
-                granted = self._take(place)
-            except Exception as error:
-                del self._held[place]
-                if isinstance(error, LapwingError):
-                    raise
-                unknown = "nobody can say whether the same question is being answered just now"
-                raise LedgerUnwritableError(f"{unknown} ({error}); nothing was charged") from error
-            if not granted:
-                del self._held[place]
-            return granted
+        """Take a place, unless somebody has it; return whether it is ours now."""
 
     def leave(self, place: int, holder: object) -> None:
-        """Give a place back, if this holder has it: also one that was interrupted while it took it."""
-        with self._lock:
-            if self._held.get(place) is holder:
-                self._give_back(place)
-                del self._held[place]
+        """Give a place back, if this holder has it."""
 
-    @abstractmethod
-    def _take(self, place: int) -> bool:
-        """Lock a place that no thread of this process holds; return whether it is ours now."""
-
-    @abstractmethod
-    def _give_back(self, place: int) -> None: ...
-
-    @abstractmethod
     def close(self) -> None:
         """Let go of files and connections."""
 
@@ -116,9 +72,9 @@ class Database(ABC):
     @abstractmethod
     def _insist(self, connection: Connection) -> None: ...
 
+    @abstractmethod
     def phrase(self, statement: str) -> str:
         """Return a statement that is written with `?` for values as this database wants it."""
-        return statement
 
     @abstractmethod
     def translate(self, error: Exception) -> LedgerError | None:
@@ -149,7 +105,7 @@ class Database(ABC):
         """Make an empty ledger with the name `ledger` and begin its head, whole or not at all."""
 
     @abstractmethod
-    def gate(self) -> Gate:
+    def gate(self) -> Turns:
         """Return where requests take turns."""
 
 
@@ -222,24 +178,3 @@ class Lookup(StrEnum):
 
 
 Lookups: TypeAlias = tuple[tuple[Lookup, tuple[str, ...]], ...]  # each with its values
-
-
-def lookups_of_request(population: str, analyst: str, key: str, recall: str) -> Lookups:
-    """Return what a request will want to know, to be fetched in one go with the end of the chain."""
-    return (
-        (Lookup.POLICY, (population,)),
-        (Lookup.ACCOUNT, (population,)),
-        (Lookup.ALLOWANCE, (population, analyst)),
-        (Lookup.REQUEST, (population, analyst, key)),
-        (Lookup.RECALL, (recall,)),
-    )
-
-
-def require_format(version: object) -> None:
-    """Refuse a ledger that another lapwing has written in another format."""
-    if not isinstance(version, int) or version < 1:
-        raise LedgerDamagedError(f"the version of its tables, {version!r}, is not a version")
-    if version != FORMAT:
-        raise LedgerSchemaError(
-            f"the ledger has format {version}, and this lapwing reads format {FORMAT}; use the lapwing that wrote it"
-        )

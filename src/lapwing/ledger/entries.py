@@ -33,8 +33,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from lapwing.vocabulary.codec import digest, parse
-from lapwing.vocabulary.errors import LedgerDamagedError, LedgerRolledBackError, LedgerUnwritableError, ParameterError
+from lapwing.vocabulary.codec import FORMAT, digest, parse
+from lapwing.vocabulary.errors import (
+    LedgerDamagedError,
+    LedgerRolledBackError,
+    LedgerSchemaError,
+    LedgerUnwritableError,
+    ParameterError,
+)
 from lapwing.vocabulary.lifetime import LockedFile
 
 Record: TypeAlias = Mapping[str, Any]
@@ -351,3 +357,13 @@ def _receipt(slot: bytes) -> Receipt | None:
         receipt = Receipt.parse(line.decode().rpartition(" ")[0])
         return receipt if _line(receipt) == line else None
     return None
+
+
+def require_format(version: object) -> None:
+    """Refuse a ledger that another lapwing has written in another format."""
+    if not isinstance(version, int) or version < 1:
+        raise LedgerDamagedError(f"the version of its tables, {version!r}, is not a version")
+    if version != FORMAT:
+        raise LedgerSchemaError(
+            f"the ledger has format {version}, and this lapwing reads format {FORMAT}; use the lapwing that wrote it"
+        )

@@ -7,6 +7,7 @@ data, release. There is no refund: a failure after the charge keeps the charge.
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Self
@@ -54,9 +55,22 @@ class Ledger:
     def __init__(self, store: Store, checkpoints: CheckpointFile | None = None) -> None:
         self.store = store
         self._checkpoints, self._checked = checkpoints, 0
-        self.administration = Administration(store)
         self.questions = Questions(store)
-        self.streams, self.batches = Streams(store), Batches(store)
+
+    @cached_property
+    def administration(self) -> Administration:
+        """What the custodian decides."""
+        return Administration(self.store)
+
+    @cached_property
+    def streams(self) -> Streams:
+        """Streams of questions, answered from one charge."""
+        return Streams(self.store)
+
+    @cached_property
+    def batches(self) -> Batches:
+        """Many questions, charged and answered together."""
+        return Batches(self.store)
 
     def populations(self) -> list[str]:
         """Return the names of all populations."""

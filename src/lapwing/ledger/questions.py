@@ -10,15 +10,18 @@ free of charge, and may ask (and pay) anew: noise is not drawn again behind anyb
 that holds it, so a charge that a dead one left behind keeps nobody waiting.
 """
 
+import os
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from types import MappingProxyType
 from typing import Any, Final
 
 from lapwing.accounting.filters.charge import SingleRelease
-from lapwing.ledger.database import lookups_of_request
+from lapwing.ledger.database import Lookup, Lookups
 from lapwing.ledger.entries import Entry, Receipt, Record, name, recall_digest, text
 from lapwing.ledger.population import RefusedError
 from lapwing.ledger.store import Store
@@ -91,6 +94,54 @@ class Unsettled:
     at: str
 
 
+class Gate(ABC):
+    """Numbered places that one request at a time may hold, among all threads and processes that use a ledger.
+
+    A place is given back when its holder leaves, and also when its process dies: nothing is ever left locked by the
+    dead. Nothing about money is decided here; a gate that fails lets two do the same work, and the ledger charges both.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._held = Lock(), dict[int, object]()
+        self.process = os.getpid()
+
+    def enter(self, place: int, holder: object) -> bool:
+        """Take a place, unless somebody has it; return whether it is ours now, or say that nobody can be asked."""
+        with self._lock:
+            if place in self._held:
+                return False
+            self._held[place] = holder  # first, so that `leave` finds it after any interrupt
+            try:
+                granted = self._take(place)
+            except Exception as error:
+                del self._held[place]
+                if isinstance(error, LapwingError):
+                    raise
+                unknown = "nobody can say whether the same question is being answered just now"
+                raise LedgerUnwritableError(f"{unknown} ({error}); nothing was charged") from error
+            if not granted:
+                del self._held[place]
+            return granted
+
+    def leave(self, place: int, holder: object) -> None:
+        """Give a place back, if this holder has it: also one that was interrupted while it took it."""
+        with self._lock:
+            if self._held.get(place) is holder:
+                self._give_back(place)
+                del self._held[place]
+
+    @abstractmethod
+    def _take(self, place: int) -> bool:
+        """Lock a place that no thread of this process holds; return whether it is ours now."""
+
+    @abstractmethod
+    def _give_back(self, place: int) -> None: ...
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of files and connections."""
+
+
 class Questions:
     """Charging and answering one-shot questions, one at a time where several ask the same."""
 
@@ -104,7 +155,7 @@ class Questions:
         charged and has no answer is an `UnansweredError`; one that belongs to another request is refused.
         """
         recall = recall_digest(f"population {request.population}", request.question)
-        lookups = lookups_of_request(request.population, request.analyst, request.key, recall)
+        lookups = _lookups(request, recall)
         try:
             return self._store.append_optimistically(
                 "charge", lambda transaction: charge_in(transaction, request), lookups
@@ -207,6 +258,18 @@ class Questions:
     def close(self) -> None:
         """Let go of files and connections."""
         self._gate.close()
+
+
+def _lookups(request: Request, recall: str) -> Lookups:
+    """Return what a request will want to know, to be fetched in one go with the end of the chain."""
+    population, analyst = request.population, request.analyst
+    return (
+        (Lookup.POLICY, (population,)),
+        (Lookup.ACCOUNT, (population,)),
+        (Lookup.ALLOWANCE, (population, analyst)),
+        (Lookup.REQUEST, (population, analyst, request.key)),
+        (Lookup.RECALL, (recall,)),
+    )
 
 
 def charge_in(transaction: Transaction, request: Request) -> Charged | Released:

@@ -12,8 +12,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
-from lapwing.ledger.database import SQLITE_TABLES, Connection, Database, Gate
+from lapwing.ledger.database import SQLITE_TABLES, Connection, Database
 from lapwing.ledger.entries import Entry, HeadFile, sync_folder
+from lapwing.ledger.questions import Gate
 from lapwing.ledger.store import fault_point
 from lapwing.vocabulary.codec import FORMAT
 from lapwing.vocabulary.errors import (
@@ -103,6 +104,10 @@ class SqliteDatabase(Database):
                 f"{self.place} or its folder is read-only, and even reading it takes a lock that is a file beside it; "
                 "give this user write permission for both, or work as a user who has it"
             )
+
+    def phrase(self, statement: str) -> str:
+        """Return the statement as it is: `?` is SQLite's mark for values."""
+        return statement
 
     def translate(self, error: Exception) -> LedgerError | None:
         """Say what an error of SQLite means."""

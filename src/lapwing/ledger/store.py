@@ -33,9 +33,10 @@ from typing import Final, TypeVar
 from weakref import ref
 
 from lapwing.ledger.checkpoint import Checkpoint
-from lapwing.ledger.database import Connection, Database, Lookup, Lookups, require_format
-from lapwing.ledger.entries import Entry, Receipt, check_chain, compare, require_promised
-from lapwing.ledger.transaction import Append, Clock, ConflictError, Known, StateCache, Transaction
+from lapwing.ledger.database import Connection, Database, Lookup, Lookups
+from lapwing.ledger.entries import Entry, Receipt, check_chain, compare, require_format, require_promised
+from lapwing.ledger.state_cache import StateCache
+from lapwing.ledger.transaction import Append, Clock, ConflictError, Known, Transaction
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, LedgerInDoubtError, LedgerUnwritableError
 
 T = TypeVar("T")
@@ -186,15 +187,23 @@ class Store:
             self.database.create(ledger, genesis)
 
     def begin_at(self, checkpoint: Checkpoint) -> bool:
-        """Follow the chain from a checkpoint on, if the ledger still has that entry; say whether it has."""
+        """Follow the chain from a checkpoint on, if the ledger still has the entries of it; say whether it has."""
         with self._reader.lock, self._understood(self._reader):
             at = "select name, (select hash from entries where seq = ?) from ledger"
             found = self._reader.open().execute(self.database.phrase(at), (checkpoint.receipt.seq,)).fetchone()
         name, hash_ = found or ("", None)
         if (name, hash_ and bytes(hash_).hex()) != (checkpoint.receipt.ledger, checkpoint.receipt.hash):
             return False
+        with self._reader.lock, self._understood(self._reader):
+            one = self.database.phrase("select hash from entries where seq = ?")
+            for seq, kept in checkpoint.hashes.items():
+                row = self._reader.open().execute(one, (seq,)).fetchone()
+                if row is None or bytes(row[0]) != kept:
+                    return False
         self._seen = checkpoint.receipt
         self._cache.latest.update(checkpoint.latest)
+        self._cache.openings.update(checkpoint.openings)
+        self._cache.hashes.update(checkpoint.hashes)
         return True
 
     @property
@@ -204,7 +213,11 @@ class Store:
         streams = sorted((seq, asked) for asked, seq in latest.items() if asked[0] is Lookup.STREAM)
         for _, asked in streams[:-_MOST_STREAMS]:
             del latest[asked]
-        return None if self._seen is None else Checkpoint(self._seen, latest)
+        named = {values[0] for asked, values in latest if asked is Lookup.STREAM}
+        openings = {name: seq for name, seq in self._cache.openings.items() if name in named}
+        wanted = {*openings.values(), *latest.values()}
+        hashes = {seq: hash_ for seq, hash_ in self._cache.hashes.items() if seq in wanted}
+        return None if self._seen is None else Checkpoint(self._seen, latest, openings, hashes)
 
     def require_format(self) -> None:
         """Refuse a place without a ledger, or with one in another format."""
@@ -252,7 +265,7 @@ class Store:
                 entries = takewhile(lambda entry: entry.seq <= last, entries)
             for entry in check_chain(transaction.ledger, entries, last=last, head=transaction.head, after=seen):
                 if seen:  # at first everything is new, and indexes were compared with it
-                    transaction.news.heed(entry.seq, entry.record)
+                    transaction.news.heed(entry, entry.record)
         if promised and promised != seen:
             require_promised(promised, transaction.receipt, found=transaction.hash_of(promised.seq))
         return transaction

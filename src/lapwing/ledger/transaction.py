@@ -7,14 +7,14 @@ knows of is refused.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from lapwing.accounting.filters.account import Account, Booking
-from lapwing.ledger.database import Connection, Database, Lookup, Lookups, Row, Value, require_format
-from lapwing.ledger.entries import Entry, Receipt, Record, genesis, link
+from lapwing.ledger.database import Connection, Database, Lookup, Lookups, Row, Value
+from lapwing.ledger.entries import Entry, Receipt, Record, check_chain, genesis, link, require_format
 from lapwing.ledger.population import AccountChanges, PopulationRecord
+from lapwing.ledger.state_cache import StateCache
 from lapwing.ledger.stream_records import StreamRecord
 from lapwing.vocabulary.codec import canonical, from_record, to_record
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, ParameterError, RequestConflictError
@@ -22,7 +22,6 @@ from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, Parameter
 Clock = Callable[[], datetime]
 Append: TypeAlias = Callable[[Entry, Entry], bool]
 K = TypeVar("K")
-S = TypeVar("S")
 
 _PAGE: Final = 2000
 _VALUES: Final = 3000
@@ -32,7 +31,6 @@ _UNSETTLED: Final = """not exists (select 1 from entries as done where done.reco
 _HEAD: Final = "select name, seq, hash, version"
 _RECALLS: Final = """select digest, seq, place from recalls where digest in ({0})
     union all select record ->> 'recall', seq, -1 from entries where record ->> 'recall' in ({0}) order by 2"""
-_MOST_STREAMS: Final = 1000
 _STATES: Final = frozenset({Lookup.POLICY, Lookup.ACCOUNT, Lookup.ALLOWANCE, Lookup.STREAM})
 
 
@@ -53,47 +51,6 @@ class Known(NamedTuple):
 
     seen: Receipt | None
     promised: Receipt | None
-
-
-@dataclass(slots=True)
-class StateCache:
-    """States that were read before, each with the number of its entry, so that they need not be decoded again.
-
-    `latest` has, for each lookup of a state, the number of the last entry that is known to change it.
-    """
-
-    accounts: dict[tuple[str, str | None], tuple[int, Account]] = field(default_factory=dict)
-    populations: dict[str, tuple[int, PopulationRecord]] = field(default_factory=dict)
-    streams: dict[str, tuple[int, StreamRecord]] = field(default_factory=dict)
-    latest: dict[tuple[Lookup, tuple[str, ...]], int] = field(default_factory=dict)
-
-    def learn(self, news: "StateCache") -> None:
-        """Take over what is newer; a slower thread may bring older news."""
-        _take_newer(self.accounts, news.accounts)
-        _take_newer(self.populations, news.populations)
-        _take_newer(self.streams, news.streams)
-        while len(self.streams) > _MOST_STREAMS:
-            del self.streams[next(iter(self.streams))]
-        for lookup, seq in news.latest.items():
-            self.latest[lookup] = max(seq, self.latest.get(lookup, 0))
-
-    def heed(self, seq: int, record: Record) -> None:
-        """Note which states an entry changes."""
-        population, analyst = record.get("population", ""), record.get("analyst", "")
-        if "policy" in record:
-            self.latest[Lookup.POLICY, (population,)] = seq
-        if "account" in record:
-            self.latest[Lookup.ACCOUNT, (population,)] = seq
-        if "allowance" in record:
-            self.latest[Lookup.ALLOWANCE, (population, analyst)] = seq
-        if "stream" in record:
-            self.latest[Lookup.STREAM, (record["stream"],)] = seq
-
-
-def _take_newer(kept: dict[K, tuple[int, S]], news: dict[K, tuple[int, S]]) -> None:
-    for name, (seq, state) in news.items():
-        if name not in kept or kept[name][0] < seq:
-            kept[name] = (seq, state)
 
 
 class Transaction:
@@ -182,7 +139,7 @@ class Transaction:
         if not added:
             raise ConflictError
         self._end, self._found = entry, {}
-        self.news.heed(seq, record)
+        self.news.heed(entry, record)
         if "stream" in fields:
             self._remember_stream(record)
         return entry
@@ -254,7 +211,7 @@ class Transaction:
             raise ParameterError("population", name, reason="is not in this ledger", remedy=f"these are: {known}")
         last, population = self.news.populations.get(name) or self._cache.populations.get(name) or (0, None)
         if population is None or last != seq:
-            population = from_record(PopulationRecord, _require_found(self._must(seq), population=name)["policy"])
+            population = from_record(PopulationRecord, _require_found(self._kept(seq), population=name)["policy"])
         self.news.populations[name] = (seq, population)
         return population
 
@@ -331,8 +288,9 @@ class Transaction:
             return None
         if record is None or last != seq:
             first = self._first("where record ->> 'stream' = ? order by seq", stream)
-            opening = _require_found(first or self._must(seq), stream=stream, kind="opening")
-            record = StreamRecord.read(opening, _require_found(self._must(seq), stream=stream))
+            opening = _require_found(self._kept(first.seq if first else seq), stream=stream, kind="opening")
+            record = StreamRecord.read(opening, _require_found(self._kept(seq), stream=stream))
+            self.news.openings[stream] = opening["seq"]
         self.news.streams[stream] = (seq, record)
         return record
 
@@ -393,7 +351,7 @@ class Transaction:
         last, account = self.news.accounts.get(whose) or self._cache.accounts.get(whose) or (0, None)
         if account is None or last != seq:
             names = {"population": whose[0]} | ({"analyst": whose[1]} if whose[1] else {})
-            account = from_record(Account, _require_found(self._must(seq), **names)[column]["after"])
+            account = from_record(Account, _require_found(self._kept(seq), **names)[column]["after"])
         self.news.accounts[whose] = (seq, account)
         return account
 
@@ -417,6 +375,20 @@ class Transaction:
         if link(bytes(before), entry.body) != entry.hash:
             raise LedgerDamagedError("is not what was written: it does not hang on the entry before it", seq=seq)
         return entry
+
+    def _kept(self, seq: int) -> Entry:
+        """Return an entry that says how something stands, if it is still the one that was seen first."""
+        entry = self._must(seq)
+        known = self.news.hashes.get(seq) or self._cache.hashes.get(seq)
+        if known is not None and known != entry.hash:
+            raise LedgerDamagedError("is not what was written: it had another hash before", seq=seq)
+        self.news.hashes[seq] = entry.hash
+        return entry
+
+    def follow(self) -> None:
+        """Follow the whole chain: before something is decided from all of the past, and not from its last word."""
+        for _ in check_chain(self.ledger, self.entries(), last=self.last, head=self.head):
+            pass
 
     def open_streams(self) -> dict[str, int]:
         """Return the last entry of each stream that is open."""

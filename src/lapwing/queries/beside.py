@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Final
 
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
+from lapwing.queries.column import written_name
 from lapwing.queries.expressions import (
     Age,
     And,
@@ -102,9 +103,10 @@ class Joins:
         ]
         if len(self.tied) > 1:
             one, other = (self.called(min(group)) for group in self.tied[:2])
+            keys = " = ".join(f"{side.join.alias}.{written_name(side.key)}" for side in (one, other))
             raise BadQuestionError(
                 f"{one.join.alias} and {other.join.alias} are joined by nobody; rows of the same person belong "
-                f"together, write on {one.join.alias}.{one.key} = {other.join.alias}.{other.key}"
+                f"together, write on {keys}"
             )
 
     def _side(self, join: Join) -> Side:

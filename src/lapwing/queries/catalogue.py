@@ -170,26 +170,35 @@ class Table(Result):
         """Return a line for each column: its name, its type, its values, and whether it may be missing."""
         return [[one.name, one.kind, one.values, "yes" if one.nullable else ""] for one in self.columns]
 
-    def __str__(self) -> str:
+    @property
+    def rows_in_words(self) -> str:
+        """How many rows a person has, and how many of them count."""
         rows = "one row a person" if self.rows is RowsPerPerson.ONE_A_PERSON else "many rows a person"
         return rows if self.max_rows is None else f"{rows}, of which {self.max_rows} count"
 
+    def __str__(self) -> str:
+        lines = [[name, kind, values, missing and "may be missing"] for name, kind, values, missing in self.lines()]
+        widths = [max(map(len, texts)) for texts in zip(*lines, strict=True)]
+        columns = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+        return "\n".join([f"{self.name}: {self.rows_in_words}", *(f"  {column}" for column in columns)])
+
     def __repr__(self) -> str:
-        return f"<table {self.name}: {', '.join(one.name for one in self.columns) or 'no columns'}; {self}>"
+        names = ", ".join(one.name for one in self.columns) or "no columns"
+        return f"<table {self.name}: {names}; {self.rows_in_words}>"
 
     def facts(self) -> list[tuple[str, str | None]]:
         """Return its columns, in words."""
         return [
-            (self.name, str(self)),
+            (self.name, self.rows_in_words),
             *((name, f"{kind} {values}".rstrip()) for name, kind, values, _ in self.lines()),
         ]
 
     def _repr_html_(self) -> str:
-        return html_table(COLUMN_LINE, self.lines(), f"{self.name}: {self}")
+        return html_table(COLUMN_LINE, self.lines(), f"{self.name}: {self.rows_in_words}")
 
     def column(self, name: str) -> Column:
         """Return the column called `name`, whatever its case, or refuse and say which columns there are."""
-        return _named("column", name, self.columns, f"table {self.name}")
+        return named_among("column", name, self.columns, f"table {self.name}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,7 +257,7 @@ class Population:
             raise BadQuestionError(
                 f"{name!r} is a vocabulary, with nobody in it; use it in a condition: column in (select ...)"
             )
-        return _named("table", name, self.tables, f"population {self.name}")
+        return named_among("table", name, self.tables, f"population {self.name}")
 
     def vocabulary(self, name: str) -> Vocabulary | None:
         """Return the vocabulary called `name`, whatever its case, if there is one."""
@@ -321,7 +330,8 @@ class Population:
 Named = TypeVar("Named", Table, Column)
 
 
-def _named(kind: str, name: str, things: tuple[Named, ...], owner: str) -> Named:
+def named_among(kind: str, name: str, things: tuple[Named, ...], owner: str) -> Named:
+    """Return the thing of this name, whatever its case, or refuse and say which there are."""
     matches = [t for t in things if t.name == name] or [t for t in things if t.name.casefold() == name.casefold()]
     if not matches:
         there = ", ".join(sorted(t.name for t in things)) or "none"

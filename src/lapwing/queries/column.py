@@ -171,8 +171,7 @@ class Column:
         >>> Column(name="age", type=Text()).written, Column(name="date of birth", type=Date()).written
         ('age', '"date of birth"')
         """
-        quoted = self.name.replace('"', '""')
-        return self.name if self.name.isidentifier() and self.name.isascii() else f'"{quoted}"'
+        return written_name(self.name)
 
     @property
     def kind(self) -> str:
@@ -224,6 +223,16 @@ def _bounds(kind: ColumnType) -> dict[str, Any]:
             return {"first": first and str(first), "last": last and str(last)}
         case _:
             return {}
+
+
+def written_name(name: str) -> str:
+    """Return the name of a column as it is written in a condition.
+
+    >>> written_name("person_id"), written_name("Patient Nr")
+    ('person_id', '"Patient Nr"')
+    """
+    quoted = name.replace('"', '""')
+    return name if name.isidentifier() and name.isascii() else f'"{quoted}"'
 
 
 def number_for(column: Column, value: object) -> Fraction:

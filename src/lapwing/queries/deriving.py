@@ -37,6 +37,7 @@ from lapwing.queries.expressions import (
     Literal,
     Missing,
     Name,
+    Now,
     OneOf,
     Step,
     TextOf,
@@ -73,6 +74,11 @@ def derive(value: Value, scope: Scope) -> Column:
             return _filled(inner, otherwise, scope)
         case TextOf(function, inner):
             return _respelled(function, inner, scope)
+        case Now():
+            raise BadQuestionError(
+                "current_date is compared with days; for completed years write age(born), and for its year the number, "
+                "as in 2025 - year_of_birth"
+            )
         case _:
             raise BadQuestionError("this is no value of a row; write a column, or what is computed from columns")
 

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from lapwing.queries.column import MOST_GRID, Category, Column, Date, Integer, Real, holds_text
+from lapwing.queries.column import MOST_GRID, Boolean, Category, Column, Date, Integer, Real, holds_text
 from lapwing.queries.days import day_of, now
 from lapwing.queries.derived import elapsed_bounds
 from lapwing.queries.expressions import (
@@ -89,7 +89,10 @@ def _measure(value: Value, scope: Scope) -> Measure:
         case Literal():
             return _literal(_constant(value))
         case _:
-            raise BadQuestionError("this cannot be added up; clip a column: clip(column, low, high)")
+            raise BadQuestionError(
+                "this cannot be added up; clip a column: clip(column, low, high), or count what is true: "
+                "case when smoker then 1 else 0 end"
+            )
 
 
 def _declared(column: Column) -> tuple[Fraction, Fraction]:
@@ -116,6 +119,8 @@ def _no_numbers(column: Column) -> BadQuestionError:
                 "holds days and no numbers; ask about the time between two days, such as "
                 f"age({column.written}, date '2025-01-01')"
             )
+        case Boolean():
+            why = f"is true or false; for a proportion write avg(case when {column.written} then 1 else 0 end)"
         case _:
             why = "holds no numbers; count people or rows where it has a value instead"
     return BadQuestionError(f"{column.name!r} {why}")

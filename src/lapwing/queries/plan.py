@@ -320,6 +320,13 @@ class Plan:
         return tuple(key for key in self.aggregate.keys if not isinstance(key, GridKey))
 
     @property
+    def drawn_from_zero(self) -> bool:
+        """Whether its numbers are amounts, which a picture shows from zero on: counts and totals, and no means."""
+        return not (isinstance(self.meaning, NoisyMeaning) and self.meaning.margin_refusal) and not isinstance(
+            self.meaning, ChosenMeaning
+        )
+
+    @property
     def group_names(self) -> tuple[str, ...]:
         """The names of the columns that are grouped by."""
         return tuple(key.column for key in self.grouped_by)

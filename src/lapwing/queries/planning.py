@@ -62,7 +62,7 @@ from lapwing.queries.limits import (
 )
 from lapwing.queries.measure import Measure, measure
 from lapwing.queries.plan import Meaning, Plan, Scale, ValueNames
-from lapwing.queries.predicate import every
+from lapwing.queries.predicate import ALWAYS, every
 from lapwing.queries.scope import Scope
 from lapwing.queries.term import Term, bounds, columns
 from lapwing.queries.totality import check_total
@@ -102,6 +102,12 @@ class Question(ABC):
     def distinct_column(self) -> Name | None:
         """Return the column whose different values are counted, where that is asked: of a person, they are people."""
         return None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Question) and _shape(self) == _shape(other)
+
+    def __hash__(self) -> int:
+        return hash(_shape(self))
 
     @abstractmethod
     def plan(self, planner: "Planner") -> Plan:
@@ -179,7 +185,7 @@ class Planner:
                 f"one row for each {question.each.name!r} is not one a person; ask about the rows themselves, or for "
                 f"count(distinct {question.each.name})"
             )
-        self.where = bind(question.where, self.scope)
+        self.where = ALWAYS if question.where is EVERYONE else bind(question.where, self.scope)
         if population.segment is not None:
             of_segment = in_segment(population.segments, population.segment, self.scope.person_key)
             self.where = every([self.where, of_segment])
@@ -372,6 +378,16 @@ def walk(asked: tuple[object, ...]) -> Iterator[tuple[object, int]]:
                     (each, depth if chained and type(each) is type(node) else depth + 1)
                     for each in (part if isinstance(part, tuple) else (part,))
                 ]
+
+
+def _shape(node: Any) -> tuple[object, ...]:
+    """Return what makes two questions equal, where parts would make a condition of `==`: the same parts in place."""
+    if isinstance(node, tuple | list):
+        return tuple(map(_shape, node))
+    kind: Any = type(node)
+    names = _field_names(kind)
+    parts: tuple[object, ...] = (node,) if names is None else tuple(_shape(getattr(node, name)) for name in names)
+    return (kind, *parts)
 
 
 @cache

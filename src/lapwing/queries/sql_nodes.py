@@ -68,6 +68,15 @@ _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Mul: ("arithmetic on answers", "compute with the answers instead, which costs nothing"),
     exp.Add: ("arithmetic on answers", "compute with the answers instead, which costs nothing"),
     exp.Sub: ("arithmetic on answers", "compute with the answers instead, which costs nothing"),
+    exp.Round: ("ROUND here", "round the answers instead, which costs nothing"),
+    exp.TimeToStr: (
+        "a day as text",
+        "group by date_trunc('month', day), by year(day), or by both year(day) and month(day)",
+    ),
+    exp.ToChar: (
+        "a day as text",
+        "group by date_trunc('month', day), by year(day), or by both year(day) and month(day)",
+    ),
     exp.Rand: ("a random number", "the answers are random already"),
     exp.DPipe: ("joining texts", "compare each column by itself"),
     exp.Having: ("HAVING", "filter the answers instead, which costs nothing"),

@@ -13,6 +13,7 @@ Proof: proofs/totality.md
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TypeAlias
 
 from lapwing.queries.aggregate import (
@@ -177,10 +178,13 @@ def _of_key(key: Key) -> Iterator[Number]:
             pass  # values as they are stored
 
 
+_A_COUNT = Number("a count", 0, MOST_ROWS - 1, Held.WHOLE)
+
+
 def _of_bounding(aggregate: Aggregate) -> Iterator[Number]:
     match aggregate.bounding:
         case CountPerPerson() | DistinctKeys() | LastStepPerPerson():
-            yield Number("a count", 0, MOST_ROWS - 1, Held.WHOLE)
+            yield _A_COUNT
         case ClippedSumPerPerson(term=term, low=low, high=high):
             yield from of_term(term)
             yield _sum("the total of one person", *bounds(term), rows=MOST_ROWS)
@@ -199,10 +203,14 @@ def _sum(what: str, low: int, high: int, *, rows: int) -> Number:
     return Number(what, rows * min(0, low), rows * max(0, high), Held.WIDE)
 
 
-def _of_ranks(salt: int) -> Iterator[Number]:
-    yield Number("the salt of a rank", min(0, salt) * FACTOR, max(0, salt) * FACTOR, Held.TERM)
+@lru_cache
+def _of_ranks(salt: int) -> tuple[Number, ...]:
+    """Return the numbers of ranks; all questions about a population have its salt."""
     most = (MODULUS - 1) * max(FACTOR, MODULUS - 1) + max(SHIFT, 2 * MODULUS)
-    yield Number("a rank", -MODULUS, most, Held.WHOLE)
+    return (
+        Number("the salt of a rank", min(0, salt) * FACTOR, max(0, salt) * FACTOR, Held.TERM),
+        Number("a rank", -MODULUS, most, Held.WHOLE),
+    )
 
 
 _SIGNS = ((0,), (-1, 1), (-1, 0, 1), (-1,), (1,), (-1, 0), (0, 1))

@@ -19,17 +19,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from lapwing.engines.reading import hide_failures
 from lapwing.ledger.checkpoint import CheckpointFile
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.noise.randomness import SYSTEM
 from lapwing.session import Session
-from lapwing.sources import Fingerprints
+from lapwing.sources import FileSource, Fingerprints
 from lapwing.tables import Tables
 from lapwing.vocabulary import errors
-from lapwing.vocabulary.errors import LapwingError, LedgerError, SettingsError
+from lapwing.vocabulary.errors import LapwingError, LedgerError, RegistrationError, SettingsError
 from lapwing.vocabulary.lifetime import Lifetime
 from lapwing.workspace.agreement import Agreement
 from lapwing.workspace.settings import FILE, PopulationSettings, Settings, read_settings
@@ -192,6 +192,11 @@ class Workspace:
         self._lifetime.end()
         self.resources.close()
 
+    def __repr__(self) -> str:
+        people = self.settings.populations.values()
+        tables = (f"{one.population.name} ({', '.join(one.sources) or 'no tables'})" for one in people)
+        return f"<workspace {self.folder.name}: {', '.join(tables)}>"
+
     def __enter__(self) -> Self:
         return self
 
@@ -219,10 +224,12 @@ class Workspace:
         )
 
 
-def create(folder: str | Path, settings: str | None = None) -> Workspace:
+def create(folder: str | Path, settings: str | None = None, *, frames: Mapping[str, Any] | None = None) -> Workspace:
     r"""Make a workspace of a folder, which need not be there: its ledger and its key.
 
-    They follow from its lapwing.toml or, if it has none yet, from `settings`, the text of one.
+    They follow from its lapwing.toml or, if it has none yet, from `settings`, the text of one. `frames` are data frames
+    of pandas, Polars or Arrow by the names of their tables. A frame has no file, so it is written once, to the Parquet
+    file that is the `source` of its table, readable by its owner only; from then on it is this file that is asked.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -238,7 +245,7 @@ def create(folder: str | Path, settings: str | None = None) -> Workspace:
     ...     str(workspace.session().budget())
     'epsilon 3'
     """
-    place, written = Path(folder), False
+    place, written, files = Path(folder), False, list[Path]()
     is_new = not place.exists()
     place.mkdir(parents=True, exist_ok=True)
     try:
@@ -246,12 +253,13 @@ def create(folder: str | Path, settings: str | None = None) -> Workspace:
             written = _write_settings(place / FILE, settings)
         declared = read_settings(place)
         _require_no_lost_ledger(place, declared)
+        _write_frames(declared, frames or {}, files)
         for population in declared.populations.values():  # before anything is written: an account outlives a slip
             _require_readable(population, place)
         ledger = _new_ledger(place, declared)
     except BaseException:
-        if written:
-            (place / FILE).unlink()
+        for file in [*files, *([place / FILE] if written else [])]:
+            file.unlink()
         if is_new and not any(place.iterdir()):
             place.rmdir()
         raise
@@ -261,6 +269,28 @@ def create(folder: str | Path, settings: str | None = None) -> Workspace:
         agreement.require_possible(population)
         agreement.update(population)
     return Workspace(place, declared, ledger)
+
+
+def _write_frames(declared: Settings, frames: Mapping[str, Any], written: list[Path]) -> None:
+    """Write each data frame to the file of its table, and remember which files there are now."""
+    if not frames:
+        return
+    from lapwing.engines.frame_files import write_frame  # noqa: PLC0415 - most workspaces have none
+
+    sources = {name: one for population in declared.populations.values() for name, one in population.sources.items()}
+    for name in frames:
+        source = sources.get(name)
+        if not isinstance(source, FileSource) or source.path.suffix != ".parquet":
+            reason = "has a data frame, and its source is no .parquet file" if name in sources else "is not declared"
+            remedy = f'write [populations.NAME.tables.{name}] with source = "{name}.parquet"'
+            raise RegistrationError(name, reason=reason, remedy=remedy)
+        if source.path.exists():
+            remedy = "leave the frame out, or name another file"
+            raise RegistrationError(name, reason=f"has its file {source.path.name} already", remedy=remedy)
+    for name, frame in frames.items():
+        path = cast("FileSource", sources[name]).path
+        write_frame(name, frame, path)
+        written.append(path)
 
 
 def _write_settings(file: Path, text: str) -> bool:

@@ -209,3 +209,10 @@ def test_check_tells_what_does_not_fit_and_nobody_else_hears_of_it(shared) -> No
     assert not log.exists() or "'x'" not in log.read_text()
     for words in (("tables",), ("budget",), ("history",), ("ledger", "show")):
         assert "several rows" not in run(shared, *words).out
+
+
+def test_the_history_of_a_funnel_has_as_many_conditions_as_were_asked(shared) -> None:
+    steps = ("--step", "sex = 'M'", "--step", "age > 20", "--epsilon", "0.1")
+    assert run(shared, "funnel", "patients", *steps, "--analyst", "ana").code == 0
+    (act,) = run(shared, "history", "--last", "1", "--json").json["acts"]
+    assert "how many people pass 2 conditions, one after the other" in act["said"]

@@ -148,3 +148,21 @@ def test_several_quantiles_by_group_are_columns() -> None:
         "nights_0.25",
         "nights_0.5",
     ]
+
+
+@pytest.mark.parametrize(
+    ("high", "told"),
+    [(999, "values clipped to 0..999"), (8399, "values clipped to 0..8399 and rounded down to steps of 9 from there")],
+)
+@pytest.mark.parametrize("by", [(), "kind"])
+def test_the_grid_is_told_where_it_is_coarser_than_the_value(high, told, by) -> None:
+    days = Column(name="days", type=Integer(low=0, high=high))
+    kind = Column(name="kind", type=Category(values=("ER", "other")))
+    visits = Table(name="visits", rows=RowsPerPerson.MANY_A_PERSON, max_rows=2, columns=(days, kind))
+    population = Population(name="clinic", unit=PrivacyUnit(person_key="id"), tables=(visits,))
+    planned = plan(quantiles("visits", "days", "0.5", by=by), population)
+    assert planned.meaning.bounds_away(planned)[-1] == told
+
+
+def test_a_float_is_the_decimal_that_it_is_written_as() -> None:
+    assert quantiles("visits", "nights", [0.1, 0.9]).at == (Fraction(1, 10), Fraction(9, 10))

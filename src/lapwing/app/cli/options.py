@@ -176,7 +176,7 @@ def answered(command: Command) -> Command:
 
 def _drawable(_: click.Context, __: click.Parameter, plot: Path | None) -> Path | None:
     """Refuse a picture that could not be drawn before any work is done."""
-    from lapwing.app.plots.canvas import checked_path
+    from lapwing.answers.canvas import checked_path
 
     return None if plot is None else checked_path(plot)
 

@@ -72,7 +72,7 @@ def _table_record(table: Table, version: int) -> dict[str, Any]:
 
 
 def _block(table: Table, version: int) -> str:
-    head, lines = facts((table.name, f"{table}; data version {version}")), table.lines()
+    head, lines = facts((table.name, f"{table.rows_in_words}; data version {version}")), table.lines()
     return f"{head}\n{drawn(COLUMN_LINE, lines, left=len(COLUMN_LINE))}" if lines else head
 
 

@@ -17,6 +17,7 @@ from lapwing.accounting.interpretation import (
     factor,
 )
 from lapwing.accounting.pricing import price
+from lapwing.answers.canvas import checked_folder, checked_path
 from lapwing.app.attack_story import (
     SCENES,
     Told,
@@ -30,7 +31,6 @@ from lapwing.app.attack_story import (
 from lapwing.app.cli.options import Door, Words, any_question, at_the_door, plot_option
 from lapwing.app.cli.questions import Questions, question_of
 from lapwing.app.cli.terminal import facts, json_option, paragraph, progress, table, tell
-from lapwing.app.plots.canvas import checked_folder, checked_path
 from lapwing.app.plots.meaning import draw_meaning
 from lapwing.attacks.campaigns import NOTHING, CampaignAnswers, CampaignOutcome
 from lapwing.queries.planning import plan

@@ -8,10 +8,9 @@ from typing import Any, Final, TypeAlias
 
 from lapwing.accounting.filters.account import Account
 from lapwing.answers.answer import Answer
+from lapwing.answers.canvas import ACCENT, INK, QUIET, SECOND, canvas, put_label
 from lapwing.answers.preview import Preview, amounts
 from lapwing.answers.target import FINEST, LARGEST_EPSILON, SMALLEST_EPSILON, TargetWords
-from lapwing.app.plots.canvas import ACCENT, INK, QUIET, SECOND, canvas, put_label
-from lapwing.queries.plan import Family
 from lapwing.queries.statistics.funnel import Steps
 from lapwing.vocabulary.codec import from_record
 from lapwing.vocabulary.errors import BadQuestionError
@@ -140,27 +139,19 @@ def _around(price: Fraction) -> list[Fraction]:
 
 
 def draw_answer(path: Path, answer: Answer, confidence: Exact) -> None:
-    """Draw the numbers of an answer, each with its error bar."""
+    """Draw the numbers of an answer, each with its bounds; a funnel has a picture of its own."""
+    plan = next(answer.asked.several()).plan
+    if not isinstance(plan.meaning, Steps):
+        answer.plot(path, confidence=confidence)
+        return
     rows, column = answer.bounded(confidence), answer.columns[0]
-    cells = [row.cells[column] for row in rows if column in row.cells]
-    values = [float(cell.value) for cell in cells]
+    cells = [row.cells[column] for row in rows]
     bounds = {
         "lows": [None if cell.low is None else float(cell.low) for cell in cells],
         "highs": [None if cell.high is None else float(cell.high) for cell in cells],
     }
-    plan = next(answer.asked.several()).plan
-    labels = [", ".join(named(part) for part in plan.called(row.key)) if row.key else column for row in rows]
-    sure = percent(probability("confidence", confidence))
-    if isinstance(plan.meaning, Steps):
-        draw_funnel(path, steps=labels, values=values, **bounds, confidence=sure)
-        return
-    words = answer.asked.words
-    title = f"{'Made up: ' if answer.rehearsal else ''}{words[0].upper()}{words[1:]}"
-    several = "bounds that all hold at once" if len(cells) > 1 else "bounds that hold"
-    if plan.family is Family.THRESHOLD:
-        several = "bounds that hold for each that is shown"
-    x = f"{column}, with {several} with {sure} confidence" if any(low is not None for low in bounds["lows"]) else column
-    draw_bars(path, labels=labels, values=values, **bounds, title=title, x=x)
+    steps, sure = [named(row.key[0]) for row in rows], percent(probability("confidence", confidence))
+    draw_funnel(path, steps=steps, values=[float(cell.value) for cell in cells], **bounds, confidence=sure)
 
 
 def draw_stream(path: Path, chance: Callable[[int], float], at_least: int) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 
 from lapwing.accounting.interpretation import belief_range, best_true_positive_rate
 from lapwing.accounting.pricing import price
+from lapwing.answers.canvas import ACCENT, INK, QUIET, SECOND, canvas, put_label
 from lapwing.app.attack_story import Told, are_undone
-from lapwing.app.plots.canvas import ACCENT, INK, QUIET, SECOND, canvas, put_label
 from lapwing.app.plots.meaning import draw_two_worlds
 from lapwing.attacks import hadamard, reconstruction
 from lapwing.attacks.beliefs import name_one, study_beliefs

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from lapwing.accounting.interpretation import belief_range
-from lapwing.app.plots.canvas import ACCENT, INK, QUIET, SECOND, canvas, put_label
+from lapwing.answers.canvas import ACCENT, INK, QUIET, SECOND, canvas, put_label
 from lapwing.attacks.beliefs import StudyBeliefs
 from lapwing.auditor.finding import in_words
 from lapwing.auditor.pair_of_laws import PairOfLaws

@@ -32,9 +32,9 @@ from lapwing.queries.questions import (
 )
 from lapwing.queries.sql_nodes import only, refusal
 from lapwing.queries.term import ConstantTerm, bounds
-from lapwing.queries.words import at_most, from_to, is_a_column, rows_count, value_words
+from lapwing.queries.words import at_most, from_to, is_a_column, plain, rows_count, value_words
 from lapwing.vocabulary.codec import stored
-from lapwing.vocabulary.exact import Exact, as_int, check_most, exact, probability
+from lapwing.vocabulary.exact import Exact, as_int, as_written, check_most, exact, probability
 from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 
 _MOST_GRID_CELLS = 10_000
@@ -96,7 +96,7 @@ def quantiles(
     return QuantileQuestion(
         table=table,
         value=as_value(of),
-        at=tuple(sorted({probability("at", fraction) for fraction in fractions})),
+        at=tuple(sorted({probability("at", as_written(fraction)) for fraction in fractions})),
         where=as_condition(where),
         by=as_groups(by),
         max_rows=max_rows,
@@ -247,7 +247,8 @@ def _chooser(plan: Plan, at: tuple[Fraction, ...], epsilon: Fraction, selector: 
 def _clipped(plan: Plan, scale: Scale) -> str:
     key = _grid(plan)
     least, most = bounds(key.term)
-    return f"values clipped to {from_to(scale.low, scale.low + (most - least) * scale.step / key.width)}"
+    clipped = f"values clipped to {from_to(scale.low, scale.low + (most - least) * scale.step / key.width)}"
+    return clipped if key.width == 1 else f"{clipped} and rounded down to steps of {plain(scale.step)} from there"
 
 
 def _rows(plan: Plan) -> int:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FORMATS: Final = (".svg", ".png")
 INK, ACCENT, SECOND, QUIET = "#22313f", "#0f766e", "#c2410c", "#94a3b8"
 """What is said, what is meant to be seen first, what it is compared with, and what is only there for orientation."""
-_STYLE: Final = {
+STYLE: Final = {
     "figure.figsize": (7.2, 4.2),
     "figure.dpi": 120,
     "font.size": 10,
@@ -52,7 +52,7 @@ def canvas(path: str | Path, *, title: str, x: str, y: str) -> "Iterator[Axes]":
     from matplotlib import rc_context  # noqa: PLC0415 - half a second, and an extra
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    with rc_context(_STYLE):  # type: ignore[arg-type]  # the stubs list every key by name
+    with rc_context(STYLE):  # type: ignore[arg-type]  # the stubs list every key by name
         figure = Figure(layout="constrained")
         axes = figure.add_subplot()
         axes.set(title=title, xlabel=x, ylabel=y)

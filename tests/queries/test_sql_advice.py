@@ -1,0 +1,51 @@
+"""What is refused says what to write instead, in words that can be written."""
+
+import datetime as dt
+import re
+
+import pytest
+
+from lapwing.queries.catalogue import Population, RowsPerPerson, Table
+from lapwing.queries.column import Boolean, Column, Date, Integer
+from lapwing.queries.planning import plan
+from lapwing.queries.sql import read_sql
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.guarantee import PrivacyUnit
+
+PEOPLE = Table(
+    name="people",
+    rows=RowsPerPerson.ONE_A_PERSON,
+    person_key="Patient Nr",
+    columns=(
+        Column(name="born", type=Date()),
+        Column(name="year", type=Integer(low=1900, high=2020)),
+        Column(name="smoker", type=Boolean()),
+    ),
+)
+VISITS = Table(
+    name="visits",
+    rows=RowsPerPerson.MANY_A_PERSON,
+    person_key="Patient Nr",
+    max_rows=3,
+    columns=(Column(name="day", type=Date()),),
+)
+CLINIC = Population(
+    name="clinic", unit=PrivacyUnit(person_key="Patient Nr"), tables=(PEOPLE, VISITS), now=dt.date(2025, 1, 1)
+)
+ADVICE = {
+    "select round(avg(year), 1) from people": "round the answers instead",
+    "select strftime(day, '%Y-%m') m, count(*) from visits group by m": "date_trunc('month', day)",
+    "select to_char(day, 'YYYY-MM') m, count(*) from visits group by m": "date_trunc('month', day)",
+    "select avg(smoker) from people": "avg(case when smoker then 1 else 0 end)",
+    "select avg(smoker::int) from people": "case when smoker then 1 else 0 end",
+    "select count(*) from people where born > 1980": "year(day) >= 2000",
+    "select count(*) from people where extract(year from current_date) - year > 65": "2025 - year_of_birth",
+    "select count(*) from people where date_diff('year', born, current_date) >= 65": "age(born)",
+    "select count(*) from people p join visits v on p.id = v.id": 'on p."Patient Nr" = v."Patient Nr"',
+}
+
+
+@pytest.mark.parametrize("text", ADVICE)
+def test_the_advice_can_be_followed(text) -> None:
+    with pytest.raises(BadQuestionError, match=re.escape(ADVICE[text])):
+        plan(next(iter(read_sql(text).values())), CLINIC)
