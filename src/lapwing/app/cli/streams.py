@@ -128,14 +128,14 @@ def ask_stream(
     lapwing stream ask cohorts "sex = 'M' and age between 20 and 30"
     lapwing stream ask cohorts "age >= 65" --at-least 500
 
-    A no costs nothing, a yes what the stream said when it was opened. A question asked before is answered as before.
-
     With --file, each line is a condition; empty lines and lines that begin with -- are left out. All are read before
     the first is asked. The answers come as JSON, one line for each condition in their order; the word `verdict` is null
     after the last yes of the stream.
 
     \b
     lapwing stream ask cohorts --file conditions.txt > answers.jsonl
+
+    A no costs nothing, a yes what the stream said when it was opened. A question asked before is answered as before.
     """
     if (where is None) == (file is None):
         raise click.UsageError("give one condition, or --file with a condition on each line")
