@@ -187,10 +187,13 @@ def test_conditions_and_expressions_may_be_nested_so_deep_and_no_deeper() -> Non
 
 
 def test_a_question_may_have_so_many_constants_and_no_more() -> None:
+    """A list of texts is one parameter; bounds of intervals of days are written one by one."""
     texts = tuple(str(n) for n in range(MOST_CONSTANTS))
-    check_total(replace(COUNT, where=InTexts(column="city", texts=texts[:-100])), CLINIC)
+    check_total(replace(COUNT, where=InTexts(column="city", texts=texts)), CLINIC)
+    days = tuple((3 * n, 3 * n) for n in range(MOST_CONSTANTS // 2))
+    check_total(replace(COUNT, where=InIntervals(column="born", domain=DAYS, intervals=days[:-100])), CLINIC)
     with pytest.raises(BadQuestionError, match=f"more than about {MOST_CONSTANTS} constants"):
-        check_total(replace(COUNT, where=InTexts(column="city", texts=texts)), CLINIC)
+        check_total(replace(COUNT, where=InIntervals(column="born", domain=DAYS, intervals=days)), CLINIC)
 
 
 @given(QUESTIONS)

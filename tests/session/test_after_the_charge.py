@@ -56,7 +56,7 @@ THIN |= {
     "Tables.hold",
     "CancelGroup.scope",
 }
-THIN |= {"QuestionStream.ask", "QuestionStream._decide", "QuestionStream._answer"}
+THIN |= {"QuestionStream.ask", "QuestionStream._decide", "QuestionStream._unless_broken", "QuestionStream._answer"}
 """What stands around the rule, and can fail in a test only: that comes out as it is, and shows no value either."""
 OF_THE_LEDGER = "ledger", "vocabulary/lifetime"
 """The ledger, and the lock of its file: where nothing is secret, and an interrupt may leave a lock to its traceback."""

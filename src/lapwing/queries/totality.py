@@ -252,7 +252,7 @@ class _Conditions:
         return table
 
     def derived(self, derived: DerivedColumn, table: Table, depth: int) -> None:
-        self.count(4)
+        self.count(8)  # a part of a day takes the most
         match derived:
             case LookedUp(table=other, column=column):
                 self.population.table(other).column(column)
@@ -305,7 +305,7 @@ class _Conditions:
                 self.two(predicate, where)
             case InIntervals(column=column, domain=domain, intervals=intervals):
                 self.intervals(where[0], column, domain, intervals)
-                many = listed(predicate)
+                many = listed(predicate) if len(intervals) > FEW else None
                 self.count(2 * len(intervals) if many is None else 1 + 2 * len(many.ranges))
             case InTexts(column=column, texts=texts) | NotInTexts(column=column, texts=texts):
                 self.texts(where[0], column, texts)
