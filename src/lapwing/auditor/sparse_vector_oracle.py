@@ -79,6 +79,7 @@ class SparseVectorVariant:
 
     AboveThreshold at epsilon 1, and its worst pair: many questions that rise, then one that falls.
 
+    >>> import math
     >>> from lapwing.auditor.noise_laws import Laplace
     >>> from lapwing.auditor.transcripts import NO, YES
     >>> above_threshold = SparseVectorVariant(threshold=Laplace(2), query=Laplace(4), yeses=1)
@@ -138,6 +139,7 @@ class SparseVectorVariant:
         Document 002 returns the compared value. Three noes and then a number at most the threshold: the probability
         is 2^-5 / (4 * 5) on one table, and e^2 times less on a neighbour, where e^1 is claimed to be the most.
 
+        >>> import math
         >>> from lapwing.auditor.noise_laws import Laplace
         >>> from lapwing.auditor.transcripts import NO, AuditedWithin, AuditedYes
         >>> printed = SparseVectorVariant(

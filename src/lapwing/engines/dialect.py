@@ -251,12 +251,10 @@ class Writer:
         return ", ".join(self.value(value) for value in values)
 
     def one_of(self, expression: str, values: Sequence[Value]) -> str:
-        """Return whether an expression is one of several values of one type; many of them are one parameter, a list."""
-        if len(values) <= FEW:
-            return f"{expression} IN ({self.values(values)})"
+        """Return whether an expression is one of several values of one type; many numbers or texts are one parameter."""
         whole = all(type(value) is int and INTEGERS.lowest <= value <= INTEGERS.highest for value in values)
-        if not whole and not all(isinstance(value, str) for value in values):
-            raise ValueError("a list holds whole numbers of 64 bits, or texts")
+        if len(values) <= FEW or not (whole or all(isinstance(value, str) for value in values)):
+            return f"{expression} IN ({self.values(values)})"
         self.parameters.append(list(values))  # type: ignore[arg-type] # of one type, as was just seen
         mark = self.dialect.mark(len(self.parameters) - 1)
         return self.dialect.in_list.format(expression, mark, self.dialect.integer if whole else self.dialect.text)

@@ -44,7 +44,7 @@ class Reach:
     >>> from fractions import Fraction
     >>> reach = Reach(DiscreteLaplaceNoise(l1_sensitivity=1, scale=Fraction(1000)), 0.05)
     >>> [round(reach.of(weights)) for weights in ([1], [0.5, 0.5], [1, -1, 0.5])]
-    [2997, 2057, 4432]
+    [2997, 2058, 4328]
 
     Proof: proofs/weighted_sums.md
     """

@@ -91,7 +91,7 @@ def test_another_key_name_or_sequence_breaks_the_seal() -> None:
         {"sequence": 0},
         {"sequence": 2},
     ):
-        with pytest.raises(SealBrokenError, match="close it in the ledger"):
+        with pytest.raises(SealBrokenError, match="the stream is closed at its full price"):
             STREAM.resume(sealed, **{"key": KEY, "name": "a", "sequence": 1} | change)
 
 

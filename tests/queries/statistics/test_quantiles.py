@@ -152,7 +152,10 @@ def test_several_quantiles_by_group_are_columns() -> None:
 
 @pytest.mark.parametrize(
     ("high", "told"),
-    [(999, "values clipped to 0..999"), (8399, "values clipped to 0..8399 and rounded down to steps of 9 from there")],
+    [
+        (8399, "values clipped to 0..8399"),
+        (26_999, "values clipped to 0..26999 and rounded down to steps of 27 from there"),
+    ],
 )
 @pytest.mark.parametrize("by", [(), "kind"])
 def test_the_grid_is_told_where_it_is_coarser_than_the_value(high, told, by) -> None:
@@ -166,3 +169,15 @@ def test_the_grid_is_told_where_it_is_coarser_than_the_value(high, told, by) -> 
 
 def test_a_float_is_the_decimal_that_it_is_written_as() -> None:
     assert quantiles("visits", "nights", [0.1, 0.9]).at == (Fraction(1, 10), Fraction(9, 10))
+
+
+def test_whole_numbers_have_a_cell_each_where_they_are_few_enough() -> None:
+    """A range of years in days is not rounded to steps of several days, which no margin would tell."""
+    people = clinic(PrivacyUnit(person_key="id"))
+
+    def grid(high, **cells):
+        return plan(quantiles("visits", f"clip(nights, 0, {high})", "0.5", **cells), people).aggregate.keys[0]
+
+    assert (grid(9000).width, grid(9000).cells) == (1, 9001)
+    assert grid(20_000).width == 21
+    assert grid(9000, cells=10).cells == 10

@@ -47,7 +47,7 @@ def moment_interval(
     >>> noise = DiscreteLaplaceNoise(l1_sensitivity=100, scale=Fraction(100))
     >>> low, high = moment_interval(Moment.MEAN, (ages,), (70_000, 30_000), noise, 0.05)
     >>> round(low, 2), round(high, 2)
-    (29.77, 30.23)
+    (29.77, 30.22)
 
     Proof: proofs/moment_intervals.md
     """

@@ -13,9 +13,9 @@ from fractions import Fraction
 from sqlglot import exp
 
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles, Selector
-from lapwing.queries.aggregate import BoundedRowsPerPerson, GridKey
+from lapwing.queries.aggregate import BoundedRowsPerPerson, GridKey, cell_count
 from lapwing.queries.expressions import Literal, Value
-from lapwing.queries.limits import MOST_FRACTIONS
+from lapwing.queries.limits import MOST_FRACTIONS, MOST_NUMBERS
 from lapwing.queries.measure import measure
 from lapwing.queries.plan import BoundedValue, ChosenMeaning, Plan, Scale, plain_number
 from lapwing.queries.planning import Planner, Question, scale_of
@@ -38,6 +38,7 @@ from lapwing.vocabulary.exact import Exact, as_int, as_written, check_most, exac
 from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 
 _MOST_GRID_CELLS = 10_000
+_USUAL_CELLS = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -46,7 +47,7 @@ class QuantileQuestion(Question):
 
     value: Value
     at: tuple[Fraction, ...]
-    cells: int
+    cells: int | None
 
     def columns_of(self, name: str, *, alone: bool) -> Mapping[str, Question]:
         """Return a question for each fraction, where there are groups or others beside it to have rows in common."""
@@ -60,7 +61,7 @@ class QuantileQuestion(Question):
         check_most("quantiles", len(self.at), MOST_FRACTIONS)
         value = measure(planner.scope.spelled(self.value), planner.scope)
         scale = scale_of(value)
-        width = -(-(scale.extent + 1) // self.cells)
+        width = -(-(scale.extent + 1) // self._cells(scale, cell_count(planner.keys) or 1))
         key = GridKey(term=value.term, width=width)
         grouped = bool(planner.keys)
         bounding = BoundedRowsPerPerson(
@@ -73,6 +74,14 @@ class QuantileQuestion(Question):
         (fraction,) = self.at
         return planner.build(bounding, QuantileOfGroups(at=fraction, scale=coarse))
 
+    def _cells(self, scale: Scale, groups: int) -> int:
+        """Return how many cells there are: one for each whole number, if these are few enough, and else a thousand."""
+        if self.cells is not None:
+            return self.cells
+        each = scale.extent + 1
+        few = each <= _MOST_GRID_CELLS and each * groups <= MOST_NUMBERS
+        return each if scale.step.denominator == 1 and few else _USUAL_CELLS
+
 
 def quantiles(
     table: str,
@@ -82,10 +91,11 @@ def quantiles(
     *,
     by: Groupings = (),
     max_rows: int | None = None,
-    cells: int = 1000,
+    cells: int | None = None,
 ) -> QuantileQuestion:
     """Ask below which value the fractions `at` of the rows lie; the answers are edges of `cells` cells of its range.
 
+    Where it is not said how many, there is one for each whole number, if these are few enough, and else a thousand.
     At most `max_rows` rows of one person count, in all groups together (the table's own number if it is not said). So
     all groups together cost what one does, however many there are.
 
@@ -100,7 +110,7 @@ def quantiles(
         where=as_condition(where),
         by=as_groups(by),
         max_rows=max_rows,
-        cells=as_int("cells", cells, least=2, most=_MOST_GRID_CELLS),
+        cells=None if cells is None else as_int("cells", cells, least=2, most=_MOST_GRID_CELLS),
     )
 
 
@@ -111,7 +121,7 @@ def median(
     *,
     by: Groupings = (),
     max_rows: int | None = None,
-    cells: int = 1000,
+    cells: int | None = None,
 ) -> QuantileQuestion:
     """Ask for the value in the middle; `by`, `max_rows` and `cells` are those of `quantiles`."""
     return quantiles(table, of, "0.5", where, by=by, max_rows=max_rows, cells=cells)
