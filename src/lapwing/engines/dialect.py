@@ -251,7 +251,7 @@ class Writer:
         return ", ".join(self.value(value) for value in values)
 
     def one_of(self, expression: str, values: Sequence[Value]) -> str:
-        """Return whether an expression is one of several values of one type; many numbers or texts are one parameter."""
+        """Return whether an expression is one of several values of one type; many numbers or texts are one list."""
         whole = all(type(value) is int and INTEGERS.lowest <= value <= INTEGERS.highest for value in values)
         if len(values) <= FEW or not (whole or all(isinstance(value, str) for value in values)):
             return f"{expression} IN ({self.values(values)})"
