@@ -137,8 +137,10 @@ def test_a_segment_that_is_not_declared_is_refused_with_those_there_are(folder) 
         workspace.session(segment="west")
 
 
-def test_segments_are_fixed_for_ever(folder) -> None:
+def test_segments_are_fixed_once_something_was_asked(folder) -> None:
     path = folder / "lapwing.toml"
+    with lw.open(folder, analyst="ana") as session:
+        session.ask(lw.count("patients"), epsilon="0.1")
     for changed in (
         SETTINGS.replace("last = 499", "last = 498"),
         SETTINGS.replace("south", "west"),

@@ -136,7 +136,7 @@ def test_what_the_parser_would_try_again_and_again_is_stopped(monkeypatch) -> No
         (functools.reduce(lambda inner, _: Not(inner), range(5000), col("age") == 1), "levels deep"),
         (functools.reduce(lambda inner, _: inner & inner, range(30), col("age") == 1), "parts|conditions"),
         (functools.reduce(lambda inner, _: ask.has("visits", inner), range(200), col("nights") == 1), "levels deep"),
-        (col("age").is_in(list(range(20_000))), "20000 values in lists, more than 1000"),
+        (col("age").is_in(list(range(100_001))), "100001 values in a concept set, more than 100000"),
         (col("city") == "a" * 30_000, "characters in its names and constants, more than 20000"),
         (col("a" * 30_000) == 1, "characters in its names and constants, more than 20000"),
         (col("age") < Literal(10**200), "more than 100 digits"),

@@ -22,6 +22,8 @@ from lapwing.vocabulary.results import Result
 from lapwing.vocabulary.wording import several
 
 _LONGEST = 300
+_FEW = 3
+"""How many questions that were asked together are told one by one."""
 _ACTS = frozenset({"population", "policy", "charge", "write-off", "recall", "opening", "intent", "closing", "note"})
 """The kinds of entries that tell of an act; the others tell what became of one."""
 
@@ -102,12 +104,13 @@ def _opening(entry: Record, _: Record | None) -> tuple[str, str | None]:
 
 def _intent(entry: Record, end: Record | None) -> tuple[str, str | None]:
     questions = entry["questions"] if "questions" in entry else [entry["question"]]
-    asked = "; ".join(asked_words(text) for text in questions)
+    asked = f"{len(questions):,} questions" if len(questions) > _FEW else "; ".join(map(asked_words, questions))
     if end is None:
         return f"asked stream {entry['stream']} {asked}: it has no answer yet", None
     answers = [outcome for outcome, _ in end["answers"]] if "answers" in end else [end.get("outcome", "lost")]
     paid = "for nothing" if set(answers) == {"no"} else "at the price of its yeses"
-    return f"asked stream {entry['stream']} {asked}: {', '.join(answers)}, {paid}", None
+    told = ", ".join(answers) if len(answers) <= _FEW else f"{answers.count('yes'):,} yes, {answers.count('no'):,} no"
+    return f"asked stream {entry['stream']} {asked}: {told}, {paid}", None
 
 
 def _closing(entry: Record, _: Record | None) -> tuple[str, str | None]:
