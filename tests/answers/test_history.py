@@ -13,9 +13,7 @@ def test_questions_and_batches_are_told_with_what_became_of_them(tmp_path) -> No
             stream.ask_many(["age = 1", "age = 2"])
             stream.ask_many([f"age = {age}" for age in range(10, 60)])
         said = [act.said for act in acts_of(ledger.history("clinic"), analyst="ana")]
-    assert (
-        said[0] == "asked for the number of people, in patients where age is at least 31, for epsilon 0.5: answered"
-    )
+    assert said[0] == "asked for the number of people, in patients where age is at least 31, for epsilon 0.5: answered"
     assert said[2].startswith("asked stream s whether there are at least 20 people, in patients where age is 1; ")
     assert said[2].endswith(": no, no, for nothing")
     assert said[3] == "asked stream s 50 questions: 0 yes, 50 no, for nothing"
