@@ -252,7 +252,7 @@ def _source(section: Section, folder: Path) -> Source:
             raise section.error(("source",), f"source = {shown} is not a file that can be read", remedy)
         return FileSource(path=folder / given)
     inner = section.section("source")
-    if inner.take("frame", object, None) is not None:
+    if "frame" in inner.entries:
         remedy = 'write source = "patients.parquet", and hand it over once: create(..., frames={"patients": df})'
         raise section.error(("source",), "a data frame has no file that could be read again", remedy)
     place, address, spark = (inner.take(word, str, None) for word in ("duckdb", "postgres", "spark"))

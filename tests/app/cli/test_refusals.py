@@ -166,7 +166,7 @@ def test_a_request_that_was_lost_stays_charged(clinic) -> None:
         (("sql", "select max(age) from patients"), "MAX is not"),
         (("sql", "select * from patients"), "*"),
         (("sql", "select age from patients"), "age"),
-        (("sql", "drop table patients"), "drop is not part of the language"),
+        (("sql", "drop table patients"), "nothing here changes tables"),
         (("sql", "select count(*) from patients; select 1"), "one"),
         (("sql", "select count(*) from read_csv('/etc/passwd')"), ""),
         (("sql", ""), ""),
