@@ -8,7 +8,7 @@ from sqlglot import exp
 import lapwing as ask
 from engines.clinic import clinic
 from lapwing.queries import sql
-from lapwing.queries.planning import plan
+from lapwing.queries.planning import plan, plan_together
 from lapwing.queries.sql import read_sql
 from lapwing.queries.sql_conditions import read_condition
 from lapwing.queries.sql_nodes import LONGEST_TEXT, check_all_read
@@ -601,3 +601,11 @@ def test_whatever_is_written_is_read_or_refused(pieces) -> None:
                 plan(question, CLINIC)
             except BadQuestionError:
                 continue
+
+
+def test_several_quantiles_that_are_sorted_and_cut_keep_their_columns() -> None:
+    """They were taken for a count of which the largest groups are wanted, and failed before anything was asked."""
+    asked = read_sql(
+        "select sex, quantile_cont(age, [0.1, 0.75]) as q from patients group by 1 order by 2 desc limit 1"
+    )
+    assert list(plan_together(asked.questions, CLINIC)) == ["q_0.1", "q_0.75"]

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from lapwing.engines.dialect import RowOf, Value, Writer
 from lapwing.queries.aggregate import FACTOR, MODULUS, SHIFT, STRETCH, BinnedKey, DeclaredKey, GridKey, Key, PrivateKey
 from lapwing.queries.column import Boolean, Date, Real, Text
-from lapwing.queries.listed import Listed, listed
+from lapwing.queries.listed import FEW, Listed, listed
 from lapwing.queries.pattern import End, pieces
 from lapwing.queries.predicate import (
     DAYS,
@@ -116,7 +116,7 @@ def _counts(writer: Writer, row: RowOf, name: str) -> str | None:
 
 
 def _in_intervals(writer: Writer, column: str, atom: InIntervals) -> str:
-    many = listed(atom)
+    many = listed(atom) if len(atom.intervals) > FEW else None
     if many is None:
         single = tuple(low for low, high in atom.intervals if low == high)
         many = Listed(single, tuple(interval for interval in atom.intervals if interval[0] < interval[1]))

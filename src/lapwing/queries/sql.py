@@ -195,6 +195,8 @@ def _largest(questions: dict[str, Question], arrangement: Arrangement) -> dict[s
     if len(questions) != 1 or arrangement.first is None or arrangement.skipped or arrangement.having:
         return questions
     ((name, counted),) = questions.items()
+    if len(counted.columns_of(name, alone=True)) > 1:  # several quantiles, which have columns of their own
+        return questions
     if len(arrangement.order) != 1 or arrangement.order[0].by != name or not arrangement.order[0].falling:
         return questions
     common = {field.name: getattr(counted, field.name) for field in fields(Question)}
