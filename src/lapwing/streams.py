@@ -206,7 +206,7 @@ class QuestionStream:
     ) -> StreamAnswers:
         """Say the same for many conditions, in their order, until they or the yeses of the stream are used up.
 
-        It is thousands of times as fast as one by one, and as durable: at most 2,000 questions are committed together
+        It is many times as fast as one by one, and as durable: at most 2,000 questions are committed together
         before data is read, and their answers together before any is told. A condition that was asked before, here or
         in the same call, is answered as it was, for free. All conditions are read before the first is asked, so that a
         bad one costs nothing. What is after the halt has no answer.
