@@ -45,7 +45,6 @@ _MOMENTS = {
     Moment.COVARIANCE: "covar_pop",
     Moment.CORRELATION: "corr",
 }
-_CELLS = 1000  # of a quantile that is asked in SQL
 
 
 class CannotBeWrittenError(Exception):
@@ -102,7 +101,7 @@ class Spelling:
                 return f"sum({self.value(value)})"
             case MomentQuestion(moment=moment, values=values):
                 return f"{_MOMENTS[moment]}({', '.join(map(self.value, values))})"
-            case QuantileQuestion(value=value, at=at, cells=cells) if cells == _CELLS:
+            case QuantileQuestion(value=value, at=at, cells=None):
                 fractions = ", ".join(number(fraction) for fraction in at)
                 return f"quantile_cont({self.value(value)}, [{fractions}])"
             case TopCategories(column=column):
