@@ -22,6 +22,7 @@ from typing import Concatenate, Final, ParamSpec, Self, TypeVar
 from lapwing.answers.stream_answers import StreamAnswers
 from lapwing.answers.stream_terms import StreamAnswer, StreamTerms, read_verdict, verdict_text
 from lapwing.engines.reading import CancelGroup, hide_failures
+from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.store import fault_point
 from lapwing.ledger.stream_records import Decision, Intent, Opening, StreamOutcome, StreamRecord
@@ -229,6 +230,7 @@ class QuestionStream:
         planned = self._plan_many([one.where if isinstance(one, Cohort) else one for one in people], at_least)
         asked = {text: plan for plan, text in planned}
         texts, given, told = list(asked), fresh_name() if key is None else key, dict[str, StreamAnswer]()
+        named("key", f"{given} {len(texts)}")  # a key that is too long for a later part is refused before the first
         for start in range(0, len(texts), MOST_TOGETHER):
             some = {text: asked[text] for text in texts[start : start + MOST_TOGETHER]}
             told |= self._ask_together(some, f"{given} {start}" if start else given, fresh=key is None)

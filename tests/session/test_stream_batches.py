@@ -8,7 +8,7 @@ from lapwing import at_least, col
 from lapwing.answers.stream_terms import Verdict
 from lapwing.ledger.replay import verify
 from lapwing.ledger.stream_records import StreamStatus
-from lapwing.vocabulary.errors import BadQuestionError, EngineError, StreamHaltedError, UnansweredError
+from lapwing.vocabulary.errors import BadQuestionError, EngineError, ParameterError, StreamHaltedError, UnansweredError
 from lapwing.vocabulary.sensitive import Sensitive
 from session.clinic import Broken, FixedNumber, door, new_ledger, same_ledger, spent
 
@@ -92,6 +92,14 @@ def test_conditions_may_say_their_own_number(ledger) -> None:
     asked = [at_least(20_000, "patients", "age = 1"), at_least(20, "patients", "age = 1"), col("age") == 2]
     answers = stream.ask_many(asked)
     assert [(bool(answer), answer.threshold) for answer in answers] == [(False, 20_000), (True, 20), (True, 200)]
+
+
+def test_a_key_that_would_be_too_long_for_a_later_part_is_refused_before_the_first(ledger, monkeypatch) -> None:
+    monkeypatch.setattr("lapwing.streams.MOST_TOGETHER", 2)
+    stream = door(ledger, FAR_BELOW).stream(**TERMS)
+    with pytest.raises(ParameterError, match="is not a name"):
+        stream.ask_many(ages(1, 2, 3), key="k" * 199)
+    assert stream.record.asked == 0
 
 
 def test_no_conditions_have_no_answers(ledger) -> None:
