@@ -15,9 +15,9 @@ import numpy as np
 from scipy.special import gammaln, log_ndtr, logsumexp
 
 from lapwing.accounting.dominating_pair import Floats
-from lapwing.accounting.rounding import ROUND_OFF
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import GaussianSparseVectorRelease
+from lapwing.vocabulary.exact import ROUND_OFF
 
 MOST_QUESTIONS = 10**9  # more are not priced: by then a person would have asked one a second for thirty years
 

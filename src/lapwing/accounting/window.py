@@ -11,8 +11,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from lapwing.accounting.dominating_pair import Floats
-from lapwing.accounting.rounding import ROUND_OFF, UNIT, float_above
-from lapwing.vocabulary.exact import as_int, positive
+from lapwing.vocabulary.exact import ROUND_OFF, UNIT, as_int, float_above, positive
 
 _WIDEST = 500.0
 

@@ -28,7 +28,7 @@ import numpy as np
 from scipy.special import erfcx, ndtr, ndtri
 
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
-from lapwing.accounting.rounding import LARGEST_EXPONENT, float_below
+from lapwing.vocabulary.exact import LARGEST_EXPONENT, float_below
 from lapwing.vocabulary.search import bisect_float
 
 ROUNDING = 2.0**-40

@@ -15,7 +15,7 @@ from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
 from lapwing.accounting.losses.law import HalfExponentialLaw, LossLattice, Orders, Tails, connect_the_dots
-from lapwing.accounting.rounding import ROUND_OFF, UNIT, float_above, fraction_above, root_above
+from lapwing.vocabulary.exact import ROUND_OFF, UNIT, float_above, fraction_above, root_above
 
 
 class LaplaceLaw(HalfExponentialLaw):

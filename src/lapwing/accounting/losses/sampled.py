@@ -21,7 +21,7 @@ from lapwing.accounting.losses.atoms import AtomicLaw, pure_rho
 from lapwing.accounting.losses.continuous import GaussianLaw, LaplaceLaw
 from lapwing.accounting.losses.law import LossLattice, LossLaw, Orders, Tails, connect_the_dots
 from lapwing.accounting.losses.selections import BoundedRangeLaw, SelectionsLaw
-from lapwing.accounting.rounding import LARGEST_EXPONENT, ROUND_OFF, float_above, fraction_above
+from lapwing.vocabulary.exact import LARGEST_EXPONENT, ROUND_OFF, float_above, fraction_above
 
 _OUTLINE_CELLS, _OUTLINE_ATOMS, _OUTLINE_TAIL = 1 << 14, 512, 1e-60
 _HIGHEST_SUM = 1e5

@@ -9,7 +9,7 @@ import click
 
 from lapwing.accounting.interpretation import budget_concerns
 from lapwing.answers.preview import BudgetStatus, budget_words
-from lapwing.answers.priced_question import Price
+from lapwing.answers.releases import Price
 from lapwing.app.cli.completion import complete_tables
 from lapwing.app.cli.ledger import require_known_analyst
 from lapwing.app.cli.options import Door, folder_option, for_the_custodian

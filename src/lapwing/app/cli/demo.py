@@ -15,7 +15,7 @@ from typing import Final
 import click
 
 from lapwing.accounting.interpretation import belief_range
-from lapwing.answers.rows import Row
+from lapwing.answers.cells import Row
 from lapwing.app.cli.demo_mallory import attack
 from lapwing.app.cli.demo_stage import ALLOWANCES, BUDGET, POPULATION, SURE, Cast, Stage, good, shortened
 from lapwing.app.cli.terminal import progress

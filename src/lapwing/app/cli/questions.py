@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from lapwing.answers.answer import MOST_SHOWN, Answer
-from lapwing.answers.cells import cell_text, rows_names
+from lapwing.answers.cells import Row, cell_text, rows_names
 from lapwing.answers.preview import BudgetStatus
-from lapwing.answers.rows import Row
 from lapwing.answers.target import TargetWords
 from lapwing.app.cli.commands import as_typed, refusal_record
 from lapwing.app.cli.options import Door
