@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
 from lapwing.accounting.losses.law import LossLattice
-from lapwing.accounting.rounding import ROUND_OFF, UNIT
 from lapwing.accounting.tilting import SLOPES, Factor, Tilts, TiltTarget
 from lapwing.accounting.window import Window
+from lapwing.vocabulary.exact import ROUND_OFF, UNIT
 from lapwing.vocabulary.loading import load_when_called
 
 irfft, next_fast_len, rfft = load_when_called("scipy.fft", "irfft", "next_fast_len", "rfft")

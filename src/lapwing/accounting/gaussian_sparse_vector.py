@@ -14,9 +14,9 @@ from functools import lru_cache
 import numpy as np
 
 from lapwing.accounting.dominating_pair import Floats
-from lapwing.accounting.rounding import ROUND_OFF
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import GaussianSparseVectorRelease
+from lapwing.vocabulary.exact import ROUND_OFF
 from lapwing.vocabulary.loading import load_when_called
 
 gammaln, log_ndtr, logsumexp = load_when_called("scipy.special", "gammaln", "log_ndtr", "logsumexp")

@@ -26,8 +26,8 @@ from lapwing.ledger.checkpoint import CheckpointFile
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.noise.randomness import SYSTEM
 from lapwing.session import Session
-from lapwing.sources import FileSource, Fingerprints
-from lapwing.tables import Tables
+from lapwing.sources import FileSource
+from lapwing.tables import Fingerprints, Tables
 from lapwing.vocabulary import errors
 from lapwing.vocabulary.errors import LapwingError, LedgerError, RegistrationError, SettingsError
 from lapwing.vocabulary.lifetime import Lifetime

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
-from lapwing.accounting.rounding import LARGEST_EXPONENT, float_below
+from lapwing.vocabulary.exact import LARGEST_EXPONENT, float_below
 from lapwing.vocabulary.loading import load_when_called
 from lapwing.vocabulary.search import bisect_float
 
