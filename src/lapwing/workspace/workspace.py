@@ -26,14 +26,13 @@ from lapwing.ledger.checkpoint import CheckpointFile
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.noise.randomness import SYSTEM
 from lapwing.session import Session
-from lapwing.sources import FileSource, Fingerprints
-from lapwing.tables import Tables
+from lapwing.sources import FileSource
+from lapwing.tables import Fingerprints, Tables
 from lapwing.vocabulary import errors
 from lapwing.vocabulary.errors import LapwingError, LedgerError, RegistrationError, SettingsError
 from lapwing.vocabulary.lifetime import Lifetime
-from lapwing.workspace.agreement import Agreement
+from lapwing.workspace.agreement import LOG, Agreement, unreadable
 from lapwing.workspace.settings import FILE, PopulationSettings, Settings, read_settings
-from lapwing.workspace.trial import LOG, unreadable
 
 if TYPE_CHECKING:
     from lapwing.workspace.misfits import Misfit

@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from lapwing.answers.answer import MOST_SHOWN, Answer
-from lapwing.answers.cells import cell_text, rows_names
+from lapwing.answers.cells import Row, cell_text, rows_names
 from lapwing.answers.preview import BudgetStatus
-from lapwing.answers.rows import Row
 from lapwing.answers.target import TargetWords
-from lapwing.app.cli.commands import as_typed, refusal_record
+from lapwing.app.cli.commands import as_typed, facts, refusal_record, table, waiting
 from lapwing.app.cli.options import Door
-from lapwing.app.cli.terminal import facts, table, waiting
 from lapwing.app.plots.answers import draw_answer, draw_prices
 from lapwing.queries.planning import Question
 from lapwing.queries.questions import Grouping, bins, by_year
