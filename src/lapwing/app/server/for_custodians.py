@@ -6,7 +6,7 @@ from lapwing.app.server.calls import ServerCall
 from lapwing.app.server.problems import ProblemError
 from lapwing.app.server.roles import Role
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.workspace.trial import LOG
+from lapwing.workspace.agreement import LOG
 
 _LINES = 200
 

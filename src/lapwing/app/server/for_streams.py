@@ -8,7 +8,7 @@ from lapwing.answers.stream_terms import StreamTerms
 from lapwing.app.server.calls import Reply, ServerCall
 from lapwing.app.server.jobs import Job
 from lapwing.app.server.problems import ProblemError
-from lapwing.ledger.stream_records import StreamRecord
+from lapwing.ledger.states import StreamRecord
 from lapwing.streams import QuestionStream
 from lapwing.vocabulary.errors import LapwingError
 from lapwing.vocabulary.wording import format_exact
