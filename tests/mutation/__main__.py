@@ -22,7 +22,7 @@ import click
 from mutation.control import Control, Tests
 from mutation.equivalent import is_no_mistake
 from mutation.mistakes import Mutant, drawn, mutants
-from mutation.places import PLACES, ROOT, SOURCE, critical_files, nearest_tests, source_files
+from mutation.places import PLACES, ROOT, SOURCE, critical_files, is_served, nearest_tests, source_files
 from mutation.running import NOTHING, Ended, Rewriting, Run, run_all
 
 LOADED = ("apsw", "click", "cryptography.hazmat.primitives.ciphers.aead", "duckdb", "mpmath", "numpy", "pandas")
@@ -78,7 +78,7 @@ def main(many: int, seed: int, only: tuple[str, ...], words: str, processes: int
     further = [] if only else [path for path in source_files(PLACES) if path not in critical]
     first = itertools.islice(chosen(critical, seed, words), many if only else many - many // 5)
     made = [*first, *itertools.islice(chosen(further, seed, words), many // 5)]
-    control = Control()
+    controls = {served: Control(served=served) for served in (False, True)}
     unseen: list[Mutant] = []
 
     def ended(mutant: Mutant, how: Ended) -> None:
@@ -92,8 +92,11 @@ def main(many: int, seed: int, only: tuple[str, ...], words: str, processes: int
     survivors = made
     for near, seconds in ROUNDS:
         unseen = []
-        control.look(sorted({test for one in survivors for test in nearest_tests(one.path)[:near]}), processes)
-        run_all(((one, run_of(one, control, near, seconds)) for one in survivors), processes, ended)
+        for served, control in controls.items():
+            mine = [one for one in survivors if is_served(one.path) is served]
+            control.look(sorted({test for one in mine for test in nearest_tests(one.path)[:near]}), processes)
+        chosen_runs = ((one, run_of(one, controls[is_served(one.path)], near, seconds)) for one in survivors)
+        run_all(chosen_runs, processes, ended)
         survivors = unseen
     click.echo(f"{len(made)} mistakes from seed {seed}: {len(made) - len(survivors)} were seen, not seen were")
     for mutant in survivors:
