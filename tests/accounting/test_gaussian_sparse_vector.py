@@ -240,10 +240,10 @@ def test_the_slope_of_a_hazard_is_bounded_on_every_cell(sign) -> None:
     """By its derivative t (t - x) at points within; of the lower tail, t (t + x)."""
 
     def hazard(x):
-        return gaussian_sparse_vector._hazard(x, log_ndtr(-sign * x))  # noqa: SLF001 - what one person moves rests on it
+        return gaussian_sparse_vector._hazard(x, log_ndtr(-sign * x))
 
     x = np.linspace(-9, 12, 212)
-    bounds = gaussian_sparse_vector._hazard_slope(x, hazard(x))  # noqa: SLF001
+    bounds = gaussian_sparse_vector._hazard_slope(x, hazard(x))
     inside = x[:-1, None] + np.diff(x)[:, None] * np.linspace(0, 1, 9)
     slopes = np.abs(hazard(inside) * (hazard(inside) - sign * inside))
     assert (slopes.max(axis=1) <= bounds * (1 + 1e-9)).all()
