@@ -235,7 +235,7 @@ def test_a_category_of_a_file_has_its_values_and_their_names(clinic):
 
 @pytest.mark.parametrize("written", ["= 'Stroke'", "= 'stroke'", "in ('Stroke', 'STROKE', 140)", "= '140'"])
 def test_a_category_may_be_called_by_its_name(clinic, folder, written):
-    known = truth(folder, "select count(*) from condition_occurrence where condition_concept_id = 140")
+    ((known,),) = truth(folder, "select count(*) from condition_occurrence where condition_concept_id = 140")
     asked = lw.count_rows("condition_occurrence", f"condition_concept_id {written}", max_rows=20)
     by_id = clinic.ask(lw.count_rows("condition_occurrence", "condition_concept_id = 140", max_rows=20), epsilon=20)
     told = clinic.ask(asked, epsilon=20)

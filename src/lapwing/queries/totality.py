@@ -33,15 +33,7 @@ from lapwing.queries.aggregate import (
     PrivateKey,
 )
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
-from lapwing.queries.column import (
-    Category,
-    Column,
-    Date,
-    DerivedColumn,
-    Integer,
-    Real,
-    Text,
-)
+from lapwing.queries.column import Category, Column, Date, DerivedColumn, Integer, Real, Text
 from lapwing.queries.column import check_text as check_is_text
 from lapwing.queries.derived import (
     Beginning,
