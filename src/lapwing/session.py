@@ -116,6 +116,19 @@ class Session:
         self._priced = PricedBefore()
         self._lifetime = Lifetime("this session", remedy="open a new one", within=within)
 
+    def for_analyst(self, analyst: str) -> "Session":
+        """Return a session of somebody at the same door, with the same tables; it can be cancelled by itself."""
+        self._lifetime.require()
+        return Session(
+            self.population,
+            self.ledger,
+            self._tables,
+            analyst=analyst,
+            key=self._key,
+            on_failure=self._on_failure,
+            within=self._lifetime,
+        )
+
     @shows_words(QuestionWords, confidence="0.95")
     def preview(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> Preview:
         """Say what a question would cost, how far off its answer would be, and what would be left. It is free.
