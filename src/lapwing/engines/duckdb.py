@@ -19,12 +19,12 @@ from typing import Final, TypeVar
 
 import duckdb
 
-from lapwing.engines.cohorts import Integers
 from lapwing.engines.dialect import DUCKDB, literal
 from lapwing.engines.duckdb_registry import Source, register
 from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import BITMAP_MEMORY, Engine, Row
 from lapwing.engines.reading import TIME_LIMIT, stoppable
+from lapwing.engines.rows_of_person import Integers
 from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.exact import as_int
 
