@@ -9,8 +9,23 @@ from pathlib import Path
 
 import pytest
 
-from audit.whole_sessions import HOSTILE, SCRIPTS, Tables, Visit, groups, keys_from_data, rare_groups, twice
+from audit.whole_sessions import (
+    HOSTILE,
+    INTERRUPTS,
+    SCRIPTS,
+    Tables,
+    Visit,
+    batch,
+    groups,
+    keys_from_data,
+    interrupted_batch,
+    rare_groups,
+    stream,
+    twice,
+)
+from crashes.session_workload import fresh_noise_on_recovery
 from lapwing.answers.releases import NoisyNumbers
+from lapwing.answers.stream_terms import Verdict
 from lapwing.auditor.black_box import audit
 from lapwing.session import Session
 from lapwing.vocabulary.guarantee import ApproximateDP, PureDP
@@ -48,6 +63,21 @@ def watched(folder: Path, script, *, tables=Tables, make=Session, visit=Visit, *
 def test_a_session_gives_away_no_more_than_it_charges(script, quick_path) -> None:
     found = watched(quick_path, script, false_alarm=FALSE_ALARM)
     assert not found.refuted, found
+
+
+@pytest.mark.parametrize("script", [stream, batch, interrupted_batch])
+def test_what_is_audited_of_a_stream_are_its_answers(script, quick_path) -> None:
+    """A failure is something to see, too: were every draw one, nothing would be audited."""
+    tables = Tables(hostile=True)
+    with new_ledger(quick_path, CLAIMED) as ledger:
+        seen = script(Visit(ledger, tables))
+    tables.close()
+    answers = seen[-2] if script is interrupted_batch else seen[:2]
+    assert {answer[0] for answer in answers if answer} <= {verdict.value for verdict in Verdict}
+    assert answers[0]
+    if script is interrupted_batch:
+        stands = [(answer[0] == Verdict.ABOVE.value, answer[1]) for answer in answers if answer]
+        assert seen[:-2] == [stands] * INTERRUPTS
 
 
 class AddsBeforeItBounds(Tables):
@@ -136,4 +166,11 @@ def test_a_threshold_that_is_not_kept_is_caught(quick_path, monkeypatch) -> None
     """Keys that only the data knows, shown however few people have them."""
     monkeypatch.setattr("lapwing.mechanisms.partition_selection._lift", lambda _scale, _chance: -100)
     found = watched(quick_path, keys_from_data)
+    assert found.refuted, found
+
+
+def test_a_batch_that_is_decided_with_two_noises_is_caught(quick_path) -> None:
+    """The noise follows from no seed: whoever interrupts it after each decision sees another one."""
+    with fresh_noise_on_recovery():
+        found = watched(quick_path, interrupted_batch)
     assert found.refuted, found

@@ -12,7 +12,7 @@ previews, refusals, failures. What is skipped, and said here so that nobody is m
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
@@ -20,8 +20,11 @@ from typing import Any
 import pyarrow as pa
 
 from lapwing import count, mean, median, total
+from lapwing.answers.stream_terms import StreamAnswer
 from lapwing.engines.duckdb import DuckDB
 from lapwing.ledger.ledger import Ledger
+from lapwing.mechanisms.sparse_vector.stream import SparseVectorStream
+from lapwing.noise.randomness import fresh_name
 from lapwing.session import Session
 from lapwing.vocabulary.errors import StreamError
 from lapwing.vocabulary.sensitive import Sensitive
@@ -75,10 +78,18 @@ class Tables:
     def keyed(self, aggregate: Any) -> Sensitive[Any]:
         return self.read("keyed", aggregate)
 
+    def numbers(self, aggregates: Sequence[Any], *, versions: Mapping[str, int]) -> list[Sensitive[int]]:
+        del versions  # the tables are what they are; a new version is only said to be one
+        return [self.read("cohort", aggregate) for aggregate in aggregates]
+
+    def cohort(self, aggregate: Any) -> Sensitive[int]:
+        (number,) = self._engine.numbers([aggregate], versions={})
+        return number
+
     def read(self, what: str, aggregate: Any) -> Sensitive[Any]:
         place = what, repr(aggregate)
         if place not in self._known:
-            self._known[place] = getattr(self._engine, what)(aggregate)
+            self._known[place] = getattr(self if what == "cohort" else self._engine, what)(aggregate)
         return self._known[place]
 
     def rehearsal(self) -> "Tables":
@@ -93,7 +104,8 @@ class Visit:
 
     def __init__(self, ledger: Ledger, data: Any, make: Callable[..., Session] = Session) -> None:
         self.ledger, self.data = ledger, data
-        self.session = make(population(), ledger, data, analyst="ana", key=KEY)
+        self.again = lambda: make(population(), ledger, data, analyst="ana", key=KEY)
+        self.session = self.again()
         self.start = {table: ledger.administration.advance_version("clinic", table) for table in ("patients", "visits")}
 
     def refresh(self) -> None:
@@ -163,6 +175,51 @@ def stream(visit: Visit) -> list[Any]:
     return seen
 
 
+OF_THE_BATCH = ("sex = 'M'", "age >= 20", "survivor", "sex = 'M'", "has(visits, ward = 7)", "sex = 'F'")
+
+
+def told(answers: Iterable[StreamAnswer | None]) -> list[Any]:
+    """Everything that the answers of a batch show; nothing, where it halted before."""
+    return [one and (one.verdict.value, one.gap, one.price, one.yeses_left, one.question, one.free) for one in answers]
+
+
+def batch(visit: Visit) -> list[Any]:
+    """Ask many at once, with one that is there twice; some of them again, and more, until it halts."""
+    with visit.session.stream(table="patients", at_least=3, yeses=2, epsilon="4/5") as opened:
+        seen = told(opened.ask_many(OF_THE_BATCH))
+        try:
+            seen += told(opened.ask_many([*OF_THE_BATCH[:2], "age < 90", "city = 'Bern'"], at_least=2))
+        except StreamError as refused:
+            seen.append(str(refused).replace(opened.name, "it"))
+        return [*seen, opened.spent]
+
+
+INTERRUPTS = 25
+
+
+def interrupted_batch(visit: Visit) -> list[Any]:
+    """See what is decided about a batch and interrupt it before it is stored, over and over; then let it be told."""
+    seen, decide, name = list[Any](), SparseVectorStream.ask_many, fresh_name()
+    visit.session.stream(table="visits", at_least=3, yeses=2, epsilon="4/5", name=name)
+
+    def decide_and_interrupt(self: SparseVectorStream, *given: Any, **named: Any) -> Any:
+        seen.append([(bool(one), one.gap) for one in decide(self, *given, **named)])
+        raise KeyboardInterrupt
+
+    asked = ["ward = 7", "kind = 'ER'", "ward > 7", "kind = 'ER' and ward < 9"]
+    for _ in range(INTERRUPTS):
+        SparseVectorStream.ask_many = decide_and_interrupt  # type: ignore[method-assign]
+        try:
+            visit.again().resume(name).ask_many(asked, key=name)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            SparseVectorStream.ask_many = decide  # type: ignore[method-assign]
+    with visit.again().resume(name) as opened:
+        return [*seen, told(opened.ask_many(asked, key=name)), opened.spent]
+
+
 SCRIPTS: dict[str, Callable[[Visit], list[Any]]] = {
-    script.__name__: script for script in (twice, numbers, groups, rare_groups, quantile, keys_from_data, stream)
+    script.__name__: script
+    for script in (twice, numbers, groups, rare_groups, quantile, keys_from_data, stream, batch, interrupted_batch)
 }
