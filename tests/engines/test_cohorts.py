@@ -19,7 +19,7 @@ from lapwing.queries.catalogue import KeyType
 from lapwing.queries.planning import plan
 from lapwing.queries.predicate import ALWAYS, NEVER
 from lapwing.vocabulary.errors import EngineError, ParameterError
-from lapwing.vocabulary.sensitive import Sensitive
+from lapwing.vocabulary.exact import Sensitive
 from queries.asked import conditions
 
 CLINIC, TEXT_KEYS = clinic(), clinic(KeyType.TEXT)

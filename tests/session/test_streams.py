@@ -10,7 +10,7 @@ import pytest
 from lapwing import at_least
 from lapwing.answers.stream_terms import StreamTerms, Verdict
 from lapwing.ledger.replay import verify
-from lapwing.ledger.stream_records import StreamStatus
+from lapwing.ledger.states import StreamStatus
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise import sealing
@@ -29,8 +29,8 @@ from lapwing.vocabulary.errors import (
     StreamHaltedError,
     UnansweredError,
 )
+from lapwing.vocabulary.exact import Sensitive
 from lapwing.vocabulary.guarantee import Adjacency, ConcentratedDP, PureDP
-from lapwing.vocabulary.sensitive import Sensitive
 from session.clinic import KEY, Broken, FixedNumber, door, new_ledger, population, same_ledger, spent
 from session.real_tables import Tables
 

@@ -9,8 +9,8 @@ Proof: proofs/stream_recovery.md
 from collections.abc import Sequence
 
 from lapwing.ledger.entries import Entry, Record, name, text
+from lapwing.ledger.states import Decision, Intent, StreamOutcome, StreamRecord, StreamStatus, require_sealed
 from lapwing.ledger.store import Store
-from lapwing.ledger.stream_records import Decision, Intent, StreamOutcome, StreamRecord, StreamStatus, require_sealed
 from lapwing.ledger.streams import (
     decision_in,
     intended,
@@ -25,7 +25,7 @@ from lapwing.ledger.streams import (
 )
 from lapwing.ledger.transaction import Recalled, Transaction
 from lapwing.vocabulary.codec import digest
-from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.errors import ParameterError, StreamError
 from lapwing.vocabulary.exact import as_int
 
 
@@ -101,6 +101,8 @@ def _intend(
         return None, known
     if stream.status is StreamStatus.HALTED:
         return None, known
+    if stream.dearest > 1:
+        raise StreamError(f"yeses of stream {stream.name!r} have different prices; ask its questions one at a time")
     require_next(population, stream, number, len(new))
     said = {"questions": new, "versions": versions, "number": number}
     entry = transaction.append("intent", **common, **said, **state_fields(stream, asked=number + len(new) - 1))

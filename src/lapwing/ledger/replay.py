@@ -34,7 +34,7 @@ from lapwing.ledger.claims import (
 )
 from lapwing.ledger.entries import Entry, Receipt, check_chain, recall_digest
 from lapwing.ledger.ledger import Ledger
-from lapwing.ledger.population import PopulationRecord
+from lapwing.ledger.states import PopulationRecord
 from lapwing.vocabulary.codec import canonical, from_record, to_record
 from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError
 from lapwing.vocabulary.results import Result
@@ -284,6 +284,7 @@ class Replay:
     def _units_of_many(self, record: Record, intent: Record, stream: _Stream) -> int:
         """Return the units that the outcomes of a batch take, and note where its stream stands after them."""
         questions, dearest = intent["questions"], stream.opening["dearest"]
+        require(dearest == 1, "asks questions together whose yeses have different prices")
         if record.get("outcome") == "lost":
             require("answers" not in record, "holds answers and is lost")
             return int(min(len(questions), (stream.opening["units"] - stream.used) // dearest) * dearest)

@@ -13,9 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from lapwing.accounting.filters.account import Account, Booking
 from lapwing.ledger.database import Connection, Database, Lookup, Lookups, Row, Value
 from lapwing.ledger.entries import Entry, Receipt, Record, check_chain, genesis, link, require_format
-from lapwing.ledger.population import AccountChanges, PopulationRecord
-from lapwing.ledger.state_cache import StateCache
-from lapwing.ledger.stream_records import StreamRecord
+from lapwing.ledger.states import AccountChanges, PopulationRecord, StateCache, StreamRecord
 from lapwing.vocabulary.codec import canonical, from_record, to_record
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, ParameterError, RequestConflictError
 
