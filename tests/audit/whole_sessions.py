@@ -15,6 +15,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from itertools import zip_longest
+from statistics import median_low
 from typing import Any
 
 import pyarrow as pa
@@ -23,9 +25,8 @@ from lapwing import count, mean, median, total
 from lapwing.answers.stream_terms import StreamAnswer
 from lapwing.engines.duckdb import DuckDB
 from lapwing.ledger.ledger import Ledger
-from lapwing.mechanisms.sparse_vector.stream import SparseVectorStream
-from lapwing.noise.randomness import fresh_name
 from lapwing.session import Session
+from lapwing.streams import QuestionStream
 from lapwing.vocabulary.errors import StreamError
 from lapwing.vocabulary.exact import Sensitive
 from session.clinic import KEY, population
@@ -44,9 +45,12 @@ VISITS = 1000
 class Tables:
     """The clinic with or without the hostile person, whose integers are read once and remembered."""
 
+    copies = 1  # of the harmless people
+
     def __init__(self, *, hostile: bool) -> None:
         self.hostile = hostile
-        self.rows = rows = [*HARMLESS, *([HOSTILE] if hostile else [])]
+        harmless = [{**one, "id": 100 * copy + one["id"]} for copy in range(self.copies) for one in HARMLESS]
+        self.rows = rows = [*harmless, *([HOSTILE] if hostile else [])]
         ids = [1, 2, 2, *([99] * VISITS if hostile else [])]
         patients = {name: pa.array([row[name] for row in rows], TYPES.get(name, pa.string())) for name in HOSTILE}
         visits = {
@@ -194,29 +198,29 @@ def batch(visit: Visit) -> list[Any]:
         return [*seen, opened.spent]
 
 
-INTERRUPTS = 25
+def interrupted_batch(visit: Visit, interrupts: int = 5) -> list[Any]:
+    """See what is decided about a batch and interrupt it before it is stored, over and over; then let it be told.
 
+    One question is about the hostile person and one is not. Whatever is decided anew each time tells their difference
+    ever more exactly, the noise of the threshold notwithstanding, which is the same for both: here by medians.
+    """
+    decided, decide = list[list[int]](), QuestionStream._read_and_decide_many
 
-def interrupted_batch(visit: Visit) -> list[Any]:
-    """See what is decided about a batch and interrupt it before it is stored, over and over; then let it be told."""
-    seen, decide, name = list[Any](), SparseVectorStream.ask_many, fresh_name()
-    visit.session.stream(table="visits", at_least=3, yeses=2, epsilon="4/5", name=name)
+    def decide_often(self: QuestionStream, intent: Any, questions: Any, people: Any) -> Any:
+        values = self._read(intent, questions)
+        for _ in range(interrupts):
+            opened, source = self._unseal(intent)
+            decided.append([int(one.gap) if one else 0 for one in opened.ask_many(values, people, source=source)])
+        return decide(self, intent, questions, people)
 
-    def decide_and_interrupt(self: SparseVectorStream, *given: Any, **named: Any) -> Any:
-        seen.append([(bool(one), one.gap) for one in decide(self, *given, **named)])
-        raise KeyboardInterrupt
-
-    asked = ["ward = 7", "kind = 'ER'", "ward > 7", "kind = 'ER' and ward < 9"]
-    for _ in range(INTERRUPTS):
-        SparseVectorStream.ask_many = decide_and_interrupt  # type: ignore[method-assign]
+    with visit.session.stream(table="patients", at_least=1, yeses=2, epsilon="4/5") as opened:
+        QuestionStream._read_and_decide_many = decide_often  # type: ignore[method-assign]
         try:
-            visit.again().resume(name).ask_many(asked, key=name)
-        except KeyboardInterrupt:
-            pass
+            stands = told(opened.ask_many(["sex = 'F'", "sex = 'M' or city = 'Atlantis'"]))
         finally:
-            SparseVectorStream.ask_many = decide  # type: ignore[method-assign]
-    with visit.again().resume(name) as opened:
-        return [*seen, told(opened.ask_many(asked, key=name)), opened.spent]
+            QuestionStream._read_and_decide_many = decide  # type: ignore[method-assign]
+        without, with_them = (median_low(gaps) for gaps in zip_longest(*decided, fillvalue=0))
+        return [with_them - without, stands, opened.spent]
 
 
 SCRIPTS: dict[str, Callable[[Visit], list[Any]]] = {
