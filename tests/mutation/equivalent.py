@@ -80,6 +80,12 @@ EQUIVALENT: dict[str, str] = {
     "_LazyConnection.undo: self._connection is not None and self._begun -> self._begun": (
         "what has begun has a connection: whoever drops it says that nothing has begun"
     ),
+    "_of_bounding: _sum('the total', rows * low, rows * high, rows=MOST_ROWS) -> _sum('the total', low, ": (
+        "a part that is below zero was refused on the line before"
+    ),
+    "PricedLoss.is_attained: all((law.is_attained for law, _ in self.factors)) -> any(": (
+        "fewer bounds are looked at, of which the least is taken: errs towards more cost"
+    ),
 }
 
 
