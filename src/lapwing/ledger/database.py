@@ -81,8 +81,12 @@ class Database(ABC):
         """Return what a failure of the database means, or `None` if the error is not the database's."""
 
     @abstractmethod
-    def append(self, connection: Connection, entry: Entry, before: Entry) -> bool:
-        """Add `entry` to a chain that ends with `before`, and move its end; return whether that is where it ended."""
+    def append(self, connection: Connection, entries: Sequence[Entry], before: Entry) -> bool:
+        """Add `entries` to a chain that ends with `before`, and move its end; return whether that is where it ended."""
+
+    def look_up(self, connection: Connection, asked: Sequence["Asked"]) -> dict["Asked", int | None]:  # noqa: ARG002
+        """Return what many lookups find, in one go; nothing where each by itself is as quick."""
+        return {}
 
     def is_lost(self, connection: Connection) -> bool:  # noqa: ARG002 - a file does not hang up
         """Say whether the other end of a connection is gone, so that a new one must be made."""
@@ -174,7 +178,10 @@ class Lookup(StrEnum):
     REQUEST = """select seq from entries
         where record ->> 'population' = ? and record ->> 'analyst' = ? and record ->> 'request' = ? limit 1"""
     RECALL = "select max(seq) from entries where record ->> 'recall' = ?"
+    SETTLES = """select seq from entries
+        where cast(record ->> 'settles' as bigint) = ? and record ->> 'settles' is not null limit 1"""
     STREAM = "select max(seq) from entries where record ->> 'stream' = ?"
 
 
-Lookups: TypeAlias = tuple[tuple[Lookup, tuple[str, ...]], ...]  # each with its values
+Asked: TypeAlias = tuple[Lookup, tuple[str | int, ...]]  # a lookup with its values
+Lookups: TypeAlias = tuple[Asked, ...]
