@@ -73,12 +73,12 @@ clean:      ## forget all environments
 	@touch $@
 
 .venv/dev: .venv/run
-	@$(INSTALL) --python $(BIN)/python -c constraints.txt -e '.[plots,postgres,spark]' --group dev
+	@$(INSTALL) --python $(BIN)/python -c constraints.txt -e '.[plots,postgres,spark,server,sign-in]' --group dev
 	@touch $@
 
 .venv-313/dev: .venv/run
 	@$(BIN)/uv venv --quiet --clear --python $(PYTHON313) .venv-313
-	@$(INSTALL) --python .venv-313/bin/python -c constraints.txt -e '.[plots,postgres,spark]' --group dev
+	@$(INSTALL) --python .venv-313/bin/python -c constraints.txt -e '.[plots,postgres,spark,server,sign-in]' --group dev
 	@touch $@
 
 bench-queries: .venv-smartnoise/ready .venv-tumult/ready

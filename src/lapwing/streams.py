@@ -24,8 +24,8 @@ from lapwing.answers.stream_terms import StreamAnswer, StreamTerms, read_verdict
 from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.states import Decision, Intent, Opening, StreamOutcome, StreamRecord
 from lapwing.ledger.store import fault_point
-from lapwing.ledger.stream_records import Decision, Intent, Opening, StreamOutcome, StreamRecord
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus, SparseVectorStream
 from lapwing.noise.randomness import fresh_name
 from lapwing.noise.sealing import Purpose, SealedSource, fresh_seed, seal, unseal

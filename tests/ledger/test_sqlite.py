@@ -17,7 +17,7 @@ from lapwing.ledger import entries as head
 from lapwing.ledger import store
 from lapwing.ledger.replay import verify
 from lapwing.ledger.sqlite import SqliteDatabase
-from lapwing.ledger.stream_records import StreamOutcome, StreamStatus
+from lapwing.ledger.states import StreamOutcome, StreamStatus
 from lapwing.ledger.transaction import Transaction
 from lapwing.vocabulary.errors import (
     LedgerDurabilityError,

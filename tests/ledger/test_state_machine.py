@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from lapwing.ledger import store
 from lapwing.ledger.questions import Released
 from lapwing.ledger.replay import verify
-from lapwing.ledger.stream_records import Decision, Intent, StreamOutcome, StreamStatus
+from lapwing.ledger.states import Decision, Intent, StreamOutcome, StreamStatus
 from lapwing.vocabulary.errors import (
     BudgetExceededError,
     LedgerInDoubtError,

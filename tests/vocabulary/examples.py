@@ -24,7 +24,7 @@ from lapwing.accounting.filters.charge import (
 from lapwing.answers.priced_question import PricedPlan
 from lapwing.answers.releases import StoredAnswer
 from lapwing.answers.stream_terms import StoredVerdict, StreamTerms, Verdict
-from lapwing.ledger.population import Analyst, PopulationRecord
+from lapwing.ledger.states import Analyst, PopulationRecord
 from lapwing.queries import aggregate, derived, plan, predicate, term
 from lapwing.queries.predicate import Domain
 from lapwing.queries.statistics.bernstein import Moment

@@ -13,7 +13,7 @@ from lapwing.answers.priced_question import PricedPlan
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.ledger.entries import Record
 from lapwing.ledger.export import charged_words
-from lapwing.ledger.population import PopulationRecord
+from lapwing.ledger.states import PopulationRecord
 from lapwing.queries.aggregate import sensitivity
 from lapwing.queries.plan import CanonicalQuestion, Plan
 from lapwing.vocabulary.codec import from_record, from_text

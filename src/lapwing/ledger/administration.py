@@ -22,7 +22,7 @@ from lapwing.accounting.filters.approximate import DeltaShares
 from lapwing.accounting.filters.charge import ConcentratedFilter, PureFilter, SingleRelease
 from lapwing.ledger.entries import Receipt, text
 from lapwing.ledger.entries import name as named
-from lapwing.ledger.population import PopulationRecord, RefusedError
+from lapwing.ledger.states import PopulationRecord, RefusedError
 from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Transaction, state
 from lapwing.vocabulary.codec import to_record

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
-from lapwing.ledger.entries import Entry, HeadFile
+from lapwing.ledger.entries import Entry, HeadFile, Record
 from lapwing.vocabulary.errors import LedgerError
 
 Value: TypeAlias = str | int | bytes | None
@@ -185,3 +185,21 @@ class Lookup(StrEnum):
 
 Asked: TypeAlias = tuple[Lookup, tuple[str | int, ...]]  # a lookup with its values
 Lookups: TypeAlias = tuple[Asked, ...]
+
+STATES: Final = frozenset({Lookup.POLICY, Lookup.ACCOUNT, Lookup.ALLOWANCE, Lookup.STREAM})
+"""The lookups that find how something stands."""
+
+
+def found_by(record: Record) -> list[Asked]:
+    """Return the lookups that find an entry: the last word on something, or the first that used a key."""
+    population, analyst = record.get("population"), record.get("analyst")
+    named: dict[Lookup, tuple[str, tuple[Any, ...]]] = {
+        Lookup.POLICY: ("policy", (population,)),
+        Lookup.ACCOUNT: ("account", (population,)),
+        Lookup.ALLOWANCE: ("allowance", (population, analyst)),
+        Lookup.REQUEST: ("request", (population, analyst, record.get("request"))),
+        Lookup.RECALL: ("recall", (record.get("recall"),)),
+        Lookup.SETTLES: ("settles", (record.get("settles"),)),
+        Lookup.STREAM: ("stream", (record.get("stream"),)),
+    }
+    return [(lookup, values) for lookup, (field, values) in named.items() if record.get(field) is not None]

@@ -23,7 +23,7 @@ from typing import Any, Final
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.ledger.database import Lookup, Lookups
 from lapwing.ledger.entries import Entry, Receipt, Record, name, recall_digest, text
-from lapwing.ledger.population import RefusedError
+from lapwing.ledger.states import RefusedError
 from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Transaction
 from lapwing.vocabulary.codec import digest, to_record

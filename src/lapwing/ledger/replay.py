@@ -34,7 +34,7 @@ from lapwing.ledger.claims import (
 )
 from lapwing.ledger.entries import Entry, Receipt, check_chain, recall_digest
 from lapwing.ledger.ledger import Ledger
-from lapwing.ledger.population import PopulationRecord
+from lapwing.ledger.states import PopulationRecord
 from lapwing.vocabulary.codec import canonical, from_record, to_record
 from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError
 from lapwing.vocabulary.results import Result

@@ -21,17 +21,18 @@ from typing import Any, Final
 
 from lapwing.accounting.filters.charge import StreamClosing, YesCharge
 from lapwing.ledger.entries import Entry, Record, name, recall_digest, text
-from lapwing.ledger.population import PopulationRecord, RefusedError
-from lapwing.ledger.store import Store
-from lapwing.ledger.stream_records import (
+from lapwing.ledger.states import (
     Decision,
     Intent,
     Opening,
+    PopulationRecord,
+    RefusedError,
     StreamOutcome,
     StreamRecord,
     StreamStatus,
     require_sealed,
 )
+from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Recalled, Transaction
 from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import (

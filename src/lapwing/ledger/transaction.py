@@ -11,11 +11,19 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from lapwing.accounting.filters.account import Account, Booking
-from lapwing.ledger.database import Asked, Connection, Database, Lookup, Lookups, Row, Value
+from lapwing.ledger.database import (
+    STATES,
+    Asked,
+    Connection,
+    Database,
+    Lookup,
+    Lookups,
+    Row,
+    Value,
+    found_by,
+)
 from lapwing.ledger.entries import Entry, Receipt, Record, check_chain, genesis, link, require_format
-from lapwing.ledger.population import AccountChanges, PopulationRecord
-from lapwing.ledger.state_cache import STATES, StateCache, found_by
-from lapwing.ledger.stream_records import StreamRecord
+from lapwing.ledger.states import AccountChanges, PopulationRecord, StateCache, StreamRecord
 from lapwing.vocabulary.codec import canonical, from_record, to_record
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, ParameterError, RequestConflictError
 

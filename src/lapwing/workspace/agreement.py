@@ -1,22 +1,29 @@
-"""What lapwing.toml declares, against what the ledger keeps: refused where they differ, or brought along on purpose.
+"""What lapwing.toml declares, against what the ledger keeps, and whether its tables can be read so.
 
-Who is protected, and by which budget, was promised to people about whom something was released. So it never changes,
-but for a budget that rises. As long as nothing was released, nothing was promised, and a slip can be corrected.
+Where the ledger differs, settings are refused, or it is brought along on purpose. Who is protected, and by which
+budget, was promised to people about whom something was released. So it never changes, but for a budget that rises. As
+long as nothing was released, nothing was promised, and a slip can be corrected. Tables are tried before anything is
+written about them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from lapwing.accounting.filters.account import EVERYONE, Budget, is_raise, require_raise
 from lapwing.accounting.filters.approximate import DeltaShares
+from lapwing.engines.reading import hide_failures
 from lapwing.ledger.ledger import Ledger
 from lapwing.sources import Fingerprints
-from lapwing.tables import whose_row
+from lapwing.tables import open_engine, whose_row
+from lapwing.vocabulary.errors import EngineError, LapwingError, RegistrationError
 from lapwing.workspace.settings import PopulationSettings, Settings
 
 SHARES: Final = DeltaShares(failures=Fraction(1, 10))
 """A tenth of a delta pays for groups whose keys only the data knows."""
+
+LOG: Final = "failures.log"
+Log: TypeAlias = Callable[[Exception], None]
 
 _UPDATE: Final = "bring the ledger up to date on purpose, with lapwing update, or take the change back"
 _TAKE_BACK: Final = "take the change back: once something was asked, "
@@ -178,3 +185,45 @@ def _terms(declared: PopulationSettings) -> dict[str, Any]:
         "segments": declared.population.segment_titles or (EVERYONE,),
         "shares": SHARES,
     }
+
+
+def unreadable(declared: PopulationSettings, log: Log) -> dict[str, LapwingError]:
+    """Try all tables together, and each by itself if that fails; return what cannot be read and why.
+
+    What a database says at length may quote a cell of the data, so that only its first line is returned; the log has
+    all of it.
+    """
+    together = _tried(declared, log)
+    if together is None:
+        return {}
+    alone = {table.name: _tried(declared.only(table.name), log) for table in declared.population.tables}
+    found = {name: failure for name, failure in alone.items() if failure} or {declared.population.name: together}
+    for failure in {id(one): one for one in (together, *found.values())}.values():
+        log(failure)
+    return {name: _in_one_line(failure) for name, failure in found.items()}
+
+
+def _tried(declared: PopulationSettings, log: Log) -> LapwingError | None:
+    """Open the tables and let go of them again."""
+    reasons: list[Exception] = []
+    try:
+        hide_failures(
+            lambda: open_engine(
+                declared.population, declared.sources, time_limit=declared.time_limit, on_failure=log
+            ).close(),
+            reasons.append,
+        )
+    except EngineError as failure:
+        (reason,) = reasons
+        if isinstance(reason, LapwingError):
+            return reason
+        log(reason)
+        return failure
+    return None
+
+
+def _in_one_line(failure: LapwingError) -> LapwingError:
+    if not isinstance(failure, RegistrationError) or "\n" not in failure.reason:
+        return failure
+    line = failure.reason.partition("\n")[0]
+    return RegistrationError(failure.table, reason=line, remedy=f"{failure.remedy}; {LOG} has more")

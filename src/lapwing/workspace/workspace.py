@@ -31,9 +31,8 @@ from lapwing.tables import Tables
 from lapwing.vocabulary import errors
 from lapwing.vocabulary.errors import LapwingError, LedgerError, RegistrationError, SettingsError
 from lapwing.vocabulary.lifetime import Lifetime
-from lapwing.workspace.agreement import Agreement
+from lapwing.workspace.agreement import LOG, Agreement, unreadable
 from lapwing.workspace.settings import FILE, PopulationSettings, Settings, read_settings
-from lapwing.workspace.trial import LOG, unreadable
 
 if TYPE_CHECKING:
     from lapwing.workspace.misfits import Misfit

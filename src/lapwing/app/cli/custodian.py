@@ -17,7 +17,7 @@ from lapwing.app.cli.overview import hints
 from lapwing.app.cli.terminal import facts, json_option, tell, waiting
 from lapwing.ledger import ledger
 from lapwing.ledger.ledger import Ledger
-from lapwing.ledger.stream_records import StreamStatus
+from lapwing.ledger.states import StreamStatus
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError, ParameterError, SettingsError
 from lapwing.vocabulary.event import Event, GaussianNoise, PureRelease
 from lapwing.vocabulary.exact import positive

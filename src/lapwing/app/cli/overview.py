@@ -16,7 +16,7 @@ from lapwing.app.cli.options import Door, at_the_door, for_the_custodian, plot_o
 from lapwing.app.cli.terminal import facts, paragraph, table, waiting
 from lapwing.app.cli.terminal import table as drawn
 from lapwing.app.plots.answers import draw_account
-from lapwing.ledger.population import Analyst
+from lapwing.ledger.states import Analyst
 from lapwing.queries.catalogue import COLUMN_LINE, Population, Table
 from lapwing.session import Session
 from lapwing.vocabulary.guarantee import PureDP

@@ -19,7 +19,7 @@ from lapwing.app.cli.options import Door, at_the_door, plot_option, with_concept
 from lapwing.app.cli.questions import whole_or_none
 from lapwing.app.cli.terminal import facts, progress, table, waiting
 from lapwing.app.plots.answers import draw_stream
-from lapwing.ledger.stream_records import StreamRecord, StreamStatus
+from lapwing.ledger.states import StreamRecord, StreamStatus
 from lapwing.noise.randomness import fresh_name
 from lapwing.session import Session
 from lapwing.vocabulary.errors import ParameterError

@@ -1,0 +1,380 @@
+"""What the ledger knows, as values: populations and their accounts, streams, and the states that were read before.
+
+A population is who is protected, which tables hold them, and who may spend: all of it public and decided by the
+custodian; nothing is learned from data. A stream is how it was opened, where it stands, what was asked and decided.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from types import MappingProxyType
+from typing import Any, Final, TypeVar
+
+from lapwing.accounting.filters.account import EVERYONE, Account, Booking, Budget
+from lapwing.accounting.filters.charge import Charge, Reservation, StreamClosing, YesCharge
+from lapwing.accounting.filters.remaining import Refusal, tightest
+from lapwing.ledger.database import STATES, Asked, found_by
+from lapwing.ledger.entries import Entry, Receipt, Record, name, text
+from lapwing.vocabulary.codec import digest, stored, to_record
+from lapwing.vocabulary.errors import BudgetExceededError, ParameterError, SuspendedError, UnnamedAnalystError
+from lapwing.vocabulary.exact import as_int
+from lapwing.vocabulary.guarantee import PrivacyUnit
+
+K = TypeVar("K")
+S = TypeVar("S")
+
+_MOST_UNITS: Final = 10_000
+_WIDEST: Final = 1024
+_MOST_STREAMS: Final = 1000
+_MOST_CHARGES: Final = 1000
+_SPARE: Final = 2000
+"""How many hashes that nobody needs any more are kept before they are sorted out."""
+
+
+@stored("analyst")
+class Analyst:
+    """What the custodian has decided about one analyst: a budget of their own under the population's, and a stop."""
+
+    allowance: Budget | None = None
+    suspended: bool = False
+
+
+@stored("population")
+class PopulationRecord:
+    """The people whose privacy one account protects; the same person in two tables is one person.
+
+    `tables` has the version of each table that holds them: a counter the custodian advances, never a fingerprint of the
+    content, which would tell whether one record had changed. `keys` has the column of each table that says whose row it
+    is, and its type; `analysts` those about whom something was decided, the others are limited by the budget alone.
+    Where `only_named` is true, those who have no allowance are refused.
+    """
+
+    name: str
+    unit: PrivacyUnit
+    tables: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    keys: Mapping[str, tuple[str, str]] = field(default_factory=lambda: MappingProxyType({}))
+    analysts: Mapping[str, Analyst] = field(default_factory=lambda: MappingProxyType({}))
+    suspended: bool = False
+    only_named: bool = False
+
+    def versions(self, tables: Iterable[str]) -> dict[str, int]:
+        """Return the present version of each of `tables`."""
+        wanted = sorted(set(tables))
+        unknown = [table for table in wanted if table not in self.tables]
+        if unknown or not wanted:
+            reason = f"are not tables of population {self.name!r}" if unknown else "names no table"
+            remedy = f"name some of {sorted(self.tables)}, or add the table first"
+            raise ParameterError("tables", unknown, reason=reason, remedy=remedy)
+        return {table: self.tables[table] for table in wanted}
+
+    def suspension(self, analyst: str) -> SuspendedError | None:
+        """Return why this analyst can spend nothing: they are not named, or spending is stopped, for all or for them.
+
+        Somebody who is not named is told nothing else.
+        """
+        if not self.admits(analyst):
+            return UnnamedAnalystError(analyst, self.name)
+        if self.suspended:
+            return SuspendedError(f"population {self.name!r}")
+        stopped = self.analyst(analyst).suspended
+        return SuspendedError(f"analyst {analyst!r} in population {self.name!r}") if stopped else None
+
+    def admits(self, analyst: str) -> bool:
+        """Say whether this analyst may ask at all: everybody may, or those who have an allowance."""
+        return not self.only_named or self.analyst(analyst).allowance is not None
+
+    def require_admitted(self, analyst: str) -> None:
+        """Refuse whoever has no allowance, where only those who have one are admitted."""
+        if not self.admits(analyst):
+            raise UnnamedAnalystError(analyst, self.name)
+
+    def analyst(self, name: str) -> Analyst:
+        """Return what was decided about an analyst."""
+        return self.analysts.get(name, Analyst())
+
+    def require_spending(self, analyst: str) -> None:
+        """Refuse if spending is stopped, for all or for this analyst."""
+        if stopped := self.suspension(analyst):
+            raise stopped
+
+    def with_table(self, table: str, version: int) -> "PopulationRecord":
+        """Return the population with `table` at `version`."""
+        return replace(self, tables=MappingProxyType({**self.tables, table: version}))
+
+    def with_key(self, table: str, key: tuple[str, str]) -> "PopulationRecord":
+        """Return the population with the person key of `table`."""
+        return replace(self, keys=MappingProxyType({**self.keys, table: key}))
+
+    def with_analyst(self, analyst: str, **decided: Any) -> "PopulationRecord":
+        """Return the population with a new `allowance` or suspension of `analyst`."""
+        changed = {analyst: replace(self.analyst(analyst), **decided)}
+        return replace(self, analysts=MappingProxyType({**self.analysts, **changed}))
+
+
+class RefusedError(Exception):
+    """Carries refusals out of a transaction, which undoes it. Explaining them takes time and is done outside.
+
+    `refusals` are those of each account that says no, by its name; `accounts` are all that the charge was put before.
+    """
+
+    def __init__(self, refusals: Mapping[str, Refusal], accounts: Iterable[Account], charge: Charge) -> None:
+        self.refusals, self.accounts, self.charge = refusals, tuple(accounts), charge
+        super().__init__(*refusals)
+
+    def explained(self) -> BudgetExceededError:
+        """Return what the caller is told: what the tightest account lacks, what all admit, and each that says no."""
+        told = tightest(list(self.refusals.values()), [one.remaining(self.charge.segments) for one in self.accounts])
+        segments = {name: one.segment for name, one in self.refusals.items()}
+        whose = (one if where == EVERYONE else f"{one} in segment {where!r}" for one, where in segments.items())
+        return told.error().about(whose=" and of ".join(whose))
+
+
+@dataclass(slots=True, kw_only=True)
+class AccountChange:
+    """One account while an act changes it: under which name an entry holds it, and the lines that are added."""
+
+    column: str
+    holder: str | None
+    whose: str
+    account: Account
+    lines: list[Booking] = field(default_factory=list)
+
+    def add(self, line: Booking) -> None:
+        """Book one more line."""
+        self.account = self.account.book(line)
+        self.lines.append(line)
+
+
+class AccountChanges:
+    """What one act does to the population's account and to the analyst's own allowance under it: to both or neither."""
+
+    def __init__(self, population: PopulationRecord, analyst: str, account: Account, own: Account | None) -> None:
+        self.population, self.analyst = population, analyst
+        whose = f"population {population.name!r}"
+        self._all = [AccountChange(column="account", holder=None, whose=whose, account=account)]
+        if own is not None:
+            whose = f"analyst {analyst!r}"
+            self._all.append(AccountChange(column="allowance", holder=analyst, whose=whose, account=own))
+
+    def admit(self, charge: Charge) -> None:
+        """Put a charge before every account it concerns; a `RefusedError` of one of them undoes the transaction."""
+        self.population.require_spending(self.analyst)
+        self._book(charge)
+
+    def write_off(self, charge: Charge) -> None:
+        """Charge what was released before: stopping the spending does not stop this."""
+        self._book(charge)
+
+    def _book(self, charge: Charge) -> None:
+        refusals: dict[str, Refusal] = {}
+        for one in self._all:
+            one.account.require_carried(charge)
+            quoted = one.account.quote(charge)
+            if isinstance(quoted, Refusal):
+                refusals[one.whose] = quoted
+            elif not refusals:
+                one.add(quoted)
+        if refusals:
+            raise RefusedError(refusals, (one.account for one in self._all), charge)
+
+    def settle(self, *lines: YesCharge | StreamClosing) -> None:
+        """Book what was reserved before, which is never refused; an account that holds no reserve for it stays."""
+        for one in self._all:
+            for line in lines:
+                if line.stream in one.account.streams:
+                    one.add(line)
+
+    def changed(self) -> list[AccountChange]:
+        """Return the accounts to which lines were added."""
+        return [one for one in self._all if one.lines]
+
+
+class StreamOutcome(Enum):
+    """How a question of a stream ended."""
+
+    YES = "yes"
+    NO = "no"
+    LOST = "lost"
+
+
+class StreamStatus(Enum):
+    """Whether a stream may be asked."""
+
+    OPEN = "open"
+    HALTED = "halted"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """What it takes to open a stream."""
+
+    population: str
+    analyst: str
+    key: str
+    stream: str  # its name, new in this ledger; seals are bound to it
+    charge: Charge  # a `Reservation` for this stream, which pays per yes, or any other, which is paid whole
+    units: int  # how much it may give away; a plain yes takes one unit, and `Reservation.yeses` counts the same units
+    tables: frozenset[str]
+    terms: str  # its public parameters, as canonical text
+    sealed: bytes = field(repr=False)  # its secret state, sealed, of the same length whatever it holds
+    dearest: int = 1  # the units of its dearest yes, which is also what a lost answer takes; fewer left, and it halts
+    questions: int | None = None  # it halts after this number, for mechanisms whose price depends on it
+
+    def __post_init__(self) -> None:
+        for what in ("analyst", "key", "stream"):
+            name(what, getattr(self, what))
+        text("terms", self.terms)
+        as_int("units", self.units, most=_MOST_UNITS)
+        as_int("dearest", self.dearest, most=self.units)
+        require_sealed(self.sealed)
+        if self.questions is not None:
+            as_int("questions", self.questions)
+        due = (self.stream, self.units)
+        if isinstance(self.charge, Reservation) and (self.charge.stream, self.charge.yeses) != due:
+            reason = f"does not reserve {self.units} units for stream {self.stream!r}"
+            raise ParameterError("charge", self.charge, reason=reason, remedy="reserve for this stream")
+
+    @property
+    def digest(self) -> str:
+        """What tells two openings with the same key apart; the secret is not part of it."""
+        limits = [self.units, self.dearest, self.questions]
+        return digest([self.stream, to_record(self.charge), limits, sorted(self.tables), self.terms])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """The `questions` of a stream, from question `number` on, that are about to be decided from these data versions.
+
+    `sealed` is the sealed seed of the noise that decides them, now and after a crash; `state` is the sealed state of
+    their stream, and `seals` the number that this seal is bound to. `many` says that they were asked as a batch, which
+    is decided as one.
+    """
+
+    seq: int
+    stream: str
+    number: int
+    key: str
+    questions: tuple[str, ...]
+    versions: Mapping[str, int]
+    sealed: bytes = field(repr=False)
+    state: bytes = field(repr=False)
+    seals: int
+    many: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """The outcome of a question as it stands in the ledger.
+
+    `answer` is what may be told, `None` if it was lost; `units_left` is what the stream can still give away, now.
+    """
+
+    stream: str
+    number: int
+    outcome: StreamOutcome
+    answer: str | None
+    status: StreamStatus
+    receipt: Receipt
+    units_left: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamRecord:
+    """A stream as it stands: how it was opened, what it has used up, and what is needed to go on."""
+
+    name: str
+    population: str
+    analyst: str
+    terms: str
+    tables: frozenset[str]
+    units: int
+    dearest: int
+    questions: int | None
+    status: StreamStatus
+    asked: int  # the number of its last question, decided or in flight
+    used: int  # the units given away so far
+    seals: int  # how many times its state was sealed, the opening included: what the newest seal is bound to
+    last: Record = field(repr=False)  # what its last entry says
+    versions: Mapping[str, int] = field(default_factory=dict)  # of all tables of its population, at present
+    sealed: bytes | None = field(repr=False, default=None)  # its state, while it is open
+    in_flight: Intent | None = None  # the question that has no outcome yet
+
+    @staticmethod
+    def read(opening: Record, last: Record) -> "StreamRecord":
+        """Return what the first and the last entry of a stream say; secrets and versions are found elsewhere."""
+        said = {word: opening[word] for word in ("population", "analyst", "terms", "units", "dearest", "questions")}
+        return StreamRecord(name=opening["stream"], tables=frozenset(opening["tables"]), **said, **_state_fields(last))
+
+    def after(self, entry: Record) -> "StreamRecord":
+        """Return the stream as one more entry leaves it."""
+        return replace(self, **_state_fields(entry))
+
+    @property
+    def units_left(self) -> int:
+        """What it can still give away."""
+        return self.units - self.used if self.status is StreamStatus.OPEN else 0
+
+
+def _state_fields(last: Record) -> dict[str, Any]:
+    counts = {name: last[name] for name in ("asked", "used", "seals")}
+    return {"status": StreamStatus(last["status"]), "last": last, **counts}
+
+
+def require_sealed(given: object) -> bytes:
+    """Return `given` if it can be stored as a sealed secret; its content never appears in a message."""
+    if not isinstance(given, bytes) or not 0 < len(given) <= _WIDEST:
+        found = f"<{len(given)} bytes>" if isinstance(given, bytes) else f"<{type(given).__name__}>"
+        raise ParameterError("sealed", found, reason="is not a sealed secret", remedy=f"give 1 to {_WIDEST} bytes")
+    return given
+
+
+@dataclass(slots=True)
+class StateCache:
+    """States that were read before, each with the number of its entry, so that they need not be decoded again.
+
+    `latest` has, for each lookup of a state, the number of the last entry that is known to change it, `openings` that
+    of the first entry of a stream, and `hashes` what these entries had for a hash when they were seen first.
+    """
+
+    accounts: dict[tuple[str, str | None], tuple[int, Account]] = field(default_factory=dict)
+    populations: dict[str, tuple[int, PopulationRecord]] = field(default_factory=dict)
+    streams: dict[str, tuple[int, StreamRecord]] = field(default_factory=dict)
+    charges: dict[int, Record] = field(default_factory=dict)
+    latest: dict[Asked, int] = field(default_factory=dict)
+    openings: dict[str, int] = field(default_factory=dict)
+    hashes: dict[int, bytes] = field(default_factory=dict)
+
+    def learn(self, news: "StateCache") -> None:
+        """Take over what is newer; a slower thread may bring older news."""
+        _take_newer(self.accounts, news.accounts)
+        _take_newer(self.populations, news.populations)
+        _take_newer(self.streams, news.streams)
+        while len(self.streams) > _MOST_STREAMS:
+            del self.streams[next(iter(self.streams))]
+        self.charges.update(news.charges)
+        for seq in list(self.charges)[:-_MOST_CHARGES]:
+            self.charges.pop(seq, None)
+        for lookup, seq in news.latest.items():
+            self.latest[lookup] = max(seq, self.latest.get(lookup, 0))
+        self.openings.update(news.openings)
+        for seq, hash_ in news.hashes.items():
+            self.hashes.setdefault(seq, hash_)
+        if len(self.hashes) > 2 * (len(self.latest) + len(self.openings)) + _SPARE:
+            wanted = {*self.latest.values(), *self.openings.values()}
+            self.hashes = {seq: hash_ for seq, hash_ in self.hashes.items() if seq in wanted}
+
+    def heed(self, entry: Entry, record: Record) -> None:
+        """Note which states an entry changes."""
+        seq, self.hashes[entry.seq] = entry.seq, entry.hash
+        self.latest |= {asked: seq for asked in found_by(record) if asked[0] in STATES}
+        if record["kind"] == "charge":
+            self.charges[seq] = record
+        elif record["kind"] == "opening":
+            self.openings[record["stream"]] = seq
+
+
+def _take_newer(kept: dict[K, tuple[int, S]], news: dict[K, tuple[int, S]]) -> None:
+    for one, (seq, state) in news.items():
+        if one not in kept or kept[one][0] < seq:
+            kept[one] = (seq, state)
