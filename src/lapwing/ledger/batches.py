@@ -48,9 +48,12 @@ class Batches:
         for question in questions:
             text("question", question)
         require_sealed(sealed)
-        with self._store.writing("intend") as transaction:
-            known = stream_in(transaction, stream)
-            return _intend(transaction, known, number, key, tuple(questions), sealed=sealed, fresh=fresh)
+        asked = tuple(questions)
+
+        def change(transaction: Transaction) -> tuple[Intent | None, dict[str, Decision]]:
+            return _intend(transaction, stream_in(transaction, stream), number, key, asked, sealed=sealed, fresh=fresh)
+
+        return self._store.change("intend", change)
 
     def decide(
         self, stream: str, *, number: int, answers: Sequence[tuple[StreamOutcome, str]] | None, sealed: bytes
@@ -67,10 +70,12 @@ class Batches:
         sealed : the new state of the stream, sealed
         """
         require_sealed(sealed)
-        with self._store.writing("decide") as transaction:
-            record = stream_in(transaction, stream)
-            decisions = _decide(transaction, record, number, answers, sealed)
-            halted = stream_in(transaction, stream).status is not StreamStatus.OPEN
+
+        def change(transaction: Transaction) -> tuple[dict[str, Decision], bool]:
+            decisions = _decide(transaction, stream_in(transaction, stream), number, answers, sealed)
+            return decisions, stream_in(transaction, stream).status is not StreamStatus.OPEN
+
+        decisions, halted = self._store.change("decide", change)
         if halted:
             self._store.shred()
         return decisions

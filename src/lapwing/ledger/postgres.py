@@ -39,7 +39,7 @@ _UNWRITABLE: Final = (
 _CUT_OFF: Final = ("08", "57")  # classes of errors that say the conversation ended, not what became of the statement
 _APPEND: Final = """
 with moved as (update ledger set seq = %s, hash = %s where seq = %s and hash = %s and version = %s returning one)
-insert into entries (seq, body, hash) select entry.* from moved, unnest(%s::bigint[], %s::text[], %s::bytea[]) as entry
+insert into entries (seq, body, hash) select entry.* from moved, unnest(%b::bigint[], %b::text[], %b::bytea[]) as entry
 returning seq
 """
 _MISFOUND: Final = """
@@ -213,7 +213,7 @@ def _many(lookup: Lookup, values: int) -> str:
     kinds, names = ("bigint" if lookup is Lookup.SETTLES else "text"), [f"asked.value{i}" for i in range(values)]
     parts = lookup.split("?")
     one = "".join(part + name for part, name in zip(parts, [*names, ""], strict=True))
-    arrays, columns = ", ".join([f"%s::{kinds}[]"] * values), ", ".join(f"value{i}" for i in range(values))
+    arrays, columns = ", ".join([f"%b::{kinds}[]"] * values), ", ".join(f"value{i}" for i in range(values))
     return f"select ({one}) from unnest({arrays}) with ordinality as asked({columns}, place) order by place"  # noqa: S608
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 from lapwing.accounting.filters.account import EVERYONE, Account, Booking, Budget
 from lapwing.accounting.filters.charge import Charge, Reservation, StreamClosing, YesCharge
 from lapwing.accounting.filters.remaining import Refusal, tightest
-from lapwing.ledger.database import STATES, Asked, found_by
+from lapwing.ledger.database import STATES, Asked
 from lapwing.ledger.entries import Entry, Receipt, Record, name, text
 from lapwing.vocabulary.codec import digest, stored, to_record
 from lapwing.vocabulary.errors import BudgetExceededError, ParameterError, SuspendedError, UnnamedAnalystError
@@ -333,8 +333,9 @@ def require_sealed(given: object) -> bytes:
 class StateCache:
     """States that were read before, each with the number of its entry, so that they need not be decoded again.
 
-    `latest` has, for each lookup of a state, the number of the last entry that is known to change it, `openings` that
-    of the first entry of a stream, and `hashes` what these entries had for a hash when they were seen first.
+    `charges` are the newest ones of questions, which are soon answered. `latest` has, for each lookup of a state, the
+    number of the last entry that is known to change it, `openings` that of the first entry of a stream, and `hashes`
+    what these entries had for a hash when they were seen first.
     """
 
     accounts: dict[tuple[str, str | None], tuple[int, Account]] = field(default_factory=dict)
@@ -353,8 +354,8 @@ class StateCache:
         while len(self.streams) > _MOST_STREAMS:
             del self.streams[next(iter(self.streams))]
         self.charges.update(news.charges)
-        for seq in list(self.charges)[:-_MOST_CHARGES]:
-            self.charges.pop(seq, None)
+        while len(self.charges) > _MOST_CHARGES:
+            del self.charges[next(iter(self.charges))]
         for lookup, seq in news.latest.items():
             self.latest[lookup] = max(seq, self.latest.get(lookup, 0))
         self.openings.update(news.openings)
@@ -364,10 +365,12 @@ class StateCache:
             wanted = {*self.latest.values(), *self.openings.values()}
             self.hashes = {seq: hash_ for seq, hash_ in self.hashes.items() if seq in wanted}
 
-    def heed(self, entry: Entry, record: Record) -> None:
-        """Note which states an entry changes."""
+    def heed(self, entry: Entry, record: Record, finding: Iterable[Asked]) -> None:
+        """Note which states an entry changes, by the lookups that find it."""
         seq, self.hashes[entry.seq] = entry.seq, entry.hash
-        self.latest |= {asked: seq for asked in found_by(record) if asked[0] in STATES}
+        for asked in finding:
+            if asked[0] in STATES:
+                self.latest[asked] = seq
         if record["kind"] == "charge":
             self.charges[seq] = record
         elif record["kind"] == "opening":

@@ -64,9 +64,7 @@ class Streams:
         If an account says no, nothing was charged, and the secret is to be thrown away.
         """
         try:
-            with self._store.writing("open") as transaction:
-                _open(transaction, opening)
-                return stream_in(transaction, opening.stream)
+            return self._store.change("open", lambda transaction: _open(transaction, opening))
         except RefusedError as refused:
             raise refused.explained() from None
 
@@ -92,9 +90,12 @@ class Streams:
         name("key", key)
         text("question", question)
         require_sealed(sealed)
-        with self._store.writing("intend") as transaction:
+
+        def change(transaction: Transaction) -> Intent | Decision:
             known = stream_in(transaction, stream)
             return _intend(transaction, known, number=number, key=key, question=question, sealed=sealed, fresh=fresh)
+
+        return self._store.change("intend", change)
 
     def decide(
         self,
@@ -119,10 +120,12 @@ class Streams:
         as_int("units", units)
         if sealed is not None:
             require_sealed(sealed)
-        with self._store.writing("decide") as transaction:
-            decision = _decide(
-                transaction, stream_in(transaction, stream), number, outcome, answer=answer, units=units, sealed=sealed
-            )
+
+        def change(transaction: Transaction) -> Decision:
+            known = stream_in(transaction, stream)
+            return _decide(transaction, known, number, outcome, answer=answer, units=units, sealed=sealed)
+
+        decision = self._store.change("decide", change)
         if decision.status is not StreamStatus.OPEN:
             self._store.shred()
         return decision
@@ -144,19 +147,21 @@ class Streams:
             return [intent_in(transaction, entry.record) for entry in transaction.unsettled("intent")]
 
     def _end(self, stream: str, act: str) -> StreamRecord:
-        with self._store.writing(act) as transaction:
+        def change(transaction: Transaction) -> StreamRecord:
             known = stream_in(transaction, stream)
             if known.status is StreamStatus.OPEN:
                 _end(transaction, known, forfeit=act == "forfeit")
-            ended = stream_in(transaction, stream)
+            return stream_in(transaction, stream)
+
+        ended = self._store.change(act, change)
         self._store.shred()
         return ended
 
 
-def _open(transaction: Transaction, opening: Opening) -> None:
+def _open(transaction: Transaction, opening: Opening) -> StreamRecord:
     population = transaction.population(opening.population)
     if transaction.request(population.name, opening.analyst, request=opening.key, digest=opening.digest):
-        return
+        return stream_in(transaction, opening.stream)
     if transaction.stream(opening.stream):
         reason = "is a stream of this ledger already"
         raise ParameterError("stream", opening.stream, reason=reason, remedy="choose a new name")
@@ -180,6 +185,7 @@ def _open(transaction: Transaction, opening: Opening) -> None:
         seals=1,
     )
     transaction.keep_secret(opening.stream, STATE, opening.sealed)
+    return stream_in(transaction, opening.stream)
 
 
 def _intend(

@@ -169,8 +169,9 @@ class Transaction:
         entry = self._end = Entry(seq, body, link(self._end.hash, body))
         self._waiting.append(entry)
         self.writes += 1
-        self._found.update(dict.fromkeys(found_by(record), seq))
-        self.news.heed(entry, record)
+        finding = found_by(record)
+        self._found.update(dict.fromkeys(finding, seq))
+        self.news.heed(entry, record, finding)
         if "stream" in fields:
             self._remember_stream(record)
         return entry
