@@ -15,11 +15,10 @@ from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.accounting.planned_total import MOST_BOOKINGS, PlannedTotal, planned_total
 from lapwing.answers.answer import Answer
 from lapwing.answers.preview import BudgetStatus, Preview
-from lapwing.answers.priced_question import CONFIDENCE, Price, PricedQuestion
-from lapwing.answers.releases import StoredAnswer, accuracy_at, release_of
+from lapwing.answers.releases import CONFIDENCE, Price, PricedQuestion, StoredAnswer
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
-from lapwing.answers.target import TargetWords, parse_target
+from lapwing.answers.target import TargetWords, accuracy_at, parse_target, release_of
 from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger, Snapshot
@@ -86,6 +85,19 @@ class Session:
         self._tables, self._key, self._on_failure, self._on_close = tables, key, on_failure, on_close
         self._running = CancelGroup()
         self._lifetime = Lifetime("this session", remedy="open a new one", within=within)
+
+    def for_analyst(self, analyst: str) -> "Session":
+        """Return a session of somebody at the same door, with the same tables; it can be cancelled by itself."""
+        self._lifetime.require()
+        return Session(
+            self.population,
+            self.ledger,
+            self._tables,
+            analyst=analyst,
+            key=self._key,
+            on_failure=self._on_failure,
+            within=self._lifetime,
+        )
 
     @shows_words(QuestionWords, confidence="0.95")
     def preview(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> Preview:

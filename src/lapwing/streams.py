@@ -47,10 +47,9 @@ from lapwing.vocabulary.errors import (
     StreamHaltedError,
     UnansweredError,
 )
-from lapwing.vocabulary.exact import Exact, as_int
+from lapwing.vocabulary.exact import Exact, Sensitive, as_int
 from lapwing.vocabulary.lifetime import Lifetime
 from lapwing.vocabulary.results import Interval
-from lapwing.vocabulary.sensitive import Sensitive
 
 T = TypeVar("T")
 P = ParamSpec("P")

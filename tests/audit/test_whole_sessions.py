@@ -13,8 +13,8 @@ from audit.whole_sessions import HOSTILE, SCRIPTS, Tables, Visit, groups, keys_f
 from lapwing.answers.releases import NoisyNumbers
 from lapwing.auditor.black_box import audit
 from lapwing.session import Session
+from lapwing.vocabulary.exact import Sensitive
 from lapwing.vocabulary.guarantee import ApproximateDP, PureDP
-from lapwing.vocabulary.sensitive import Sensitive
 from session.clinic import new_ledger
 from statistical.goodness import FALSE_ALARM
 

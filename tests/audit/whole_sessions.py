@@ -24,7 +24,7 @@ from lapwing.engines.duckdb import DuckDB
 from lapwing.ledger.ledger import Ledger
 from lapwing.session import Session
 from lapwing.vocabulary.errors import StreamError
-from lapwing.vocabulary.sensitive import Sensitive
+from lapwing.vocabulary.exact import Sensitive
 from session.clinic import KEY, population
 
 HOSTILE = {"id": 99, "sex": "M", "age": 10**6, "bmi": math.inf, "survivor": True, "city": "Atlantis"}

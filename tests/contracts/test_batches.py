@@ -11,6 +11,7 @@ from lapwing.vocabulary.errors import (
     ParameterError,
     RequestConflictError,
     StreamBusyError,
+    StreamError,
     UnansweredError,
 )
 from ledger.clinic import SECRET, SEED, Place, opening, reserved, spent
@@ -53,6 +54,13 @@ def test_a_batch_is_one_intent_and_one_outcome_and_its_yeses_are_paid(ledger) ->
     assert (spent(ledger), reserved(ledger)) == (Fraction(2, 10), Fraction(2, 10))
     assert ledger.streams.stream("s").asked == 3
     verify(ledger)
+
+
+def test_a_stream_whose_yeses_have_different_prices_is_asked_one_question_at_a_time(ledger) -> None:
+    ledger.streams.open(opening("two prices", yeses=4, dearest=2))
+    with pytest.raises(StreamError, match="have different prices; ask its questions one at a time"):
+        ledger.batches.intend("two prices", number=1, key="k", questions=["a", "b"], sealed=SEED)
+    assert ledger.streams.stream("two prices").asked == 0
 
 
 def test_what_was_asked_before_is_told_again_one_by_one_or_together(ledger) -> None:

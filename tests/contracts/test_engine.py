@@ -23,8 +23,8 @@ from lapwing.queries.column import Column, Text
 from lapwing.queries.planning import plan
 from lapwing.queries.predicate import ALWAYS
 from lapwing.queries.term import OnGrid
+from lapwing.vocabulary.exact import Sensitive
 from lapwing.vocabulary.guarantee import PrivacyUnit
-from lapwing.vocabulary.sensitive import Sensitive
 from queries.asked import QUESTIONS
 
 CLINIC, TEXT_KEYS = clinic(), clinic(KeyType.TEXT, salt=7)
@@ -302,6 +302,15 @@ def test_a_total_clips_what_one_person_adds(bench) -> None:
     bench.load({**EMPTY, "visits": [visit(1, nights=30)] * 5 + [visit(2, nights=4)]})
     assert numbers(bench, ask.total("visits", "nights", max_rows=2)) == (60 + 4,)
     assert numbers(bench, ask.count_rows("visits", max_rows=2)) == (2 + 1,)
+
+
+def test_rows_are_bounded_in_all_groups_together_unless_a_number_of_groups_is_said(bench) -> None:
+    seen = [visit(1, kind=kind, nights=nights) for kind in ("ER", "surgery", "other") for nights in range(1, 5)]
+    bench.load({**EMPTY, "visits": [*seen, visit(2, kind="ER", nights=9), visit(3, kind="other", nights=1)]})
+    assert sum(numbers(bench, ask.count_rows("visits", by="kind", max_rows=3))) == 3 + 1 + 1
+    assert sum(numbers(bench, ask.count_rows("visits", by="kind", max_rows=12))) == 12 + 1 + 1
+    assert sum(numbers(bench, ask.count_rows("visits", by="kind", max_rows=3, max_groups=2))) == 3 * 2 + 1 + 1
+    assert sum(numbers(bench, ask.mean("visits", "nights", by="kind", max_rows=3))) == (3 + 1 + 1) * 30
 
 
 def test_a_clip_that_is_tighter_than_one_row_clips_the_one_row_of_a_person(bench) -> None:

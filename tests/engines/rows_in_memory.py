@@ -54,7 +54,7 @@ from lapwing.queries.predicate import (
     double_rank,
 )
 from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, SteppedDown, Times, bounds
-from lapwing.vocabulary.sensitive import Sensitive
+from lapwing.vocabulary.exact import Sensitive
 
 
 class RowsInMemory:

@@ -15,7 +15,7 @@ from lapwing.engines.emitter import MOST_COUNTS, MOST_FACTS
 from lapwing.queries.catalogue import KeyType
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.errors import EngineError, ParameterError
-from lapwing.vocabulary.sensitive import Sensitive
+from lapwing.vocabulary.exact import Sensitive
 from queries.asked import conditions
 
 CLINIC, TEXT_KEYS = clinic(), clinic(KeyType.TEXT)

@@ -101,7 +101,7 @@ def _limits(rng, table):
     """Draw how many rows and groups of a person count; a table of one row a person needs no limit."""
     if table.rows is RowsPerPerson.ONE_A_PERSON and rng.random() < 0.8:
         return {}
-    return {"max_rows": rng.choice([1, 2, 3, 2**20]), "max_groups": rng.choice([1, 2, 3, 2**20])}
+    return {"max_rows": rng.choice([1, 2, 3, 2**20]), "max_groups": rng.choice([None, 1, 2, 3, 2**20])}
 
 
 def _by(rng, population, table):

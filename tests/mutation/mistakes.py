@@ -7,8 +7,8 @@ round-off, which are too small for tests to see.
 
 import ast
 import copy
+import hashlib
 import itertools
-import random
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,12 +82,18 @@ def mutants(path: Path, source: str, only: Container[str] | None = None) -> dict
 
 
 def drawn(possible: Sequence[Sequence[Mutant]], seed: int) -> Iterator[Mutant]:
-    """Draw mistakes without end of choice: one from each piece of code in random order, then a second from each, ..."""
-    generator = random.Random(seed)
-    shuffled = [generator.sample(some, len(some)) for some in possible if some]
-    generator.shuffle(shuffled)
+    """Draw mistakes without end of choice: one from each piece of code in random order, then a second from each, ...
+
+    A mistake has its place in the order by what names it, so that code which changes elsewhere moves it by little.
+    """
+    shuffled = [sorted(some, key=lambda one: _lot(seed, one.path, one.title)) for some in possible if some]
+    shuffled.sort(key=lambda some: _lot(seed, some[0].path, some[0].piece))
     for turn in itertools.zip_longest(*shuffled):
         yield from filter(None, turn)
+
+
+def _lot(seed: int, path: Path, name: str) -> bytes:
+    return hashlib.sha256(f"{seed} {path} {name}".encode()).digest()
 
 
 def pieces(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:

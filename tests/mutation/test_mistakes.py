@@ -87,6 +87,15 @@ def test_the_same_seed_draws_the_same_and_no_piece_twice_before_each_had_its_tur
     assert {mutant.piece for mutant in first[:3]} == {"A", "B", "c"}
 
 
+def test_the_order_of_mistakes_is_the_same_when_other_code_changes() -> None:
+    source = "def a(x):\n    return x < 1\ndef b(x):\n    return x + 2\n"
+    before, after = (
+        [one.title for one in drawn(list(mutants(PATH, text).values()), 1)]
+        for text in (source, f"def c(x):\n    return x * 3\n{source}")
+    )
+    assert [title for title in after if not title.startswith("c:")] == before
+
+
 def test_every_place_has_tests_near_it_whatever_files_are_called() -> None:
     for path in source_files(PLACES):
         assert path.name == "__init__.py" or nearest_tests(path), path

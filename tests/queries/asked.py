@@ -342,11 +342,12 @@ def _of_rows(name):
     table, value = POPULATION.table(name), st.sampled_from(_VALUES[name])
     limits = {"max_rows": st.integers(1, 3), "max_groups": st.integers(1, 3)}
     common = {"table": st.just(name), "where": _where(table)}
-    grouped = {**common, "by": _by(name), **limits}
+    total = {**common, "by": _by(name), **limits}
+    grouped = {**total, "max_groups": st.none() | limits["max_groups"]}
     quantiles = {"at": st.just(["0.1", "0.5"]), "cells": st.sampled_from([2, 7, 50]), "max_rows": limits["max_rows"]}
     return {
         "rows": st.builds(ask.count_rows, **grouped),
-        "total": st.builds(ask.total, **grouped, of=value),
+        "total": st.builds(ask.total, **total, of=value),
         "mean": st.builds(ask.mean, **grouped, of=value),
         "variance": st.builds(ask.variance, **grouped, of=value),
         "proportion": st.builds(ask.proportion, **grouped, of=conditions(table, depth=0)),

@@ -31,6 +31,8 @@ SENSITIVITIES = {
     "people by city": (ask.count("patients", by="city"), (1, 1), (2, 2)),
     "rows": (ask.count_rows("visits", max_rows=5), (5, 25), (5, 25)),
     "rows by kind": (ask.count_rows("visits", by="kind", max_rows=5, max_groups=2), (10, 50), (15, 75)),
+    "rows of all kinds": (ask.count_rows("visits", by="kind", max_rows=5), (5, 25), (10, 50)),
+    "rows by what is of the person": (ask.count_rows("visits", by="patients.sex", max_rows=5), (5, 25), (10, 50)),
     "total": (ask.total("visits", "nights", max_rows=2), (60, 3600), (60, 3600)),
     "signed total": (ask.total("visits", "cost", max_rows=1), (1000, 1_000_000), (1050, 1050**2)),
     "signed total by kind": (
@@ -40,6 +42,7 @@ SENSITIVITIES = {
     ),
     "negative total": (ask.total("visits", "-nights", max_rows=2), (60, 3600), (60, 3600)),
     "mean": (ask.mean("visits", "nights", max_rows=2), (60, 3600), (120, 7200)),
+    "mean of all kinds": (ask.mean("visits", "nights", by="kind", max_rows=2), (60, 3600), (120, 7200)),
     "variance": (ask.variance("patients", "age"), (14400, 14400**2), (28800, 2 * 14400**2)),
     "covariance": (ask.covariance("visits", "nights", "nights", max_rows=1), (900, 810_000), (1800, 1_620_000)),
     "median": (ask.median("visits", "nights", max_rows=4), (4, 16), (8, 32)),

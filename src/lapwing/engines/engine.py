@@ -46,8 +46,7 @@ from lapwing.queries.catalogue import Population, RowsPerPerson
 from lapwing.queries.predicate import Predicate
 from lapwing.queries.ranges import MOST_ROWS
 from lapwing.queries.term import bounds
-from lapwing.vocabulary.exact import as_int
-from lapwing.vocabulary.sensitive import Sensitive
+from lapwing.vocabulary.exact import Sensitive, as_int
 
 if TYPE_CHECKING:
     from lapwing.engines.survey import TableSurvey

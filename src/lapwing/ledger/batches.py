@@ -25,7 +25,7 @@ from lapwing.ledger.streams import (
 )
 from lapwing.ledger.transaction import Recalled, Transaction
 from lapwing.vocabulary.codec import digest
-from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.errors import ParameterError, StreamError
 from lapwing.vocabulary.exact import as_int
 
 
@@ -106,6 +106,8 @@ def _intend(
         return None, known
     if stream.status is StreamStatus.HALTED:
         return None, known
+    if stream.dearest > 1:
+        raise StreamError(f"yeses of stream {stream.name!r} have different prices; ask its questions one at a time")
     require_next(population, stream, number, len(new))
     said = {"questions": new, "versions": versions, "number": number}
     entry = transaction.append("intent", **common, **said, **state_fields(stream, asked=number + len(new) - 1))

@@ -284,6 +284,7 @@ class Replay:
     def _units_of_many(self, record: Record, intent: Record, stream: _Stream) -> int:
         """Return the units that the outcomes of a batch take, and note where its stream stands after them."""
         questions, dearest = intent["questions"], stream.opening["dearest"]
+        require(dearest == 1, "asks questions together whose yeses have different prices")
         if record.get("outcome") == "lost":
             require("answers" not in record, "holds answers and is lost")
             return int(min(len(questions), (stream.opening["units"] - stream.used) // dearest) * dearest)

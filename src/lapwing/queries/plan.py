@@ -14,7 +14,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
-from lapwing.accounting.rounding import float_below
 from lapwing.mechanisms.margins import confidence_of_each
 from lapwing.queries.aggregate import (
     Aggregate,
@@ -33,7 +32,7 @@ from lapwing.queries.predicate import ALWAYS
 from lapwing.queries.words import Told, bin_words, groups_at_most, in_groups, key_words, words
 from lapwing.vocabulary.codec import from_text, stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError, LedgerDamagedError
-from lapwing.vocabulary.exact import Exact, probability
+from lapwing.vocabulary.exact import Exact, float_below, probability
 from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 from lapwing.vocabulary.wording import format_short
 

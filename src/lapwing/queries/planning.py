@@ -268,9 +268,21 @@ class Planner:
             )
         return as_int("max_rows", limit, most=2**20)
 
+    def groups_of_rows(self) -> int | None:
+        """Return in how many cells rows of a person count; None where those of all cells are bounded together.
+
+        That is so where somebody may be in several groups and nobody said in how many.
+        """
+        return None if self.question.max_groups is None and not self.in_one_group else self.groups()
+
+    @property
+    def in_one_group(self) -> bool:
+        """Whether nobody can be in two groups."""
+        return not self.keys or self.one_a_person or self._of_person()
+
     def groups(self) -> int:
         """Return in how many cells a person counts."""
-        if not self.keys or self.one_a_person or self._of_person():
+        if self.in_one_group:
             return 1
         if self.question.max_groups is None:
             raise BadQuestionError(

@@ -236,6 +236,7 @@ class Statistic:
     name : what the command line calls it
     ask : its builder, which takes a table, then columns, then options by name
     result : the name of the column of its answer
+    other_results : that name, where its builder returns one of these questions
     columns : how many columns follow its table
     options : which of where, by, max_rows, max_groups, at, k and steps it takes
     needs : an option that it cannot do without, as it is written
@@ -245,10 +246,15 @@ class Statistic:
     name: str
     ask: Callable[..., Question]
     result: str
+    other_results: Mapping[type[Question], str] = field(default_factory=dict)
     columns: int = 0
     options: frozenset[str] = GROUPED
     needs: Mapping[str, str] = field(default_factory=dict)
     sql: Mapping[SqlWord, tuple[str, Callable[[Selected, Any], Question]]] = field(default_factory=dict)
+
+    def result_of(self, question: Question) -> str:
+        """Return the name of the column in which a question of this statistic is answered."""
+        return self.other_results.get(type(question), self.result)
 
     @property
     def shape(self) -> str:

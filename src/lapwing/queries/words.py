@@ -84,6 +84,18 @@ def rows_count(aggregate: Aggregate, rows: int, groups: int | None) -> str:
     return f"at most {rows} row{'' if rows == 1 else 's'} of a person count{in_groups(aggregate, groups)}"
 
 
+def picked_rows(aggregate: Aggregate, bounding: BoundedRowsPerPerson) -> str:
+    """Say how many rows of a person count, in a sentence, where a rule picks them."""
+    together = ", in all groups together" if aggregate.keys and bounding.max_cells is None else ""
+    return f"{rows_count(aggregate, bounding.max_rows, bounding.max_cells)}{together}; a public rule picks which."
+
+
+def rows_at_most(aggregate: Aggregate, rows: int) -> str:
+    """Say how many rows a person has at most, and where these are the rows of all groups."""
+    grouped = isinstance(aggregate.bounding, BoundedRowsPerPerson) and aggregate.bounding.max_cells is None
+    return f"{at_most(rows, 'row')}{' in all groups together' if grouped and aggregate.keys else ''}"
+
+
 def plain(number: Fraction) -> str:
     """Return a number as it is declared: on a grid of powers of two every one is a decimal."""
     return str(number.numerator) if number.denominator == 1 else f"{float(number):.12g}"

@@ -9,7 +9,7 @@ from typing import Unpack
 
 from sqlglot import exp
 
-from lapwing.queries.aggregate import ClippedSumPerPerson, CountPerPerson
+from lapwing.queries.aggregate import BoundedRowsPerPerson, ClippedSumPerPerson, CountPerPerson
 from lapwing.queries.binding import bind
 from lapwing.queries.expressions import Missing, Name, Not
 from lapwing.queries.plan import Family, Meaning, NoisyMeaning, Plan
@@ -28,7 +28,7 @@ from lapwing.queries.questions import (
 )
 from lapwing.queries.sql_nodes import literal, name_of, only, refusal
 from lapwing.queries.term import ConstantTerm
-from lapwing.queries.words import at_most, groups_at_most, rows_count
+from lapwing.queries.words import at_most, groups_at_most, picked_rows, rows_at_most, rows_count
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.exact import as_int
 
@@ -87,21 +87,30 @@ class CountRows(Question):
         return self.each
 
     def plan(self, planner: Planner) -> Plan:
-        """Clip a person's number of rows in a group; where everybody has one row, count people."""
+        """Clip a person's number of rows, in a group or in all together; where everybody has one row, count people."""
         if self.each is not None:
             return plan_people(planner)
         if self.present is not None and not planner.scope.is_person_key(self.present):  # rows of nobody never count
             planner.where = every([planner.where, bind(Not(Missing(self.present)), planner.scope)])
         if planner.one_a_person:
             return plan_people(planner)
-        bounding = ClippedSumPerPerson(term=ConstantTerm(1), low=0, high=planner.rows(), max_cells=planner.groups())
+        rows, groups = planner.rows(), planner.groups_of_rows()
+        if groups is None:
+            return planner.build(rows_of_all_groups(rows), RowCount())
+        bounding = ClippedSumPerPerson(term=ConstantTerm(1), low=0, high=rows, max_cells=groups)
         return planner.build(bounding, RowCount())
 
 
-def count_rows(table: str, where: ConditionLike = None, **grouped: Unpack[GroupWords]) -> CountRows:
-    """Ask how many rows there are for which `where` is true, counting at most `max_rows` of one person in a group.
+def rows_of_all_groups(rows: int) -> BoundedRowsPerPerson:
+    """Return that few rows of a person count, in all groups together: however many there are, they cost the same."""
+    return BoundedRowsPerPerson(terms=(ConstantTerm(1),), most=1, max_rows=rows, max_cells=None)
 
-    The words `by=`, `max_rows=` and `max_groups=` are those of `mean`.
+
+def count_rows(table: str, where: ConditionLike = None, **grouped: Unpack[GroupWords]) -> CountRows:
+    """Ask how many rows there are for which `where` is true, counting at most `max_rows` of one person.
+
+    The words `by=`, `max_rows=` and `max_groups=` are those of `mean`: without `max_groups` these are the rows of a
+    person in all groups together, and with it those in each of so many groups, which costs so many times as much.
     """
     return CountRows(**rows_of(table, where, **grouped))
 
@@ -115,12 +124,20 @@ class RowCount(NoisyMeaning):
 
     def bounding(self, plan: Plan) -> str:
         """Say how many rows of a person count."""
-        clipped = plan.bounded_by(ClippedSumPerPerson)
-        return f"{rows_count(plan.aggregate, clipped.high, clipped.max_cells)}."
+        match plan.aggregate.bounding:
+            case BoundedRowsPerPerson() as picked:
+                return picked_rows(plan.aggregate, picked)
+            case _:
+                clipped = plan.bounded_by(ClippedSumPerPerson)
+                return f"{rows_count(plan.aggregate, clipped.high, clipped.max_cells)}."
 
     def bounds_away(self, plan: Plan) -> tuple[str, ...]:
         """Say how many rows and groups of a person count."""
-        return at_most(plan.bounded_by(ClippedSumPerPerson).high, "row"), *groups_at_most(plan.aggregate)
+        match plan.aggregate.bounding:
+            case BoundedRowsPerPerson(max_rows=rows):
+                return (rows_at_most(plan.aggregate, rows),)
+            case _:
+                return at_most(plan.bounded_by(ClippedSumPerPerson).high, "row"), *groups_at_most(plan.aggregate)
 
 
 def _read(selected: Selected, node: exp.Count) -> CountRows:

@@ -38,7 +38,7 @@ from lapwing.queries.sql_nodes import only
 from lapwing.queries.statistics.bernstein import Moment, basis, moment, products
 from lapwing.queries.statistics.moment_intervals import moment_interval
 from lapwing.queries.term import Term
-from lapwing.queries.words import at_most, from_to, groups_at_most, leaves, rows_count, value_words
+from lapwing.queries.words import from_to, groups_at_most, leaves, picked_rows, rows_at_most, value_words
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact
@@ -55,13 +55,13 @@ class MomentQuestion(Question):
     values: tuple[Value, ...]
 
     def plan(self, planner: Planner) -> Plan:
-        """Let few rows of a person count in each of few groups."""
-        degree, rows, groups = _DEGREES[self.moment], planner.rows(*self.values), planner.groups()
+        """Let few rows of a person count, in all groups together or in each of few."""
+        degree, rows, groups = _DEGREES[self.moment], planner.rows(*self.values), planner.groups_of_rows()
 
         def most(values: list[Measure]) -> int:
             return math.prod(scale_of(value).extent ** degree for value in values)
 
-        values = planner.measure(self.values, lambda values: rows * groups * most(values))
+        values = planner.measure(self.values, lambda values: rows * (groups or 1) * most(values))
         terms = products([basis(value.term, degree) for value in values])
         bounding = BoundedRowsPerPerson(terms=terms, most=most(values), max_rows=rows, max_cells=groups)
         scales = tuple(scale_of(value) for value in values)
@@ -77,7 +77,8 @@ def mean(table: str, of: ValueLike, where: ConditionLike = None, **grouped: Unpa
     of : a column, or arithmetic on columns such as "clip(cost, 0, 500)"
     where : which rows, as SQL text or built with `col`
     grouped : `by=`, columns to group by; for tables with many rows a person also `max_rows=`, how many rows of one
-        person count in a group (the table's own number if it is not said), and `max_groups=`, in how many groups
+        person count in all groups together (the table's own number if it is not said); with `max_groups=` so many
+        count in each of so many groups, which costs so many times as much
 
     >>> mean("visits", "nights", "kind = 'ER'", max_rows=3).max_rows
     3
@@ -199,13 +200,12 @@ class Moments(NoisyMeaning):
 
     def bounding(self, plan: Plan) -> str:
         """Say how many rows of a person count."""
-        bounding = plan.bounded_by(BoundedRowsPerPerson)
-        return f"{rows_count(plan.aggregate, bounding.max_rows, bounding.max_cells)}; a public rule picks which."
+        return picked_rows(plan.aggregate, plan.bounded_by(BoundedRowsPerPerson))
 
     def bounds_away(self, plan: Plan) -> tuple[str, ...]:
         """Say how many rows and groups of a person count, and to what values are clipped."""
         values = " and ".join(from_to(scale.low, scale.low + scale.width) for scale in self.scales)
-        rows = at_most(plan.bounded_by(BoundedRowsPerPerson).max_rows, "row")
+        rows = rows_at_most(plan.aggregate, plan.bounded_by(BoundedRowsPerPerson).max_rows)
         return rows, *groups_at_most(plan.aggregate), f"values clipped to {values}"
 
 
