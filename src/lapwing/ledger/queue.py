@@ -26,7 +26,7 @@ class SpoiledError(Exception):
     """One change of a group failed after something was written: all are undone, and to be made one by one."""
 
 
-class Change:
+class PendingChange:
     """A change that somebody waits for, and how it ended."""
 
     def __init__(self, act: str, change: Callable[[Transaction], Any], lookups: Lookups, *, only_appends: bool) -> None:
@@ -48,16 +48,16 @@ class Change:
         return self.result
 
 
-class Queue:
+class WriterQueue:
     """Who waits for the writer; one of them leads, or nobody is there."""
 
     def __init__(self) -> None:
         self._begin()
 
     def _begin(self) -> None:
-        self._lock, self._waiting, self._is_led, self._process = Lock(), deque[Change](), False, os.getpid()
+        self._lock, self._waiting, self._is_led, self._process = Lock(), deque[PendingChange](), False, os.getpid()
 
-    def wait(self, one: Change) -> None:
+    def wait(self, one: PendingChange) -> None:
         """Return when a change leads, or has its end."""
         if self._process != os.getpid():  # who waited when the process forked waits on the other side
             self._begin()
@@ -68,12 +68,12 @@ class Queue:
             self._waiting.append(one)
         one.turn.acquire()
 
-    def take(self, leader: Change) -> list[Change]:
+    def take(self, leader: PendingChange) -> list[PendingChange]:
         """Return the leader and those who wait behind it."""
         with self._lock:
             return [leader, *(self._waiting.popleft() for _ in range(min(len(self._waiting), MOST - 1)))]
 
-    def leave(self, one: Change) -> None:
+    def leave(self, one: PendingChange) -> None:
         """Let the next one lead, if this one did, or wait no longer for it."""
         with self._lock:
             if one.leads:
@@ -86,7 +86,7 @@ class Queue:
                 self._waiting.remove(one)
 
 
-def run(group: Sequence[Change], transaction: Transaction) -> None:
+def run(group: Sequence[PendingChange], transaction: Transaction) -> None:
     """Make changes one after the other; the error of one that wrote nothing is its own."""
     if len(group) > 1:
         transaction.look_up(tuple(asked for one in group for asked in one.lookups))
@@ -102,7 +102,7 @@ def run(group: Sequence[Change], transaction: Transaction) -> None:
 
 
 @contextmanager
-def spoiling(group: Sequence[Change]) -> Iterator[None]:
+def spoiling(group: Sequence[PendingChange]) -> Iterator[None]:
     """Say that a group is spoiled where it fails: what one of them did must not be the failure of the others."""
     try:
         yield
@@ -114,7 +114,7 @@ def spoiling(group: Sequence[Change]) -> Iterator[None]:
         raise SpoiledError from error
 
 
-def end(group: Sequence[Change], error: Exception | None = None) -> None:
+def end(group: Sequence[PendingChange], error: Exception | None = None) -> None:
     """Tell everybody in a group that it is over, and that it failed if it did."""
     for one in group:
         if error is not None:

@@ -40,7 +40,7 @@ from weakref import ref
 from lapwing.ledger.checkpoint import Checkpoint
 from lapwing.ledger.database import Connection, Database, Lookup, Lookups, found_by
 from lapwing.ledger.entries import Entry, Receipt, check_chain, compare, require_format, require_promised
-from lapwing.ledger.queue import Change, Queue, SpoiledError, end, run, spoiling
+from lapwing.ledger.queue import PendingChange, WriterQueue, SpoiledError, end, run, spoiling
 from lapwing.ledger.states import StateCache
 from lapwing.ledger.transaction import Append, Clock, ConflictError, Known, Transaction
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, LedgerInDoubtError, LedgerUnwritableError
@@ -92,7 +92,7 @@ class Store:
         self._writer, self._reader = _LazyConnection(database), _LazyConnection(database)
         self._cache = StateCache()
         self._seen: Receipt | None = None
-        self._queue, self._learning = Queue(), threading.Lock()
+        self._queue, self._learning = WriterQueue(), threading.Lock()
         # Of whoever holds the reader's lock. It is weak, so that one whose end was interrupted is forgotten.
         self._reading: Callable[[], Transaction | None] = _nothing
 
@@ -151,7 +151,7 @@ class Store:
         What holds for `writing` holds for it. It may be run more than once, so it must change nothing but what it is
         given; `lookups` are fetched at once, and `only_appends` says that it appends entries and does nothing else.
         """
-        mine = Change(act, change, lookups, only_appends=only_appends)
+        mine = PendingChange(act, change, lookups, only_appends=only_appends)
         try:
             self._queue.wait(mine)
             if not mine.has_end:
@@ -161,7 +161,7 @@ class Store:
         result: T = mine.outcome()
         return result
 
-    def _lead(self, leader: Change) -> None:
+    def _lead(self, leader: PendingChange) -> None:
         """Make the changes of all who wait now, and tell each how its own ended."""
         known = self._look()
         with self._writer.lock:
@@ -186,13 +186,13 @@ class Store:
             raise
         end(group)
 
-    def _give_up(self, group: Sequence[Change], error: BaseException) -> None:
+    def _give_up(self, group: Sequence[PendingChange], error: BaseException) -> None:
         """Tell a group that it failed; who was interrupted while it made the changes of others leaves them in doubt."""
         if not isinstance(error, Exception):
             error = _in_doubt(f"whoever wrote to {self.database.place} was interrupted")
         end(group, error)
 
-    def _make_alone(self, one: Change) -> None:
+    def _make_alone(self, one: PendingChange) -> None:
         """Make a change of a group that was undone."""
         one.forget()
         known = self._look()
@@ -203,7 +203,7 @@ class Store:
         except Exception as error:  # noqa: BLE001 - it is for whoever waits for it
             one.error = error
 
-    def _make_together(self, group: Sequence[Change], known: Known) -> Transaction:
+    def _make_together(self, group: Sequence[PendingChange], known: Known) -> Transaction:
         """Make changes, one after the other, and commit them all."""
         if self.database.appends_atomically and all(one.only_appends for one in group):
             with suppress(ConflictError):
@@ -230,7 +230,7 @@ class Store:
                 raise _in_doubt(f"{self.database.place} failed while it committed ({error})") from error
             raise
 
-    def _append_without_lock(self, group: Sequence[Change], known: Known) -> Transaction:
+    def _append_without_lock(self, group: Sequence[PendingChange], known: Known) -> Transaction:
         with self._understood(self._writer):
             connection = self._writer.idle()
             _pass(group, "begun")
@@ -248,7 +248,9 @@ class Store:
                 raise
         return transaction
 
-    def _append(self, group: Sequence[Change], connection: Connection, entries: Sequence[Entry], before: Entry) -> bool:
+    def _append(
+        self, group: Sequence[PendingChange], connection: Connection, entries: Sequence[Entry], before: Entry
+    ) -> bool:
         """Add entries and make them durable, if the chain still ends with `before`."""
         _pass(group, "written")
         try:
@@ -383,7 +385,7 @@ class Store:
             raise meaning from error
 
 
-def _pass(group: Sequence[Change], phase: str) -> None:
+def _pass(group: Sequence[PendingChange], phase: str) -> None:
     for one in group:
         fault_point(f"{one.act}.{phase}")
 
