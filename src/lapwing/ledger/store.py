@@ -40,7 +40,7 @@ from weakref import ref
 from lapwing.ledger.checkpoint import Checkpoint
 from lapwing.ledger.database import Connection, Database, Lookup, Lookups, found_by
 from lapwing.ledger.entries import Entry, Receipt, check_chain, compare, require_format, require_promised
-from lapwing.ledger.queue import PendingChange, WriterQueue, SpoiledError, end, run, spoiling
+from lapwing.ledger.queue import PendingChange, SpoiledError, WriterQueue, end, run, spoiling
 from lapwing.ledger.states import StateCache
 from lapwing.ledger.transaction import Append, Clock, ConflictError, Known, Transaction
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, LedgerInDoubtError, LedgerUnwritableError
