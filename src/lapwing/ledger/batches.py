@@ -15,6 +15,7 @@ from lapwing.ledger.streams import (
     decision_in,
     intended,
     intent_in,
+    keep_secret,
     recall_of,
     recalled,
     require_next,
@@ -111,7 +112,7 @@ def _intend(
     require_next(population, stream, number, len(new))
     said = {"questions": new, "versions": versions, "number": number}
     entry = transaction.append("intent", **common, **said, **state_fields(stream, asked=number + len(new) - 1))
-    transaction.keep_secret(stream.name, number, sealed)
+    keep_secret(transaction, stream.name, number, sealed)
     return intent_in(transaction, entry.record), known
 
 

@@ -7,8 +7,11 @@ it, and in no export. `recalls` finds the answers of batches, many in one entry,
 is an index, and what it finds must be what its entry says.
 """
 
+import os
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from enum import StrEnum
 from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
@@ -111,6 +114,77 @@ class Database(ABC):
     @abstractmethod
     def gate(self) -> Turns:
         """Return where requests take turns."""
+
+
+class LazyConnection:
+    """One connection that is opened when it is needed, and again when it broke or the process forked."""
+
+    def __init__(self, database: Database) -> None:
+        self.lock = threading.RLock()
+        self._database = database
+        self._connection: Connection | None = None
+        self._process = os.getpid()
+        self._begun = False
+
+    def open(self) -> Connection:
+        """Return the connection, as it is."""
+        if self._process != os.getpid():
+            _left_to_the_parent.append(self._connection)
+            self._connection, self._process, self._begun = None, os.getpid(), False
+        if self._connection is None:
+            self._connection = self._database.connect()
+        return self._connection
+
+    def idle(self) -> Connection:
+        """Return the connection outside any transaction: one whose end was interrupted ends with its connection."""
+        connection = self.open()
+        if self._begun:
+            self.drop()
+            connection = self.open()
+        return connection
+
+    def begin(self, statements: Sequence[str]) -> Connection:
+        """Begin a transaction; a connection that broke since it was last used is replaced, once."""
+        idle = self._connection
+        try:
+            return self._begin(statements)
+        except Exception:
+            if idle is None or not self._database.is_lost(idle):
+                raise
+            self.drop()
+            return self._begin(statements)
+
+    def _begin(self, statements: Sequence[str]) -> Connection:
+        connection = self.idle()
+        self._begun = True
+        for statement in statements:
+            connection.execute(statement)
+        return connection
+
+    def undo(self) -> None:
+        """End the transaction without a trace; a connection that cannot even do that is dropped."""
+        if self._connection is not None and self._begun:
+            try:
+                self._connection.execute("ROLLBACK")
+                self._begun = False
+            except Exception:  # noqa: BLE001 - whatever it is, the transaction dies with its connection
+                self.drop()
+
+    def commit(self) -> None:
+        """Make what was written durable."""
+        self.open().execute("COMMIT")
+        self._begun = False
+
+    def drop(self) -> None:
+        """Close it; the next one to use it opens another."""
+        if self._connection is not None and self._process == os.getpid():
+            with suppress(Exception):
+                self._connection.close()
+        self._connection, self._begun = None, False
+
+
+_left_to_the_parent: list[Connection | None] = []
+"""Connections that were open when the process forked: not to be used on both sides, nor closed on this one."""
 
 
 _INDEXES: Final = (

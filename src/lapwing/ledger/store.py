@@ -38,7 +38,7 @@ from typing import Final, TypeVar
 from weakref import ref
 
 from lapwing.ledger.checkpoint import Checkpoint
-from lapwing.ledger.database import Connection, Database, Lookup, Lookups, found_by
+from lapwing.ledger.database import Connection, Database, LazyConnection, Lookup, Lookups, found_by
 from lapwing.ledger.entries import Entry, Receipt, check_chain, compare, require_format, require_promised
 from lapwing.ledger.queue import PendingChange, SpoiledError, WriterQueue, end, run, spoiling
 from lapwing.ledger.states import StateCache
@@ -89,7 +89,7 @@ class Store:
 
     def __init__(self, database: Database, clock: Clock = now) -> None:
         self.database, self._clock = database, clock
-        self._writer, self._reader = _LazyConnection(database), _LazyConnection(database)
+        self._writer, self._reader = LazyConnection(database), LazyConnection(database)
         self._cache = StateCache()
         self._seen: Receipt | None = None
         self._queue, self._learning = WriterQueue(), threading.Lock()
@@ -368,7 +368,7 @@ class Store:
                 self._seen = transaction.receipt
 
     @contextmanager
-    def _understood(self, connection: "_LazyConnection") -> Iterator[None]:
+    def _understood(self, connection: "LazyConnection") -> Iterator[None]:
         """Undo what was begun when an error passes, and say what a failure of the database means."""
         try:
             yield
@@ -396,71 +396,3 @@ def _in_doubt(reason: str) -> LedgerInDoubtError:
 
 
 def _nothing() -> None: ...
-
-
-class _LazyConnection:
-    """One connection that is opened when it is needed, and again when it broke or the process forked."""
-
-    def __init__(self, database: Database) -> None:
-        self.lock = threading.RLock()
-        self._database = database
-        self._connection: Connection | None = None
-        self._process = os.getpid()
-        self._begun = False
-
-    def open(self) -> Connection:
-        if self._process != os.getpid():
-            _left_to_the_parent.append(self._connection)
-            self._connection, self._process, self._begun = None, os.getpid(), False
-        if self._connection is None:
-            self._connection = self._database.connect()
-        return self._connection
-
-    def idle(self) -> Connection:
-        """Return the connection outside any transaction: one whose end was interrupted ends with its connection."""
-        connection = self.open()
-        if self._begun:
-            self.drop()
-            connection = self.open()
-        return connection
-
-    def begin(self, statements: Sequence[str]) -> Connection:
-        """Begin a transaction; a connection that broke since it was last used is replaced, once."""
-        idle = self._connection
-        try:
-            return self._begin(statements)
-        except Exception:
-            if idle is None or not self._database.is_lost(idle):
-                raise
-            self.drop()
-            return self._begin(statements)
-
-    def _begin(self, statements: Sequence[str]) -> Connection:
-        connection = self.idle()
-        self._begun = True
-        for statement in statements:
-            connection.execute(statement)
-        return connection
-
-    def undo(self) -> None:
-        """End the transaction without a trace; a connection that cannot even do that is dropped."""
-        if self._connection is not None and self._begun:
-            try:
-                self._connection.execute("ROLLBACK")
-                self._begun = False
-            except Exception:  # noqa: BLE001 - whatever it is, the transaction dies with its connection
-                self.drop()
-
-    def commit(self) -> None:
-        self.open().execute("COMMIT")
-        self._begun = False
-
-    def drop(self) -> None:
-        if self._connection is not None and self._process == os.getpid():
-            with suppress(Exception):
-                self._connection.close()
-        self._connection, self._begun = None, False
-
-
-_left_to_the_parent: list[Connection | None] = []
-"""Connections that were open when the process forked: not to be used on both sides, nor closed on this one."""

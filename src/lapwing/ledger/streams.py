@@ -184,7 +184,7 @@ def _open(transaction: Transaction, opening: Opening) -> StreamRecord:
         used=0,
         seals=1,
     )
-    transaction.keep_secret(opening.stream, STATE, opening.sealed)
+    keep_secret(transaction, opening.stream, STATE, opening.sealed)
     return stream_in(transaction, opening.stream)
 
 
@@ -206,7 +206,7 @@ def _intend(
     entry = transaction.append(
         "intent", **common, question=question, versions=versions, number=number, **state_fields(stream, asked=number)
     )
-    transaction.keep_secret(stream.name, number, sealed)
+    keep_secret(transaction, stream.name, number, sealed)
     return intent_in(transaction, entry.record)
 
 
@@ -298,11 +298,11 @@ def settle(
         **state_fields(stream, **state),
     )
     if halted:
-        transaction.drop_secrets(stream.name)
+        _drop_secrets(transaction, stream.name)
     else:
-        transaction.drop_secrets(stream.name, intent["number"])
+        _drop_secrets(transaction, stream.name, intent["number"])
         if sealed is not None:
-            transaction.replace_secret(stream.name, STATE, sealed)
+            _replace_secret(transaction, stream.name, STATE, sealed)
     return entry
 
 
@@ -321,7 +321,7 @@ def _end(transaction: Transaction, stream: StreamRecord, *, forfeit: bool) -> No
         **lost,
         **state_fields(stream, used=stream.units if forfeit else stream.used, status=StreamStatus.CLOSED.value),
     )
-    transaction.drop_secrets(stream.name)
+    _drop_secrets(transaction, stream.name)
 
 
 def stream_in(transaction: Transaction, stream: str) -> StreamRecord:
@@ -332,9 +332,38 @@ def stream_in(transaction: Transaction, stream: str) -> StreamRecord:
     return replace(
         record,
         versions=transaction.population(record.population).tables,
-        sealed=transaction.secret(stream, STATE),
+        sealed=_secret(transaction, stream, STATE),
         in_flight=intent_in(transaction, record.last) if record.last["kind"] == "intent" else None,
     )
+
+
+def _secret(transaction: Transaction, stream: str, number: int) -> bytes | None:
+    """Return a secret of a stream that is still stored; it lies beside the chain, and no hash depends on it."""
+    row = transaction.one("select sealed from secrets where stream = ? and number = ?", stream, number)
+    return None if row is None else bytes(row[0])
+
+
+def keep_secret(transaction: Transaction, stream: str, number: int, sealed: bytes) -> None:
+    """Store a secret."""
+    transaction.do("insert into secrets (stream, number, sealed) values (?, ?, ?)", stream, number, sealed)
+
+
+def _replace_secret(transaction: Transaction, stream: str, number: int, sealed: bytes) -> None:
+    """Store a secret in place of an old one, which must have been as long."""
+    old = _secret(transaction, stream, number)
+    if old is not None and len(old) != len(sealed):
+        reason = f"is not as long as the state it replaces, {len(old)} bytes"
+        remedy = "seal at a fixed width: a length that varies tells how large the noise is"
+        raise ParameterError("sealed", f"<{len(sealed)} bytes>", reason=reason, remedy=remedy)
+    transaction.do("update secrets set sealed = ? where stream = ? and number = ?", sealed, stream, number)
+
+
+def _drop_secrets(transaction: Transaction, stream: str, number: int | None = None) -> None:
+    """Destroy one secret of a stream, or all. What makes them unreadable is to destroy their key."""
+    if number is None:
+        transaction.do("delete from secrets where stream = ?", stream)
+    else:
+        transaction.do("delete from secrets where stream = ? and number = ?", stream, number)
 
 
 def state_fields(stream: StreamRecord, **changed: Any) -> dict[str, Any]:
@@ -379,7 +408,7 @@ def versions_of(transaction: Transaction, stream: StreamRecord, asked: Record) -
 
 def intent_in(transaction: Transaction, record: Record) -> Intent:
     """Return what an entry says was about to be decided, with the secrets for it."""
-    sealed, state = (transaction.secret(record["stream"], number) for number in (record["number"], STATE))
+    sealed, state = (_secret(transaction, record["stream"], number) for number in (record["number"], STATE))
     said = {word: record[word] for word in ("seq", "stream", "number", "versions", "seals")}
     many = "questions" in record
     said |= {"questions": tuple(record["questions"]) if many else (record["question"],), "many": many}

@@ -354,31 +354,6 @@ class Transaction:
             _require_found(found, kind="intent", stream=stream, number=number)
         return found
 
-    def secret(self, stream: str, number: int) -> bytes | None:
-        """Return a secret of a stream that is still stored; it lies beside the chain, and no hash depends on it."""
-        row = self.one("select sealed from secrets where stream = ? and number = ?", stream, number)
-        return None if row is None else bytes(row[0])
-
-    def keep_secret(self, stream: str, number: int, sealed: bytes) -> None:
-        """Store a secret."""
-        self.do("insert into secrets (stream, number, sealed) values (?, ?, ?)", stream, number, sealed)
-
-    def replace_secret(self, stream: str, number: int, sealed: bytes) -> None:
-        """Store a secret in place of an old one, which must have been as long."""
-        old = self.secret(stream, number)
-        if old is not None and len(old) != len(sealed):
-            reason = f"is not as long as the state it replaces, {len(old)} bytes"
-            remedy = "seal at a fixed width: a length that varies tells how large the noise is"
-            raise ParameterError("sealed", f"<{len(sealed)} bytes>", reason=reason, remedy=remedy)
-        self.do("update secrets set sealed = ? where stream = ? and number = ?", sealed, stream, number)
-
-    def drop_secrets(self, stream: str, number: int | None = None) -> None:
-        """Destroy one secret of a stream, or all. What makes them unreadable is to destroy their key."""
-        if number is None:
-            self.do("delete from secrets where stream = ?", stream)
-        else:
-            self.do("delete from secrets where stream = ? and number = ?", stream, number)
-
     def unsettled(self, kind: str) -> list[Entry]:
         """Return every charge or intent that nothing settles yet; this reads the whole ledger."""
         return self._all(f"where record ->> 'kind' = ? and {_UNSETTLED} order by seq", kind)
