@@ -20,7 +20,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from lapwing.accounting.filters.charge import StreamClosing, YesCharge
+from lapwing.ledger.database import Lookup, Lookups
 from lapwing.ledger.entries import Entry, Record, name, recall_digest, text
+from lapwing.ledger.sealed_secrets import drop_secrets, secret
 from lapwing.ledger.states import (
     Decision,
     Intent,
@@ -73,6 +75,12 @@ class Streams:
         with self._store.reading() as transaction:
             return stream_in(transaction, stream)
 
+    def seen(self, stream: str) -> StreamRecord | None:
+        """Return a stream as this process saw it last, without its secrets, if it did; it may have moved on since."""
+        known = self._store.known_stream(stream)
+        decided = known and self._store.known_population(known.population)
+        return replace(known, versions=decided.tables) if known and decided else None
+
     def streams(self, population: str) -> list[StreamRecord]:
         """Return every stream of a population, the ended ones too."""
         with self._store.reading() as transaction:
@@ -95,7 +103,7 @@ class Streams:
             known = stream_in(transaction, stream)
             return _intend(transaction, known, number=number, key=key, question=question, sealed=sealed, fresh=fresh)
 
-        return self._store.change("intend", change)
+        return self._store.change("intend", change, stream_lookups(self._store, stream, key))
 
     def decide(
         self,
@@ -125,7 +133,7 @@ class Streams:
             known = stream_in(transaction, stream)
             return _decide(transaction, known, number, outcome, answer=answer, units=units, sealed=sealed)
 
-        decision = self._store.change("decide", change)
+        decision = self._store.change("decide", change, stream_lookups(self._store, stream))
         if decision.status is not StreamStatus.OPEN:
             self._store.shred()
         return decision
@@ -158,6 +166,18 @@ class Streams:
         return ended
 
 
+def stream_lookups(store: Store, stream: str, key: str | None = None) -> Lookups:
+    """Return what asking under a key, or deciding, will want to know, if this process has seen whose stream it is."""
+    known = store.known_stream(stream)
+    if known is None:
+        return ()
+    last: Lookup = Lookup.ACCOUNT
+    values: tuple[str, ...] = (known.population,)
+    if key is not None:
+        last, values = Lookup.REQUEST, (known.population, known.analyst, key)
+    return (Lookup.STREAM, (stream,)), (Lookup.POLICY, (known.population,)), (last, values)
+
+
 def _open(transaction: Transaction, opening: Opening) -> StreamRecord:
     population = transaction.population(opening.population)
     if transaction.request(population.name, opening.analyst, request=opening.key, digest=opening.digest):
@@ -184,7 +204,7 @@ def _open(transaction: Transaction, opening: Opening) -> StreamRecord:
         used=0,
         seals=1,
     )
-    keep_secret(transaction, opening.stream, STATE, opening.sealed)
+    keepsecret(transaction, opening.stream, STATE, opening.sealed)
     return stream_in(transaction, opening.stream)
 
 
@@ -206,8 +226,8 @@ def _intend(
     entry = transaction.append(
         "intent", **common, question=question, versions=versions, number=number, **state_fields(stream, asked=number)
     )
-    keep_secret(transaction, stream.name, number, sealed)
-    return intent_in(transaction, entry.record)
+    keepsecret(transaction, stream.name, number, sealed)
+    return intent_in(transaction, transaction.said(entry))
 
 
 def require_next(population: PopulationRecord, stream: StreamRecord, number: int, questions: int = 1) -> None:
@@ -252,7 +272,7 @@ def _decide(
     sealed: bytes | None,
 ) -> Decision:
     intent = intended(transaction, stream, number, "question")
-    if stands := transaction.settlement(intent["seq"]):
+    if stands := settlement(transaction, stream, intent):
         return decision_in(transaction, Recalled(stands, stands.record, None), stream)
     taken = {StreamOutcome.YES: units, StreamOutcome.NO: 0, StreamOutcome.LOST: stream.dearest}[outcome]
     if taken > stream.dearest:
@@ -262,16 +282,25 @@ def _decide(
     recall = recall_of(stream, intent["question"])
     told = {} if answer is None else {"answer": answer, "recall": recall, "versions": intent["versions"]}
     entry = settle(transaction, stream, intent, last=number, taken=taken, sealed=sealed, outcome=outcome.value, **told)
-    return decision_in(transaction, Recalled(entry, entry.record, None), stream_in(transaction, stream.name))
+    return decision_in(transaction, Recalled(entry, transaction.said(entry), None), stream_in(transaction, stream.name))
 
 
 def intended(transaction: Transaction, stream: StreamRecord, number: int, form: str) -> Record:
     """Return the intent of one question, or of many: what the `form` of its record is."""
-    intent = transaction.question(stream.name, number)
-    record = {} if intent is None else intent.record
+    if stream.in_flight and stream.in_flight.number == number:
+        record = stream.last
+    else:
+        intent = transaction.question(stream.name, number)
+        record = {} if intent is None else intent.record
     if form not in record:
         raise ParameterError("number", number, reason="was never asked", remedy="intend it first")
     return record
+
+
+def settlement(transaction: Transaction, stream: StreamRecord, intent: Record) -> Entry | None:
+    """Return the entry that settles an intent; nothing does while it is the last entry of its stream."""
+    in_flight = stream.in_flight is not None and stream.in_flight.seq == intent["seq"]
+    return None if in_flight else transaction.settlement(intent["seq"])
 
 
 def settle(
@@ -298,11 +327,11 @@ def settle(
         **state_fields(stream, **state),
     )
     if halted:
-        _drop_secrets(transaction, stream.name)
+        drop_secrets(transaction, stream.name)
     else:
-        _drop_secrets(transaction, stream.name, intent["number"])
+        drop_secrets(transaction, stream.name, intent["number"])
         if sealed is not None:
-            _replace_secret(transaction, stream.name, STATE, sealed)
+            _replacesecret(transaction, stream.name, STATE, sealed)
     return entry
 
 
@@ -321,7 +350,7 @@ def _end(transaction: Transaction, stream: StreamRecord, *, forfeit: bool) -> No
         **lost,
         **state_fields(stream, used=stream.units if forfeit else stream.used, status=StreamStatus.CLOSED.value),
     )
-    _drop_secrets(transaction, stream.name)
+    drop_secrets(transaction, stream.name)
 
 
 def stream_in(transaction: Transaction, stream: str) -> StreamRecord:
@@ -332,38 +361,9 @@ def stream_in(transaction: Transaction, stream: str) -> StreamRecord:
     return replace(
         record,
         versions=transaction.population(record.population).tables,
-        sealed=_secret(transaction, stream, STATE),
+        sealed=secret(transaction, stream, STATE),
         in_flight=intent_in(transaction, record.last) if record.last["kind"] == "intent" else None,
     )
-
-
-def _secret(transaction: Transaction, stream: str, number: int) -> bytes | None:
-    """Return a secret of a stream that is still stored; it lies beside the chain, and no hash depends on it."""
-    row = transaction.one("select sealed from secrets where stream = ? and number = ?", stream, number)
-    return None if row is None else bytes(row[0])
-
-
-def keep_secret(transaction: Transaction, stream: str, number: int, sealed: bytes) -> None:
-    """Store a secret."""
-    transaction.do("insert into secrets (stream, number, sealed) values (?, ?, ?)", stream, number, sealed)
-
-
-def _replace_secret(transaction: Transaction, stream: str, number: int, sealed: bytes) -> None:
-    """Store a secret in place of an old one, which must have been as long."""
-    old = _secret(transaction, stream, number)
-    if old is not None and len(old) != len(sealed):
-        reason = f"is not as long as the state it replaces, {len(old)} bytes"
-        remedy = "seal at a fixed width: a length that varies tells how large the noise is"
-        raise ParameterError("sealed", f"<{len(sealed)} bytes>", reason=reason, remedy=remedy)
-    transaction.do("update secrets set sealed = ? where stream = ? and number = ?", sealed, stream, number)
-
-
-def _drop_secrets(transaction: Transaction, stream: str, number: int | None = None) -> None:
-    """Destroy one secret of a stream, or all. What makes them unreadable is to destroy their key."""
-    if number is None:
-        transaction.do("delete from secrets where stream = ?", stream)
-    else:
-        transaction.do("delete from secrets where stream = ? and number = ?", stream, number)
 
 
 def state_fields(stream: StreamRecord, **changed: Any) -> dict[str, Any]:
@@ -408,7 +408,7 @@ def versions_of(transaction: Transaction, stream: StreamRecord, asked: Record) -
 
 def intent_in(transaction: Transaction, record: Record) -> Intent:
     """Return what an entry says was about to be decided, with the secrets for it."""
-    sealed, state = (_secret(transaction, record["stream"], number) for number in (record["number"], STATE))
+    sealed, state = (secret(transaction, record["stream"], number) for number in (record["number"], STATE))
     said = {word: record[word] for word in ("seq", "stream", "number", "versions", "seals")}
     many = "questions" in record
     said |= {"questions": tuple(record["questions"]) if many else (record["question"],), "many": many}

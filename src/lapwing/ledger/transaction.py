@@ -83,6 +83,8 @@ class Transaction:
         self._connection, self._database, self._cache, self._clock = connection, database, cache, clock
         self.known, self._append = known, append
         self.news = StateCache()
+        self.secrets: dict[str, dict[int, bytes]] = {}  # those of streams that were looked at, as they are now
+        self._added: dict[int, Record] = {}
         found = "".join(f", ({lookup})" for lookup, _ in lookups)
         row = self._read(f"{_HEAD}{found} from ledger", *(value for _, values in lookups for value in values))
         if not row:
@@ -168,6 +170,7 @@ class Transaction:
         body = canonical(record)
         entry = self._end = Entry(seq, body, link(self._end.hash, body))
         self._waiting.append(entry)
+        self._added[seq] = record
         self.writes += 1
         finding = found_by(record)
         self._found.update(dict.fromkeys(finding, seq))
@@ -203,6 +206,10 @@ class Transaction:
     def remember(self, population: str, analyst: str | None, account: Account) -> None:
         """Keep the state that the entry just appended holds."""
         self.news.accounts[population, analyst] = (self.last, account)
+
+    def said(self, entry: Entry) -> Record:
+        """Return what an entry says; one that this transaction has added need not be read for it."""
+        return self._added.get(entry.seq) or entry.record
 
     def entry(self, seq: int) -> Entry | None:
         """Return entry `seq`."""
