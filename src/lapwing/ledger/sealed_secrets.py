@@ -16,14 +16,14 @@ def secret(transaction: Transaction, stream: str, number: int) -> bytes | None:
     return transaction.secrets[stream].get(number)
 
 
-def keepsecret(transaction: Transaction, stream: str, number: int, sealed: bytes) -> None:
+def keep_secret(transaction: Transaction, stream: str, number: int, sealed: bytes) -> None:
     """Store a secret."""
     transaction.do("insert into secrets (stream, number, sealed) values (?, ?, ?)", stream, number, sealed)
     if stream in transaction.secrets:
         transaction.secrets[stream][number] = sealed
 
 
-def _replacesecret(transaction: Transaction, stream: str, number: int, sealed: bytes) -> None:
+def replace_secret(transaction: Transaction, stream: str, number: int, sealed: bytes) -> None:
     """Store a secret in place of an old one, which must have been as long."""
     old = secret(transaction, stream, number)
     if old is not None and len(old) != len(sealed):

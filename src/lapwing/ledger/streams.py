@@ -22,7 +22,7 @@ from typing import Any, Final
 from lapwing.accounting.filters.charge import StreamClosing, YesCharge
 from lapwing.ledger.database import Lookup, Lookups
 from lapwing.ledger.entries import Entry, Record, name, recall_digest, text
-from lapwing.ledger.sealed_secrets import drop_secrets, secret
+from lapwing.ledger.sealed_secrets import drop_secrets, keep_secret, replace_secret, secret
 from lapwing.ledger.states import (
     Decision,
     Intent,
@@ -204,7 +204,7 @@ def _open(transaction: Transaction, opening: Opening) -> StreamRecord:
         used=0,
         seals=1,
     )
-    keepsecret(transaction, opening.stream, STATE, opening.sealed)
+    keep_secret(transaction, opening.stream, STATE, opening.sealed)
     return stream_in(transaction, opening.stream)
 
 
@@ -226,7 +226,7 @@ def _intend(
     entry = transaction.append(
         "intent", **common, question=question, versions=versions, number=number, **state_fields(stream, asked=number)
     )
-    keepsecret(transaction, stream.name, number, sealed)
+    keep_secret(transaction, stream.name, number, sealed)
     return intent_in(transaction, transaction.said(entry))
 
 
@@ -331,7 +331,7 @@ def settle(
     else:
         drop_secrets(transaction, stream.name, intent["number"])
         if sealed is not None:
-            _replacesecret(transaction, stream.name, STATE, sealed)
+            replace_secret(transaction, stream.name, STATE, sealed)
     return entry
 
 
