@@ -53,7 +53,6 @@ from lapwing.queries.derived import (
     PartOfDay,
     widened,
 )
-from lapwing.queries.listed import FEW, listed
 from lapwing.queries.pattern import pieces
 from lapwing.queries.predicate import (
     DAYS,
@@ -79,7 +78,7 @@ from lapwing.queries.predicate import (
     Predicate,
     Ref,
 )
-from lapwing.queries.ranges import MOST_ROWS, Held, Number, of_derived, of_term
+from lapwing.queries.ranges import FEW, MOST_ROWS, Held, Number, listed, of_derived, of_term
 from lapwing.queries.term import (
     ConstantTerm,
     Elapsed,
