@@ -5,7 +5,7 @@ charge, nothing depends on data; a refusal costs nothing. After it, there is the
 nothing and keeps the charge. Noise is drawn once for a charge, never again.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from lapwing.answers.preview import BudgetStatus, Preview
 from lapwing.answers.releases import CONFIDENCE, Price, PricedQuestion, StoredAnswer
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
-from lapwing.answers.target import TargetWords, accuracy_at, parse_target, release_of
+from lapwing.answers.target import Target, TargetWords, accuracy_at, parse_target, release_of
 from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger, Snapshot
@@ -36,6 +36,7 @@ from lapwing.tables import Tables
 from lapwing.vocabulary.codec import from_text, to_text
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, EngineError, ParameterError
 from lapwing.vocabulary.exact import Exact
+from lapwing.vocabulary.guarantee import Guarantee
 from lapwing.vocabulary.lifetime import Lifetime
 from lapwing.vocabulary.results import shows_words
 
@@ -45,12 +46,40 @@ QuestionLike: TypeAlias = Question | Mapping[str, Question] | str
 STEPS: Final = ("ask.checked", "ask.charged", "ask.read", "ask.noised", "ask.answered")
 """The fault points of a question, in their order (see `lapwing.ledger.store`)."""
 
+_REMEMBERED: Final = 200
+
 
 class QuestionWords(TargetWords, total=False):
     """How a question is paid and, for a SELECT, how many rows of one person count, and in how many groups."""
 
     max_rows: int | None
     max_groups: int | None
+
+
+class PricedBefore:
+    """Questions that were planned and priced lately: whoever looks at the price of one and then asks it has it once.
+
+    A question is known by the object that it is, which cannot change and is kept with it, and a SELECT by its text.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, tuple[QuestionLike, Population, PricedQuestion]] = {}
+
+    def find(self, question: QuestionLike, terms: Hashable, population: Population) -> PricedQuestion | None:
+        """Return what was kept for the same question on the same terms, in the same catalogue."""
+        _, catalogue, priced = self._kept.get((_identity(question), terms), (None, None, None))
+        return priced if catalogue is population else None
+
+    def keep(self, question: QuestionLike, terms: Hashable, population: Population, priced: PricedQuestion) -> None:
+        """Keep one, unless it is a mapping, which may change."""
+        if not isinstance(question, Mapping):
+            if len(self._kept) >= _REMEMBERED:
+                self._kept.clear()
+            self._kept[_identity(question), terms] = (question, population, priced)
+
+
+def _identity(question: QuestionLike) -> Hashable:
+    return question if isinstance(question, str) else id(question)
 
 
 class Session:
@@ -83,7 +112,21 @@ class Session:
         self.population, self.ledger, self.analyst = population, ledger, named("analyst", analyst)
         self._tables, self._key, self._on_failure, self._on_close = tables, key, on_failure, on_close
         self._running = CancelGroup()
+        self._priced = PricedBefore()
         self._lifetime = Lifetime("this session", remedy="open a new one", within=within)
+
+    def for_analyst(self, analyst: str) -> "Session":
+        """Return a session of somebody at the same door, with the same tables; it can be cancelled by itself."""
+        self._lifetime.require()
+        return Session(
+            self.population,
+            self.ledger,
+            self._tables,
+            analyst=analyst,
+            key=self._key,
+            on_failure=self._on_failure,
+            within=self._lifetime,
+        )
 
     @shows_words(QuestionWords, confidence="0.95")
     def preview(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> Preview:
@@ -266,6 +309,17 @@ class Session:
     ) -> tuple[PricedQuestion, Snapshot]:
         """Plan a question and choose the release of each plan; the price is shared equally."""
         target, snapshot = parse_target(**offer), self._snapshot()
+        budget = snapshot.account.budget
+        terms = (target, budget, max_rows, max_groups)
+        priced = self._priced.find(question, terms, self.population)
+        if priced is None:
+            priced = self._price_anew(question, target, budget, max_rows, max_groups)
+            self._priced.keep(question, terms, self.population, priced)
+        return priced, snapshot
+
+    def _price_anew(
+        self, question: QuestionLike, target: Target, budget: Guarantee, max_rows: int | None, max_groups: int | None
+    ) -> PricedQuestion:
         if isinstance(question, str):
             question = read_sql(question, max_rows=max_rows, max_groups=max_groups)
         elif max_rows is not None or max_groups is not None:
@@ -275,12 +329,12 @@ class Session:
             )
         asked = question if isinstance(question, Mapping) else {"answer": question}
         plans = plan_together(asked, self.population)
-        share, budget = target.shared(len(plans) or 1), snapshot.account.budget
+        share = target.shared(len(plans) or 1)
         releases = {name: release_of(one, share, budget) for name, one in plans.items()}
         arrangement = next((one.arranged(name) for name, one in asked.items()), None)
         if isinstance(question, Selection):
             arrangement = question.arrangement
-        return PricedQuestion(releases=releases, arrangement=arrangement), snapshot
+        return PricedQuestion(releases=releases, arrangement=arrangement)
 
     def _charge_and_answer(self, asked: PricedQuestion, key: str | None, snapshot: Snapshot) -> Answer:
         """Charge, commit, touch data, release; where somebody asks the same just now, their answer is everybody's."""

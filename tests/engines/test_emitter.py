@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 import lapwing as ask
 from engines.clinic import clinic
+from lapwing.engines.derived_sql import widened_relation
 from lapwing.engines.dialect import DUCKDB, POSTGRES, SPARK, Writer
-from lapwing.engines.emitter import emit, widened_relation
+from lapwing.engines.emitter import emit
 from lapwing.queries.catalogue import Population, Table
 from lapwing.queries.column import Column, Integer
 from lapwing.queries.planning import plan

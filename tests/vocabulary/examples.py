@@ -167,6 +167,11 @@ DERIVED = (
     derived.CaseResult(name="case 1", branches=(derived.Branch(ADULT, 1), derived.Branch(MALE, None)), otherwise=0),
     derived.CaseResult(name="case true", branches=(derived.Branch(where=ADULT, result=True),), otherwise=None),
     derived.Computed(name="age", term=AGE, bits=0),
+    *(derived.Respelled(name=f"{how.value}(city)", column="city", spelling=how) for how in derived.Spelling),
+    derived.FirstCharacters(name="left(code, 3)", column="code", length=3),
+    derived.Filled(name="coalesce(city, '?')", column="city", otherwise="?", bits=0),
+    derived.Filled(name="coalesce(age, 0)", column="age", otherwise=0, bits=0),
+    derived.Filled(name="coalesce(bmi, 1/2)", column="bmi", otherwise=32, bits=6),
 )
 KEYS = (
     aggregate.DeclaredKey(column="sex", values=("F", "M"), missing=True),

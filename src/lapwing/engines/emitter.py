@@ -11,28 +11,14 @@ The steps are always the same, each a common table expression, and the bounding 
 
 A cohort is the people who have a row for which a predicate is true. `emit` writes a statement for one; `emit_facts` and
 `emit_counts` write one for several, with the same conditions, so that they count the same people.
-
-Derived columns make the relation of a table wider. What comes from other rows of a person is joined from one grouped
-subselect for all columns that look at the same rows, so that a statement stays linear and no row is there twice; what
-is computed from the row is added in layers, each column after those that it needs. A person without such rows has no
-match: a number is 0 there, a value is missing.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from lapwing.engines.derived_sql import widened_relation
 from lapwing.engines.dialect import SMALL, Dialect, Parameter, RowOf, Writer
-from lapwing.engines.expression_sql import (
-    cell_columns,
-    clipped,
-    fold,
-    predicate_sql,
-    present_sql,
-    rank,
-    remainder,
-    row_number,
-    term_sql,
-)
+from lapwing.engines.expression_sql import cell_columns, clipped, fold, predicate_sql, rank, row_number, term_sql
 from lapwing.queries.aggregate import (
     Aggregate,
     BoundedRowsPerPerson,
@@ -44,133 +30,10 @@ from lapwing.queries.aggregate import (
     LastStepPerPerson,
 )
 from lapwing.queries.catalogue import KeyType, Population
-from lapwing.queries.column import Boolean, DerivedColumn
-from lapwing.queries.derived import (
-    Beginning,
-    CaseResult,
-    Computed,
-    ExtremeOfPerson,
-    LookedUp,
-    NumberOfPerson,
-    Part,
-    PartOfDay,
-    PersonRows,
-    inputs,
-    of_person,
-)
-from lapwing.queries.predicate import ALWAYS, Predicate
-from lapwing.queries.term import ConstantTerm, Term, bounds, columns
+from lapwing.queries.derived import of_person
+from lapwing.queries.predicate import Predicate
+from lapwing.queries.term import ConstantTerm, Term, bounds
 from lapwing.queries.totality import check_total
-
-
-def widened_relation(writer: Writer, row: RowOf) -> str:
-    """Return the relation of a row with its derived columns, under the alias of the row."""
-    joined = [one for one in row.derived if isinstance(one, LookedUp | ExtremeOfPerson | NumberOfPerson)]
-    source = _joined(writer, row, joined) if joined else writer.stored(row)
-    known = {one.name for one in joined}
-    rest = [one for one in row.derived if one.name not in known]
-    while rest:
-        waiting = {one.name for one in rest}
-        ready = [one for one in rest if not inputs(one) & waiting]
-        added = [f"{_of_row(writer, row, one)} AS {writer.name(row, one.name)}" for one in ready]
-        source = f"(SELECT {', '.join([f'{row.alias}.*', *added])} FROM {source}) AS {row.alias}"
-        rest = [one for one in rest if one not in ready]
-    return source
-
-
-def _joined(writer: Writer, row: RowOf, derived: Sequence[LookedUp | ExtremeOfPerson | NumberOfPerson]) -> str:
-    by_rows: dict[PersonRows, list[LookedUp | ExtremeOfPerson | NumberOfPerson]] = {}
-    for one in derived:
-        rows = PersonRows(table=one.table, where=ALWAYS, derived=()) if isinstance(one, LookedUp) else one.rows
-        by_rows.setdefault(rows, []).append(one)
-    added, joins = [f"{row.alias}.*"], []
-    for i, (rows, several) in enumerate(by_rows.items()):
-        alias = f"j{row.depth}_{i}"
-        joins.append(
-            f"LEFT JOIN ({_grouped(writer, row, rows, several)}) AS {alias} ON {alias}.p = {writer.person(row)}"
-        )
-        for v, one in enumerate(several):
-            value = f"{alias}.v{v}"
-            number = isinstance(one, NumberOfPerson)
-            added.append(f"{f'COALESCE({value}, 0)' if number else value} AS {writer.name(row, one.name)}")
-    return f"(SELECT {', '.join(added)} FROM {writer.stored(row)} {' '.join(joins)}) AS {row.alias}"
-
-
-def _grouped(
-    writer: Writer, row: RowOf, rows: PersonRows, derived: Iterable[LookedUp | ExtremeOfPerson | NumberOfPerson]
-) -> str:
-    """Return one row for each person who has such rows: the person p, and the values v0, v1, ..."""
-    inner = writer.row_of(rows.table, rows.derived, row.depth + 1)
-    person = writer.person(inner)
-    values = [f"{_of_rows(writer, inner, one)} AS v{i}" for i, one in enumerate(derived)]
-    where = f"{person} IS NOT NULL"
-    if rows.where != ALWAYS:
-        where += f" AND {predicate_sql(writer, inner, rows.where)}"
-    return (
-        f"SELECT {', '.join([f'{person} AS p', *values])} FROM {writer.relation(inner)} WHERE {where} GROUP BY {person}"
-    )
-
-
-def _of_rows(writer: Writer, row: RowOf, derived: LookedUp | ExtremeOfPerson | NumberOfPerson) -> str:
-    whole = writer.dialect.integer
-    match derived:
-        case NumberOfPerson(column=None, most=most):
-            return f"CAST(LEAST(COUNT(*), {writer.value(most)}) AS {whole})"
-        case NumberOfPerson(column=str() as column, most=most):
-            return f"CAST(LEAST(COUNT(DISTINCT {_known(writer, row, column)}), {writer.value(most)}) AS {whole})"
-        case LookedUp(column=column) | ExtremeOfPerson(column=column):
-            last = isinstance(derived, ExtremeOfPerson) and derived.last
-            return _extreme(writer, row, str(column), "MAX" if last else "MIN")
-        case _:
-            raise TypeError(derived)
-
-
-def _extreme(writer: Writer, row: RowOf, column: str, function: str) -> str:
-    kind, value = writer.type_of(row, column), _known(writer, row, column)
-    if isinstance(kind, Boolean):
-        return f"({function}(CASE WHEN {value} THEN 1 WHEN NOT {value} THEN 0 END) = 1)"
-    return f"{function}({writer.dialect.text_order.format(value) if writer.is_text(kind) else value})"
-
-
-def _known(writer: Writer, row: RowOf, column: str) -> str:
-    """Return a column, missing where its value counts as missing."""
-    return f"CASE WHEN {present_sql(writer, row, column)} THEN {writer.column(row, column)} END"
-
-
-def _of_row(writer: Writer, row: RowOf, derived: DerivedColumn) -> str:
-    match derived:
-        case PartOfDay(part=part, day=day):
-            column = writer.column(row, day)
-            return f"CASE WHEN {writer.on_calendar(column)} THEN {_part(writer, part, column)} END"
-        case Beginning(unit=unit, day=day):
-            column = writer.column(row, day)
-            begin = writer.dialect.beginning.format(unit.value, column)
-            return f"CASE WHEN {writer.on_calendar(column)} THEN {begin} END"
-        case CaseResult(branches=branches, otherwise=otherwise):
-            whens = " ".join(
-                f"WHEN {predicate_sql(writer, row, branch.where)} THEN {_constant(writer, branch.result)}"
-                for branch in branches
-            )
-            return f"CASE {whens} ELSE {_constant(writer, otherwise)} END"
-        case Computed(term=term, bits=bits):
-            there = " AND ".join(present_sql(writer, row, column) for column in sorted(columns(term)))
-            value = term_sql(writer, row, term)
-            if bits:
-                value = f"CAST({value} AS {writer.dialect.real}) * {writer.value(2.0**-bits)}"
-            return f"CASE WHEN {there} THEN {value} END"
-        case _:
-            raise TypeError(derived)
-
-
-def _part(writer: Writer, part: Part, column: str) -> str:
-    if part is Part.WEEKDAY:  # 1 January 1970 was a Thursday
-        return f"{remainder(writer, f'({writer.dialect.day_number.format(column)} + 3)', 7)} + 1"
-    return f"CAST(EXTRACT({part.value.upper()} FROM {column}) AS {writer.dialect.integer})"
-
-
-def _constant(writer: Writer, result: str | int | bool | None) -> str:  # noqa: FBT001 - a public value
-    return "NULL" if result is None else writer.value(result)
-
 
 MOST_FACTS: Final = 62
 """How many facts about a person fit one whole number of 64 bits, its sign left alone."""

@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.engines.cohorts import Cohorts, Integers
+from lapwing.engines.derived_sql import widened_relation
 from lapwing.engines.dialect import Dialect, Writer
-from lapwing.engines.emitter import Statement, emit, emit_counts, emit_facts, widened_relation
+from lapwing.engines.emitter import Statement, emit, emit_counts, emit_facts
 from lapwing.engines.reading import hide_failures
 from lapwing.engines.stored_columns import Registered
 from lapwing.queries.aggregate import (

@@ -15,8 +15,8 @@ from typing import Any, Final, TypeAlias
 
 import duckdb
 
+from lapwing.engines.derived_sql import widened_relation
 from lapwing.engines.dialect import DUCKDB, Parameter, RowOf, Writer, literal
-from lapwing.engines.emitter import widened_relation
 from lapwing.engines.expression_sql import predicate_sql
 from lapwing.engines.files import CSVFile, literal_path, parquet_relation
 from lapwing.engines.reading import stoppable

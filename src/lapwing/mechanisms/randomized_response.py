@@ -13,8 +13,6 @@ from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import lfilter
-from scipy.special import gammaln, ive
 
 from lapwing.mechanisms.margins import ByAccuracy
 from lapwing.mechanisms.noise_mechanism import ByEpsilon, Integer, Integers, Priced, above_zero, integers, parse_noise
@@ -24,6 +22,10 @@ from lapwing.noise.randomness import SYSTEM
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import RandomizedResponseRelease
 from lapwing.vocabulary.exact import Exact, as_int, exact, fill, float_below, probability
+from lapwing.vocabulary.loading import load_when_called
+
+(lfilter,) = load_when_called("scipy.signal", "lfilter")
+gammaln, ive = load_when_called("scipy.special", "gammaln", "ive")
 
 Floats = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""Other rows of the same person, as they are written: conditions and values about them, and joined tables.
+"""What a row is seen beside, as it is written: other rows of its person, joined tables, values of a vocabulary.
 
 Names in what is written can be changed, wherever they stand: those of rows, and of columns that are looked up
 elsewhere.
@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from lapwing.queries.expressions import EVERYONE, And, Condition, Name, Value
+from lapwing.queries.public_tables import ConceptExpression
 
 
 class Link(Enum):
@@ -101,6 +102,22 @@ class Joined(Condition):
 
     joins: tuple[Join, ...]
     where: Condition
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InConceptSet(Condition):
+    """The value is one of a concept set, which the analyst gave under this name."""
+
+    value: Value
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InConcepts(Condition):
+    """The value is one of a set of concepts that the vocabulary spells out."""
+
+    value: Value
+    concepts: ConceptExpression
 
 
 Written = TypeVar("Written")

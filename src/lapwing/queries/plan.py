@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from lapwing.mechanisms.margins import confidence_of_each
@@ -235,7 +235,7 @@ class ValueNames:
     names: Mapping[Label, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots, so that its text is written once
 class Plan:
     """One question, bounded: what the engine computes, how far the protected `unit` moves it, and what it means.
 
@@ -252,13 +252,13 @@ class Plan:
     told: Told = field(default_factory=dict)
     names: Mapping[str, ValueNames] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def question(self) -> CanonicalQuestion:
         """What is asked, as answers are kept under it."""
         meaning = self.meaning.in_canonical
         return CanonicalQuestion(population=self.population, unit=self.unit, meaning=meaning, aggregate=self.aggregate)
 
-    @property
+    @cached_property
     def canonical(self) -> str:
         """The canonical text of the question."""
         return to_text(self.question)

@@ -33,14 +33,12 @@ from lapwing.queries.expressions import (
     By,
     Compare,
     Condition,
-    InConcepts,
-    InConceptSet,
     Literal,
     Name,
     Truth,
     Value,
 )
-from lapwing.queries.joined import Has, Join, Link, joined_by_and
+from lapwing.queries.joined import Has, InConcepts, InConceptSet, Join, Link, joined_by_and
 from lapwing.queries.predicate import ALWAYS, INTEGERS, Predicate
 from lapwing.queries.public_tables import ConceptExpression, ConceptSet, Vocabulary
 from lapwing.queries.scope import Scope

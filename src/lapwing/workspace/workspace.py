@@ -123,6 +123,24 @@ class Workspace:
         for declared in self.settings.populations.values():
             self._agreement.update(declared)
 
+    def reload(self) -> None:
+        """Go on with lapwing.toml as it is now, if it agrees with the ledger; sessions that are open keep the old one.
+
+        Databases are opened anew; the old ones are closed when the questions that run on them have ended.
+        """
+        settings = read_settings(self.folder)
+        if settings.ledger != self.settings.ledger:
+            reason, remedy = "names another ledger", "open the workspace anew"
+            raise SettingsError(str(self.folder / FILE), 0, reason=reason, remedy=remedy)
+        for declared in settings.populations.values():
+            self._agreement.require(declared)
+        self._agreement.require_vocabularies(settings)
+        with self._lock:
+            before, self._tables = self._tables, {}
+            self.settings = settings
+        for tables in before.values():
+            tables.close()
+
     def advance(self, table: str, population: str | None = None) -> int:
         """Say publicly that a table or vocabulary changed, and return its new version. The account goes on as it is."""
         if table in self.settings.vocabularies:

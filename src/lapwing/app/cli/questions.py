@@ -19,7 +19,7 @@ from lapwing.queries.planning import Question
 from lapwing.queries.questions import Grouping, bins, by_year
 from lapwing.queries.sql import read_sql
 from lapwing.queries.statistics import STATISTICS
-from lapwing.queries.statistics.top import TopCategories, TopCounts
+from lapwing.queries.statistics.top import TopCategories
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, probability
 from lapwing.vocabulary.wording import Setting, format_value, named, percent
@@ -75,7 +75,7 @@ def question_of(words: Sequence[str], **options: Any) -> Questions:
         if needed not in given:
             raise BadQuestionError(f"{name} needs {example}")
     question = statistic.ask(*words[1:], **given)
-    return {"people" if isinstance(question, TopCounts) else statistic.result: question}
+    return {statistic.result_of(question): question}
 
 
 def put(

@@ -1,0 +1,155 @@
+"""Derived columns as SQL: the relation of a table with one more column for each.
+
+What comes from other rows of a person is joined from one grouped subselect for all columns that look at the same rows,
+so that a statement stays linear and no row is there twice; what is computed from the row is added in layers, each
+column after those that it needs. A person without such rows has no match: a number is 0 there, a value is missing.
+"""
+
+from collections.abc import Iterable, Sequence
+from string import ascii_lowercase, ascii_uppercase
+from typing import Final
+
+from lapwing.engines.dialect import RowOf, Writer
+from lapwing.engines.expression_sql import predicate_sql, present_sql, remainder, term_sql
+from lapwing.queries.column import Boolean, DerivedColumn, Real
+from lapwing.queries.derived import (
+    Beginning,
+    CaseResult,
+    Computed,
+    ExtremeOfPerson,
+    Filled,
+    FirstCharacters,
+    LookedUp,
+    NumberOfPerson,
+    Part,
+    PartOfDay,
+    PersonRows,
+    Respelled,
+    Spelling,
+    inputs,
+)
+from lapwing.queries.predicate import ALWAYS
+from lapwing.queries.term import columns
+
+_SPELLINGS: Final = {  # letters beyond A to Z have other small letters from one database to the next
+    Spelling.LOWER: f"translate({{}}, '{ascii_uppercase}', '{ascii_lowercase}')",
+    Spelling.UPPER: f"translate({{}}, '{ascii_lowercase}', '{ascii_uppercase}')",
+    Spelling.TRIM: "trim(BOTH ' ' FROM {})",
+}
+
+
+def widened_relation(writer: Writer, row: RowOf) -> str:
+    """Return the relation of a row with its derived columns, under the alias of the row."""
+    joined = [one for one in row.derived if isinstance(one, LookedUp | ExtremeOfPerson | NumberOfPerson)]
+    source = _joined(writer, row, joined) if joined else writer.stored(row)
+    known = {one.name for one in joined}
+    rest = [one for one in row.derived if one.name not in known]
+    while rest:
+        waiting = {one.name for one in rest}
+        ready = [one for one in rest if not inputs(one) & waiting]
+        added = [f"{_of_row(writer, row, one)} AS {writer.name(row, one.name)}" for one in ready]
+        source = f"(SELECT {', '.join([f'{row.alias}.*', *added])} FROM {source}) AS {row.alias}"
+        rest = [one for one in rest if one not in ready]
+    return source
+
+
+def _joined(writer: Writer, row: RowOf, derived: Sequence[LookedUp | ExtremeOfPerson | NumberOfPerson]) -> str:
+    by_rows: dict[PersonRows, list[LookedUp | ExtremeOfPerson | NumberOfPerson]] = {}
+    for one in derived:
+        rows = PersonRows(table=one.table, where=ALWAYS, derived=()) if isinstance(one, LookedUp) else one.rows
+        by_rows.setdefault(rows, []).append(one)
+    added, joins = [f"{row.alias}.*"], []
+    for i, (rows, several) in enumerate(by_rows.items()):
+        alias = f"j{row.depth}_{i}"
+        joins.append(
+            f"LEFT JOIN ({_grouped(writer, row, rows, several)}) AS {alias} ON {alias}.p = {writer.person(row)}"
+        )
+        for v, one in enumerate(several):
+            value = f"{alias}.v{v}"
+            number = isinstance(one, NumberOfPerson)
+            added.append(f"{f'COALESCE({value}, 0)' if number else value} AS {writer.name(row, one.name)}")
+    return f"(SELECT {', '.join(added)} FROM {writer.stored(row)} {' '.join(joins)}) AS {row.alias}"
+
+
+def _grouped(
+    writer: Writer, row: RowOf, rows: PersonRows, derived: Iterable[LookedUp | ExtremeOfPerson | NumberOfPerson]
+) -> str:
+    """Return one row for each person who has such rows: the person p, and the values v0, v1, ..."""
+    inner = writer.row_of(rows.table, rows.derived, row.depth + 1)
+    person = writer.person(inner)
+    values = [f"{_of_rows(writer, inner, one)} AS v{i}" for i, one in enumerate(derived)]
+    where = f"{person} IS NOT NULL"
+    if rows.where != ALWAYS:
+        where += f" AND {predicate_sql(writer, inner, rows.where)}"
+    return (
+        f"SELECT {', '.join([f'{person} AS p', *values])} FROM {writer.relation(inner)} WHERE {where} GROUP BY {person}"
+    )
+
+
+def _of_rows(writer: Writer, row: RowOf, derived: LookedUp | ExtremeOfPerson | NumberOfPerson) -> str:
+    whole = writer.dialect.integer
+    match derived:
+        case NumberOfPerson(column=None, most=most):
+            return f"CAST(LEAST(COUNT(*), {writer.value(most)}) AS {whole})"
+        case NumberOfPerson(column=str() as column, most=most):
+            return f"CAST(LEAST(COUNT(DISTINCT {_known(writer, row, column)}), {writer.value(most)}) AS {whole})"
+        case LookedUp(column=column) | ExtremeOfPerson(column=column):
+            last = isinstance(derived, ExtremeOfPerson) and derived.last
+            return _extreme(writer, row, str(column), "MAX" if last else "MIN")
+        case _:
+            raise TypeError(derived)
+
+
+def _extreme(writer: Writer, row: RowOf, column: str, function: str) -> str:
+    kind, value = writer.type_of(row, column), _known(writer, row, column)
+    if isinstance(kind, Boolean):
+        return f"({function}(CASE WHEN {value} THEN 1 WHEN NOT {value} THEN 0 END) = 1)"
+    return f"{function}({writer.dialect.text_order.format(value) if writer.is_text(kind) else value})"
+
+
+def _known(writer: Writer, row: RowOf, column: str) -> str:
+    """Return a column, missing where its value counts as missing."""
+    return f"CASE WHEN {present_sql(writer, row, column)} THEN {writer.column(row, column)} END"
+
+
+def _of_row(writer: Writer, row: RowOf, derived: DerivedColumn) -> str:
+    match derived:
+        case PartOfDay(part=part, day=day):
+            column = writer.column(row, day)
+            return f"CASE WHEN {writer.on_calendar(column)} THEN {_part(writer, part, column)} END"
+        case Beginning(unit=unit, day=day):
+            column = writer.column(row, day)
+            begin = writer.dialect.beginning.format(unit.value, column)
+            return f"CASE WHEN {writer.on_calendar(column)} THEN {begin} END"
+        case Respelled(column=of, spelling=spelling):
+            return _SPELLINGS[spelling].format(writer.column(row, of))
+        case FirstCharacters(column=of, length=length):
+            return f"substr({writer.column(row, of)}, 1, CAST({writer.value(length)} AS INTEGER))"
+        case Filled(column=of, otherwise=otherwise, bits=bits):
+            real = isinstance(writer.type_of(row, of), Real)
+            value = writer.value(otherwise * 2.0**-bits if real and isinstance(otherwise, int) else otherwise)
+            return f"CASE WHEN {present_sql(writer, row, of)} THEN {writer.column(row, of)} ELSE {value} END"
+        case CaseResult(branches=branches, otherwise=otherwise):
+            whens = " ".join(
+                f"WHEN {predicate_sql(writer, row, branch.where)} THEN {_constant(writer, branch.result)}"
+                for branch in branches
+            )
+            return f"CASE {whens} ELSE {_constant(writer, otherwise)} END"
+        case Computed(term=term, bits=bits):
+            there = " AND ".join(present_sql(writer, row, column) for column in sorted(columns(term)))
+            value = term_sql(writer, row, term)
+            if bits:
+                value = f"CAST({value} AS {writer.dialect.real}) * {writer.value(2.0**-bits)}"
+            return f"CASE WHEN {there} THEN {value} END"
+        case _:
+            raise TypeError(derived)
+
+
+def _part(writer: Writer, part: Part, column: str) -> str:
+    if part is Part.WEEKDAY:  # 1 January 1970 was a Thursday
+        return f"{remainder(writer, f'({writer.dialect.day_number.format(column)} + 3)', 7)} + 1"
+    return f"CAST(EXTRACT({part.value.upper()} FROM {column}) AS {writer.dialect.integer})"
+
+
+def _constant(writer: Writer, result: str | int | bool | None) -> str:  # noqa: FBT001 - a public value
+    return "NULL" if result is None else writer.value(result)
