@@ -160,6 +160,19 @@ class Session:
             return self._charge_and_answer(asked, key, snapshot)
 
     @shows_words(QuestionWords, confidence="0.95")
+    def stored(
+        self, question: QuestionLike, *, key: str | None = None, **words: Unpack[QuestionWords]
+    ) -> Answer | None:
+        """Return the answer that `ask` would give for nothing, or None if it would charge.
+
+        Nothing is written, charged or read from a database, so it works while none can be reached. A `key` that was
+        charged and has no answer is an `UnansweredError`, as it is for `ask`.
+        """
+        asked, _ = self._price(question, **words)
+        told = self.ledger.questions.stored(self._request(asked, key))
+        return None if told is None else _answer(asked, told, free=True)
+
+    @shows_words(QuestionWords, confidence="0.95")
     def sql(self, text: str, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
         """Ask one SELECT of statistics, with WHERE and GROUP BY; `key=` and the words are those of `ask` and `preview`.
 
@@ -336,9 +349,8 @@ class Session:
             arrangement = question.arrangement
         return PricedQuestion(releases=releases, arrangement=arrangement)
 
-    def _charge_and_answer(self, asked: PricedQuestion, key: str | None, snapshot: Snapshot) -> Answer:
-        """Charge, commit, touch data, release; where somebody asks the same just now, their answer is everybody's."""
-        request = Request(
+    def _request(self, asked: PricedQuestion, key: str | None) -> Request:
+        return Request(
             population=self.population.name,
             analyst=self.analyst,
             key=fresh_name() if key is None else key,
@@ -347,6 +359,10 @@ class Session:
             charge=SingleRelease(event=asked.event, segments=self.population.touched),
             fresh=key is None,
         )
+
+    def _charge_and_answer(self, asked: PricedQuestion, key: str | None, snapshot: Snapshot) -> Answer:
+        """Charge, commit, touch data, release; where somebody asks the same just now, their answer is everybody's."""
+        request = self._request(asked, key)
         with self.ledger.questions.turn(request):
             try:
                 charged = self.ledger.questions.charge(request)

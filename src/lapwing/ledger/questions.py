@@ -222,7 +222,7 @@ class Questions:
     def _has_an_end(self, request: Request) -> bool:
         """Say whether `charge` would answer for nothing, or refuse."""
         try:
-            return self._stored(request) is not None
+            return self.stored(request) is not None
         except UnansweredError as unanswered:
             return unanswered.lost
         except LapwingError:
@@ -249,8 +249,11 @@ class Questions:
                         return True
             return False
 
-    def _stored(self, request: Request) -> Released | None:
-        """Return the answer that `charge` would give for nothing, if there is one, or fail as `charge` would."""
+    def stored(self, request: Request) -> Released | None:
+        """Return the answer that `charge` would give for nothing, if there is one, or fail as `charge` would.
+
+        Nothing is written.
+        """
         with self._store.reading() as transaction:
             found = _find_answer(transaction, request, request.digest)
             return found if found is None or isinstance(found, Released) else read_answer(transaction, found)

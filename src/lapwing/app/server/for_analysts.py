@@ -11,7 +11,6 @@ from lapwing.app.server.jobs import Job, JobName, JobState, ending_of
 from lapwing.app.server.problems import ProblemError, body_of, status_of
 from lapwing.app.server.questions_wire import asking_type, read_question
 from lapwing.ledger.entries import Receipt
-from lapwing.session import Session
 from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.errors import LedgerRolledBackError, UnansweredError
 
@@ -46,7 +45,7 @@ def _preview(call: ServerCall) -> bytes:
     question, words = read_question(call.body.question), call.body.price.words()
     session = call.session()
     told = session.preview(question, **words)
-    stored = _stored(session, question, None, words) is not None
+    stored = session.stored(question, **words) is not None
     return msgspec.json.encode({**told.to_dict(), "question": told.asked.text, "stored": stored})
 
 
@@ -73,19 +72,13 @@ async def ask(call: ServerCall) -> Reply:
 
 def _ask(call: ServerCall, job: Job) -> dict[str, Any]:
     question, words = read_question(call.body.question), call.body.price.words()
-    answer = _stored(job.session, question, call.key, words)
+    answer = job.session.stored(question, key=call.key, **words)
     call.remember()
     if answer is None:
         job.after_data = True
         answer = job.session.ask(question, key=call.key, **words)
     call.audit.update(price=str(answer.price), free=answer.free)
     return _record(answer, call.key, words)
-
-
-def _stored(session: Session, question: Any, key: str | None, words: dict[str, Any]) -> Answer | None:
-    look = getattr(session, "stored", None)
-    found: Answer | None = None if look is None else look(question, key=key, **words)
-    return found
 
 
 def _record(answer: Answer, key: str | None, words: dict[str, Any]) -> dict[str, Any]:
@@ -161,7 +154,7 @@ def show_answer(call: ServerCall) -> Reply:
 def _again(call: ServerCall, key: str, known: dict[str, Any]) -> dict[str, Any] | None:
     asked: Any = msgspec.convert(known["body"], asking_type())
     words = asked.price.words()
-    answer = _stored(call.session(), read_question(asked.question), key, words)
+    answer = call.session().stored(read_question(asked.question), key=key, **words)
     return None if answer is None else _record(answer, key, words)
 
 
