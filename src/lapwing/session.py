@@ -118,7 +118,7 @@ class Session:
     def for_analyst(self, analyst: str) -> "Session":
         """Return a session of somebody at the same door, with the same tables; it can be cancelled by itself."""
         self._lifetime.require()
-        return Session(
+        beside = Session(
             self.population,
             self.ledger,
             self._tables,
@@ -127,6 +127,8 @@ class Session:
             on_failure=self._on_failure,
             within=self._lifetime,
         )
+        beside._priced = self._priced
+        return beside
 
     @shows_words(QuestionWords, confidence="0.95")
     def preview(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> Preview:
