@@ -695,10 +695,15 @@ class TestSharing:
             assert ledger.head() == outer.receipt
         assert ledger.head().seq == outer.last + 4
 
-    @pytest.mark.parametrize("block", ["reading", "writing"])
+    @pytest.mark.parametrize("block", ["reading", "writing", "changing"])
     def test_a_block_whose_end_was_interrupted_stands_in_nobodys_way(self, ledger, monkeypatch, block) -> None:
+        acts = {
+            "reading": ledger.head,
+            "writing": lambda: ledger.administration.resume("clinic"),
+            "changing": lambda: ledger.streams.open(opening()),
+        }
         line, where = ledger.store._reader, "undo"
-        if block == "writing":
+        if block != "reading":
             line, where = ledger.store._writer, "commit"
 
         def interrupted() -> None:
@@ -708,7 +713,7 @@ class TestSharing:
             patched.setattr(line, where, interrupted)
             patched.setattr(line, "drop", lambda: None)
             with pytest.raises(KeyboardInterrupt):
-                _ = ledger.head() if block == "reading" else ask(ledger, "k1")
+                acts[block]()
         assert ask(ledger, "k2").answer
         assert ledger.head().seq
 

@@ -8,9 +8,8 @@ import pytest
 from scipy.stats import binom
 
 from auditor.exact_laws import probability
-from lapwing.auditor.transcripts import NO, YES
+from lapwing.auditor.outcomes import NO, YES
 from lapwing.mechanisms.sparse_vector import stream_accuracy as accuracy
-from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
 from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector
 from lapwing.mechanisms.sparse_vector.law_probabilities import (
     depth,
@@ -21,7 +20,7 @@ from lapwing.mechanisms.sparse_vector.law_probabilities import (
     reach,
     variance,
 )
-from lapwing.mechanisms.sparse_vector.pure import AboveThreshold, SparseVector
+from lapwing.mechanisms.sparse_vector.pure import AboveThreshold, AdaptiveSparseVector, SparseVector
 from lapwing.mechanisms.sparse_vector.stream_mechanism import SparseVectorNoise
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import DiscreteLaplace, Geometric, RoundedGaussian
