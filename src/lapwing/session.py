@@ -156,7 +156,7 @@ class Session:
         asked, _ = self._price(question, **words)
         engine = self._tables.rehearsal()
         numbers = hide_failures(
-            lambda: {name: one.release(one.read(engine)) for name, one in asked.releases.items()}, self._on_failure
+            lambda: asked.by_column([one.release(one.read(engine)) for one in asked.sources]), self._on_failure
         )
         return Answer(asked=asked, numbers=numbers, receipt=None, versions={}, free=True, rehearsal=True)
 
@@ -266,7 +266,7 @@ class Session:
         max_groups: int | None = None,
         **offer: Unpack[TargetWords],
     ) -> tuple[PricedQuestion, Snapshot]:
-        """Plan a question and choose the release of each plan; the price is shared equally."""
+        """Plan a question and choose its releases; the price is shared equally by them."""
         target, snapshot = parse_target(**offer), self._snapshot()
         if isinstance(question, str):
             question = read_sql(question, max_rows=max_rows, max_groups=max_groups)
@@ -277,8 +277,12 @@ class Session:
             )
         asked = question if isinstance(question, Mapping) else {"answer": question}
         plans = plan_together(asked, self.population)
-        share, budget = target.shared(len(plans) or 1), snapshot.account.budget
-        releases = {name: release_of(one, share, budget) for name, one in plans.items()}
+        if len(plans) > 1:
+            from lapwing.answers.columns import release_together  # noqa: PLC0415 - most questions ask for one number
+
+            releases = release_together(asked, plans, self.population, target, snapshot.account.budget)
+        else:
+            releases = {name: release_of(one, target, snapshot.account.budget) for name, one in plans.items()}
         arrangement = next((one.arranged(name) for name, one in asked.items()), None)
         if isinstance(question, Selection):
             arrangement = question.arrangement
@@ -314,9 +318,9 @@ class Session:
     def _read_and_release(self, asked: PricedQuestion, charged: Charged) -> Answer:
         """Read the data, add noise, commit, and tell what was committed. It is called inside `hide_failures` only."""
         with self._tables.lease(charged.versions) as engine, self._running.scope():
-            exact = [one.read(engine) for one in asked.several()]
+            exact = [one.read(engine) for one in asked.sources]
         fault_point("ask.read")
-        released = [one.release(numbers) for one, numbers in zip(asked.several(), exact, strict=True)]
+        released = [one.release(numbers) for one, numbers in zip(asked.sources, exact, strict=True)]
         fault_point("ask.noised")
         written = to_text(StoredAnswer(released=tuple(map(tuple, released)), versions=charged.versions))
         told = self.ledger.questions.answer(charged.seq, written)
@@ -340,5 +344,5 @@ class Session:
 def _answer(asked: PricedQuestion, told: Released, *, free: bool) -> Answer:
     """Return the answer that stands in the ledger, under the names that its columns have now."""
     stored = from_text(StoredAnswer, told.answer)
-    numbers = dict(zip(asked.releases, stored.released, strict=True))
+    numbers = asked.by_column(stored.released)
     return Answer(asked=asked, numbers=numbers, receipt=told.receipt, versions=stored.versions, free=free)

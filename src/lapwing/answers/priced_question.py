@@ -1,16 +1,16 @@
 """A question at its price: one or more plans, each with its release, asked together and charged as one."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from typing import Any
 
 from lapwing.accounting.filters.charge import cost_of_event
 from lapwing.accounting.rounding import float_above
-from lapwing.answers.releases import Release
+from lapwing.answers.releases import Numbers, Release
 from lapwing.answers.target import as_confidence
 from lapwing.queries.arrangement import Arrangement
-from lapwing.queries.plan import CanonicalQuestion, Number
+from lapwing.queries.plan import CanonicalQuestion, Number, Plan
 from lapwing.vocabulary.codec import stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import Composed, Event
@@ -55,7 +55,7 @@ class PricedPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class PricedQuestion:
-    """One or more plans, each with its release, asked together and charged as one.
+    """One or more columns, each with its release, asked together and charged as one.
 
     `arrangement` says how the rows of the answer are shown; it is no part of what is asked and charged.
     """
@@ -81,18 +81,18 @@ class PricedQuestion:
     @property
     def event(self) -> Event:
         """What is charged."""
-        events = [release.event for release in self.releases.values()]
+        events = [release.event for release in self.sources]
         return events[0] if len(events) == 1 else Composed(parts=tuple(events))
 
     @property
     def text(self) -> str:
         """The canonical text: equal for what is the same question at the same price."""
-        return to_text([PricedPlan(question=one.plan.question, event=one.event) for one in self.several()])
+        return to_text([PricedPlan(question=one.plan.question, event=one.event) for one in self.sources])
 
     @property
     def tables(self) -> frozenset[str]:
         """Every table that is read."""
-        return frozenset(table for one in self.releases.values() for table in tables_of(one.plan.aggregate))
+        return frozenset(table for one in self.sources for table in tables_of(one.plan.aggregate))
 
     @property
     def words(self) -> str:
@@ -103,9 +103,15 @@ class PricedQuestion:
     @property
     def bounding(self) -> str:
         """What the bounds leave out: how many rows and groups of a person count, and to what values are clipped."""
-        return ", ".join(
-            dict.fromkeys(phrase for one in self.several() for phrase in one.plan.meaning.bounds_away(one.plan))
-        )
+        return ", ".join(dict.fromkeys(phrase for plan in self._bounded for phrase in plan.meaning.bounds_away(plan)))
+
+    @property
+    def _bounded(self) -> Iterator[Plan]:
+        """The plans that say how people are bounded: those of the columns, unless a release bounds them otherwise."""
+        for one in self.several():
+            released = one.source.plan
+            same = one.plan.aggregate.bounding == released.aggregate.bounding
+            yield one.plan if same else released
 
     @property
     def bounding_remark(self) -> str | None:
@@ -123,8 +129,18 @@ class PricedQuestion:
         return {name: one.plan.meaning.unit for name, one in self.releases.items()}
 
     def several(self) -> Iterator[Release]:
-        """Go through the releases."""
+        """Go through the columns."""
         return iter(self.releases.values())
+
+    @property
+    def sources(self) -> list[Release]:
+        """What is released, each once: columns may be read from the same release."""
+        return list({id(one.source): one.source for one in self.several()}.values())
+
+    def by_column(self, released: Sequence[Numbers]) -> dict[str, Numbers]:
+        """Return the released numbers that each column is read from; they come in the order of `sources`."""
+        told = {id(one): numbers for one, numbers in zip(self.sources, released, strict=True)}
+        return {name: told[id(one.source)] for name, one in self.releases.items()}
 
     def margin(self, confidence: Exact = CONFIDENCE) -> Mapping[str, Number | None]:
         """Return, for each column, how far off its numbers are at most; None where that depends on what comes out."""

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from lapwing.accounting.pricing import price
 from lapwing.accounting.rounding import float_above, float_below
@@ -53,12 +53,37 @@ class StoredAnswer:
     versions: Mapping[str, int]
 
 
+class Judge(Protocol):
+    """What says how exact a release is: what its numbers mean, or all that is read from it."""
+
+    def refusal_of_margin(self, plan: Plan) -> str:
+        """Say why no margin can be promised beforehand, where none can."""
+
+    def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> Number | None:
+        """Return how far off all numbers are at most; None where that depends on what comes out."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release(ABC):
     """One plan at one price."""
 
     plan: Plan
     mechanism: Any
+
+    @property
+    def source(self) -> "Release":
+        """What is released: itself, unless it is read from what others are read from too."""
+        return self
+
+    @property
+    def over(self) -> object:
+        """What tells the rows that it is computed over from those of others."""
+        return id(self)
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether it tells over how many rows others of the same release are computed."""
+        return False
 
     @property
     def event(self) -> Event:
@@ -208,8 +233,8 @@ def _bounds(mechanism: PartitionSelection, shown: int, confidence: Fraction) -> 
     return mechanism.bounds(shown, confidence)
 
 
-def release_of(plan: Plan, target: Target, budget: Guarantee) -> Release:
-    """Return how `plan` is released to grant `target` under a budget of this kind.
+def release_of(plan: Plan, target: Target, budget: Guarantee, judged: Judge | None = None) -> Release:
+    """Return how `plan` is released to grant `target` under a budget of this kind; `judged` says how exact it is.
 
     Under a pure budget noise is discrete Laplace, and selection is permute-and-flip. Under a budget of rho whichever
     noise is smaller at the same rho is taken, which is Gaussian nearly always, and selection is exponential. Under an
@@ -225,7 +250,7 @@ def release_of(plan: Plan, target: Target, budget: Guarantee) -> Release:
         )
     match plan.meaning:
         case NoisyMeaning() as meaning:
-            return NoisyNumbers(plan=plan, meaning=meaning, mechanism=_noise(plan, meaning, target, budget))
+            return NoisyNumbers(plan=plan, meaning=meaning, mechanism=_noise(plan, judged or meaning, target, budget))
         case ChosenMeaning() as meaning:
             selector = PermuteAndFlip if pure else ExponentialMechanism
             return ChosenOnes(plan=plan, meaning=meaning, mechanism=_selection(plan, meaning, target, selector))
@@ -247,7 +272,7 @@ def accuracy_at(releases: Mapping[str, Release], epsilon: Fraction, budget: Guar
     return "" if margin is None else f"{plans[0].meaning.accuracy(margin)} with 95 % confidence"
 
 
-def _noise(plan: Plan, meaning: NoisyMeaning, target: Target, budget: Guarantee) -> Noise:
+def _noise(plan: Plan, meaning: Judge, target: Target, budget: Guarantee) -> Noise:
     laplace, gaussian = _makers(plan, meaning)
     if isinstance(target, AtRho):
         return gaussian(target)
@@ -261,7 +286,7 @@ def _noise(plan: Plan, meaning: NoisyMeaning, target: Target, budget: Guarantee)
     return laplace(target)
 
 
-def _makers(plan: Plan, meaning: NoisyMeaning) -> tuple[Callable[[Target], Noise], Callable[[Target], Noise]]:
+def _makers(plan: Plan, meaning: Judge) -> tuple[Callable[[Target], Noise], Callable[[Target], Noise]]:
     """Return what makes Laplace noise, and what makes Gaussian noise, for a target."""
     many = plan.numbers
     moved, squared = plan.sensitivity.l1, plan.sensitivity.l2_squared
@@ -303,13 +328,14 @@ def _calibrated(squared: int, epsilon: Fraction, delta: Fraction | None, many: i
     return found.event.sigma_squared
 
 
-def _within(plan: Plan, meaning: NoisyMeaning, target: Within, at: Callable[[Fraction], Noise]) -> Noise:
+def _within(plan: Plan, meaning: Judge, target: Within, at: Callable[[Fraction], Noise]) -> Noise:
     """Return the largest noise, of four digits, that grants an accuracy."""
-    if meaning.margin_refusal:
+    refusal = meaning.refusal_of_margin(plan)
+    if refusal:
         raise ParameterError(
             "within",
             target.margin,
-            reason=meaning.margin_refusal,
+            reason=refusal,
             remedy="offer an epsilon; the answer comes with its interval",
         )
     search = decimals(digits=4)
