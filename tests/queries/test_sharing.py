@@ -94,7 +94,7 @@ def test_counts_of_parts_are_one_release(text, parts) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "select count(distinct pid) filter (where nights < 1), count(distinct pid) filter (where smoker) from visits",
+        "select count(distinct pid) filter (where nights=1), count(distinct pid) filter (where nights=2) from visits",
         "select avg(nights) filter (where kind = 'ER') a, avg(nights) filter (where nights > 2) b from visits",
         "select avg(nights) filter (where kind = 'ER') a, avg(cost) filter (where kind = 'other') b from visits",
         "select sum(nights) filter (where kind = 'ER') a, sum(nights) filter (where kind = 'other') b from visits",
