@@ -11,10 +11,10 @@ export UV_SYSTEM_CERTS := 1
 INSTALL = $(BIN)/uv pip install --quiet --compile-bytecode
 SECONDS ?= 60
 SEED ?= 1
-MUTANTS ?= 300
+MUTANTS ?= 200
 BENCHES := $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))
 
-.PHONY: help demo test test-313 check audit fuzz mutate format lint types layers bench lock clean
+.PHONY: help demo test test-313 check audit fuzz mutate format lint types layers docs dist bench lock clean
 help:      ## what can be done here
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):[^#]*## /  make \1 \t/' | expand -t 20
 
@@ -33,7 +33,7 @@ audit: .venv/dev      ## the subtle lies, the whole blind trial, long looks at w
 fuzz: .venv/dev      ## every fuzzer for SECONDS=60 each, from SEED=1: random questions, kills, damage, SQL
 	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS) --seed $(SEED)
 
-mutate: .venv/dev      ## MUTANTS=300 small mistakes from SEED=1 in what bounds, prices and charges: each must fail a test
+mutate: .venv/dev      ## MUTANTS=200 small mistakes from SEED=1 in what bounds, prices and charges: each must fail a test
 	PYTHONPATH=src:tests $(BIN)/python -m mutation --mutants $(MUTANTS) --seed $(SEED)
 
 check: lint types layers test      ## what must be green before a commit
@@ -52,13 +52,20 @@ types: .venv/dev      ## mypy, strict: the source, and the Python of README, doc
 layers: .venv/dev      ## imports point down
 	$(BIN)/lint-imports
 
+docs: .venv-docs/ready      ## the site, in site/_build/html: every warning is an error
+	.venv-docs/bin/sphinx-build -W --keep-going -q -c site -b html . site/_build/html
+	@echo 'open site/_build/html/index.html'
+
+dist: .venv/run      ## wheel, source and list of parts, in dist: built twice, installed clean, tried with each extra
+	$(BIN)/python release/dist.py
+
 bench: $(BENCHES)      ## every benchmark beside its peers; make bench-noise etc. for one
 
 $(BENCHES): bench-%: .venv-peers/ready
 	$(PEERS)/python benchmarks/$*.py
 
 lock: .venv/run      ## choose new versions of what lapwing stands on
-	$(BIN)/uv pip compile --quiet --universal --upgrade --no-header --no-annotate --all-extras --group dev \
+	$(BIN)/uv pip compile --quiet --universal --upgrade --no-header --no-annotate --all-extras --group dev --group docs \
 	  pyproject.toml -o constraints.txt
 
 clean:      ## forget all environments
@@ -82,6 +89,11 @@ clean:      ## forget all environments
 	@touch $@
 
 bench-queries: .venv-smartnoise/ready .venv-tumult/ready
+
+.venv-docs/ready: .venv/run
+	@$(PYTHON) -m venv .venv-docs
+	@$(INSTALL) --python .venv-docs/bin/python -c constraints.txt -e '.[server,sign-in]' --group docs
+	@touch $@
 
 # Peers are yardsticks: they never share an environment with the product.
 .venv-peers/ready: .venv/run benchmarks/peers.txt

@@ -27,8 +27,8 @@ from scipy.stats import binom
 
 import lapwing as ask
 from _report import Goals, clock, table
-from lapwing.answers.releases import ChosenOnes, NoisyNumbers, OpenKeys, Release, release_of
-from lapwing.answers.target import AtEpsilon, AtRho, Target
+from lapwing.answers.releases import ChosenOnes, NoisyNumbers, OpenKeys, Release
+from lapwing.answers.target import AtEpsilon, AtRho, Target, release_of
 from lapwing.engines.duckdb import DuckDB
 from lapwing.queries.catalogue import Population, Table
 from lapwing.queries.column import Category, Column, Integer, Real, Text
@@ -37,8 +37,8 @@ from lapwing.queries.planning import Question, plan
 from lapwing.queries.statistics.funnel import Steps
 from lapwing.queries.statistics.moments import Moments
 from lapwing.queries.statistics.total import Total
+from lapwing.vocabulary.exact import Sensitive
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PrivacyUnit, PureDP
-from lapwing.vocabulary.sensitive import Sensitive
 
 ASKINGS = 3000
 STATED = Fraction(95, 100)

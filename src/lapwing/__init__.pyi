@@ -11,12 +11,12 @@ from lapwing.answers.stream_terms import StreamAnswer as StreamAnswer
 from lapwing.answers.stream_terms import Verdict as Verdict
 from lapwing.app.clinic.clinic_files import make_clinic as make_clinic
 from lapwing.queries.cohort_grid import cohorts as cohorts
-from lapwing.queries.expressions import age as age
 from lapwing.queries.expressions import col as col
 from lapwing.queries.ohdsi.definition import CohortDefinition as CohortDefinition
 from lapwing.queries.ohdsi.definition import cohort_definition as cohort_definition
 from lapwing.queries.public_tables import ConceptSet as ConceptSet
 from lapwing.queries.public_tables import concept_set as concept_set
+from lapwing.queries.questions import age as age
 from lapwing.queries.questions import bins as bins
 from lapwing.queries.questions import by_year as by_year
 from lapwing.queries.questions import different_of as different_of

@@ -5,7 +5,7 @@ charge, nothing depends on data; a refusal costs nothing. After it, there is the
 nothing and keeps the charge. Noise is drawn once for a charge, never again.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +15,10 @@ from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.accounting.planned_total import MOST_BOOKINGS, PlannedTotal, planned_total
 from lapwing.answers.answer import Answer
 from lapwing.answers.preview import BudgetStatus, Preview
-from lapwing.answers.priced_question import CONFIDENCE, Price, PricedQuestion
-from lapwing.answers.releases import StoredAnswer, accuracy_at, release_of
+from lapwing.answers.releases import CONFIDENCE, Price, PricedQuestion, StoredAnswer
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
-from lapwing.answers.target import TargetWords, parse_target
+from lapwing.answers.target import Target, TargetWords, accuracy_at, parse_target, release_of
 from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger, Snapshot
@@ -38,6 +37,7 @@ from lapwing.tables import Tables
 from lapwing.vocabulary.codec import from_text, to_text
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, EngineError, ParameterError
 from lapwing.vocabulary.exact import Exact
+from lapwing.vocabulary.guarantee import Guarantee
 from lapwing.vocabulary.lifetime import Lifetime
 from lapwing.vocabulary.signatures import shows_words
 
@@ -47,12 +47,40 @@ QuestionLike: TypeAlias = Question | Mapping[str, Question] | str
 STEPS: Final = ("ask.checked", "ask.charged", "ask.read", "ask.noised", "ask.answered")
 """The fault points of a question, in their order (see `lapwing.ledger.store`)."""
 
+_REMEMBERED: Final = 200
+
 
 class QuestionWords(TargetWords, total=False):
     """How a question is paid and, for a SELECT, how many rows of one person count, and in how many groups."""
 
     max_rows: int | None
     max_groups: int | None
+
+
+class PricedBefore:
+    """Questions that were planned and priced lately: whoever looks at the price of one and then asks it has it once.
+
+    A question is known by the object that it is, which cannot change and is kept with it, and a SELECT by its text.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, tuple[QuestionLike, Population, PricedQuestion]] = {}
+
+    def find(self, question: QuestionLike, terms: Hashable, population: Population) -> PricedQuestion | None:
+        """Return what was kept for the same question on the same terms, in the same catalogue."""
+        _, catalogue, priced = self._kept.get((_identity(question), terms), (None, None, None))
+        return priced if catalogue is population else None
+
+    def keep(self, question: QuestionLike, terms: Hashable, population: Population, priced: PricedQuestion) -> None:
+        """Keep one, unless it is a mapping, which may change."""
+        if not isinstance(question, Mapping):
+            if len(self._kept) >= _REMEMBERED:
+                self._kept.clear()
+            self._kept[_identity(question), terms] = (question, population, priced)
+
+
+def _identity(question: QuestionLike) -> Hashable:
+    return question if isinstance(question, str) else id(question)
 
 
 class Session:
@@ -85,7 +113,21 @@ class Session:
         self.population, self.ledger, self.analyst = population, ledger, named("analyst", analyst)
         self._tables, self._key, self._on_failure, self._on_close = tables, key, on_failure, on_close
         self._running = CancelGroup()
+        self._priced = PricedBefore()
         self._lifetime = Lifetime("this session", remedy="open a new one", within=within)
+
+    def for_analyst(self, analyst: str) -> "Session":
+        """Return a session of somebody at the same door, with the same tables; it can be cancelled by itself."""
+        self._lifetime.require()
+        return Session(
+            self.population,
+            self.ledger,
+            self._tables,
+            analyst=analyst,
+            key=self._key,
+            on_failure=self._on_failure,
+            within=self._lifetime,
+        )
 
     @shows_words(QuestionWords, confidence="0.95")
     def preview(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> Preview:
@@ -117,6 +159,19 @@ class Session:
         with self._tables.hold(snapshot.versions):  # what the question is about stays open until it has its end
             fault_point("ask.checked")
             return self._charge_and_answer(asked, key, snapshot)
+
+    @shows_words(QuestionWords, confidence="0.95")
+    def stored(
+        self, question: QuestionLike, *, key: str | None = None, **words: Unpack[QuestionWords]
+    ) -> Answer | None:
+        """Return the answer that `ask` would give for nothing, or None if it would charge.
+
+        Nothing is written, charged or read from a database, so it works while none can be reached. A `key` that was
+        charged and has no answer is an `UnansweredError`, as it is for `ask`.
+        """
+        asked, _ = self._price(question, **words)
+        told = self.ledger.questions.stored(self._request(asked, key))
+        return None if told is None else _answer(asked, told, free=True)
 
     @shows_words(QuestionWords, confidence="0.95")
     def sql(self, text: str, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
@@ -266,8 +321,19 @@ class Session:
         max_groups: int | None = None,
         **offer: Unpack[TargetWords],
     ) -> tuple[PricedQuestion, Snapshot]:
-        """Plan a question and choose its releases; the price is shared equally by them."""
+        """Plan a question and choose the release of each plan; the price is shared equally."""
         target, snapshot = parse_target(**offer), self._snapshot()
+        budget = snapshot.account.budget
+        terms = (target, budget, max_rows, max_groups)
+        priced = self._priced.find(question, terms, self.population)
+        if priced is None:
+            priced = self._price_anew(question, target, budget, max_rows, max_groups)
+            self._priced.keep(question, terms, self.population, priced)
+        return priced, snapshot
+
+    def _price_anew(
+        self, question: QuestionLike, target: Target, budget: Guarantee, max_rows: int | None, max_groups: int | None
+    ) -> PricedQuestion:
         if isinstance(question, str):
             question = read_sql(question, max_rows=max_rows, max_groups=max_groups)
         elif max_rows is not None or max_groups is not None:
@@ -280,17 +346,16 @@ class Session:
         if len(plans) > 1:
             from lapwing.answers.columns import release_together  # noqa: PLC0415 - most questions ask for one number
 
-            releases = release_together(asked, plans, self.population, target, snapshot.account.budget)
+            releases = release_together(asked, plans, self.population, target, budget)
         else:
-            releases = {name: release_of(one, target, snapshot.account.budget) for name, one in plans.items()}
+            releases = {name: release_of(one, target, budget) for name, one in plans.items()}
         arrangement = next((one.arranged(name) for name, one in asked.items()), None)
         if isinstance(question, Selection):
             arrangement = question.arrangement
-        return PricedQuestion(releases=releases, arrangement=arrangement), snapshot
+        return PricedQuestion(releases=releases, arrangement=arrangement)
 
-    def _charge_and_answer(self, asked: PricedQuestion, key: str | None, snapshot: Snapshot) -> Answer:
-        """Charge, commit, touch data, release; where somebody asks the same just now, their answer is everybody's."""
-        request = Request(
+    def _request(self, asked: PricedQuestion, key: str | None) -> Request:
+        return Request(
             population=self.population.name,
             analyst=self.analyst,
             key=fresh_name() if key is None else key,
@@ -299,6 +364,10 @@ class Session:
             charge=SingleRelease(event=asked.event, segments=self.population.touched),
             fresh=key is None,
         )
+
+    def _charge_and_answer(self, asked: PricedQuestion, key: str | None, snapshot: Snapshot) -> Answer:
+        """Charge, commit, touch data, release; where somebody asks the same just now, their answer is everybody's."""
+        request = self._request(asked, key)
         with self.ledger.questions.turn(request):
             try:
                 charged = self.ledger.questions.charge(request)

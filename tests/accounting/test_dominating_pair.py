@@ -12,7 +12,6 @@ from mpmath import exp, mp, mpf
 from lapwing.accounting.dominating_pair import DominatingPair
 from lapwing.accounting.losses.law import connect_the_dots
 from lapwing.accounting.pricing import price
-from lapwing.accounting.rounding import ROUND_OFF
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import (
     ApproximateRelease,
@@ -29,6 +28,7 @@ from lapwing.vocabulary.event import (
     Repeated,
     SampledWithoutReplacement,
 )
+from lapwing.vocabulary.exact import ROUND_OFF
 
 LEVELS = np.linspace(-2.0, 3.0, 41).tolist()
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.fft import irfft, next_fast_len, rfft
 
-from lapwing.accounting.rounding import UNIT
+from lapwing.vocabulary.exact import UNIT
 
 LENGTHS = [4096, 4608, 5000, 6250, 6561, 15625, 16384, 19683, 65536, 78125, 1 << 18]
 

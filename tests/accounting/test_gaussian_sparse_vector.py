@@ -233,3 +233,17 @@ def test_the_bound_by_counting_is_above_the_exact_sum_and_close_to_it(questions,
 def test_more_questions_than_can_be_priced_are_refused() -> None:
     with pytest.raises(ParameterError, match="at most 1000000000 questions"):
         renyi_bound(event(questions=10**9 + 1), 2)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_slope_of_a_hazard_is_bounded_on_every_cell(sign) -> None:
+    """By its derivative t (t - x) at points within; of the lower tail, t (t + x)."""
+
+    def hazard(x):
+        return gaussian_sparse_vector._hazard(x, log_ndtr(-sign * x))
+
+    x = np.linspace(-9, 12, 212)
+    bounds = gaussian_sparse_vector._hazard_slope(x, hazard(x))
+    inside = x[:-1, None] + np.diff(x)[:, None] * np.linspace(0, 1, 9)
+    slopes = np.abs(hazard(inside) * (hazard(inside) - sign * inside))
+    assert (slopes.max(axis=1) <= bounds * (1 + 1e-9)).all()

@@ -149,6 +149,16 @@ def test_a_law_says_the_same_by_its_tails_its_profile_its_grid_and_its_cumulant(
         assert float(law.cumulant(np.array([order]))[0]) / order <= law.renyi(order + 1) + 1e-9 or not law.is_attained
 
 
+@pytest.mark.parametrize(
+    "law", [LaplaceLaw(Fraction(1)), BoundedRangeLaw(Fraction(1))], ids=lambda law: type(law).__name__
+)
+@pytest.mark.parametrize("step", [0.03, 0.3, 0.7, 1.9])
+def test_a_grid_that_does_not_divide_the_losses_keeps_the_mass_under_both_laws(law, step) -> None:
+    lattice = law.on_grid(step, 0.0)
+    assert lattice.masses.sum() == pytest.approx(1, abs=1e-11)
+    assert (np.exp(-lattice.losses) * lattice.masses).sum() == pytest.approx(1, abs=1e-11)
+
+
 @pytest.mark.parametrize("x", [-20.0, -2.0, -1.9, -1.0, -0.3, -1e-9, 1e-300, 1e-9, 0.3, 1.0, 1.9, 2.0, 20.0])
 def test_what_an_exponential_exceeds_its_tangent_by_is_known_to_a_few_units(x) -> None:
     with mpmath.workdps(700):

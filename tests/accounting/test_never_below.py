@@ -8,13 +8,12 @@ import pytest
 from mpmath import exp, expm1, log, log1p, mp, mpf, workdps
 
 from accounting import reference
-from lapwing.accounting import priced_loss
+from lapwing.accounting import pricing
 from lapwing.accounting.dominating_pair import DominatingPair
 from lapwing.accounting.filters.account import Admission, open_account
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.accounting.losses.selections import BoundedRangeLaw
-from lapwing.accounting.priced_loss import PricedLoss
-from lapwing.accounting.pricing import price
+from lapwing.accounting.pricing import PricedLoss, price
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import (
     Composed,
@@ -209,7 +208,7 @@ class TestWhatAPriceCannotBe:
 
     @pytest.mark.parametrize("wrong", [-1e-9, 0.0])
     def test_it_is_refused_in_a_sentence(self, monkeypatch, asked, wrong) -> None:
-        module = "lapwing.accounting.priced_loss"
+        module = "lapwing.accounting.pricing"
         for name in ("composed_delta", "composed_epsilon", "delta_from_rho", "epsilon_from_rho"):
             monkeypatch.setattr(f"{module}.{name}", lambda *_: wrong)
         monkeypatch.setattr("lapwing.accounting.losses.continuous.LaplaceLaw.renyi", lambda *_: wrong)
@@ -219,7 +218,7 @@ class TestWhatAPriceCannotBe:
 
     def test_what_is_no_number_is_refused(self, monkeypatch) -> None:
         monkeypatch.setattr("lapwing.accounting.losses.continuous.LaplaceLaw.renyi", lambda *_: math.nan)
-        monkeypatch.setattr("lapwing.accounting.priced_loss.composed_delta", lambda *_: math.nan)
+        monkeypatch.setattr("lapwing.accounting.pricing.composed_delta", lambda *_: math.nan)
         loss = price(Repeated(part=LaplaceNoise(l1_sensitivity=1, scale=1), times=2))
         for asked in (lambda: loss.renyi(8.0), lambda: loss.delta(0.5)):
             with pytest.raises(ParameterError, match="less than this event can cost"):
@@ -241,7 +240,7 @@ class TestWhatAPriceCannotBe:
         loss = price(
             SampledWithoutReplacement(part=LaplaceNoise(l1_sensitivity=1, scale=1), sample_size=1, population_size=2)
         )
-        assert priced_loss._floor(0.1, loss.orders) == 0.0
+        assert pricing._floor(0.1, loss.orders) == 0.0
         worst = PricedLoss(price(PureRelease(epsilon=1)).factors)
-        assert priced_loss._floor(0.1, worst.orders) > 0
+        assert pricing._floor(0.1, worst.orders) > 0
         assert DominatingPair.worst().delta(5.0) == 1.0

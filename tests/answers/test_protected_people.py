@@ -11,8 +11,7 @@ from itertools import combinations_with_replacement, permutations, product
 import pytest
 
 from lapwing import count, quantiles, top
-from lapwing.answers.releases import release_of
-from lapwing.answers.target import AtEpsilon
+from lapwing.answers.target import AtEpsilon, release_of
 from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table

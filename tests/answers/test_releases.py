@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from lapwing import count, funnel
-from lapwing.answers.releases import release_of
-from lapwing.answers.target import AtEpsilon, AtRho
+from lapwing.answers.target import AtEpsilon, AtRho, release_of
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.guarantee import ConcentratedDP, PureDP

@@ -17,8 +17,8 @@ from lapwing.auditor.black_box import Finding, audit
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.laplace import LaplaceMechanism
 from lapwing.mechanisms.randomized_response import RandomizedResponse
+from lapwing.vocabulary.exact import Sensitive
 from lapwing.vocabulary.guarantee import PureDP
-from lapwing.vocabulary.sensitive import Sensitive
 from statistical.goodness import FALSE_ALARM
 
 CLAIM = PureDP(epsilon=1)

@@ -27,8 +27,8 @@ from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap, PermuteAndFlip
 from lapwing.mechanisms.randomized_response import RandomizedResponse
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
+from lapwing.vocabulary.exact import Sensitive
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
-from lapwing.vocabulary.sensitive import Sensitive
 from mechanisms.sparse_vector.suspects import COUNTS, REPLACED, shipped
 from statistical.goodness import FALSE_ALARM
 

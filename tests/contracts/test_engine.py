@@ -23,8 +23,8 @@ from lapwing.queries.column import Column, Text
 from lapwing.queries.planning import plan
 from lapwing.queries.predicate import ALWAYS
 from lapwing.queries.term import OnGrid
+from lapwing.vocabulary.exact import Sensitive
 from lapwing.vocabulary.guarantee import PrivacyUnit
-from lapwing.vocabulary.sensitive import Sensitive
 from queries.asked import QUESTIONS
 
 CLINIC, TEXT_KEYS = clinic(), clinic(KeyType.TEXT, salt=7)

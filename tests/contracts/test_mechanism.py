@@ -19,8 +19,8 @@ from lapwing.mechanisms.laplace import LaplaceMechanism
 from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap, PermuteAndFlip
 from lapwing.mechanisms.randomized_response import RandomizedResponse
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import Sensitive
 from lapwing.vocabulary.guarantee import Adjacency
-from lapwing.vocabulary.sensitive import Sensitive
 
 
 @dataclass(frozen=True)

@@ -29,10 +29,14 @@ from lapwing.queries.derived import (
     CaseResult,
     Computed,
     ExtremeOfPerson,
+    Filled,
+    FirstCharacters,
     LookedUp,
     NumberOfPerson,
     Part,
     PartOfDay,
+    Respelled,
+    Spelling,
     widened,
 )
 from lapwing.queries.predicate import (
@@ -54,7 +58,7 @@ from lapwing.queries.predicate import (
     double_rank,
 )
 from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, SteppedDown, Times, bounds
-from lapwing.vocabulary.sensitive import Sensitive
+from lapwing.vocabulary.exact import Sensitive
 
 
 class RowsInMemory:
@@ -151,6 +155,15 @@ class RowsInMemory:
                 months = {Part.YEAR: range(1, 13), Part.QUARTER: (1, 4, 7, 10), Part.MONTH: range(1, 13)}[unit]
                 month = 1 if unit is Part.YEAR else day and max(m for m in months if m <= day.month)
                 return day and date(day.year, month, 1)
+            case Respelled(column=column, spelling=spelling):
+                text = cell(table, column, row)
+                return text and _RESPELLED[spelling](text)
+            case FirstCharacters(column=column, length=length):
+                text = cell(table, column, row)
+                return text and text[:length]
+            case Filled(column=column, otherwise=otherwise, bits=bits):
+                found, real = cell(table, column, row), isinstance(table.column(column).type, Real)
+                return found if found is not None else otherwise / 2.0**bits if real else otherwise
             case CaseResult(branches=branches, otherwise=otherwise):
                 hits = (branch.result for branch in branches if self.true(branch.where, [(table, row)]))
                 return next(hits, otherwise)
@@ -332,6 +345,13 @@ def of_two(predicate, rows):
             if isinstance(a, float) or isinstance(b, float):
                 a, b = float(a), float(b)
             return (0 if a == b else -1 if a < b else 1) in signs
+
+
+_RESPELLED = {
+    Spelling.LOWER: lambda text: re.sub("[A-Z]", lambda letter: letter[0].lower(), text),
+    Spelling.UPPER: lambda text: re.sub("[a-z]", lambda letter: letter[0].upper(), text),
+    Spelling.TRIM: lambda text: re.sub("^ +| +$", "", text),
+}
 
 
 def is_like(like, pattern, text):

@@ -35,6 +35,12 @@ def groups(bench, table, by, where=None, **bounds):
     return {cell[0]: number for cell, number in zip(aggregate.cells, numbers, strict=True) if number}
 
 
+def shown(bench, by):
+    """The number of people in each group whose key only the data knows."""
+    aggregate = plan(ask.count("patients", by=by), CLINIC).aggregate
+    return {key[0]: number for key, (number, *_) in bench.keyed(aggregate).open_for_release().items()}
+
+
 def mean(bench, table, value, where=None, **bounds):
     """The mean and the number of rows, before any noise."""
     planned = plan(ask.mean(table, value, where, **bounds), CLINIC)
@@ -123,6 +129,42 @@ def test_parts_of_a_day(bench) -> None:
     for text, count in [("date '2020-01-01'", 1), ("date '9999-10-01'", 1), ("date '0001-01-01'", 1)]:
         asked = plan(ask.count("patients", f"date_trunc('quarter', born) = {text}"), CLINIC).aggregate
         assert bench.number(asked).open_for_release() == count
+
+
+def test_a_text_is_grouped_in_another_spelling_and_a_gap_under_a_name(bench) -> None:
+    cities = ["Bern", " bern", "BERN ", "é", "É", "", None]
+    bench.load({**EMPTY, "patients": [patient(i, city=city) for i, city in enumerate(cities)]})
+    assert shown(bench, "lower(city)") == {"bern": 1, " bern": 1, "bern ": 1, "é": 1, "É": 1, "": 1, None: 1}
+    assert shown(bench, "upper(trim(city))") == {"BERN": 3, "é": 1, "É": 1, "": 1, None: 1}
+    assert shown(bench, "left(city, 1)") == {"B": 2, " ": 1, "é": 1, "É": 1, "": 1, None: 1}
+    assert shown(bench, "coalesce(trim(city), 'unknown')") == {
+        "Bern": 1,
+        "bern": 1,
+        "BERN": 1,
+        "é": 1,
+        "É": 1,
+        "": 1,
+        "unknown": 1,
+    }
+
+
+def test_a_condition_is_a_group_of_its_own_and_missing_where_it_is_unknown(bench) -> None:
+    ages = [70, 30, None, 10]
+    bench.load({**EMPTY, "patients": [patient(i, age=age, smoker=age == 70) for i, age in enumerate(ages)]})
+    assert groups(bench, "patients", "age >= 65") == {True: 1, False: 2, None: 1}
+    assert groups(bench, "patients", ask.col("age") >= 65) == {True: 1, False: 2, None: 1}
+    assert groups(bench, "patients", "age >= 65 or not smoker") == {True: 4}
+    assert groups(bench, "patients", "age is null") == {True: 1, False: 3}
+    assert mean(bench, "patients", "age >= 65") == (1 / 3, 3)
+    assert mean(bench, "patients", "smoker") == (0.25, 4)
+    assert mean(bench, "patients", "smoker::int") == (0.25, 4)
+
+
+def test_a_constant_stands_for_what_is_missing_in_a_mean(bench) -> None:
+    bmis = [20.0, None, math.nan, 30.5]
+    bench.load({**EMPTY, "patients": [patient(i, bmi=bmi, age=None) for i, bmi in enumerate(bmis)]})
+    assert mean(bench, "patients", "coalesce(bmi, 5.5)") == (15.375, 4)
+    assert mean(bench, "patients", "coalesce(age, 7) + 1") == (8.0, 4)
 
 
 def test_a_case_takes_the_first_branch_that_is_true_and_unknown_is_not(bench) -> None:

@@ -14,8 +14,7 @@ import pytest
 
 import lapwing as ask
 from engines.cancelling import cancel_one_of_two
-from lapwing.engines.duckdb import DuckDB
-from lapwing.engines.duckdb_registry import DuckDBTable
+from lapwing.engines.duckdb import DuckDB, DuckDBTable
 from lapwing.engines.reading import CancelledError, CancelScope
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text

@@ -14,8 +14,7 @@ import lapwing as ask
 from engines.neighbours import cells, excess, moves
 from engines.parquet_writers import WRITERS, with_the_notes_of_another
 from engines.rows_in_memory import RowsInMemory
-from lapwing.engines.duckdb import DuckDB
-from lapwing.engines.duckdb_registry import DuckDBTable
+from lapwing.engines.duckdb import DuckDB, DuckDBTable
 from lapwing.queries.catalogue import KeyType, Population, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
 from lapwing.queries.planning import plan

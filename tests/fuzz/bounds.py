@@ -9,8 +9,7 @@ from fractions import Fraction
 from itertools import accumulate
 
 from engines.neighbours import excess
-from lapwing.answers.releases import release_of
-from lapwing.answers.target import AtEpsilon
+from lapwing.answers.target import AtEpsilon, release_of
 from lapwing.mechanisms.histogram_selection import _ranks
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.queries.plan import Family

@@ -5,17 +5,23 @@ from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
 from lapwing.queries.expressions import (
     DATE_PARTS,
     DATE_UNITS,
+    TEXT_FUNCTIONS,
     Age,
     And,
     Arithmetic,
     Case,
+    CastTo,
+    Coalesce,
     Compare,
     DatePart,
     DateTrunc,
+    LeftOf,
     Literal,
     Missing,
     Name,
     Step,
+    TextOf,
+    TruthOf,
 )
 from lapwing.queries.joined import PerPerson
 
@@ -30,6 +36,7 @@ def number(rng, population, table):
     numbers = [*_own(table, Integer, Real), *_elsewhere(population, table, Integer, Real)]
     if numbers:
         taken = rng.choice(numbers)
+        options += [Coalesce(taken, Literal(rng.choice([0, 1, -7, 2**40]))), CastTo(TruthOf(Missing(taken)), "integer")]
         options += [taken, Step(taken, Literal(rng.choice([1, 7, 10, 2**40]))), Arithmetic("*", taken, Literal(3))]
     return rng.choice(options)
 
@@ -39,6 +46,10 @@ def anything(rng, population, table):
     options = [_case(rng, table, ["a", "b", "é"]), _case(rng, table, [True, False]), number(rng, population, table)]
     options += _elsewhere(population, table, Category, Boolean, Text)
     options += [DateTrunc(rng.choice(DATE_UNITS), day) for day in _days(rng, population, table)]
+    options += [TruthOf(_where(rng, table)), TruthOf(condition(rng, population, table))]
+    for text in [*_own(table, Text, Category), *_elsewhere(population, table, Text)]:
+        options += [TextOf(rng.choice(TEXT_FUNCTIONS), text), LeftOf(text, rng.choice([1, 2, 1000]))]
+        options += [Coalesce(text, Literal(rng.choice(["", "a", "é "])))]
     return rng.choice(options)
 
 

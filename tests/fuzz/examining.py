@@ -17,8 +17,7 @@ from fuzz.catalogues import catalogue
 from fuzz.questions import question
 from fuzz.spelling import in_sql
 from fuzz.tables import neighbours
-from lapwing.answers.releases import release_of
-from lapwing.answers.target import AtEpsilon
+from lapwing.answers.target import AtEpsilon, release_of
 from lapwing.engines.engine import is_cohort
 from lapwing.queries.plan import Family
 from lapwing.queries.planning import plan

@@ -24,8 +24,7 @@ from psycopg import sql
 from engines.clinic import arrow_tables
 from engines.rows_in_memory import RowsInMemory
 from engines.workbenches import as_reader, one_row_a_person, postgres_columns
-from lapwing.engines.duckdb import DuckDB
-from lapwing.engines.duckdb_registry import DuckDBTable
+from lapwing.engines.duckdb import DuckDB, DuckDBTable
 from lapwing.engines.postgres import PostgreSQL, PostgresTable
 from lapwing.engines.spark import Spark
 from lapwing.queries.catalogue import RowsPerPerson

@@ -11,6 +11,7 @@ from lapwing.queries.expressions import (
     And,
     Arithmetic,
     Case,
+    CastTo,
     Clip,
     Coalesce,
     Compare,
@@ -18,6 +19,7 @@ from lapwing.queries.expressions import (
     DateTrunc,
     Days,
     Is,
+    LeftOf,
     Literal,
     Matches,
     Missing,
@@ -29,6 +31,7 @@ from lapwing.queries.expressions import (
     Step,
     TextOf,
     Truth,
+    TruthOf,
 )
 from lapwing.queries.joined import Has, PerPerson
 from lapwing.queries.statistics.bernstein import Moment
@@ -199,6 +202,12 @@ class Spelling:
                 return f"coalesce({self.value(inner)}, {self.value(otherwise)})"
             case TextOf(function, inner):
                 return f"{function}({self.value(inner)})"
+            case LeftOf(inner, length):
+                return f"left({self.value(inner)}, {length})"
+            case TruthOf(stated):
+                return f"({self.condition(stated, ())})"
+            case CastTo(inner, "integer"):
+                return f"({self.value(inner)})::int"
             case NumberOf("round", inner, digits):
                 return f"round({self.value(inner)}, {digits})"
             case NumberOf(function, inner):

@@ -13,7 +13,7 @@ from engines.broken import BROKEN
 from fuzz.examining import Case, examined
 from fuzz.neighbours import seeds_from
 from fuzz.places import PLACES, Place
-from lapwing.engines import duckdb, duckdb_registry, emitter, expression_sql, files
+from lapwing.engines import duckdb, emitter, expression_sql, files
 from lapwing.queries import measure, planning
 from lapwing.queries.predicate import Domain, Unit
 
@@ -52,13 +52,13 @@ def files_say_what_their_rows_hold(patch):
     """The database believes the least and greatest value that a file notes, in which NaN has no part."""
     patch.delitem(duckdb._PRIVATE, "disabled_optimizers")
     patch.delitem(files._AS_IT_IS, "can_have_nan")
-    read = duckdb_registry._read
-    patch.setattr(duckdb_registry, "_read", lambda name, stored, wanted: read(name, replace(stored, type=""), wanted))
+    read = duckdb._read
+    patch.setattr(duckdb, "_read", lambda name, stored, wanted: read(name, replace(stored, type=""), wanted))
 
 
 def views_are_trusted(patch):
     """A view that held one row a person when it was opened is taken to hold one for ever."""
-    patch.setattr(duckdb_registry._Registry, "_require_stored", nothing)
+    patch.setattr(duckdb._Registry, "_require_stored", nothing)
 
 
 MUTANTS = {

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import lapwing as lw
-from lapwing.accounting.filters.approximate import DeltaShares
+from lapwing.accounting.filters.charge import DeltaShares
 from lapwing.ledger.export import export_json
 from lapwing.ledger.ledger import Ledger, create_ledger
 from lapwing.queries.catalogue import Segment

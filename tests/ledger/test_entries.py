@@ -1,8 +1,11 @@
-"""Names and texts that every database can hold."""
+"""Names and texts that every database can hold, and the file that says how far a ledger has come."""
+
+import os
+import stat
 
 import pytest
 
-from lapwing.ledger.entries import name, text
+from lapwing.ledger.entries import HeadFile, Receipt, name, text
 from lapwing.vocabulary.errors import ParameterError
 
 
@@ -29,3 +32,22 @@ def test_text_that_some_database_cannot_hold_is_refused(given) -> None:
 
 def test_any_other_text_is_taken_as_it_is() -> None:
     assert text("answer", "\t\r\n\x01 é 診 \U0001f600") == "\t\r\n\x01 é 診 \U0001f600"
+
+
+def test_a_head_file_is_on_the_disk_with_its_name_and_its_owner_alone_reads_it(tmp_path, monkeypatch) -> None:
+    folders = []
+
+    def watched(descriptor, fsync=os.fsync) -> None:
+        found = os.fstat(descriptor)
+        folders.extend([found.st_ino] if stat.S_ISDIR(found.st_mode) else [])
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    head = HeadFile(tmp_path / "ledger.head")
+    head.begin("clinic")
+    assert folders == [tmp_path.stat().st_ino]
+    assert stat.S_IMODE(head.path.stat().st_mode) == 0o600
+    head.accept(Receipt(ledger="clinic", seq=3, hash="00" * 32))
+    assert folders == [tmp_path.stat().st_ino] * 2
+    assert head.promised().seq == 3
+    assert list(tmp_path.iterdir()) == [head.path]

@@ -10,8 +10,8 @@ from lapwing.mechanisms.counted_top import CountedTop
 from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Composed, DiscreteLaplaceNoise, PureRelease
+from lapwing.vocabulary.exact import Sensitive
 from lapwing.vocabulary.guarantee import Adjacency
-from lapwing.vocabulary.sensitive import Sensitive
 from statistical.goodness import fits, integer_p_value
 
 ROUNDS = 4000

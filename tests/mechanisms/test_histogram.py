@@ -8,8 +8,8 @@ import pytest
 from lapwing.mechanisms.histogram import gaussian_histogram, geometric_histogram
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import DiscreteGaussianNoise, DiscreteLaplaceNoise
+from lapwing.vocabulary.exact import Sensitive
 from lapwing.vocabulary.guarantee import Adjacency
-from lapwing.vocabulary.sensitive import Sensitive
 from mechanisms import laws_by_hand as by_hand
 
 MOVES = {  # what one person's difference does to three bins

@@ -6,7 +6,7 @@ from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Composed, ExponentialSelection, PureRelease
-from lapwing.vocabulary.sensitive import Sensitive
+from lapwing.vocabulary.exact import Sensitive
 
 
 def quantile(**changed) -> PrivateQuantiles:

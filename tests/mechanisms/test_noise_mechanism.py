@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lapwing.mechanisms.noise_mechanism import ValueGrid, add_noise, integers, saturating_sum
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.sensitive import Sensitive
+from lapwing.vocabulary.exact import Sensitive
 from mechanisms.laws_by_hand import Scripted
 
 STEPS = st.integers(-40, 40).map(lambda exponent: Fraction(2) ** exponent)

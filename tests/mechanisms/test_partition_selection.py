@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.sensitive import Sensitive
+from lapwing.vocabulary.exact import Sensitive
 from statistical.goodness import fits
 
 

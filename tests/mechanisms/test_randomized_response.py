@@ -178,3 +178,11 @@ def test_an_epsilon_that_promises_nothing_is_refused() -> None:
 def test_what_counts_no_answers_is_refused(counts) -> None:
     with pytest.raises(ParameterError, match="is not a count of every category"):
         RandomizedResponse(epsilon=1).estimate(counts)
+
+
+@pytest.mark.parametrize("people", [EXACT_UP_TO + 1, 10**5, 10**9])
+@pytest.mark.parametrize("confidence", ["0.9", "0.999"])
+def test_the_confidence_of_a_margin_of_many_people_is_that_which_it_was_made_for(people, confidence) -> None:
+    answers = RandomizedResponse(epsilon=1)
+    found = answers.confidence(answers.margin(confidence, people=people), people=people)
+    assert found == pytest.approx(float(confidence), abs=1e-6)

@@ -9,8 +9,8 @@ from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap, PermuteAndFlip
 from lapwing.mechanisms.score_selection import ScoreLattice
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import Sensitive
 from lapwing.vocabulary.guarantee import Adjacency
-from lapwing.vocabulary.sensitive import Sensitive
 from mechanisms import choices_by_hand
 
 LATTICE = ScoreLattice(candidates=3, multiplier=7, floor=5, unit_bits=40)

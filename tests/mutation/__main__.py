@@ -1,7 +1,7 @@
 """Make small mistakes in what bounds, prices and charges, one at a time, and see that a test fails for each.
 
 \b
-    python -m mutation --mutants 300 --seed 1
+    python -m mutation --mutants 200 --seed 1
     python -m mutation --mutants 50 --only queries/aggregate.py
     python -m mutation --only queries/aggregate.py --like "_at_most: min"
 
@@ -11,7 +11,6 @@ same mistakes from the same source. It fails if a mistake in what bounds, prices
 
 import importlib
 import itertools
-import math
 import os
 import sys
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ import click
 from mutation.control import Control, Tests
 from mutation.equivalent import is_no_mistake
 from mutation.mistakes import Mutant, drawn, mutants
-from mutation.places import PLACES, ROOT, SOURCE, critical_files, nearest_tests, source_files
+from mutation.places import PLACES, ROOT, SOURCE, critical_files, is_served, nearest_tests, source_files
 from mutation.running import NOTHING, Ended, Rewriting, Run, run_all
 
 LOADED = ("apsw", "click", "cryptography.hazmat.primitives.ciphers.aead", "duckdb", "mpmath", "numpy", "pandas")
@@ -30,7 +29,7 @@ LOADED += ("psutil", "pyarrow.parquet", "polars", "pyspark.sql", "rich.console",
 LOADED += ("scipy.stats", "sqlglot", "hypothesis.stateful", "hypothesis.strategies", "_pytest.doctest")
 """What tests load besides lapwing: once, before the first mistake."""
 
-ROUNDS = ((3, 30.0), (14, math.inf))
+ROUNDS = ((3, 20.0), (14, 60.0))
 """How many test files each mistake meets, and for how many seconds: few at first, and more if they do not see it."""
 
 
@@ -44,12 +43,18 @@ def source_of(path: Path) -> str:
     return (SOURCE / "lapwing" / path).read_text(encoding="utf-8")
 
 
-def run_of(mutant: Mutant, control: Control, near: int, most: float) -> Run:
-    """Return the run of tests that reach what is mutated: in the nearest files, the quickest for some seconds."""
-    files = nearest_tests(mutant.path)[:near]
-    reach = control.of(mutant.path, mutant.piece, files)
+def tests_of(mutant: Mutant, control: Control, near: int, most: float) -> Tests:
+    """Return tests that reach what is mutated: of the nearest files, the quickest for some seconds."""
+    reach = control.of(mutant.path, mutant.piece, nearest_tests(mutant.path)[:near])
     taken = itertools.accumulate(reach.values())
-    tests = {test: reach[test] for test, so_far in zip(reach, taken, strict=True) if so_far - reach[test] <= most}
+    return {test: reach[test] for test, so_far in zip(reach, taken, strict=True) if so_far - reach[test] <= most}
+
+
+def run_of(mutant: Mutant, control: Control, turn: int) -> Run:
+    """Return the run of the tests that a mistake meets in this round and has not met before."""
+    files = nearest_tests(mutant.path)[: ROUNDS[turn][0]]
+    met = {test for earlier in ROUNDS[:turn] for test in tests_of(mutant, control, *earlier)}
+    tests = {test: took for test, took in tests_of(mutant, control, *ROUNDS[turn]).items() if test not in met}
     seconds = {file: _seconds(file, tests) for file in files}
     named_alike = f"test_{mutant.path.stem}.py"
     needed = sorted(
@@ -65,7 +70,7 @@ def _seconds(file: Path, tests: Tests) -> float:
 
 
 @click.command(help=__doc__)
-@click.option("--mutants", "many", default=300, help="how many mistakes are made")
+@click.option("--mutants", "many", default=200, help="how many mistakes are made")
 @click.option("--seed", default=1, help="which ones")
 @click.option("--only", multiple=True, help="files of lapwing, such as queries/*.py, instead of the lists of places")
 @click.option("--like", "words", default="", help="words of a mistake, to see it again")
@@ -78,24 +83,30 @@ def main(many: int, seed: int, only: tuple[str, ...], words: str, processes: int
     further = [] if only else [path for path in source_files(PLACES) if path not in critical]
     first = itertools.islice(chosen(critical, seed, words), many if only else many - many // 5)
     made = [*first, *itertools.islice(chosen(further, seed, words), many // 5)]
-    control = Control()
+    controls = {served: Control(served=served) for served in (False, True)}
     unseen: list[Mutant] = []
+    reached: set[Mutant] = set()
 
     def ended(mutant: Mutant, how: Ended) -> None:
+        reached.update({mutant} if how.code != NOTHING else ())
         if how.code in {0, NOTHING}:
             unseen.append(mutant)
-            fate = "NOT SEEN" if how.code == 0 else "NOT REACHED"
+            fate = "NOT SEEN" if mutant in reached else "NOT REACHED"
         else:
             fate = next(iter(how.told.get("failed", ())), "") or how.last_words
         click.echo(f"{mutant.path}:{mutant.line} {mutant.title}\n    {fate}")
 
     survivors = made
-    for near, seconds in ROUNDS:
+    for turn, (near, _) in enumerate(ROUNDS):
         unseen = []
-        control.look(sorted({test for one in survivors for test in nearest_tests(one.path)[:near]}), processes)
-        run_all(((one, run_of(one, control, near, seconds)) for one in survivors), processes, ended)
+        for served, control in controls.items():
+            mine = [one for one in survivors if is_served(one.path) is served]
+            control.look(sorted({test for one in mine for test in nearest_tests(one.path)[:near]}), processes)
+        chosen_runs = ((one, run_of(one, controls[is_served(one.path)], turn)) for one in survivors)
+        run_all(chosen_runs, processes, ended)
         survivors = unseen
-    click.echo(f"{len(made)} mistakes from seed {seed}: {len(made) - len(survivors)} were seen, not seen were")
+    click.echo(f"{len(made)} mistakes from seed {seed}: {len(made) - len(survivors)} were seen")
+    click.echo("not seen were" if survivors else "no survivors")
     for mutant in survivors:
         where = "" if mutant.path in critical else " (bounds, prices and charges nothing by itself)"
         click.echo(f"  {mutant.path}:{mutant.line} {mutant.title}{where}")

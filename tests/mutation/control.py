@@ -1,6 +1,6 @@
 """The run without mistakes: every test passes, and it is seen how long each takes and which pieces of code it reaches.
 
-What was seen is kept in `.mutation` for as long as neither lapwing nor the test file changes.
+What was seen is kept in `.mutation` for as long as neither the test file changes nor what it imports.
 """
 
 import ast
@@ -13,8 +13,8 @@ from pathlib import Path
 import click
 
 from mutation.mistakes import pieces
-from mutation.places import ROOT, SOURCE, source_files
-from mutation.running import REACHED, Ended, Rewriting, Run, run_all
+from mutation.places import ROOT, source_files, sources_of
+from mutation.running import REACHED, WITH_A_SERVER, Ended, Rewriting, Run, run_all
 
 KEPT = ROOT / ".mutation"
 
@@ -23,16 +23,18 @@ Tests = Mapping[str, float]
 
 
 class Control:
-    """Which tests reach a piece of code."""
+    """Which tests reach a piece of code; those that need a database server only where it is `served`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, served: bool = False) -> None:
+        self._served = served
         self._tests: dict[str, dict[str, float]] = defaultdict(dict)
 
     def look(self, files: Iterable[Path], processes: int) -> None:
         """Run the tests of `files` without a mistake, or remember how they went."""
-        keys = {path: _key(path) for path in files}
+        keys = {path: _key(path, served=self._served) for path in files}
         rewriting = Rewriting(frozenset(source_files(("*",))), _saying_what_is_reached)
-        new = [(path, Run([path], rewriting)) for path in keys if not keys[path].exists()]
+        left_out = frozenset() if self._served else WITH_A_SERVER
+        new = [(path, Run([path], rewriting, left_out=left_out)) for path in keys if not keys[path].exists()]
 
         def ended(path: Path, how: Ended) -> None:
             if how.code not in {0, 1, 5} or "imported" not in how.told:
@@ -67,9 +69,9 @@ class Control:
         return {name: seconds for tests in beside for name, seconds in tests.items()}
 
 
-def _key(test: Path) -> Path:
-    digest = hashlib.sha256(test.read_bytes())
-    for path in sorted(SOURCE.rglob("*.py")):
+def _key(test: Path, *, served: bool) -> Path:
+    digest = hashlib.sha256(str((test, served)).encode())
+    for path in sources_of(test):
         digest.update(path.read_bytes())
     return KEPT / f"{test.stem}-{digest.hexdigest()[:16]}.json"
 

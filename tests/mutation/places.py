@@ -31,20 +31,15 @@ TELLING = (
     "interpretation",
     "answer.py",
 )
-TELLING += ("preview", "verdicts", "__init__")
+TELLING += ("preview", "verdicts", "canvas", "pictures", "frames", "history", "__init__")
 """Words of files that say how far off an answer is, or what it means, and decide nothing."""
 
 ELSEWHERE = ("postgres", "spark", "crashes", "fuzz", "golden", "audit/", "proofs", "mutation", "browser", "test_readme")
-ELSEWHERE += (
-    "test_after_the_charge",
-    "test_turns",
-    "test_damage",
-    "documentation",
-    "test_docs",
-    "examples",
-    "benchmark",
-)
+ELSEWHERE += ("test_after_the_charge", "documentation", "test_docs", "examples", "benchmark")
 """Words of test files that wait for servers or other processes, run documents, take minutes, or see everything."""
+
+SERVED = "postgres"
+"""The word in the name of a file that only tests with a server can examine, and of such tests."""
 
 
 def critical_files() -> list[Path]:
@@ -69,7 +64,12 @@ def source_files(patterns: Iterable[str]) -> list[Path]:
 def nearest_tests(path: Path) -> list[Path]:
     """List the test files for a file of lapwing, the nearest first: those that import it, and what imports it."""
     module = ".".join(("lapwing", *path.with_suffix("").parts))
-    steps = {test: away[module] for test, away in _distances().items() if module in away}
+    elsewhere = [word for word in ELSEWHERE if word != SERVED or not is_served(path)]
+    steps = {
+        test: away[module]
+        for test, away in _distances().items()
+        if module in away and not any(word in str(test) for word in elsewhere)
+    }
 
     def rank(test: Path) -> tuple[bool, bool, int, Path]:
         beside = TESTS != test.parent in (TESTS / (path if path.parent.parts else Path("session", path))).parents
@@ -83,8 +83,19 @@ def nearest_tests(path: Path) -> list[Path]:
 def _distances() -> Mapping[Path, Mapping[str, int]]:
     """Return, for each test file, how many imports it is away from each module of lapwing."""
     graph = {_module(path): _imported(path) for path in (SOURCE / "lapwing").rglob("*.py")}
-    tests = [test for test in TESTS.rglob("test_*.py") if not any(word in str(test) for word in ELSEWHERE)]
-    return {test: _away(_imported_by_test(test), graph) for test in tests}
+    return {test: _away(_imported_by_test(test), graph) for test in TESTS.rglob("test_*.py")}
+
+
+def is_served(path: Path) -> bool:
+    """Whether a file of lapwing is examined by tests that need a server, too."""
+    return SERVED in path.name
+
+
+def sources_of(test: Path) -> list[Path]:
+    """List the files on which it depends what a test reaches: itself, what helps it, and what is imported."""
+    modules = {_module(path): path for path in (SOURCE / "lapwing").rglob("*.py")}
+    reached = (modules[name] for name in _distances()[test] if name in modules)
+    return [test, *sorted({*_helpers(test), *reached})]
 
 
 def _away(first: Iterable[str], graph: Mapping[str, Iterable[str]]) -> dict[str, int]:
@@ -101,16 +112,19 @@ def _module(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def _imported_by_test(path: Path, seen: tuple[Path, ...] = ()) -> set[str]:
+def _imported_by_test(path: Path) -> set[str]:
     """Return the modules of lapwing that a test, or a module that helps it, imports."""
+    found = {name for file in (path, *_helpers(path)) for name in _imported(file)}
+    return {name for name in found if name.startswith("lapwing")}
+
+
+def _helpers(path: Path, seen: tuple[Path, ...] = ()) -> set[Path]:
+    """Return the modules that help a test, and what helps these."""
     found = _imported(path)
     beside = [path.parent / "conftest.py"] if path.name.startswith("test_") else []
     helpers = [TESTS / Path(*name.split(".")).with_suffix(".py") for name in found if not name.startswith("lapwing")]
-    for helper in (*helpers, *beside):
-        if helper.exists() and helper not in seen:
-            seen = (*seen, helper)
-            found = found | _imported_by_test(helper, seen)
-    return {name for name in found if name.startswith("lapwing")}
+    new = {helper for helper in (*helpers, *beside) if helper.exists() and helper not in seen}
+    return new.union(*(_helpers(helper, (*seen, *new)) for helper in new))
 
 
 @cache

@@ -39,8 +39,9 @@ NOTHING = 5
 """What pytest ends with where there is no test."""
 REACHED = "_reached_"
 """The name under which rewritten code finds the set to which it adds what is reached."""
-DEAR = ("spark", "postgres", "database")
-"""Words in what a test needs that make it wait for a server."""
+DEAR = frozenset({"spark"})
+WITH_A_SERVER = frozenset({"postgres", "database"})
+"""Words in what a test needs that make it wait for minutes, or for a database server."""
 
 
 class _Loader(SourceFileLoader):
@@ -82,11 +83,13 @@ class Run:
     tests : the test files, the one that is tried first in front
     only : the tests of them that are run, in order, each with the seconds it takes; all where it is None
     rewriting : the files that are not as they are
+    left_out : words in what tests need that are left out, where all are run
     """
 
     tests: Sequence[Path]
     rewriting: Rewriting
     only: Mapping[str, float] | None = None
+    left_out: frozenset[str] = WITH_A_SERVER
     reached: set[str] = field(default_factory=set)
     told: dict[str, Any] = field(default_factory=lambda: {"tests": {}, "failed": []})
 
@@ -115,7 +118,7 @@ class Run:
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         if self.only is None:
-            items[:] = [item for item in items if not _is_dear(item)]
+            items[:] = [item for item in items if not _needs(item, DEAR | self.left_out)]
         else:
             known = {item.nodeid: item for item in items}
             items[:] = [known[name] for name in self.only if name in known]
@@ -139,10 +142,10 @@ class Run:
             self.told["failed"].append(report.nodeid)
 
 
-def _is_dear(item: pytest.Item) -> bool:
+def _needs(item: pytest.Item, words: Iterable[str]) -> bool:
     case = item.callspec.id if hasattr(item, "callspec") else ""
     needs = [*getattr(item, "fixturenames", ()), case]
-    return any(word in name for name in needs for word in DEAR)
+    return any(word in name for name in needs for word in words)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,12 +5,12 @@ import os
 import signal
 from pathlib import Path
 
-from lapwing.accounting import rounding
+from lapwing.vocabulary import exact
 from mutation.mistakes import mutants
 from mutation.places import SOURCE
 from mutation.running import Rewriting, Run, run_all
 
-PATH = Path("accounting/rounding.py")
+PATH = Path("vocabulary/exact.py")
 
 
 def rewriting(title: str) -> Rewriting:
@@ -21,10 +21,10 @@ def rewriting(title: str) -> Rewriting:
 
 def test_a_file_is_loaded_with_its_mistake_and_no_other_file_is() -> None:
     wrong = rewriting("float_below: return -float_above(-number) -> return float_above(-number)")
-    spec = wrong.find_spec("lapwing.accounting.rounding")
+    spec = wrong.find_spec("lapwing.vocabulary.exact")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert (rounding.float_below(2), module.float_below(2)) == (2, -2)
+    assert (exact.float_below(2), module.float_below(2)) == (2, -2)
     assert wrong.find_spec("lapwing.accounting.pricing") is None
     assert wrong.find_spec("lapwing") is None
 

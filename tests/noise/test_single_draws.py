@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.noise import laws, single_draws
+from lapwing.noise import fine_lattice, laws
 from lapwing.noise.decay import Decay, exponential_bounds
+from lapwing.noise.fine_lattice import draw_gaussian, draw_geometric, draw_laplace
 from lapwing.noise.laws import DiscreteGaussian, DiscreteLaplace, Geometric, RoundedGaussian, RoundedLaplace
 from lapwing.noise.randomness import SYSTEM
-from lapwing.noise.single_draws import draw_gaussian, draw_geometric, draw_laplace
 from lapwing.noise.strips import Strips
 from noise.sources import Stream
 from statistical.goodness import fits, integer_p_value
@@ -45,9 +45,9 @@ def test_single_draws_fit_their_law_and_no_law_10_percent_off(draw, exact, proba
 def coarse(monkeypatch) -> None:
     """A lattice of 2^-7 in place of 2^-56, which leaves one draw in forty open."""
     strips = Strips(Decay.exponential(Fraction(1 << 7), sides=1))
-    monkeypatch.setattr(single_draws, "UNIT_BITS", 7)
-    monkeypatch.setattr(single_draws, "_UNIT", 1 << 7)
-    monkeypatch.setattr(single_draws, "_steps", lambda _: int(next(numbers)))
+    monkeypatch.setattr(fine_lattice, "UNIT_BITS", 7)
+    monkeypatch.setattr(fine_lattice, "_UNIT", 1 << 7)
+    monkeypatch.setattr(fine_lattice, "_steps", lambda _: int(next(numbers)))
     numbers = iter(np.concatenate([strips.draw(1 << 16, SYSTEM)[0] for _ in range(6)]))
 
 
@@ -62,7 +62,7 @@ def test_what_the_lattice_leaves_open_is_decided_with_the_right_chance(exact) ->
 @pytest.mark.usefixtures("coarse")
 def test_it_could_not_be_left_out(monkeypatch) -> None:
     """The lie: to say that the part of a step which is left out never reaches the next number."""
-    monkeypatch.setattr(single_draws, "_is_part_below", lambda *_: True)
+    monkeypatch.setattr(fine_lattice, "_is_part_below", lambda *_: True)
     sample = np.array([draw_geometric(Fraction(100)) for _ in range(COUNT)])
     assert not fits(integer_p_value(sample, -2504, geometric(100.0, 2504)))
 
@@ -73,7 +73,7 @@ def test_it_could_not_be_left_out(monkeypatch) -> None:
     bits=st.sampled_from([96, 160]),
 )
 def test_steady_bounds_enclose_and_are_narrow(numerator, denominator, bits) -> None:
-    low, high = single_draws._steady_bounds(numerator, denominator, bits)
+    low, high = fine_lattice._steady_bounds(numerator, denominator, bits)
     finer_low, finer_high = exponential_bounds(numerator, denominator, bits + 64)
     assert low << 64 <= finer_low
     assert finer_high <= high << 64

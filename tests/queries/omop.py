@@ -12,6 +12,7 @@ from lapwing.vocabulary.guarantee import PrivacyUnit
 
 NOW = date(2024, 1, 1)
 CONDITIONS = (316866, 201826, 255573, 4329847, 192671)
+CONDITION_NAMES = ("Hypertension", "Type 2 diabetes", "Chronic lung disease", "Heart attack", "Bleeding")
 DRUGS = (1127433, 40213227, 1503297)
 VISITS = (9201, 9202, 9203)
 DAYS = Date(first=date(2010, 1, 1), last=date(2023, 12, 31))
@@ -42,7 +43,10 @@ def omop() -> Population:
                 rows=many,
                 max_rows=12,
                 columns=(
-                    Column(name="condition_concept_id", type=Category(values=CONDITIONS)),
+                    Column(
+                        name="condition_concept_id",
+                        type=Category(values=CONDITIONS, labels=CONDITION_NAMES, label_name="concept_name"),
+                    ),
                     Column(name="condition_start_date", type=DAYS),
                     visit,
                 ),

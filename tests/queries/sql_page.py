@@ -18,8 +18,7 @@ import duckdb
 
 from engines.clinic import arrow_tables
 from lapwing.answers.columns import ReadColumn, release_together
-from lapwing.answers.priced_question import PricedQuestion
-from lapwing.answers.releases import Release
+from lapwing.answers.releases import PricedQuestion, Release
 from lapwing.answers.target import Target, parse_target
 from lapwing.engines.engine import Engine
 from lapwing.queries.aggregate import BinnedKey, GridKey

@@ -12,9 +12,9 @@ from engines.clinic import clinic
 from lapwing.queries.aggregate import BoundedRowsPerPerson, ClippedSumPerPerson, CountPerPerson
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.column import Column, Date, Integer, Real
-from lapwing.queries.expressions import age
 from lapwing.queries.plan import CanonicalQuestion, Family
 from lapwing.queries.planning import plan
+from lapwing.queries.questions import age
 from lapwing.vocabulary.errors import BadQuestionError, LedgerDamagedError
 from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 from queries.asked import QUESTIONS

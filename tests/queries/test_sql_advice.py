@@ -36,11 +36,10 @@ ADVICE = {
     "select round(avg(year), 1) from people": "round the answers instead",
     "select strftime(day, '%Y-%m') m, count(*) from visits group by m": "date_trunc('month', day)",
     "select to_char(day, 'YYYY-MM') m, count(*) from visits group by m": "date_trunc('month', day)",
-    "select avg(smoker) from people": "avg(case when smoker then 1 else 0 end)",
-    "select avg(smoker::int) from people": "case when smoker then 1 else 0 end",
+    "select avg(born) from people": "age(born, date '2025-01-01')",
     "select count(*) from people where born > 1980": "year(day) >= 2000",
-    "select count(*) from people where extract(year from current_date) - year > 65": "2025 - year_of_birth",
-    "select count(*) from people where date_diff('year', born, current_date) >= 65": "age(born)",
+    "select count(*) from people where date_diff('week', born, current_date) >= 65": "age(born, day)",
+    "select substr(day, 2, 3), count(*) from visits group by 1": "left(code, 3)",
     "select count(*) from people p join visits v on p.id = v.id": 'on p."Patient Nr" = v."Patient Nr"',
 }
 

@@ -22,7 +22,7 @@ from lapwing.queries.aggregate import (
     CountPerPerson,
     GridKey,
 )
-from lapwing.queries.catalogue import Population, RowsPerPerson, Table
+from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Column, Date, Integer, Real
 from lapwing.queries.expressions import Arithmetic
 from lapwing.queries.planning import plan
@@ -64,6 +64,11 @@ def refused(question, match) -> None:
 
 def test_a_quantile_whose_range_is_wider_than_64_bits_is_refused() -> None:
     refused(ask.quantiles("patients", WIDE, "0.5"), "the range of the expression could reach 9.22e")
+
+
+def test_bounds_that_are_no_numbers_are_refused() -> None:
+    for bounds_ in ((ask.col("age"), ask.col("age")), (0, ask.col("age")), (0, "many"), (False, 9)):
+        refused(ask.total("patients", ask.col("age").clip(*bounds_)), "bounds and factors are numbers")
 
 
 @pytest.mark.parametrize("bounds_", [f"-{2**63}, {2**63 - 1}", "-1e30, 1e30", "0, 3652059", f"0, 1{'0' * 99}"])
@@ -171,6 +176,23 @@ def test_what_no_planner_should_make_is_refused_all_the_same(wrong) -> None:
 def test_what_no_planner_should_make_is_not_written_either(wrong) -> None:
     with pytest.raises(BadQuestionError):
         emit(WRONG[wrong], CLINIC, DUCKDB, {table.name: table.name for table in CLINIC.tables})
+
+
+def test_every_key_is_looked_at_and_not_only_the_first() -> None:
+    wide = GridKey(term=Times(ConstantTerm(2**61), OnGrid(column="age", bits=0, low=-2, high=2)), width=1)
+    aggregate = replace(COUNT, keys=(GridKey(term=AGE, width=1), wide))
+    assert [number.what for number in numbers(aggregate) if not fits(number)] == ["the range of the expression"]
+
+
+def test_a_person_key_is_compared_with_what_it_holds() -> None:
+    integers = InIntervals(column="pid", domain=INTEGERS, intervals=((0, 5),))
+    texts = InTexts(column="pid", texts=("x",))
+    by_text = replace(CLINIC, tables=tuple(replace(table, key_type=KeyType.TEXT) for table in CLINIC.tables))
+    check_total(replace(COUNT, where=integers), CLINIC)
+    check_total(replace(COUNT, where=texts), by_text)
+    for where, population in ((texts, CLINIC), (integers, by_text)):
+        with pytest.raises(BadQuestionError, match="'pid'"):
+            check_total(replace(COUNT, where=where), population)
 
 
 def test_conditions_and_expressions_may_be_nested_so_deep_and_no_deeper() -> None:
@@ -298,7 +320,13 @@ def looking_out(*seen):
 
 @pytest.mark.parametrize(
     "within",
-    [looking_out((1,), (1,)), looking_out((1,), (1, 2)), looking_out((), (1,), (1,)), looking_out((), (1,), (2,))],
+    [
+        looking_out((1,), (1,)),
+        looking_out((1,), (1, 2)),
+        looking_out((), (2,)),
+        looking_out((), (1,), (1,)),
+        looking_out((), (1,), (2,)),
+    ],
 )
 @pytest.mark.parametrize("times", [1, 2])
 def test_days_of_three_rows_of_a_person_are_not_compared_for_they_are_too_many_triples_to_go_through(

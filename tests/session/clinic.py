@@ -6,14 +6,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from lapwing.accounting.filters.approximate import DeltaShares
+from lapwing.accounting.filters.charge import DeltaShares
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Integer, Real, Text
 from lapwing.session import Session
 from lapwing.vocabulary.errors import EngineError
+from lapwing.vocabulary.exact import Sensitive
 from lapwing.vocabulary.guarantee import Adjacency, Guarantee, PrivacyUnit, PureDP
-from lapwing.vocabulary.sensitive import Sensitive
 
 KEY = bytes(range(32))
 

@@ -30,8 +30,7 @@ from lapwing import (
     total,
     variance,
 )
-from lapwing.answers.releases import release_of
-from lapwing.answers.target import parse_target
+from lapwing.answers.target import parse_target, release_of
 from lapwing.ledger.export import export_json
 from lapwing.queries.catalogue import Table
 from lapwing.queries.column import Category, Column
@@ -39,8 +38,8 @@ from lapwing.queries.plan import BoundedValue
 from lapwing.queries.planning import plan
 from lapwing.queries.statistics.moments import Moments
 from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.exact import Sensitive
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
-from lapwing.vocabulary.sensitive import Sensitive
 from session.clinic import FixedNumber, door, new_ledger, population
 from statistical.goodness import fits
 

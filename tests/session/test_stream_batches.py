@@ -9,7 +9,7 @@ from lapwing.answers.stream_terms import Verdict
 from lapwing.ledger.replay import verify
 from lapwing.ledger.states import StreamStatus
 from lapwing.vocabulary.errors import BadQuestionError, EngineError, ParameterError, StreamHaltedError, UnansweredError
-from lapwing.vocabulary.sensitive import Sensitive
+from lapwing.vocabulary.exact import Sensitive
 from session.clinic import Broken, FixedNumber, door, new_ledger, same_ledger, spent
 
 TERMS = {"at_least": 200, "yeses": 3, "epsilon": 1}

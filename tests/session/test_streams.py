@@ -29,8 +29,8 @@ from lapwing.vocabulary.errors import (
     StreamHaltedError,
     UnansweredError,
 )
+from lapwing.vocabulary.exact import Sensitive
 from lapwing.vocabulary.guarantee import Adjacency, ConcentratedDP, PureDP
-from lapwing.vocabulary.sensitive import Sensitive
 from session.clinic import KEY, Broken, FixedNumber, door, new_ledger, population, same_ledger, spent
 from session.real_tables import Tables
 

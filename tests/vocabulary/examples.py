@@ -10,19 +10,19 @@ from pathlib import Path
 from types import MappingProxyType
 
 from lapwing.accounting.filters.account import Account, Admission, CapChange, OpenStream
-from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares
+from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import (
     Accepted,
     ConcentratedFilter,
     Cost,
+    DeltaShares,
     PureFilter,
     Reservation,
     SingleRelease,
     StreamClosing,
     YesCharge,
 )
-from lapwing.answers.priced_question import PricedPlan
-from lapwing.answers.releases import StoredAnswer
+from lapwing.answers.releases import PricedPlan, StoredAnswer
 from lapwing.answers.stream_terms import StoredVerdict, StreamTerms, Verdict
 from lapwing.ledger.states import Analyst, PopulationRecord
 from lapwing.queries import aggregate, derived, plan, predicate, term
@@ -35,7 +35,7 @@ from lapwing.queries.statistics.moments import Moments
 from lapwing.queries.statistics.quantiles import QuantileOfGroups, Quantiles
 from lapwing.queries.statistics.top import CountedTopMeaning, Top
 from lapwing.queries.statistics.total import Total
-from lapwing.sources import Fingerprint, KnownData
+from lapwing.tables import Fingerprint, KnownData
 from lapwing.vocabulary import event
 from lapwing.vocabulary.codec import to_text
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, GaussianDP, PrivacyUnit, PureDP
@@ -167,6 +167,11 @@ DERIVED = (
     derived.CaseResult(name="case 1", branches=(derived.Branch(ADULT, 1), derived.Branch(MALE, None)), otherwise=0),
     derived.CaseResult(name="case true", branches=(derived.Branch(where=ADULT, result=True),), otherwise=None),
     derived.Computed(name="age", term=AGE, bits=0),
+    *(derived.Respelled(name=f"{how.value}(city)", column="city", spelling=how) for how in derived.Spelling),
+    derived.FirstCharacters(name="left(code, 3)", column="code", length=3),
+    derived.Filled(name="coalesce(city, '?')", column="city", otherwise="?", bits=0),
+    derived.Filled(name="coalesce(age, 0)", column="age", otherwise=0, bits=0),
+    derived.Filled(name="coalesce(bmi, 1/2)", column="bmi", otherwise=32, bits=6),
 )
 KEYS = (
     aggregate.DeclaredKey(column="sex", values=("F", "M"), missing=True),

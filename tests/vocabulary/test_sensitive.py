@@ -14,8 +14,8 @@ import rich
 from rich.console import Console
 
 from lapwing.vocabulary.errors import SecrecyError
+from lapwing.vocabulary.exact import Sensitive
 from lapwing.vocabulary.guarantee import PrivacyUnit
-from lapwing.vocabulary.sensitive import Sensitive
 
 SECRET = 74019
 LOOKS = {

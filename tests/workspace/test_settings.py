@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.engines.duckdb_registry import DuckDBTable
+from lapwing.engines.duckdb import DuckDBTable
 from lapwing.queries.catalogue import KeyType, RowsPerPerson
 from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
 from lapwing.sources import FileSource, PostgresSource, SparkFiles, SparkSource

@@ -45,7 +45,7 @@ def opened(monkeypatch) -> list[DuckDB]:
             if self in engines:
                 engines.remove(self)
 
-    monkeypatch.setattr("lapwing.tables.DuckDB", Watched)
+    monkeypatch.setattr("lapwing.sources.DuckDB", Watched)
     return engines
 
 
@@ -261,7 +261,7 @@ def test_what_an_engine_holds_is_what_was_looked_at_before_it_was_opened(folder,
                 replaced = True
                 super().__init__(*given, **named)
 
-        monkeypatch.setattr("lapwing.tables.DuckDB", Slow)
+        monkeypatch.setattr("lapwing.sources.DuckDB", Slow)
         session = workspace.session()
         if announced:
             answer = session.ask(lw.count("patients"), epsilon=20)

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from lapwing.sources import Fingerprints
+from lapwing.tables import Fingerprints
 from lapwing.vocabulary.errors import RegistrationError
 
 BEFORE, AFTER = "id,age\n1,30\n2,40\n", "id,age\n1,30\n2,41\n"

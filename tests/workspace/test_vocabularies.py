@@ -200,6 +200,9 @@ def test_what_is_no_concept_set_is_refused(name, ids, says):
         ("condition_concept_id in f('x')", "in concept_set"),
         ("condition_start_date in (select concept_id from concept)", "only whole numbers and texts"),
         ("condition_concept_id in (select concept_name from concept)", "the list holds texts"),
+        ("condition_concept_id in (select concept_id from concept where domain_id = 'Drug')", "would be about nobody"),
+        ("condition_concept_id = 'Strok'", "is called 'Strok'; .* such as 'Stroke'"),
+        ("condition_concept_id in ('Stroke', 'Flu')", "is called 'Flu'"),
         (
             "condition_concept_id in (select concept_id from concept group by concept_id having count(*) >= 2)",
             "leave out how many",
@@ -228,6 +231,27 @@ def test_a_category_of_a_file_has_its_values_and_their_names(clinic):
     assert "Type 2 diabetes with nephropathy" in str(answer)
     plan = next(answer.asked.several()).plan
     assert plan.called((112, "Type 2 diabetes mellitus")) == ("Type 2 diabetes mellitus",)
+
+
+@pytest.mark.parametrize("written", ["= 'Stroke'", "= 'stroke'", "in ('Stroke', 'STROKE', 140)", "= '140'"])
+def test_a_category_may_be_called_by_its_name(clinic, folder, written):
+    ((known,),) = truth(folder, "select count(*) from condition_occurrence where condition_concept_id = 140")
+    asked = lw.count_rows("condition_occurrence", f"condition_concept_id {written}", max_rows=20)
+    by_id = clinic.ask(lw.count_rows("condition_occurrence", "condition_concept_id = 140", max_rows=20), epsilon=20)
+    told = clinic.ask(asked, epsilon=20)
+    assert (told.value, told.free) == (by_id.value, True), "it is the same question, by another name"
+    assert abs(told.value - known) <= 40
+
+
+def test_a_list_of_undeclared_values_is_refused_before_the_charge(clinic):
+    clinic.concept_set("elsewhere", [1, 2, 3])
+    before = str(clinic.budget())
+    for words in ("in", "not in"):
+        with pytest.raises(BadQuestionError, match="none of the 3 values of the list is a category"):
+            clinic.ask(
+                lw.count("condition_occurrence", f"condition_concept_id {words} concept_set('elsewhere')"), epsilon=1
+            )
+    assert str(clinic.budget()) == before
 
 
 def test_a_list_narrows_the_groups(clinic):

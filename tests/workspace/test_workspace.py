@@ -136,7 +136,7 @@ def test_whatever_a_driver_raises_at_opening_is_the_one_failure(clinic, folder, 
         raise failure("patient 7 has the plague")
 
     with monkeypatch.context() as patched:
-        patched.setattr("lapwing.tables.DuckDB", fails)
+        patched.setattr("lapwing.sources.DuckDB", fails)
         with pytest.raises(EngineError) as failed:
             clinic.ask(lw.count("patients"), epsilon=1)
     assert str(failed.value) == "the question could not be answered; the custodian can find out why"

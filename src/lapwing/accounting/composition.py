@@ -14,14 +14,12 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
-from lapwing.accounting.priced_loss import PricedLoss
-from lapwing.accounting.pricing import price
+from lapwing.accounting.pricing import PricedLoss, price
 from lapwing.accounting.renyi import curve, epsilon_from_renyi, epsilon_from_rho
-from lapwing.accounting.rounding import ROUND_OFF, float_above, float_below
 from lapwing.accounting.window import MOST_USES, optimal_epsilon
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ApproximateRelease, Composed, Event, Repeated
-from lapwing.vocabulary.exact import as_int, positive, probability
+from lapwing.vocabulary.exact import ROUND_OFF, as_int, float_above, float_below, positive, probability
 
 
 def advanced_epsilon(*, epsilon: float, times: int, delta: float, delta_each: float = 0.0) -> float:

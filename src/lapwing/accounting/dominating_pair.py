@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.accounting.rounding import LARGEST_EXPONENT, ROUND_OFF
+from lapwing.vocabulary.exact import LARGEST_EXPONENT, ROUND_OFF
 
 Floats: TypeAlias = NDArray[np.float64]
 

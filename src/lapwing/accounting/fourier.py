@@ -14,13 +14,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.fft import irfft, next_fast_len, rfft
 
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
 from lapwing.accounting.losses.law import LossLattice
-from lapwing.accounting.rounding import ROUND_OFF, UNIT
 from lapwing.accounting.tilting import SLOPES, Factor, Tilts, TiltTarget
 from lapwing.accounting.window import Window
+from lapwing.vocabulary.exact import ROUND_OFF, UNIT
+from lapwing.vocabulary.loading import load_when_called
+
+irfft, next_fast_len, rfft = load_when_called("scipy.fft", "irfft", "next_fast_len", "rfft")
 
 TOLERANCE = 4e-6  # the share of epsilon that the grid may cost
 _FEWEST_POINTS, _MOST_POINTS = 1 << 12, 1 << 20

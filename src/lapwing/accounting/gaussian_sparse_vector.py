@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import gammaln, log_ndtr, logsumexp
 
 from lapwing.accounting.dominating_pair import Floats
-from lapwing.accounting.rounding import ROUND_OFF
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import GaussianSparseVectorRelease
+from lapwing.vocabulary.exact import ROUND_OFF
+from lapwing.vocabulary.loading import load_when_called
+
+gammaln, log_ndtr, logsumexp = load_when_called("scipy.special", "gammaln", "log_ndtr", "logsumexp")
 
 MOST_QUESTIONS = 10**9  # more are not priced: by then a person would have asked one a second for thirty years
 

@@ -10,9 +10,8 @@ import math
 from fractions import Fraction
 
 from lapwing.accounting.losses.sampled import amplified_epsilon
-from lapwing.accounting.rounding import float_above, fraction_above
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import as_int, positive
+from lapwing.vocabulary.exact import as_int, float_above, fraction_above, positive
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
 
 

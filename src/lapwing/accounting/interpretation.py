@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, TypeVar
 
-from lapwing.accounting.rounding import ROUND_OFF, float_above
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Loss
-from lapwing.vocabulary.exact import as_int, positive, probability
+from lapwing.vocabulary.exact import ROUND_OFF, as_int, float_above, positive, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
 
 Table = TypeVar("Table", bound=Hashable)

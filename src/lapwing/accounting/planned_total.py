@@ -18,9 +18,8 @@ from lapwing.accounting.filters.account import Account, Admission, Booking
 from lapwing.accounting.filters.charge import Reservation
 from lapwing.accounting.pricing import price, product
 from lapwing.accounting.renyi import epsilon_from_rho
-from lapwing.accounting.rounding import float_above, float_below
 from lapwing.vocabulary.event import DiscreteGaussianNoise, Event, GaussianSparseVectorRelease
-from lapwing.vocabulary.exact import probability
+from lapwing.vocabulary.exact import float_above, float_below, probability
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP
 from lapwing.vocabulary.results import Result
 from lapwing.vocabulary.wording import format_exact

@@ -2,21 +2,31 @@
 
 Every price is an upper bound, rounded towards more cost. Events inside another one (a plan, a repetition, a sample) are
 priced as parameters that were fixed before the first answer; parameters that are chosen on the way need a filter.
+
+A price is looked at once more before it is used. A plan is at least as easy to see through as any one of its parts, and
+a divergence is at least what Pinsker makes of the total variation. Both are known in closed form wherever a law is that
+of a real pair of neighbours. A price below such a floor, or below zero, or no number at all, is a fault of the
+arithmetic: it is refused, before any charge.
 """
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
+import numpy as np
+
+from lapwing.accounting.dominating_pair import DominatingPair, Floats
 from lapwing.accounting.gaussian_sparse_vector import renyi_bound
 from lapwing.accounting.losses import atoms
-from lapwing.accounting.losses.atoms import discrete_gaussian, renyi_curve
+from lapwing.accounting.losses.atoms import AtomicLaw, discrete_gaussian, renyi_curve
 from lapwing.accounting.losses.continuous import GaussianLaw, LaplaceLaw
 from lapwing.accounting.losses.law import LossLaw
 from lapwing.accounting.losses.sampled import Sampling, flattened, sampled
 from lapwing.accounting.losses.selections import BoundedRangeLaw, SelectionsLaw, selections
-from lapwing.accounting.priced_loss import PricedLoss, one_of
-from lapwing.accounting.rounding import float_above
+from lapwing.accounting.privacy_loss_distribution import alone, composed_delta, composed_epsilon, composed_pair
+from lapwing.accounting.renyi import curve, delta_from_renyi, delta_from_rho, epsilon_from_renyi, epsilon_from_rho
 from lapwing.accounting.tilting import Factor
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import (
@@ -38,13 +48,197 @@ from lapwing.vocabulary.event import (
     checked_event,
     required_adjacency,
 )
-from lapwing.vocabulary.exact import as_int, positive, probability
+from lapwing.vocabulary.exact import as_int, float_above, positive, probability
 from lapwing.vocabulary.guarantee import Adjacency
 
 # losses of a smaller sample are lost in the digits of a float: it is priced as one of this size
 _LEAST_RATE = Fraction(1, 2**80)
 
 _MOST_PARTS = 4096  # composing this many different laws takes seconds; each is transformed on its own
+_ATOMS = 512
+_FEWEST_ATOMS = 10
+_CLOSEST = 2.0**-26
+_COUNTABLE = 10**14  # of more uses than that nothing is claimed but their pure epsilon
+_SURE_DELTA = 1e-30  # a composition of real pairs says all there is to say down to here; below, moments may say more
+_TOLERANCE = 1e-3  # a floor is itself computed, from above: this part of it is given away
+
+
+def _floor(epsilon: float, orders: Sequence[Sequence[Factor]]) -> float:
+    """Return a little less than what the most expensive part alone costs: no plan has a smaller delta."""
+    return max(_exact(law, epsilon) for order in orders for law, _ in order)
+
+
+def _exact(law: LossLaw, epsilon: float) -> float:
+    """Return a little less than the true profile of one use, or 0 where only bounds of it are known."""
+    if not law.is_attained and not isinstance(law, BoundedRangeLaw):
+        return 0.0
+    return max(0.0, law.delta(epsilon) * (1 - _TOLERANCE) - law.infinite_mass)
+
+
+def _checked(price: float, currency: str, *, plausible: bool) -> float:
+    if not plausible:
+        reason = "is less than this event can cost: the price was computed wrongly"
+        remedy = "nothing was charged; ask in other amounts, and report the event as a fault of lapwing"
+        raise ParameterError(currency, price, reason=reason, remedy=remedy)
+    return price
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PricedLoss:
+    """The privacy loss of an event between neighbouring tables. It satisfies `lapwing.vocabulary.event.Loss`.
+
+    Whatever is computed from a released answer afterwards, by whomever, does not change it (post-processing). It is
+    that of independent `factors` that add up, with how often each of them is met; P holds the person, Q does not.
+
+    Proof: proofs/dominating_pairs.md
+    """
+
+    factors: tuple[Factor, ...]
+
+    @property
+    def pure_epsilon(self) -> Fraction | None:
+        """The sum of the largest losses, exactly, if all of them are finite."""
+        return _total((law.pure_epsilon, times) for law, times in self.factors)
+
+    @property
+    def rho(self) -> Fraction | None:
+        """The sum of the zCDP bounds, if all of them are known."""
+        return _total((law.rho, times) for law, times in self.factors)
+
+    @property
+    def gaussian_mu_squared(self) -> Fraction | None:
+        """The exact square of mu, if the event is Gaussian and nothing else."""
+        law = alone(self.factors)
+        return None if law is None else law.mu_squared
+
+    @property
+    def is_attained(self) -> bool:
+        """Whether one pair of neighbours really has these losses; else divergences may say less."""
+        return all(law.is_attained for law, _ in self.factors)
+
+    @property
+    def orders(self) -> tuple[tuple[Factor, ...], ...]:
+        """The factors in both orders of the neighbours: person removed, person added; one if they are the same."""
+        other = tuple((law.other_order, times) for law, times in self.factors)
+        same = all(one is two for (one, _), (two, _) in zip(self.factors, other, strict=True))
+        return (self.factors,) if same else (self.factors, other)
+
+    @property
+    def _is_beyond_counting(self) -> bool:  # the round-off of all uses together is too large to claim anything
+        return sum(times for _, times in self.factors) > _COUNTABLE
+
+    def delta(self, epsilon: float) -> float:
+        """Return a delta for which the event is (epsilon, delta)-differentially private."""
+        if math.isnan(epsilon):
+            raise ParameterError("epsilon", epsilon, reason="is not a number", remedy="write for example 1.0")
+        if self.pure_epsilon is not None and epsilon >= self.pure_epsilon:
+            return 0.0
+        if self._is_beyond_counting:
+            return 1.0
+        found = composed_delta(self.orders, epsilon)
+        if self.rho is not None:
+            found = min(found, delta_from_rho(self.rho, epsilon))
+        if not self.is_attained or not _SURE_DELTA <= found < 1:
+            found = min(found, delta_from_renyi(curve(self.renyi), epsilon))
+        return _checked(found, "delta", plausible=_floor(epsilon, self.orders) <= found <= 1)
+
+    def epsilon(self, delta: float) -> float:
+        """Return an epsilon for which the event is (epsilon, delta)-differentially private."""
+        pure = math.inf if self.pure_epsilon is None else float_above(self.pure_epsilon)
+        if not 0 <= delta < 1:
+            raise ParameterError("delta", delta, reason="is not in [0, 1)", remedy="write for example 1e-6")
+        if delta == 0 or self._is_beyond_counting:
+            return pure
+        found = min(pure, composed_epsilon(self.orders, delta))
+        if self.rho is not None:
+            found = min(found, epsilon_from_rho(self.rho, delta))
+        if not self.is_attained or delta < _SURE_DELTA or found == math.inf:
+            found = min(found, epsilon_from_renyi(curve(self.renyi), delta))
+        plausible = found >= 0 and (found == math.inf or _floor(found, self.orders) <= delta)
+        return _checked(found, "epsilon", plausible=plausible)
+
+    def renyi(self, alpha: float) -> float:
+        """Return a bound of the Renyi divergence of order `alpha`, in both directions."""
+        if not alpha > 1:
+            raise ParameterError("alpha", alpha, reason="is not above 1", remedy="write an order such as 2")
+        found = max(sum(times * law.renyi(alpha) for law, times in order) for order in self.orders)
+        # Pinsker: at least twice the sum of squared total variations
+        floor = max(sum(times * 2 * _exact(law, 0.0) ** 2 for law, times in order) for order in self.orders)
+        return _checked(found, "divergence", plausible=found >= floor)
+
+    def pairs(self, at_most: int = 256) -> tuple[DominatingPair, ...]:
+        """Return finite pairs of at most `at_most` atoms that stand for the event.
+
+        Every ordered pair of neighbouring tables is dominated by at least one of them: what is proved for all of them,
+        at levels r >= 0, is proved for the event. A symmetric event has one, an asymmetric one two; an exponential
+        selection, whose worst case depends on the tables, has one for each range of worst cases.
+        """
+        if at_most < _FEWEST_ATOMS:
+            raise ParameterError("at_most", at_most, reason="is too few", remedy=f"allow {_FEWEST_ATOMS} atoms")
+        return tuple(pair for order in self.orders for pair in _members(order, at_most))
+
+    def as_one_law(self) -> LossLaw:
+        """Return the loss as one law: itself, or the finite pair of the composition."""
+        return alone(self.factors) or _envelope_law([self])
+
+
+def one_of(losses: Sequence[PricedLoss]) -> PricedLoss:
+    """Return the loss of a person who meets exactly one of `losses`, nobody says which: the worst at every level."""
+    return losses[0] if len(losses) == 1 else PricedLoss(((_envelope_law(losses), 1),))
+
+
+def _envelope_law(losses: Sequence[PricedLoss]) -> AtomicLaw:
+    def envelope(order: int) -> DominatingPair:
+        return _envelope([pair for loss in losses for pair in _members(loss.orders[order], _ATOMS)])
+
+    return AtomicLaw(
+        pair=envelope(0),
+        reverse=envelope(-1) if any(len(loss.orders) > 1 for loss in losses) else None,
+        pure_epsilon=_worst(loss.pure_epsilon for loss in losses),
+        rho=_worst(loss.rho for loss in losses),
+        is_attained=False,
+        renyi_bound=lambda alpha: max(loss.renyi(alpha) for loss in losses),
+    )
+
+
+def _envelope(pairs: Sequence[DominatingPair]) -> DominatingPair:
+    """Return a pair whose profile is nowhere below any of `pairs`: the dots of the highest, connected."""
+    if len(pairs) == 1:
+        return pairs[0]
+    knots = _apart(np.unique(np.concatenate([pair.losses for pair in pairs])))
+    heights = [[pair.delta(float(x)) for x in knots] for pair in pairs]
+    return DominatingPair.through(knots, np.max(np.array(heights), axis=0))
+
+
+def _apart(knots: Floats) -> Floats:
+    """Return some of the increasing `knots`, both ends among them, none so close to the next that digits are lost."""
+    least = _CLOSEST * float(knots[-1] - knots[0])
+    kept = [float(knots[0])]
+    kept += [x for x, after in zip(knots[1:-1].tolist(), knots[2:].tolist(), strict=True) if after - x > least]
+    return np.array([*kept, float(knots[-1])]) if len(knots) > 1 else knots
+
+
+def _members(order: Sequence[Factor], at_most: int) -> tuple[DominatingPair, ...]:
+    law = alone(order)
+    return (composed_pair(order).coarsened(at_most),) if law is None else law.members(at_most)
+
+
+def _total(amounts: Iterable[tuple[Fraction | None, int]]) -> Fraction | None:
+    total = Fraction(0)
+    for amount, times in amounts:
+        if amount is None:
+            return None
+        total += amount * times
+    return total
+
+
+def _worst(amounts: Iterable[Fraction | None]) -> Fraction | None:
+    worst = Fraction(0)
+    for amount in amounts:
+        if amount is None:
+            return None
+        worst = max(worst, amount)
+    return worst
 
 
 def price(event: Event, *, adjacency: Adjacency | None = None) -> PricedLoss:

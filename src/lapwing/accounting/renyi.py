@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from lapwing.accounting.dominating_pair import Floats
-from lapwing.accounting.rounding import ROUND_OFF, float_above
+from lapwing.vocabulary.exact import ROUND_OFF, float_above
 
 ORDERS: Floats = np.array(
     [

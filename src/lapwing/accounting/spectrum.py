@@ -25,8 +25,8 @@ from lapwing.accounting.dominating_pair import Floats
 from lapwing.accounting.losses.atoms import AtomicLaw
 from lapwing.accounting.losses.law import LossLaw
 from lapwing.accounting.losses.selections import SelectionsLaw
-from lapwing.accounting.rounding import UNIT
 from lapwing.accounting.tilting import Factor, TiltTarget
+from lapwing.vocabulary.exact import UNIT
 
 _LOG_SHARE = -14.0  # log of the share of delta that the frequencies left out may cost
 _MOST_FREQUENCIES = 1 << 16

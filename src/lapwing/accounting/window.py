@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import gammaln
 
 from lapwing.accounting.dominating_pair import Floats
-from lapwing.accounting.rounding import ROUND_OFF, UNIT, float_above
-from lapwing.vocabulary.exact import as_int, positive
+from lapwing.vocabulary.exact import ROUND_OFF, UNIT, as_int, float_above, positive
+from lapwing.vocabulary.loading import load_when_called
+
+(gammaln,) = load_when_called("scipy.special", "gammaln")
 
 _WIDEST = 500.0
 

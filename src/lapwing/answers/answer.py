@@ -10,9 +10,10 @@ from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
 
-from lapwing.accounting.rounding import float_above, float_below
 from lapwing.answers.canvas import checked_path
 from lapwing.answers.cells import (
+    Change,
+    Row,
     cell_record,
     cell_text,
     cell_words,
@@ -25,14 +26,11 @@ from lapwing.answers.cells import (
     text_table,
 )
 from lapwing.answers.frames import FrameColumn, TableResult, is_time, key_columns
-from lapwing.answers.priced_question import CONFIDENCE, Price, PricedQuestion
-from lapwing.answers.releases import Numbers
-from lapwing.answers.rows import Change, Row
-from lapwing.answers.target import as_confidence
+from lapwing.answers.releases import CONFIDENCE, Numbers, Price, PricedQuestion
 from lapwing.ledger.entries import Receipt
 from lapwing.queries.plan import BoundedValue, CellKey, ChosenMeaning, Family, Number
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.exact import Exact
+from lapwing.vocabulary.exact import Exact, as_confidence, float_above, float_below
 from lapwing.vocabulary.results import Interval, html_table
 from lapwing.vocabulary.wording import format_exact, format_short, named, percent, rounded, several
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lapwing.answers.releases import NoisyNumbers, Numbers, Release, release_of
-from lapwing.answers.target import Target
+from lapwing.answers.releases import NoisyNumbers, Numbers, Release
+from lapwing.answers.target import Target, release_of
 from lapwing.queries.catalogue import Population
 from lapwing.queries.plan import BoundedValue, Noise, Number, Plan
 from lapwing.queries.planning import Question

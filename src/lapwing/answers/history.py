@@ -9,7 +9,7 @@ from typing import Any
 
 from lapwing.accounting.filters.account import Account
 from lapwing.answers.preview import budget_words
-from lapwing.answers.priced_question import PricedPlan
+from lapwing.answers.releases import PricedPlan
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.ledger.entries import Record
 from lapwing.ledger.export import charged_words

@@ -9,12 +9,11 @@ from lapwing.accounting.filters.account import EVERYONE, Account
 from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import Charge, ConcentratedFilter, PureFilter, SingleRelease, StreamClosing
 from lapwing.accounting.filters.remaining import Refusal, Remaining, tightest
-from lapwing.answers.priced_question import Price, PricedQuestion
-from lapwing.answers.releases import accuracy_at
-from lapwing.answers.target import as_confidence
+from lapwing.answers.releases import Price, PricedQuestion
+from lapwing.answers.target import accuracy_at
 from lapwing.queries.plan import Number
 from lapwing.vocabulary.errors import BudgetExceededError, SuspendedError
-from lapwing.vocabulary.exact import Exact
+from lapwing.vocabulary.exact import Exact, as_confidence
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 from lapwing.vocabulary.results import Result
 from lapwing.vocabulary.wording import decimal_below, format_exact, format_short, percent, rounded

@@ -1,44 +1,43 @@
-"""How a plan is released: which mechanism grants what was asked for, what is charged, and what comes out.
+"""A question at its price: plans, each with its release, what is charged for all as one, and what comes out.
 
-Everything but `read` and `release` depends on the plan, the target and the kind of budget alone, never on data. The
-session calls these two, after the charge.
+Everything but `read` and `release` depends on the plan and its mechanism alone, never on data. The session calls these
+two, after the charge.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any, Protocol, TypeAlias
+from functools import cached_property, lru_cache
+from typing import Any, TypeAlias
 
-from lapwing.accounting.pricing import price
-from lapwing.accounting.rounding import float_above, float_below
-from lapwing.answers.target import FINEST, AtEpsilon, AtRho, Target, Within, share_of
+from lapwing.accounting.filters.charge import cost_of_event
 from lapwing.engines.engine import Engine
 from lapwing.mechanisms.counted_top import CountedTop
-from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
-from lapwing.mechanisms.exponential import ExponentialMechanism
-from lapwing.mechanisms.geometric import GeometricMechanism
-from lapwing.mechanisms.histogram_selection import Selector
 from lapwing.mechanisms.partition_selection import PartitionSelection
-from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
-from lapwing.queries.aggregate import Label, PrivateKey
-from lapwing.queries.plan import BoundedValue, Choosing, ChosenMeaning, Family, Noise, NoisyMeaning, Number, Plan
-from lapwing.vocabulary.codec import canonical, stored
-from lapwing.vocabulary.errors import BadQuestionError, ParameterError
-from lapwing.vocabulary.event import DiscreteLaplaceNoise, Event, PureRelease
-from lapwing.vocabulary.exact import Exact, ceil_to_grid, probability
-from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
-from lapwing.vocabulary.search import decimals
-from lapwing.vocabulary.wording import Call, Message, Setting
+from lapwing.queries.aggregate import Label
+from lapwing.queries.arrangement import Arrangement
+from lapwing.queries.plan import (
+    BoundedValue,
+    CanonicalQuestion,
+    Choosing,
+    ChosenMeaning,
+    Noise,
+    NoisyMeaning,
+    Number,
+    Plan,
+)
+from lapwing.vocabulary.codec import canonical, stored, to_text
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.event import Composed, DiscreteLaplaceNoise, Event, PureRelease
+from lapwing.vocabulary.exact import Exact, as_confidence, float_above, probability
+from lapwing.vocabulary.wording import format_exact, format_short
 
 KeyedCount: TypeAlias = tuple[tuple[Label, ...] | None, int]
 Numbers: TypeAlias = Sequence[Any]
 """What was released, as JSON holds it: whole numbers, or for keys that only the data knew, keys with whole numbers."""
 
-_JUDGED_AT = Fraction(95, 100)
-"""The confidence at which two kinds of noise are compared."""
+CONFIDENCE = Fraction(95, 100)
 _MOST_STEPS = 1 << 12
 _MOST_KEYS = 10_000
 _MOST_KEY_TEXT = 700_000
@@ -51,16 +50,6 @@ class StoredAnswer:
 
     released: tuple[tuple[int | KeyedCount, ...], ...]
     versions: Mapping[str, int]
-
-
-class Judge(Protocol):
-    """What says how exact a release is: what its numbers mean, or all that is read from it."""
-
-    def refusal_of_margin(self, plan: Plan) -> str:
-        """Say why no margin can be promised beforehand, where none can."""
-
-    def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> Number | None:
-        """Return how far off all numbers are at most; None where that depends on what comes out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,181 +222,140 @@ def _bounds(mechanism: PartitionSelection, shown: int, confidence: Fraction) -> 
     return mechanism.bounds(shown, confidence)
 
 
-def release_of(plan: Plan, target: Target, budget: Guarantee, judged: Judge | None = None) -> Release:
-    """Return how `plan` is released to grant `target` under a budget of this kind; `judged` says how exact it is.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """What a release costs: its pure epsilon if it has one, its delta, and its rho if it has one."""
 
-    Under a pure budget noise is discrete Laplace, and selection is permute-and-flip. Under a budget of rho whichever
-    noise is smaller at the same rho is taken, which is Gaussian nearly always, and selection is exponential. Under an
-    (epsilon, delta) budget it is Laplace, unless a delta is offered with the epsilon and Gaussian noise is smaller.
+    epsilon: Fraction | None
+    delta: Fraction
+    rho: Fraction | None
+
+    @staticmethod
+    def of(event: Event) -> "Price":
+        """Return the price of an event."""
+        cost = cost_of_event(event)
+        return Price(epsilon=cost.epsilon, delta=cost.delta, rho=cost.rho)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values; the rho, which may be irrational, rounded up."""
+        rho = None if self.rho is None else float_above(self.rho)
+        return {"epsilon": format_exact(self.epsilon), "delta": format_exact(self.delta), "rho": rho}
+
+    def __str__(self) -> str:
+        if self.epsilon is None:
+            return f"rho {format_short(self.rho or 0)}"
+        return f"epsilon {format_short(self.epsilon)}" + (f" and delta {float(self.delta):.3g}" if self.delta else "")
+
+
+@stored("priced-plan")
+class PricedPlan:
+    """What is asked and what will happen, as a question stands in the ledger."""
+
+    question: CanonicalQuestion
+    event: Event
+
+
+@dataclass(frozen=True, kw_only=True)
+class PricedQuestion:
+    """One or more columns, each with its release, asked together and charged as one.
+
+    `arrangement` says how the rows of the answer are shown; it is no part of what is asked and charged.
     """
-    pure = isinstance(budget, PureDP)
-    if plan.family is Family.THRESHOLD:
-        return OpenKeys(plan=plan, mechanism=_keys(plan, target, budget))
-    if pure and (isinstance(target, AtRho) or (isinstance(target, AtEpsilon) and target.delta is not None)):
-        name, given = ("rho", target.rho) if isinstance(target, AtRho) else ("delta", target.delta)
-        raise ParameterError(
-            name, str(given), reason="cannot be paid from a pure budget", remedy="offer an epsilon alone"
-        )
-    match plan.meaning:
-        case NoisyMeaning() as meaning:
-            return NoisyNumbers(plan=plan, meaning=meaning, mechanism=_noise(plan, judged or meaning, target, budget))
-        case ChosenMeaning() as meaning:
-            selector = PermuteAndFlip if pure else ExponentialMechanism
-            return ChosenOnes(plan=plan, meaning=meaning, mechanism=_selection(plan, meaning, target, selector))
-        case _:
+
+    releases: Mapping[str, Release]
+    arrangement: Arrangement | None = None
+
+    def __post_init__(self) -> None:
+        if not self.releases:
+            raise BadQuestionError("nothing is asked; ask for one number at least")
+        groups = {(one.plan.key_names, one.plan.grouped_by) for one in self.several()}
+        if len(groups) > 1 and not self.in_one_row:
             raise BadQuestionError(
-                '"at least" is answered in a stream; open one: ', Call("stream", (Setting("at_least", 200), ...))
+                "what is asked together has different rows: groups, several quantiles, or several categories; ask for "
+                "it one after the other"
             )
 
+    @property
+    def in_one_row(self) -> bool:
+        """Whether several are asked that have one value each, of whatever kind: they stand in one row."""
+        return len(self.releases) > 1 and all(one.plan.has_one_value for one in self.several())
 
-def accuracy_at(releases: Mapping[str, Release], epsilon: Fraction, budget: Guarantee) -> str:
-    """Say how exact a single question would be at another epsilon; nothing where it cannot be known."""
-    plans = [release.plan for release in releases.values()]
-    if len(plans) > 1 or not epsilon:
-        return ""
-    try:
-        margin = release_of(plans[0], AtEpsilon(epsilon=epsilon), budget).margin(_JUDGED_AT)
-    except BadQuestionError:
-        return ""
-    return "" if margin is None else f"{plans[0].meaning.accuracy(margin)} with 95 % confidence"
+    @cached_property
+    def event(self) -> Event:
+        """What is charged."""
+        events = [release.event for release in self.sources]
+        return events[0] if len(events) == 1 else Composed(parts=tuple(events))
 
+    @cached_property
+    def text(self) -> str:
+        """The canonical text: equal for what is the same question at the same price."""
+        return to_text([PricedPlan(question=one.plan.question, event=one.event) for one in self.sources])
 
-def _noise(plan: Plan, meaning: Judge, target: Target, budget: Guarantee) -> Noise:
-    laplace, gaussian = _makers(plan, meaning)
-    if isinstance(target, AtRho):
-        return gaussian(target)
-    if isinstance(target, Within) and not isinstance(budget, PureDP):
-        return min(laplace(target), gaussian(target), key=lambda one: _rho(one.event))
-    if isinstance(target, AtEpsilon) and target.delta is not None:
-        return _smaller(plan, laplace(target), gaussian(target))
-    if isinstance(target, AtEpsilon) and isinstance(budget, ConcentratedDP):
-        at_least = laplace(target)
-        return _smaller(plan, at_least, gaussian(AtRho(rho=Fraction(float_below(_rho(at_least.event))))))
-    return laplace(target)
+    @cached_property
+    def tables(self) -> frozenset[str]:
+        """Every table that is read."""
+        return frozenset(table for one in self.sources for table in tables_of(one.plan.aggregate))
 
+    @cached_property
+    def words(self) -> str:
+        """What is asked, in plain English."""
+        arranged = [self.arrangement.words] if self.arrangement is not None and self.arrangement.words else []
+        return "; ".join(dict.fromkeys([*(one.plan.asked for one in self.several()), *arranged]))
 
-def _makers(plan: Plan, meaning: Judge) -> tuple[Callable[[Target], Noise], Callable[[Target], Noise]]:
-    """Return what makes Laplace noise, and what makes Gaussian noise, for a target."""
-    many = plan.numbers
-    moved, squared = plan.sensitivity.l1, plan.sensitivity.l2_squared
+    @cached_property
+    def bounding(self) -> str:
+        """What the bounds leave out: how many rows and groups of a person count, and to what values are clipped."""
+        return ", ".join(dict.fromkeys(phrase for plan in self._bounded for phrase in plan.meaning.bounds_away(plan)))
 
-    def laplace(target: Target) -> Noise:
-        match target:
-            case AtEpsilon(epsilon=epsilon):
-                return GeometricMechanism(l1_sensitivity=moved, epsilon=epsilon)
-            case Within():
-                return _within(
-                    plan,
-                    meaning,
-                    target,
-                    lambda size: GeometricMechanism(l1_sensitivity=moved, epsilon=ceil_to_grid(moved / size, FINEST)),
-                )
-            case AtRho():
-                raise AssertionError  # pragma: no cover - rho asks for Gaussian noise
+    @property
+    def _bounded(self) -> Iterator[Plan]:
+        """The plans that say how people are bounded: those of the columns, unless a release bounds them otherwise."""
+        for one in self.several():
+            released = one.source.plan
+            same = one.plan.aggregate.bounding == released.aggregate.bounding
+            yield one.plan if same else released
 
-    def gaussian(target: Target) -> Noise:
-        def at(rho: Fraction) -> Noise:
-            return DiscreteGaussianMechanism(l2_sensitivity_squared=squared, rho=rho, dimension=many)
+    @property
+    def bounding_remark(self) -> str | None:
+        """What the bounds leave out, and that the error does not tell of it; None if nothing is left out."""
+        return f"{self.bounding}; the error is about noise only" if self.bounding else None
 
-        match target:
-            case AtRho(rho=rho):
-                return at(rho)
-            case AtEpsilon(epsilon=epsilon, delta=delta):
-                variance = _calibrated(squared, epsilon, delta, many)
-                return at(Fraction(float_below(squared / (2 * variance))))
-            case Within():
-                return _within(plan, meaning, target, lambda size: at(Fraction(float_above(squared / (2 * size**2)))))
+    @property
+    def bounded_words(self) -> str:
+        """What is asked, and within which bounds, in plain English."""
+        return f"{self.words} ({self.bounding_remark})" if self.bounding else self.words
 
-    return laplace, gaussian
+    @cached_property
+    def units(self) -> Mapping[str, str]:
+        """What the margin of each column counts."""
+        return {name: one.plan.meaning.unit for name, one in self.releases.items()}
 
+    def several(self) -> Iterator[Release]:
+        """Go through the columns."""
+        return iter(self.releases.values())
 
-@lru_cache(maxsize=256)
-def _calibrated(squared: int, epsilon: Fraction, delta: Fraction | None, many: int) -> Fraction:
-    """Remember the variance for a price, which takes long to find: it is wanted at a preview and when it is asked."""
-    found = DiscreteGaussianMechanism(l2_sensitivity_squared=squared, epsilon=epsilon, delta=delta, dimension=many)
-    return found.event.sigma_squared
+    @cached_property
+    def sources(self) -> list[Release]:
+        """What is released, each once: columns may be read from the same release."""
+        return list({id(one.source): one.source for one in self.several()}.values())
 
+    def by_column(self, released: Sequence[Numbers]) -> dict[str, Numbers]:
+        """Return the released numbers that each column is read from; they come in the order of `sources`."""
+        told = {id(one): numbers for one, numbers in zip(self.sources, released, strict=True)}
+        return {name: told[id(one.source)] for name, one in self.releases.items()}
 
-def _within(plan: Plan, meaning: Judge, target: Within, at: Callable[[Fraction], Noise]) -> Noise:
-    """Return the largest noise, of four digits, that grants an accuracy."""
-    refusal = meaning.refusal_of_margin(plan)
-    if refusal:
-        raise ParameterError(
-            "within",
-            target.margin,
-            reason=refusal,
-            remedy="offer an epsilon; the answer comes with its interval",
-        )
-    search = decimals(digits=4)
-    with _within_reach(target.margin):
-        while search.open:
-            search.tell((meaning.margin(plan, at(search.guess), target.confidence) or 0) > target.margin)
-        return at(search.below)
+    def margin(self, confidence: Exact = CONFIDENCE) -> Mapping[str, Number | None]:
+        """Return, for each column, how far off its numbers are at most; None where that depends on what comes out."""
+        return {name: one.margin(as_confidence(confidence)) for name, one in self.releases.items()}
 
 
-@contextmanager
-def _within_reach(margin: Fraction) -> Iterator[None]:
-    try:
-        yield
-    except (OverflowError, ParameterError):
-        raise ParameterError(
-            "within", margin, reason="is out of reach at this confidence", remedy="change one of the two"
-        ) from None
-
-
-def _smaller(plan: Plan, *ways: Noise) -> Noise:
-    """Return the noise whose sums reach less far, where all numbers of the answer are meant."""
-    return min(ways, key=lambda one: one.margin(_JUDGED_AT, values=plan.numbers))
-
-
-def _rho(event: Event) -> Fraction:
-    rho = price(charged_as(event)).rho
-    if rho is None:  # pragma: no cover - both kinds of noise have one
-        raise AssertionError
-    return rho
-
-
-def _selection(plan: Plan, meaning: ChosenMeaning, target: Target, selector: Selector) -> Choosing:
-    def at(epsilon: Fraction) -> Choosing:
-        choices = max(1, meaning.choices)
-        return meaning.selection(plan, choices * share_of("epsilon", epsilon, choices), selector)
-
-    match target:
-        case AtEpsilon(epsilon=epsilon):
-            return at(epsilon)
-        case Within(margin=margin, confidence=confidence):
-            search = decimals(digits=3)
-            with _within_reach(margin):
-                while search.open:
-                    search.tell(at(ceil_to_grid(search.guess, FINEST)).margin(confidence) <= margin)
-                return at(ceil_to_grid(search.above, FINEST))
-        case AtRho(rho=rho):
-            raise ParameterError("rho", rho, reason="cannot pay for a selection", remedy="offer an epsilon")
-
-
-def _keys(plan: Plan, target: Target, budget: Guarantee) -> PartitionSelection:
-    names = ", ".join(key.column for key in plan.aggregate.keys if isinstance(key, PrivateKey))
-    if not isinstance(budget, ApproximateDP):
-        raise BadQuestionError(
-            f"the values of {names} are not public, and showing them takes a delta, which this budget does not have; "
-            "let the custodian declare the categories, or open a budget with a delta"
-        )
-    if not isinstance(target, AtEpsilon) or target.delta is None:
-        raise ParameterError(
-            "delta",
-            None,
-            reason=f"is missing, and the values of {names} are not public: showing them takes one",
-            remedy=Message(
-                "offer both, ",
-                Setting("epsilon", "0.1"),
-                " and ",
-                Setting("delta", "1e-8"),
-                ", or let the custodian declare the categories",
-            ),
-        )
-    return PartitionSelection(
-        l1_sensitivity=plan.sensitivity.l1,
-        people=plan.unit.protects_groups_of,
-        epsilon=target.epsilon,
-        delta=target.delta,
-    )
+def tables_of(noun: object) -> set[str]:
+    """Return the tables that an aggregate reads: its own, and those its conditions look into."""
+    found: set[str] = set()
+    if isinstance(noun, tuple):
+        return found.union(*map(tables_of, noun))
+    if is_dataclass(noun):
+        for field in fields(noun):
+            part = getattr(noun, field.name)
+            found |= {part} if field.name == "table" else tables_of(part)
+    return found

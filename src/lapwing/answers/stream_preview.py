@@ -11,10 +11,9 @@ from lapwing.accounting.filters.account import Account
 from lapwing.accounting.filters.charge import StreamClosing, cost_of
 from lapwing.accounting.filters.remaining import Refusal
 from lapwing.answers.preview import BudgetStatus, Forecast
-from lapwing.answers.priced_question import CONFIDENCE
+from lapwing.answers.releases import CONFIDENCE
 from lapwing.answers.stream_terms import StreamTerms, paid_by_yes
-from lapwing.answers.target import as_confidence
-from lapwing.vocabulary.exact import Exact
+from lapwing.vocabulary.exact import Exact, as_confidence
 from lapwing.vocabulary.guarantee import ConcentratedDP, PureDP
 from lapwing.vocabulary.wording import format_exact, format_short, percent, several
 

@@ -14,7 +14,7 @@ from typing import Any, Final, Required, TypedDict
 from lapwing.accounting.filters.account import Account
 from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import ConcentratedFilter, Reservation
-from lapwing.answers.target import FINEST, LARGEST_EPSILON, as_confidence, plausible_price, require_price
+from lapwing.answers.target import FINEST, LARGEST_EPSILON, plausible_price, require_price
 from lapwing.ledger.entries import Receipt
 from lapwing.ledger.states import Decision
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
@@ -25,7 +25,16 @@ from lapwing.queries.catalogue import Population, RowsPerPerson
 from lapwing.queries.plan import plain_number
 from lapwing.vocabulary.codec import from_text, stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
-from lapwing.vocabulary.exact import Exact, as_int, as_written, ceil_to_grid, exactly_one_of, positive, require_words
+from lapwing.vocabulary.exact import (
+    Exact,
+    as_confidence,
+    as_int,
+    as_written,
+    ceil_to_grid,
+    exactly_one_of,
+    positive,
+    require_words,
+)
 from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.vocabulary.results import Interval, Result
 from lapwing.vocabulary.search import decimals

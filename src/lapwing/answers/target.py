@@ -1,4 +1,6 @@
-"""What an analyst is willing to pay, or wants to know how accurately: one target, said in one way.
+"""What an analyst is willing to pay, or wants to know how accurately, and which mechanism grants it.
+
+A target is said in one way. The mechanism follows from the plan, the target and the kind of budget, never from data.
 
 Prices have few digits: an account adds them up exactly, and must stay short for ever. A price is a multiple of 1e-12,
 or such a multiple divided by a number up to 64; one with more digits is rounded up to the next 1e-12, and it is said.
@@ -6,22 +8,40 @@ or such a multiple divided by a number up to 64; one with more digits is rounded
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, TypeAlias, TypedDict
+from functools import lru_cache
+from typing import Final, Protocol, TypeAlias, TypedDict
 
+from lapwing.accounting.pricing import price
+from lapwing.answers.releases import ChosenOnes, NoisyNumbers, OpenKeys, Release, charged_as
+from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
+from lapwing.mechanisms.exponential import ExponentialMechanism
+from lapwing.mechanisms.geometric import GeometricMechanism
+from lapwing.mechanisms.histogram_selection import Selector
+from lapwing.mechanisms.partition_selection import PartitionSelection
+from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
+from lapwing.queries.aggregate import PrivateKey
+from lapwing.queries.plan import Choosing, ChosenMeaning, Family, Noise, NoisyMeaning, Number, Plan
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
+from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import (
     Exact,
+    as_confidence,
     as_written,
     ceil_to_grid,
     exactly_one_of,
+    float_above,
+    float_below,
     positive,
     probability,
     require_words,
 )
-from lapwing.vocabulary.wording import Setting
+from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
+from lapwing.vocabulary.search import decimals
+from lapwing.vocabulary.wording import Call, Message, Setting
 
 SMALLEST_EPSILON = Fraction(1, 10**9)
 LARGEST_EPSILON = Fraction(20)
@@ -29,6 +49,18 @@ LARGEST_EPSILON = Fraction(20)
 FINEST: Final = Fraction(1, 10**12)
 _FINEST_DELTA: Final = Fraction(1, 10**24)
 _PARTS: Final = math.lcm(*range(1, 65))
+_JUDGED_AT: Final = Fraction(95, 100)
+"""The confidence at which two kinds of noise are compared."""
+
+
+class Judge(Protocol):
+    """What says how exact a release is: what its numbers mean, or all that is read from it."""
+
+    def refusal_of_margin(self, plan: Plan) -> str:
+        """Say why no margin can be promised beforehand, where none can."""
+
+    def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> Number | None:
+        """Return how far off all numbers are at most; None where that depends on what comes out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,11 +160,6 @@ def require_price(given: Mapping[str, object]) -> None:
         )
 
 
-def as_confidence(confidence: Exact) -> Fraction:
-    """Return a confidence as an exact number; a float is read as it is written."""
-    return probability("confidence", as_written(confidence))
-
-
 def plausible_price(name: str, given: object) -> Fraction:
     """Return a price that somebody can have meant."""
     number = positive(name, as_written(given))
@@ -180,3 +207,183 @@ def share_of(name: str, number: Fraction, parts: int, finest: Fraction = FINEST)
 
 def _is_short(number: Fraction, finest: Fraction) -> bool:
     return (finest.denominator * _PARTS) % number.denominator == 0
+
+
+def release_of(plan: Plan, target: Target, budget: Guarantee, judged: Judge | None = None) -> Release:
+    """Return how `plan` is released to grant `target` under a budget of this kind; `judged` says how exact it is.
+
+    Under a pure budget noise is discrete Laplace, and selection is permute-and-flip. Under a budget of rho whichever
+    noise is smaller at the same rho is taken, which is Gaussian nearly always, and selection is exponential. Under an
+    (epsilon, delta) budget it is Laplace, unless a delta is offered with the epsilon and Gaussian noise is smaller.
+    """
+    pure = isinstance(budget, PureDP)
+    if plan.family is Family.THRESHOLD:
+        return OpenKeys(plan=plan, mechanism=_keys(plan, target, budget))
+    if pure and (isinstance(target, AtRho) or (isinstance(target, AtEpsilon) and target.delta is not None)):
+        name, given = ("rho", target.rho) if isinstance(target, AtRho) else ("delta", target.delta)
+        raise ParameterError(
+            name, str(given), reason="cannot be paid from a pure budget", remedy="offer an epsilon alone"
+        )
+    match plan.meaning:
+        case NoisyMeaning() as meaning:
+            return NoisyNumbers(plan=plan, meaning=meaning, mechanism=_noise(plan, judged or meaning, target, budget))
+        case ChosenMeaning() as meaning:
+            selector = PermuteAndFlip if pure else ExponentialMechanism
+            return ChosenOnes(plan=plan, meaning=meaning, mechanism=_selection(plan, meaning, target, selector))
+        case _:
+            raise BadQuestionError(
+                '"at least" is answered in a stream; open one: ', Call("stream", (Setting("at_least", 200), ...))
+            )
+
+
+def accuracy_at(releases: Mapping[str, Release], epsilon: Fraction, budget: Guarantee) -> str:
+    """Say how exact a single question would be at another epsilon; nothing where it cannot be known."""
+    plans = [release.plan for release in releases.values()]
+    if len(plans) > 1 or not epsilon:
+        return ""
+    try:
+        margin = release_of(plans[0], AtEpsilon(epsilon=epsilon), budget).margin(_JUDGED_AT)
+    except BadQuestionError:
+        return ""
+    return "" if margin is None else f"{plans[0].meaning.accuracy(margin)} with 95 % confidence"
+
+
+def _noise(plan: Plan, meaning: Judge, target: Target, budget: Guarantee) -> Noise:
+    laplace, gaussian = _makers(plan, meaning)
+    if isinstance(target, AtRho):
+        return gaussian(target)
+    if isinstance(target, Within) and not isinstance(budget, PureDP):
+        return min(laplace(target), gaussian(target), key=lambda one: _rho(one.event))
+    if isinstance(target, AtEpsilon) and target.delta is not None:
+        return _smaller(plan, laplace(target), gaussian(target))
+    if isinstance(target, AtEpsilon) and isinstance(budget, ConcentratedDP):
+        at_least = laplace(target)
+        return _smaller(plan, at_least, gaussian(AtRho(rho=Fraction(float_below(_rho(at_least.event))))))
+    return laplace(target)
+
+
+def _makers(plan: Plan, meaning: Judge) -> tuple[Callable[[Target], Noise], Callable[[Target], Noise]]:
+    """Return what makes Laplace noise, and what makes Gaussian noise, for a target."""
+    many = plan.numbers
+    moved, squared = plan.sensitivity.l1, plan.sensitivity.l2_squared
+
+    def laplace(target: Target) -> Noise:
+        match target:
+            case AtEpsilon(epsilon=epsilon):
+                return GeometricMechanism(l1_sensitivity=moved, epsilon=epsilon)
+            case Within():
+                return _within(
+                    plan,
+                    meaning,
+                    target,
+                    lambda size: GeometricMechanism(l1_sensitivity=moved, epsilon=ceil_to_grid(moved / size, FINEST)),
+                )
+            case AtRho():
+                raise AssertionError  # pragma: no cover - rho asks for Gaussian noise
+
+    def gaussian(target: Target) -> Noise:
+        def at(rho: Fraction) -> Noise:
+            return DiscreteGaussianMechanism(l2_sensitivity_squared=squared, rho=rho, dimension=many)
+
+        match target:
+            case AtRho(rho=rho):
+                return at(rho)
+            case AtEpsilon(epsilon=epsilon, delta=delta):
+                variance = _calibrated(squared, epsilon, delta, many)
+                return at(Fraction(float_below(squared / (2 * variance))))
+            case Within():
+                return _within(plan, meaning, target, lambda size: at(Fraction(float_above(squared / (2 * size**2)))))
+
+    return laplace, gaussian
+
+
+@lru_cache(maxsize=256)
+def _calibrated(squared: int, epsilon: Fraction, delta: Fraction | None, many: int) -> Fraction:
+    """Remember the variance for a price, which takes long to find: it is wanted at a preview and when it is asked."""
+    found = DiscreteGaussianMechanism(l2_sensitivity_squared=squared, epsilon=epsilon, delta=delta, dimension=many)
+    return found.event.sigma_squared
+
+
+def _within(plan: Plan, meaning: Judge, target: Within, at: Callable[[Fraction], Noise]) -> Noise:
+    """Return the largest noise, of four digits, that grants an accuracy."""
+    refusal = meaning.refusal_of_margin(plan)
+    if refusal:
+        raise ParameterError(
+            "within",
+            target.margin,
+            reason=refusal,
+            remedy="offer an epsilon; the answer comes with its interval",
+        )
+    search = decimals(digits=4)
+    with _within_reach(target.margin):
+        while search.open:
+            search.tell((meaning.margin(plan, at(search.guess), target.confidence) or 0) > target.margin)
+        return at(search.below)
+
+
+@contextmanager
+def _within_reach(margin: Fraction) -> Iterator[None]:
+    try:
+        yield
+    except (OverflowError, ParameterError):
+        raise ParameterError(
+            "within", margin, reason="is out of reach at this confidence", remedy="change one of the two"
+        ) from None
+
+
+def _smaller(plan: Plan, *ways: Noise) -> Noise:
+    """Return the noise whose sums reach less far, where all numbers of the answer are meant."""
+    return min(ways, key=lambda one: one.margin(_JUDGED_AT, values=plan.numbers))
+
+
+def _rho(event: Event) -> Fraction:
+    rho = price(charged_as(event)).rho
+    if rho is None:  # pragma: no cover - both kinds of noise have one
+        raise AssertionError
+    return rho
+
+
+def _selection(plan: Plan, meaning: ChosenMeaning, target: Target, selector: Selector) -> Choosing:
+    def at(epsilon: Fraction) -> Choosing:
+        choices = max(1, meaning.choices)
+        return meaning.selection(plan, choices * share_of("epsilon", epsilon, choices), selector)
+
+    match target:
+        case AtEpsilon(epsilon=epsilon):
+            return at(epsilon)
+        case Within(margin=margin, confidence=confidence):
+            search = decimals(digits=3)
+            with _within_reach(margin):
+                while search.open:
+                    search.tell(at(ceil_to_grid(search.guess, FINEST)).margin(confidence) <= margin)
+                return at(ceil_to_grid(search.above, FINEST))
+        case AtRho(rho=rho):
+            raise ParameterError("rho", rho, reason="cannot pay for a selection", remedy="offer an epsilon")
+
+
+def _keys(plan: Plan, target: Target, budget: Guarantee) -> PartitionSelection:
+    names = ", ".join(key.column for key in plan.aggregate.keys if isinstance(key, PrivateKey))
+    if not isinstance(budget, ApproximateDP):
+        raise BadQuestionError(
+            f"the values of {names} are not public, and showing them takes a delta, which this budget does not have; "
+            "let the custodian declare the categories, or open a budget with a delta"
+        )
+    if not isinstance(target, AtEpsilon) or target.delta is None:
+        raise ParameterError(
+            "delta",
+            None,
+            reason=f"is missing, and the values of {names} are not public: showing them takes one",
+            remedy=Message(
+                "offer both, ",
+                Setting("epsilon", "0.1"),
+                " and ",
+                Setting("delta", "1e-8"),
+                ", or let the custodian declare the categories",
+            ),
+        )
+    return PartitionSelection(
+        l1_sensitivity=plan.sensitivity.l1,
+        people=plan.unit.protects_groups_of,
+        epsilon=target.epsilon,
+        delta=target.delta,
+    )

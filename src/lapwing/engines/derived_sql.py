@@ -6,24 +6,36 @@ column after those that it needs. A person without such rows has no match: a num
 """
 
 from collections.abc import Iterable, Sequence
+from string import ascii_lowercase, ascii_uppercase
+from typing import Final
 
 from lapwing.engines.dialect import RowOf, Writer
 from lapwing.engines.expression_sql import predicate_sql, present_sql, remainder, term_sql
-from lapwing.queries.column import Boolean, DerivedColumn
+from lapwing.queries.column import Boolean, DerivedColumn, Real
 from lapwing.queries.derived import (
     Beginning,
     CaseResult,
     Computed,
     ExtremeOfPerson,
+    Filled,
+    FirstCharacters,
     LookedUp,
     NumberOfPerson,
     Part,
     PartOfDay,
     PersonRows,
+    Respelled,
+    Spelling,
     inputs,
 )
 from lapwing.queries.predicate import ALWAYS
 from lapwing.queries.term import columns
+
+_SPELLINGS: Final = {  # letters beyond A to Z have other small letters from one database to the next
+    Spelling.LOWER: f"translate({{}}, '{ascii_uppercase}', '{ascii_lowercase}')",
+    Spelling.UPPER: f"translate({{}}, '{ascii_lowercase}', '{ascii_uppercase}')",
+    Spelling.TRIM: "trim(BOTH ' ' FROM {})",
+}
 
 
 def widened_relation(writer: Writer, row: RowOf) -> str:
@@ -109,6 +121,14 @@ def _of_row(writer: Writer, row: RowOf, derived: DerivedColumn) -> str:
             column = writer.column(row, day)
             begin = writer.dialect.beginning.format(unit.value, column)
             return f"CASE WHEN {writer.on_calendar(column)} THEN {begin} END"
+        case Respelled(column=of, spelling=spelling):
+            return _SPELLINGS[spelling].format(writer.column(row, of))
+        case FirstCharacters(column=of, length=length):
+            return f"substr({writer.column(row, of)}, 1, CAST({writer.value(length)} AS INTEGER))"
+        case Filled(column=of, otherwise=otherwise, bits=bits):
+            real = isinstance(writer.type_of(row, of), Real)
+            value = writer.value(otherwise * 2.0**-bits if real and isinstance(otherwise, int) else otherwise)
+            return f"CASE WHEN {present_sql(writer, row, of)} THEN {writer.column(row, of)} ELSE {value} END"
         case CaseResult(branches=branches, otherwise=otherwise):
             whens = " ".join(
                 f"WHEN {predicate_sql(writer, row, branch.where)} THEN {_constant(writer, branch.result)}"

@@ -3,6 +3,10 @@
 The database is private to the engine and locked once the tables are registered: no file but the registered ones can be
 opened, nothing can be installed, no setting can be changed.
 
+Each table becomes one that holds the declared columns and nothing else, in the five types that the emitter writes for.
+Types are checked when tables are registered, and every declared cell is read once, to the custodian's face: a cell that
+does not fit must not wait for a question.
+
 What does not fit into memory goes to a folder (`SpillFolder`): rows of people, so nobody else may read them and none
 may stay behind. A process that is killed removes nothing. Its folder is known by a lock that died with it, and whoever
 opens the next one removes it; the number of a process would not do, for numbers come back.
@@ -14,18 +18,21 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import duckdb
 
-from lapwing.engines.cohorts import Integers
-from lapwing.engines.dialect import DUCKDB, literal
-from lapwing.engines.duckdb_registry import Source, register
+from lapwing.engines.dialect import DUCKDB, StoredColumn, literal
 from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import BITMAP_MEMORY, Engine, Row
+from lapwing.engines.files import CSVFile, literal_path, parquet_relation, without_columns
 from lapwing.engines.reading import TIME_LIMIT, stoppable
-from lapwing.queries.catalogue import Population
+from lapwing.engines.rows_of_person import Integers
+from lapwing.engines.stored_columns import Registered, kind_of, select_list, source_of, stored_name
+from lapwing.queries.catalogue import Population, RowsPerPerson, Table
+from lapwing.vocabulary.errors import RegistrationError
 from lapwing.vocabulary.exact import as_int
 
 T = TypeVar("T")
@@ -41,6 +48,20 @@ _PRIVATE: dict[str, str | bool | int | float | list[str]] = {
 }
 _PREFIX: Final = "lapwing-spill-"
 _OWNER: Final = "owner"
+_SCHEMA: Final = "lapwing"
+_INCOMING: Final = "incoming"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuckDBTable:
+    """A table inside a DuckDB file, which is opened for reading only."""
+
+    path: Path
+    table: str
+
+
+Source: TypeAlias = str | Path | DuckDBTable | Any
+"""A .parquet or .csv file, a table of a DuckDB file, or a data frame of pandas, Polars or Arrow."""
 
 
 class DuckDB(Engine):
@@ -164,3 +185,184 @@ def _sweep(place: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
             finally:
                 os.close(lock)
+
+
+def register(
+    connection: duckdb.DuckDBPyConnection, population: Population, sources: Mapping[str, Source]
+) -> Registered:
+    """Register every table of a population in a fresh connection, or refuse and say what does not fit."""
+    registry = _Registry(connection, population)
+    for table in population.tables:
+        registry.add(table, source_of(table, sources, "name its file, its data frame or its table in a DuckDB file"))
+    return registry.registered
+
+
+class _Registry:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, population: Population) -> None:
+        self._connection, self._population = connection, population
+        self.registered = Registered()
+        self._run("SET GLOBAL TimeZone = 'UTC'")  # before any day is copied, and for the cursors of questions
+        self._run(f"CREATE SCHEMA {_SCHEMA}")
+
+    def add(self, table: Table, source: Source) -> None:
+        """Make a table of what is copied, and a view of what is read where it lies."""
+        name, fixed = f"{_SCHEMA}.{DUCKDB.name(table.name)}", True
+        if isinstance(source, str | Path) and Path(source).suffix == ".csv":
+            self._copy_csv(table, CSVFile(table.name, Path(source)), name)
+        else:
+            relation, kind, fixed = self._relation(table, source)
+            self._create(table, kind, name, relation)
+            self._connection.unregister(_INCOMING)
+            if kind == "VIEW":
+                # Through the expressions that questions use: a file may hold a text that its own reader chokes on.
+                self._run(f"SELECT max(hash(COLUMNS(*))) FROM {name}", table)
+        self.registered.relations[table.name] = name
+        key = DUCKDB.name(self._population.person_key(table))
+        if fixed and table.rows is RowsPerPerson.ONE_A_PERSON:
+            ((rows, people),) = self._run(f"SELECT COUNT(*), COUNT(DISTINCT {key}) FROM {name}")
+            if rows == people:
+                self.registered.one_row_a_person.add(table.name)
+
+    def _relation(self, table: Table, source: Source) -> tuple[str, str, bool]:
+        """Return the SQL of the data, whether it is copied to a table, and whether it is out of reach of any change."""
+        match source:
+            case DuckDBTable(path=path, table=name):
+                _require_no_log(table, Path(path))
+                place = DUCKDB.name(f"data of {table.name}")
+                self._run(f"ATTACH {literal_path(table.name, path)} AS {place} (READ_ONLY)", table)
+                self._require_stored(table, f"data of {table.name}", name)
+                return f"{place}.main.{DUCKDB.name(name)}", "VIEW", True
+            case str() | Path() if Path(source).suffix == ".parquet":
+                self.registered.files.append(literal_path(table.name, source))
+                return parquet_relation(table.name, source), "VIEW", False
+            case str() | Path():
+                raise RegistrationError(
+                    table.name, reason=f"is in {source}, which is neither", remedy="give a .parquet or a .csv file"
+                )
+            case frame:
+                self._connection.register(_INCOMING, frame)
+                return _INCOMING, "TABLE", True
+
+    def _require_stored(self, table: Table, place: str, name: str) -> None:
+        """Refuse what is computed when it is read: by now(), or from another file, it changes and the file does not."""
+        # DuckDB finds a name however its letters are written, and looks for what it does not find elsewhere.
+        here = "database_name = $1 AND schema_name = 'main' AND lower({}) = lower($2)"
+        views = f"SELECT count(*) FROM duckdb_views() WHERE {here.format('view_name')}"
+        tables = f"SELECT count(*) FROM duckdb_tables() WHERE {here.format('table_name')}"
+        computed = f"SELECT column_name FROM duckdb_columns() WHERE {here.format('table_name')} AND is_generated"
+        if self._run(views, table, place, name) != [(0,)]:
+            raise RegistrationError(
+                table.name,
+                reason=f"is a view, {name}, which may change while its file does not",
+                remedy=f"store what it shows: CREATE TABLE ... AS FROM {DUCKDB.name(name)}",
+            )
+        if self._run(tables, table, place, name) == [(0,)]:
+            raise RegistrationError(
+                table.name, reason=f"is not in its file as a table {name}", remedy="name a table that the file holds"
+            )
+        declared = {self._population.person_key(table), *(column.name for column in table.columns)}
+        for (column,) in self._run(computed, table, place, name):
+            if any(column.casefold() == one.casefold() for one in declared):
+                raise RegistrationError(
+                    table.name,
+                    reason=f"has {column!r} computed when it is read, so that it may change while its file does not",
+                    remedy="store it as a plain column",
+                )
+
+    def _copy_csv(self, table: Table, file: CSVFile, name: str) -> None:
+        """Make a table of a CSV file, or refuse it with the line, the column and what to do."""
+        key = stored_name(table, self._population.person_key(table), file.header)
+        columns = {stored_name(table, c.name, file.header): DUCKDB.type_of(c.type) for c in table.columns}
+        types = columns | {key: DUCKDB.type_of(table.key_type)}
+        lines = file.check_lines()
+        try:
+            self._create(table, "TABLE", name, file.relation(types, key))
+        except RegistrationError:
+            for column, kind in types.items():
+                for row, cell in self._run(file.misfit(types, key, column), table):
+                    raise file.refusal(row, column, kind, cell, is_key=column == key) from None
+            raise
+        ((rows,),) = self._run(f"SELECT COUNT(*) FROM {name}")
+        file.check_rows(lines, rows)
+
+    def _create(self, table: Table, kind: str, name: str, relation: str) -> None:
+        described = self._run(f"DESCRIBE FROM {relation}", table)
+        stored = [StoredColumn(str(column), str(type_), _digits(str(type_))) for column, type_, *_ in described]
+        columns = select_list(self._population, table, stored, DUCKDB, _read)
+        self._run(f"CREATE {kind} {name} AS SELECT {columns} FROM {relation}", table)
+
+    def _run(self, text: str, table: Table | None = None, *parameters: str) -> list[tuple[Any, ...]]:
+        try:
+            return self._connection.execute(text, parameters or None).fetchall()
+        except duckdb.Error as failure:
+            name = self._population.name if table is None else table.name
+            remedy = "mend the data or its place"
+            raise RegistrationError(name, reason=f"cannot be read: {failure}", remedy=remedy) from None
+
+
+def _require_no_log(table: Table, path: Path) -> None:
+    """Refuse a file with changes that are not in it yet: they would be read, and nobody would see the file change."""
+    log = path.with_name(f"{path.name}.wal")
+    if log.exists():
+        raise RegistrationError(
+            table.name,
+            reason=f"is in {path}, whose latest changes are still in {log.name}",
+            remedy="open the file with DuckDB, run CHECKPOINT, and close it",
+        )
+
+
+def _digits(stored: str) -> int | None:
+    kind, _, digits = stored.partition("(")
+    return int(digits.partition(",")[0]) if kind == "DECIMAL" else None
+
+
+def _read(_: str, stored: StoredColumn, wanted: str) -> str:
+    """Return the SQL of a column in the wanted type, for which no cell is too large and texts differ byte by byte.
+
+    NaN becomes NULL here, so that no predicate meets it: what it is equal to, and what a file notes about it, differ.
+    """
+    column = DUCKDB.name(stored.name)
+    if wanted == DUCKDB.text:
+        return f"CAST({column} AS {wanted}) COLLATE C"  # a column of a DuckDB file may take "a" and "A" for the same
+    if wanted == DUCKDB.day:
+        return f"TRY_CAST({column} AS {wanted})"  # there are times that are on no day
+    cast = f"CAST({column} AS {wanted})"
+    return f"CASE WHEN isnan({column}) THEN NULL ELSE {cast} END" if stored.bare in DUCKDB.reals else cast
+
+
+def columns_of_file(table: str, source: Path | DuckDBTable) -> dict[str, str | None]:
+    """Return the columns of a Parquet or CSV file or of a table in a DuckDB file, each with its kind.
+
+    A kind is "integer", "real", "text", "date" or "boolean". It is None where none of them fits, and for every column
+    of a CSV file: that has names in its first line, and types only in its rows.
+
+    No row is read, of people least of all: bounds and categories are public because the custodian declares them. Looked
+    up in the data they would not be.
+    """
+    if isinstance(source, Path) and source.suffix == ".csv":
+        return dict.fromkeys(CSVFile(table, source).header)
+    place = source if isinstance(source, Path) else Path(source.path)
+    if not place.is_file():
+        raise without_columns(table, f"{place} is not there")
+    relation = parquet_relation(table, place)
+    with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as connection:
+        try:
+            if isinstance(source, DuckDBTable):
+                connection.execute(f"ATTACH {literal_path(table, place)} AS data (READ_ONLY)")
+                relation = f"data.main.{DUCKDB.name(source.table)}"
+            described = connection.execute(f"DESCRIBE FROM {relation}").fetchall()
+        except duckdb.Error:
+            if not isinstance(source, DuckDBTable):
+                raise without_columns(table, f"{place} is not a Parquet file") from None
+            raise _without_table(table, source, connection) from None
+    return {str(name): kind_of(DUCKDB, str(stored)) for name, stored, *_ in described}
+
+
+def _without_table(table: str, source: DuckDBTable, connection: duckdb.DuckDBPyConnection) -> RegistrationError:
+    """Return the refusal of a DuckDB file that has no such table, with those that it has."""
+    there = "select table_name from duckdb_tables() where database_name = 'data' and schema_name = 'main' order by 1"
+    names = [str(name) for (name,) in connection.execute(there).fetchall()]
+    if not names:
+        return without_columns(table, f"{source.path} is not a DuckDB file with tables in it")
+    there = f"it has {', '.join(names)}: --name {names[0]}"
+    return without_columns(table, f"{source.path} has no table {source.table}", there)

@@ -18,8 +18,7 @@ from lapwing.accounting.filters.account import (
     open_account,
     raise_cap,
 )
-from lapwing.accounting.filters.approximate import DeltaShares
-from lapwing.accounting.filters.charge import ConcentratedFilter, PureFilter, SingleRelease
+from lapwing.accounting.filters.charge import ConcentratedFilter, DeltaShares, PureFilter, SingleRelease
 from lapwing.ledger.entries import Receipt, text
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.states import PopulationRecord, RefusedError

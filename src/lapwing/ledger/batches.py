@@ -19,8 +19,10 @@ from lapwing.ledger.streams import (
     recalled,
     require_next,
     settle,
+    settlement,
     state_fields,
     stream_in,
+    stream_lookups,
     versions_of,
 )
 from lapwing.ledger.transaction import Recalled, Transaction
@@ -48,7 +50,7 @@ class Batches:
         for question in questions:
             text("question", question)
         require_sealed(sealed)
-        with self._store.writing("intend") as transaction:
+        with self._store.writing("intend", stream_lookups(self._store, stream, key)) as transaction:
             known = stream_in(transaction, stream)
             return _intend(transaction, known, number, key, tuple(questions), sealed=sealed, fresh=fresh)
 
@@ -67,7 +69,7 @@ class Batches:
         sealed : the new state of the stream, sealed
         """
         require_sealed(sealed)
-        with self._store.writing("decide") as transaction:
+        with self._store.writing("decide", stream_lookups(self._store, stream)) as transaction:
             record = stream_in(transaction, stream)
             decisions = _decide(transaction, record, number, answers, sealed)
             halted = stream_in(transaction, stream).status is not StreamStatus.OPEN
@@ -107,7 +109,7 @@ def _intend(
     said = {"questions": new, "versions": versions, "number": number}
     entry = transaction.append("intent", **common, **said, **state_fields(stream, asked=number + len(new) - 1))
     transaction.keep_secret(stream.name, number, sealed)
-    return intent_in(transaction, entry.record), known
+    return intent_in(transaction, transaction.said(entry)), known
 
 
 def _decide(
@@ -119,7 +121,7 @@ def _decide(
 ) -> dict[str, Decision]:
     intent = intended(transaction, stream, number, "questions")
     questions: list[str] = intent["questions"]
-    if (stands := transaction.settlement(intent["seq"])) is None:
+    if (stands := settlement(transaction, stream, intent)) is None:
         if answers is None:
             lost = min(len(questions), stream.units_left // stream.dearest)
             last, taken = number + len(questions) - 1, lost * stream.dearest
@@ -128,7 +130,7 @@ def _decide(
             )
         else:
             stands = _settle_answers(transaction, stream, intent, answers, sealed)
-    after, record = stream_in(transaction, stream.name), stands.record
+    after, record = stream_in(transaction, stream.name), transaction.said(stands)
     answered = questions[: len(record.get("answers", ()))]
     return {
         question: decision_in(transaction, Recalled(stands, record, place), after)

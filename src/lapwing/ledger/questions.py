@@ -222,7 +222,7 @@ class Questions:
     def _has_an_end(self, request: Request) -> bool:
         """Say whether `charge` would answer for nothing, or refuse."""
         try:
-            return self._stored(request) is not None
+            return self.stored(request) is not None
         except UnansweredError as unanswered:
             return unanswered.lost
         except LapwingError:
@@ -249,10 +249,13 @@ class Questions:
                         return True
             return False
 
-    def _stored(self, request: Request) -> Released | None:
-        """Return the answer that `charge` would give for nothing, if there is one, or fail as `charge` would."""
+    def stored(self, request: Request) -> Released | None:
+        """Return the answer that `charge` would give for nothing, if there is one, or fail as `charge` would.
+
+        Nothing is written.
+        """
         with self._store.reading() as transaction:
-            found = _find_answer(transaction, request)
+            found = _find_answer(transaction, request, request.digest)
             return found if found is None or isinstance(found, Released) else read_answer(transaction, found)
 
     def close(self) -> None:
@@ -276,7 +279,7 @@ def charge_in(transaction: Transaction, request: Request) -> Charged | Released:
     """Charge a question inside a transaction that somebody else has opened and will commit."""
     population = transaction.population(request.population)
     asked = {"request": request.key, "digest": request.digest}
-    known = _find_answer(transaction, request)
+    known = _find_answer(transaction, request, asked["digest"])
     if isinstance(known, Released):
         return known
     if known is not None:
@@ -292,11 +295,11 @@ def charge_in(transaction: Transaction, request: Request) -> Charged | Released:
     return Charged(seq=entry.seq, versions=MappingProxyType(versions), receipt=transaction.receipt_of(entry))
 
 
-def _find_answer(transaction: Transaction, request: Request) -> Released | Entry | None:
+def _find_answer(transaction: Transaction, request: Request, digest: str) -> Released | Entry | None:
     """Return the answer under this key, or else the entry that answers this question about the present data."""
     population = transaction.population(request.population)
     population.require_admitted(request.analyst)
-    if earlier := transaction.request(population.name, request.analyst, request=request.key, digest=request.digest):
+    if earlier := transaction.request(population.name, request.analyst, request=request.key, digest=digest):
         return _read_earlier(transaction, earlier)
     recall = recall_digest(f"population {population.name}", request.question)
     return transaction.recall(recall, population.versions(request.tables))

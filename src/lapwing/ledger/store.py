@@ -35,7 +35,7 @@ from weakref import ref
 from lapwing.ledger.checkpoint import Checkpoint
 from lapwing.ledger.database import Connection, Database, Lookup, Lookups
 from lapwing.ledger.entries import Entry, Receipt, check_chain, compare, require_format, require_promised
-from lapwing.ledger.states import StateCache
+from lapwing.ledger.states import PopulationRecord, StateCache, StreamRecord
 from lapwing.ledger.transaction import Append, Clock, ConflictError, Known, Transaction
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, LedgerInDoubtError, LedgerUnwritableError
 
@@ -205,6 +205,16 @@ class Store:
         self._cache.openings.update(checkpoint.openings)
         self._cache.hashes.update(checkpoint.hashes)
         return True
+
+    def known_stream(self, name: str) -> StreamRecord | None:
+        """Return a stream as this process saw it last; it may have moved on."""
+        _, record = self._cache.streams.get(name, (0, None))
+        return record
+
+    def known_population(self, name: str) -> PopulationRecord | None:
+        """Return a population as this process saw it last; the custodian may have decided otherwise since."""
+        _, record = self._cache.populations.get(name, (0, None))
+        return record
 
     @property
     def checked(self) -> Checkpoint | None:

@@ -20,6 +20,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from lapwing.accounting.filters.charge import StreamClosing, YesCharge
+from lapwing.ledger.database import Lookup, Lookups
 from lapwing.ledger.entries import Entry, Record, name, recall_digest, text
 from lapwing.ledger.states import (
     Decision,
@@ -75,6 +76,12 @@ class Streams:
         with self._store.reading() as transaction:
             return stream_in(transaction, stream)
 
+    def seen(self, stream: str) -> StreamRecord | None:
+        """Return a stream as this process saw it last, without its secrets, if it did; it may have moved on since."""
+        known = self._store.known_stream(stream)
+        decided = known and self._store.known_population(known.population)
+        return replace(known, versions=decided.tables) if known and decided else None
+
     def streams(self, population: str) -> list[StreamRecord]:
         """Return every stream of a population, the ended ones too."""
         with self._store.reading() as transaction:
@@ -92,7 +99,7 @@ class Streams:
         name("key", key)
         text("question", question)
         require_sealed(sealed)
-        with self._store.writing("intend") as transaction:
+        with self._store.writing("intend", stream_lookups(self._store, stream, key)) as transaction:
             known = stream_in(transaction, stream)
             return _intend(transaction, known, number=number, key=key, question=question, sealed=sealed, fresh=fresh)
 
@@ -119,7 +126,7 @@ class Streams:
         as_int("units", units)
         if sealed is not None:
             require_sealed(sealed)
-        with self._store.writing("decide") as transaction:
+        with self._store.writing("decide", stream_lookups(self._store, stream)) as transaction:
             decision = _decide(
                 transaction, stream_in(transaction, stream), number, outcome, answer=answer, units=units, sealed=sealed
             )
@@ -151,6 +158,18 @@ class Streams:
             ended = stream_in(transaction, stream)
         self._store.shred()
         return ended
+
+
+def stream_lookups(store: Store, stream: str, key: str | None = None) -> Lookups:
+    """Return what asking under a key, or deciding, will want to know, if this process has seen whose stream it is."""
+    known = store.known_stream(stream)
+    if known is None:
+        return ()
+    last: Lookup = Lookup.ACCOUNT
+    values: tuple[str, ...] = (known.population,)
+    if key is not None:
+        last, values = Lookup.REQUEST, (known.population, known.analyst, key)
+    return (Lookup.STREAM, (stream,)), (Lookup.POLICY, (known.population,)), (last, values)
 
 
 def _open(transaction: Transaction, opening: Opening) -> None:
@@ -201,7 +220,7 @@ def _intend(
         "intent", **common, question=question, versions=versions, number=number, **state_fields(stream, asked=number)
     )
     transaction.keep_secret(stream.name, number, sealed)
-    return intent_in(transaction, entry.record)
+    return intent_in(transaction, transaction.said(entry))
 
 
 def require_next(population: PopulationRecord, stream: StreamRecord, number: int, questions: int = 1) -> None:
@@ -246,7 +265,7 @@ def _decide(
     sealed: bytes | None,
 ) -> Decision:
     intent = intended(transaction, stream, number, "question")
-    if stands := transaction.settlement(intent["seq"]):
+    if stands := settlement(transaction, stream, intent):
         return decision_in(transaction, Recalled(stands, stands.record, None), stream)
     taken = {StreamOutcome.YES: units, StreamOutcome.NO: 0, StreamOutcome.LOST: stream.dearest}[outcome]
     if taken > stream.dearest:
@@ -256,16 +275,25 @@ def _decide(
     recall = recall_of(stream, intent["question"])
     told = {} if answer is None else {"answer": answer, "recall": recall, "versions": intent["versions"]}
     entry = settle(transaction, stream, intent, last=number, taken=taken, sealed=sealed, outcome=outcome.value, **told)
-    return decision_in(transaction, Recalled(entry, entry.record, None), stream_in(transaction, stream.name))
+    return decision_in(transaction, Recalled(entry, transaction.said(entry), None), stream_in(transaction, stream.name))
 
 
 def intended(transaction: Transaction, stream: StreamRecord, number: int, form: str) -> Record:
     """Return the intent of one question, or of many: what the `form` of its record is."""
-    intent = transaction.question(stream.name, number)
-    record = {} if intent is None else intent.record
+    if stream.in_flight and stream.in_flight.number == number:
+        record = stream.last
+    else:
+        intent = transaction.question(stream.name, number)
+        record = {} if intent is None else intent.record
     if form not in record:
         raise ParameterError("number", number, reason="was never asked", remedy="intend it first")
     return record
+
+
+def settlement(transaction: Transaction, stream: StreamRecord, intent: Record) -> Entry | None:
+    """Return the entry that settles an intent; nothing does while it is the last entry of its stream."""
+    in_flight = stream.in_flight is not None and stream.in_flight.seq == intent["seq"]
+    return None if in_flight else transaction.settlement(intent["seq"])
 
 
 def settle(

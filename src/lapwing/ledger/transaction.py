@@ -73,6 +73,8 @@ class Transaction:
         self._connection, self._database, self._cache, self._clock = connection, database, cache, clock
         self.known, self._append = known, append
         self.news = StateCache()
+        self._secrets: dict[str, dict[int, bytes]] = {}
+        self._added: dict[int, Record] = {}
         found = "".join(f", ({lookup})" for lookup, _ in lookups)
         row = self.one(f"{_HEAD}{found} from ledger", *(value for _, values in lookups for value in values))
         if row is None:
@@ -136,8 +138,10 @@ class Transaction:
         )
         if not added:
             raise ConflictError
-        self._end, self._found = entry, {}
+        self._end, self._added[seq] = entry, record
         self.news.heed(entry, record)
+        found = self._found.items()  # of states it is known what the entry changes; anything else is looked up again
+        self._found = {asked: self.news.latest.get(asked, last) for asked, last in found if asked[0] in _STATES}
         if "stream" in fields:
             self._remember_stream(record)
         return entry
@@ -169,6 +173,10 @@ class Transaction:
     def remember(self, population: str, analyst: str | None, account: Account) -> None:
         """Keep the state that the entry just appended holds."""
         self.news.accounts[population, analyst] = (self.last, account)
+
+    def said(self, entry: Entry) -> Record:
+        """Return what an entry says; one that this transaction has added need not be read for it."""
+        return self._added.get(entry.seq) or entry.record
 
     def entry(self, seq: int) -> Entry | None:
         """Return entry `seq`."""
@@ -308,12 +316,16 @@ class Transaction:
 
     def secret(self, stream: str, number: int) -> bytes | None:
         """Return a secret of a stream that is still stored; it lies beside the chain, and no hash depends on it."""
-        row = self.one("select sealed from secrets where stream = ? and number = ?", stream, number)
-        return None if row is None else bytes(row[0])
+        if stream not in self._secrets:  # two at most: its state, and the seed of what is in flight
+            rows = self.all("select number, sealed from secrets where stream = ?", stream)
+            self._secrets[stream] = {number: bytes(sealed) for number, sealed in rows}
+        return self._secrets[stream].get(number)
 
     def keep_secret(self, stream: str, number: int, sealed: bytes) -> None:
         """Store a secret."""
         self.do("insert into secrets (stream, number, sealed) values (?, ?, ?)", stream, number, sealed)
+        if stream in self._secrets:
+            self._secrets[stream][number] = sealed
 
     def replace_secret(self, stream: str, number: int, sealed: bytes) -> None:
         """Store a secret in place of an old one, which must have been as long."""
@@ -323,12 +335,15 @@ class Transaction:
             remedy = "seal at a fixed width: a length that varies tells how large the noise is"
             raise ParameterError("sealed", f"<{len(sealed)} bytes>", reason=reason, remedy=remedy)
         self.do("update secrets set sealed = ? where stream = ? and number = ?", sealed, stream, number)
+        self._secrets[stream][number] = sealed
 
     def drop_secrets(self, stream: str, number: int | None = None) -> None:
         """Destroy one secret of a stream, or all. What makes them unreadable is to destroy their key."""
         if number is None:
             self.do("delete from secrets where stream = ?", stream)
+            self._secrets.pop(stream, None)
         else:
+            self._secrets.get(stream, {}).pop(number, None)
             self.do("delete from secrets where stream = ? and number = ?", stream, number)
 
     def unsettled(self, kind: str) -> list[Entry]:

@@ -20,4 +20,4 @@ from lapwing.mechanisms.sparse_vector.pure import YesReveals as YesReveals
 from lapwing.mechanisms.sparse_vector.stream_advice import advise as advise
 from lapwing.mechanisms.sparse_vector.stream_mechanism import SparseVectorNoise as SparseVectorNoise
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity as ValueSensitivity
-from lapwing.vocabulary.sensitive import Sensitive as Sensitive
+from lapwing.vocabulary.exact import Sensitive as Sensitive

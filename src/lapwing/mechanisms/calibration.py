@@ -11,10 +11,9 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from lapwing.accounting.pricing import price
-from lapwing.accounting.rounding import float_below
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
-from lapwing.vocabulary.exact import exactly_one_of, positive, probability
+from lapwing.vocabulary.exact import exactly_one_of, float_below, positive, probability
 from lapwing.vocabulary.search import Search, decimals, integers
 
 _FEW_DIGITS = 4

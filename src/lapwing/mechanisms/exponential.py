@@ -7,13 +7,12 @@ are counted in rho or (epsilon, delta): there it costs about a quarter of what i
 import math
 from fractions import Fraction
 
-from lapwing.accounting.rounding import float_above
 from lapwing.mechanisms.score_selection import Scores, ScoreSelection
 from lapwing.noise.candidate_noise import choose_exponential
 from lapwing.noise.fine_lattice import UNIT_BITS
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ExponentialSelection
-from lapwing.vocabulary.exact import Exact, as_int, exact
+from lapwing.vocabulary.exact import Exact, as_int, exact, float_above
 
 _REACH = 40  # up to this number of noise scales behind the best, weights are what they should be; e^-40 is 4e-18
 _SLACK = 1e-12  # more than what the logarithms, exponentials and sums below can lose

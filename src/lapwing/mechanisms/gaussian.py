@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 
-from lapwing.accounting.rounding import float_above
 from lapwing.mechanisms.calibration import rational_root_above, smallest_variance, squared_l2_sensitivity
 from lapwing.mechanisms.margins import ByAccuracy
 from lapwing.mechanisms.noise_mechanism import (
@@ -16,7 +15,7 @@ from lapwing.mechanisms.noise_mechanism import (
 )
 from lapwing.noise.laws import LARGEST_SCALE, SMALLEST_SCALE, RoundedGaussian
 from lapwing.vocabulary.event import GaussianNoise
-from lapwing.vocabulary.exact import Exact, as_int
+from lapwing.vocabulary.exact import Exact, as_int, float_above
 
 
 class GaussianMechanism(RealNoise[GaussianNoise, RoundedGaussian]):

@@ -22,12 +22,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.accounting.rounding import float_below
 from lapwing.noise.decay import exponential_bounds
 from lapwing.noise.laws import DiscreteGaussian, DiscreteLaplace, RoundedGaussian, RoundedLaplace
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import DiscreteGaussianNoise, DiscreteLaplaceNoise
-from lapwing.vocabulary.exact import Exact, as_int, exact, probability
+from lapwing.vocabulary.exact import Exact, as_int, exact, float_below, probability
 from lapwing.vocabulary.search import decimals, integers
 
 Tail: TypeAlias = Callable[[int, int], tuple[int, int]]

@@ -18,14 +18,12 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.accounting.priced_loss import PricedLoss
-from lapwing.accounting.pricing import price
+from lapwing.accounting.pricing import PricedLoss, price
 from lapwing.mechanisms.margins import ByAccuracy, Spread, tail_of
 from lapwing.noise.laws import DiscreteGaussian, DiscreteLaplace, Law, RoundedGaussian, RoundedLaplace
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
-from lapwing.vocabulary.exact import Exact, as_int, exact, exactly_one_of, fill, positive, probability
-from lapwing.vocabulary.sensitive import Sensitive
+from lapwing.vocabulary.exact import Exact, Sensitive, as_int, exact, exactly_one_of, fill, positive, probability
 
 Integer: TypeAlias = int | Sensitive[int]
 Integers: TypeAlias = Sequence[int] | NDArray[np.integer[Any]] | Sensitive[Sequence[int] | NDArray[np.integer[Any]]]

@@ -20,9 +20,8 @@ from lapwing.noise.decay import exponential_bounds
 from lapwing.noise.laws import DiscreteLaplace
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ApproximateRelease
-from lapwing.vocabulary.exact import Exact, as_int, fill, positive, probability
+from lapwing.vocabulary.exact import Exact, Sensitive, as_int, fill, positive, probability
 from lapwing.vocabulary.search import integers
-from lapwing.vocabulary.sensitive import Sensitive
 
 Key = TypeVar("Key", bound=Hashable)
 

@@ -11,12 +11,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.accounting.rounding import float_below
 from lapwing.mechanisms.score_selection import ScoreLattice, Scores, ScoreSelection
 from lapwing.noise.candidate_noise import exponential_lattice
 from lapwing.noise.fine_lattice import UNIT_BITS
 from lapwing.vocabulary.event import PureRelease
-from lapwing.vocabulary.exact import Exact
+from lapwing.vocabulary.exact import Exact, float_below
 from lapwing.vocabulary.search import floats
 
 _UNIT_BITS = 40  # noise is cut to 2^-40 of its scale: in 64 bits, scores two million scales apart have room

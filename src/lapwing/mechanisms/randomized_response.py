@@ -13,10 +13,7 @@ from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import lfilter
-from scipy.special import gammaln, ive
 
-from lapwing.accounting.rounding import float_below
 from lapwing.mechanisms.margins import ByAccuracy
 from lapwing.mechanisms.noise_mechanism import ByEpsilon, Integer, Integers, Priced, above_zero, integers, parse_noise
 from lapwing.noise.coins_and_dice import Coin, uniform_below, uniform_below_many
@@ -24,7 +21,11 @@ from lapwing.noise.decay import exponential_bounds
 from lapwing.noise.randomness import SYSTEM
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import RandomizedResponseRelease
-from lapwing.vocabulary.exact import Exact, as_int, exact, fill, probability
+from lapwing.vocabulary.exact import Exact, as_int, exact, fill, float_below, probability
+from lapwing.vocabulary.loading import load_when_called
+
+(lfilter,) = load_when_called("scipy.signal", "lfilter")
+gammaln, ive = load_when_called("scipy.special", "gammaln", "ive")
 
 Floats = NDArray[np.float64]
 

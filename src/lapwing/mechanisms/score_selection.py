@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.accounting.rounding import float_above
 from lapwing.mechanisms.margins import ByAccuracy
 from lapwing.mechanisms.noise_mechanism import (
     ByEpsilon,
@@ -31,7 +30,7 @@ from lapwing.mechanisms.noise_mechanism import (
 )
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ExponentialSelection, PureRelease
-from lapwing.vocabulary.exact import Exact, as_int, exact, positive, probability
+from lapwing.vocabulary.exact import Exact, as_int, exact, float_above, positive, probability
 from lapwing.vocabulary.guarantee import Adjacency
 
 Chosen = TypeVar("Chosen", PureRelease, ExponentialSelection)

@@ -10,7 +10,7 @@ Start at `laws`, which says what can be drawn and which sampler draws it, or at 
     sealing          what must survive a crash: the seed of an answer's noise, the state of a stream
     ----------------------------------------------------------------------------------------------------------
     strips           large scales; a strip from a table, a place in it from fair bits, an exact coin
-    fine_lattice     any scale at once; one standard variate on a fine lattice, divided
+    fine_lattice     any scale at once; one standard variate on a fine lattice, divided; single draws
     ----------------------------------------------------------------------------------------------------------
     decay            the weights e^(-rate j^power), enclosed, summed and inverted exactly; the table for small scales
     randomness       the bits, and draws in advance: time says nothing about noise

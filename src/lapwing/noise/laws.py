@@ -11,7 +11,7 @@ RoundedGaussian                                             used once costs noth
 =================  =======================================  ====================================================
 
 A law that was never drawn from before has no table yet. Its first few draws share one with all others, and are slower
-(`single_draws`); the second time that it is drawn from, its own table is made.
+(`fine_lattice`); the second time that it is drawn from, its own table is made.
 
 A law is a value: laws of one kind with the same parameter are equal, and share a table and a pool. At most `LAWS_KEPT`
 of each are kept, those used last, in at most 400 KiB each: 25 MiB in all.
@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 
 from lapwing.noise import fine_lattice as lattice
 from lapwing.noise.decay import TAIL_BITS, Decay, TableSampler
+from lapwing.noise.fine_lattice import draw_gaussian, draw_geometric, draw_laplace
 from lapwing.noise.randomness import SYSTEM, Pool, RandomSource, Sampler, drawn_among_many
-from lapwing.noise.single_draws import draw_gaussian, draw_geometric, draw_laplace
 from lapwing.noise.strips import StripSampler
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int, positive

@@ -22,8 +22,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from lapwing.noise.randomness import SYSTEM
 from lapwing.vocabulary.errors import ParameterError, SealBrokenError
-from lapwing.vocabulary.exact import as_int
-from lapwing.vocabulary.sensitive import Sensitive
+from lapwing.vocabulary.exact import Sensitive, as_int
 
 SECRET_BYTES: Final = 32  # the width of what is sealed, a seed or the state of a stream, and of a key
 SAMPLERS: Final = 1

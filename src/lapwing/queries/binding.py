@@ -16,6 +16,7 @@ from lapwing.queries.column import (
     Integer,
     Real,
     Text,
+    called,
     check_text,
     holds_text,
     nearest_double,
@@ -325,6 +326,8 @@ def _limit(column: Column, literal: Literal) -> tuple[Domain, Fraction]:
 
 def _among(column: Column, values: Sequence[Value], *, wanted: bool) -> Predicate:
     literals = [_constant(column, value) for value in values]
+    if isinstance(column.type, Category) and column.type.labels:
+        literals = [one for literal in literals for one in _named(column, literal)]
     if not literals:
         raise BadQuestionError(f"the list of values for {column.name!r} is empty; name at least one")
     declared = column.type.values if isinstance(column.type, Category) else None
@@ -343,6 +346,12 @@ def _among(column: Column, values: Sequence[Value], *, wanted: bool) -> Predicat
     return in_intervals(column.name, domain, points, wanted=wanted)
 
 
+def _named(column: Column, literal: Literal) -> list[Literal]:
+    """Return the categories that a constant names, by themselves or by what they are called."""
+    known = called(column, literal.value)
+    return [literal] if known is None else [Literal(value) for value in known]
+
+
 def _places(column: Column, literals: Sequence[Literal]) -> tuple[Domain, Sequence[int | Fraction]]:
     """Return where constants stand on the domain of a column; whole numbers at once, for there may be many."""
     if isinstance(column.type, Integer | Category) and all(type(literal.value) is int for literal in literals):
@@ -358,14 +367,25 @@ def _among_public(column: Column, values: tuple[int, ...] | tuple[str, ...], *, 
             f"{column.name!r} is a {column.kind}, and only whole numbers and texts are looked up in such a list; "
             "compare it with constants"
         )
+    texts = [value for value in values if isinstance(value, str)]
+    if texts and not holds_text(column):
+        raise BadQuestionError(f"{column.name!r} holds numbers, and the list holds texts, such as {texts[0]!r}")
+    _check_some_declared(column, values)
     if holds_text(column):
         kind = InTexts if wanted else NotInTexts
         return atom(kind(column=column.name, texts=tuple(map(str, values))))
-    texts = [value for value in values if isinstance(value, str)]
-    if texts:
-        raise BadQuestionError(f"{column.name!r} holds numbers, and the list holds texts, such as {texts[0]!r}")
     points = [(int(value), int(value)) for value in values]
     return in_intervals(column.name, INTEGERS, points, wanted=wanted)
+
+
+def _check_some_declared(column: Column, values: tuple[int, ...] | tuple[str, ...]) -> None:
+    """Refuse a list none of whose values a category declares: it would be paid for, and be about nobody."""
+    if isinstance(column.type, Category) and set(map(str, values)).isdisjoint(map(str, column.type.values)):
+        there = ", ".join(repr(each) for each in column.type.values[:5])
+        raise BadQuestionError(
+            f"none of the {len(values):,} values of the list is a category of {column.name!r}, so it would be about "
+            f"nobody; it has {len(column.type.values):,} categories, such as {there}"
+        )
 
 
 def _has(has: Has, scope: Scope, *, wanted: bool) -> Predicate:

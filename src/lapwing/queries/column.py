@@ -257,6 +257,35 @@ def number_for(column: Column, value: object) -> Fraction:
     return Fraction(value)
 
 
+def called(column: Column, value: object) -> tuple[str, ...] | tuple[int, ...] | None:
+    """Return the categories that have this label; None where it is a category itself, or where there are no labels.
+
+    Labels are compared without regard to capitals where none is written exactly so.
+
+    >>> sex = Column(name="sex", type=Category(values=(8507, 8532), labels=("Male", "Female")))
+    >>> called(sex, "female"), called(sex, 8532)
+    ((8532,), None)
+    """
+    kind = column.type
+    if (
+        not isinstance(kind, Category)
+        or not kind.labels
+        or not isinstance(value, str)
+        or value in map(str, kind.values)
+    ):
+        return None
+    labels = list(zip(kind.labels, kind.values, strict=True))
+    exactly = tuple(one for label, one in labels if label == value)
+    found = exactly or tuple(one for label, one in labels if label.casefold() == value.casefold())
+    if not found:
+        near = (label for label in kind.labels if value.casefold() in label.casefold())
+        raise BadQuestionError(
+            f"no category of {column.name!r} is called {value!r}; write one of its values, such as "
+            f"{kind.values[0]!r}, or what it is called, such as {next(near, kind.labels[0])!r}"
+        )
+    return found  # type: ignore[return-value] # of the one kind that all categories have
+
+
 def text_for(column: Column, value: object) -> str:
     """Return a constant that the texts of a column are compared with; a category may be written as a number."""
     if isinstance(column.type, Category) and isinstance(value, int) and not isinstance(value, bool):

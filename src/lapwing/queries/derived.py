@@ -118,6 +118,47 @@ class CaseResult(DerivedColumn):
         return tuple(dict.fromkeys(result for result in given if result is not None))
 
 
+class Spelling(Enum):
+    """Another spelling of a text: of letters, only those from A to Z change, and only blanks are taken away."""
+
+    LOWER = "lower"
+    UPPER = "upper"
+    TRIM = "trim"
+
+
+@stored("respelled")
+class Respelled(DerivedColumn):
+    """A text in another spelling; missing where the text is."""
+
+    name: str
+    column: str
+    spelling: Spelling
+
+
+@stored("first-characters")
+class FirstCharacters(DerivedColumn):
+    """The first characters of a text, `length` of them or as many as it has; missing where the text is."""
+
+    name: str
+    column: str
+    length: int
+
+
+@stored("filled")
+class Filled(DerivedColumn):
+    """A text, or a number, and a constant where it is missing: `otherwise`, which for numbers is times 2^-bits."""
+
+    name: str
+    column: str
+    otherwise: str | int
+    bits: int
+
+    @property
+    def constant(self) -> str | Fraction:
+        """What stands for a gap."""
+        return self.otherwise if isinstance(self.otherwise, str) else self.otherwise * Fraction(2) ** -self.bits
+
+
 @stored("computed")
 class Computed(DerivedColumn):
     """A term times 2^-bits; missing where a column of the term is."""
@@ -144,6 +185,10 @@ def column_of(derived: DerivedColumn, row: Table, population: Population) -> Col
         case CaseResult(branches=branches, otherwise=otherwise):
             missing = otherwise is None or any(branch.result is None for branch in branches)
             return Column(name=derived.name, type=_case_type(derived.results), nullable=missing)
+        case Respelled(column=of) | FirstCharacters(column=of):
+            return Column(name=derived.name, type=row.column(str(of)).type, nullable=row.column(str(of)).nullable)
+        case Filled(column=of, constant=constant):
+            return Column(name=derived.name, type=_filled_type(row.column(of).type, constant))
         case Computed(term=term):
             nullable = any(row.column(name).nullable for name in terms.columns(term))
             return Column(name=derived.name, type=_computed_type(derived, row), nullable=nullable)
@@ -163,6 +208,8 @@ def inputs(derived: DerivedColumn) -> frozenset[str]:
     match derived:
         case PartOfDay(day=of) | Beginning(day=of):
             return frozenset({of})
+        case Respelled(column=of) | FirstCharacters(column=of) | Filled(column=of):
+            return frozenset({str(of)})
         case CaseResult(branches=branches):
             return frozenset(name for branch in branches for name in columns_read(branch.where))
         case Computed(term=term):
@@ -223,6 +270,16 @@ def begin(unit: Part, of: date) -> date:
             return of.replace(day=1)
 
 
+def part_of(part: Part, of: date) -> int:
+    """Return a part of a day.
+
+    >>> part_of(Part.WEEKDAY, date(2024, 1, 1)), part_of(Part.QUARTER, date(2024, 5, 1))
+    (1, 2)
+    """
+    parts = {Part.YEAR: of.year, Part.QUARTER: (of.month + 2) // 3, Part.MONTH: of.month, Part.DAY: of.day}
+    return of.isoweekday() if part is Part.WEEKDAY else parts[part]
+
+
 def elapsed_bounds(until: ColumnType | int, since: ColumnType | int, unit: Unit) -> tuple[int, int] | None:
     """Return how long it is at least and at most between declared days, or None where one has no declared bounds."""
     latest, earliest = _day_bounds(until), _day_bounds(since)
@@ -266,6 +323,17 @@ def _case_type(results: tuple[str | int | bool, ...]) -> ColumnType:
     if numbers:
         return Integer(low=min(numbers), high=max(numbers))
     return Category(values=tuple(result for result in results if isinstance(result, str)))
+
+
+def _filled_type(source: ColumnType, constant: str | Fraction) -> ColumnType:
+    """Return what a column may hold with a constant in the place of what is missing: bounds that include it."""
+    match source, constant:
+        case Integer(low=int() as low, high=int() as high), Fraction():
+            return Integer(low=min(low, int(constant)), high=max(high, int(constant)))
+        case Real(low=Fraction() as least, high=Fraction() as most, step=step), Fraction():
+            return Real(low=min(least, constant), high=max(most, constant), step=step)
+        case _:
+            return source
 
 
 def _computed_type(derived: Computed, row: Table) -> ColumnType:

@@ -1,5 +1,7 @@
 """Names for derived columns, and plain English for what they are."""
 
+from fractions import Fraction
+
 from lapwing.queries.catalogue import LONGEST_NAME
 from lapwing.queries.column import DerivedColumn
 from lapwing.queries.derived import (
@@ -7,12 +9,15 @@ from lapwing.queries.derived import (
     CaseResult,
     Computed,
     ExtremeOfPerson,
+    Filled,
+    FirstCharacters,
     LookedUp,
     NumberOfPerson,
     PartOfDay,
     PersonRows,
+    Respelled,
 )
-from lapwing.queries.predicate import ALWAYS, Unit, day
+from lapwing.queries.predicate import ALWAYS, Predicate, Unit, day
 from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, SteppedDown, Term, Times
 from lapwing.queries.words import Told, words
 
@@ -30,12 +35,24 @@ def title(derived: DerivedColumn) -> str:
             return f"number_of({rows.table}{_where(rows)})"
         case NumberOfPerson(rows=rows, column=column):
             return f"different_of({rows.table}.{column}{_where(rows)})"
+        case _:
+            return _title_of_row(derived)
+
+
+def _title_of_row(derived: DerivedColumn) -> str:
+    match derived:
         case PartOfDay(part=part, day=of):
             return f"{part.value}({of})"
         case Beginning(unit=unit, day=of):
             return f"{unit.value} of {of}"
+        case Respelled(column=column, spelling=spelling):
+            return f"{spelling.value}({column})"
+        case FirstCharacters(column=column, length=length):
+            return f"left({column}, {length})"
+        case Filled(column=column, constant=constant):
+            return f"coalesce({column}, {_result(constant)})"
         case CaseResult():
-            return f"case {_branches(derived, {})}"
+            return f"case {_branches(derived, {})}" if _truth(derived) is None else words(derived.branches[0].where)
         case Computed(term=term):
             return spell(term)
         case _:
@@ -65,6 +82,9 @@ def explained(derived: DerivedColumn, told: Told) -> str | None:
         case ExtremeOfPerson(rows=rows, column=column, last=last) if rows.where != ALWAYS:
             which = "last" if last else "first"
             return f"{derived.name} is the {which} {column} that the person has in {rows.table}{_such(rows, told)}"
+        case CaseResult() if (truth := _truth(derived)) is not None:
+            whole = words(truth, told)
+            return None if whole == derived.name else f"{derived.name} is whether {whole}"
         case CaseResult():
             return f"{derived.name} is {_branches(derived, told)}"
         case Computed(term=Elapsed(until=int() as until, unit=Unit.YEARS)):
@@ -118,8 +138,21 @@ def _branches(case: CaseResult, told: Told) -> str:
     return ", else ".join([*said, _result(case.otherwise)])
 
 
-def _result(result: str | int | bool | None) -> str:  # noqa: FBT001 - a public value
-    return "missing" if result is None else str(result).lower() if isinstance(result, bool) else repr(result)
+def _truth(case: CaseResult) -> Predicate | None:
+    """Return the condition of which a case is the truth value, if it is one."""
+    results = [branch.result for branch in case.branches]
+    says = results[0] is True and (case.otherwise is False or (results[1:] == [False] and case.otherwise is None))
+    return case.branches[0].where if says else None
+
+
+def _result(result: str | int | Fraction | bool | None) -> str:  # noqa: FBT001 - a public value
+    match result:
+        case None:
+            return "missing"
+        case bool() | Fraction():
+            return str(result).lower()
+        case _:
+            return repr(result)
 
 
 def _where(rows: PersonRows) -> str:

@@ -10,17 +10,34 @@ from typing import Final
 
 from lapwing.queries.binding import bind
 from lapwing.queries.catalogue import RowsPerPerson
-from lapwing.queries.column import MOST_GRID, Boolean, Category, Column, Date, Integer, Real, Text, check_text
+from lapwing.queries.column import (
+    MOST_GRID,
+    Boolean,
+    Category,
+    Column,
+    Date,
+    Integer,
+    Real,
+    Text,
+    check_text,
+    holds_text,
+    number_for,
+    text_for,
+)
 from lapwing.queries.derived import (
     Beginning,
     Branch,
     CaseResult,
     Computed,
     ExtremeOfPerson,
+    Filled,
+    FirstCharacters,
     NumberOfPerson,
     Part,
     PartOfDay,
     PersonRows,
+    Respelled,
+    Spelling,
     unclipped,
 )
 from lapwing.queries.expressions import (
@@ -32,34 +49,45 @@ from lapwing.queries.expressions import (
     Clip,
     Coalesce,
     Compare,
+    Condition,
     DatePart,
     DateTrunc,
+    Is,
+    LeftOf,
     Literal,
     Missing,
     Name,
+    Not,
     Now,
     OneOf,
     Step,
     TextOf,
+    TruthOf,
     Value,
 )
 from lapwing.queries.joined import PerPerson
 from lapwing.queries.measure import Measure, ends_of, is_elapsed, measure, name_of
 from lapwing.queries.pattern import read_as
+from lapwing.queries.predicate import NEVER
 from lapwing.queries.same_person import untied_where
 from lapwing.queries.scope import Scope
+from lapwing.queries.simplifying import simplified
 from lapwing.queries.term import bounds, magnitude
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int
 
 MOST_ROWS_OF_PERSON: Final = 2**20
+_MOST_CHARACTERS: Final = 1000
 
 
 def derive(value: Value, scope: Scope) -> Column:
     """Return the column of the row of `scope` that a value is, or refuse it and say what to write instead."""
+    value = simplified(value, scope)
     match value:
         case Name():
             return scope.column(value)
+        case TruthOf(condition):
+            return scope.add(_truth(condition, scope))
         case DatePart(part, day):
             return scope.add(PartOfDay(name="", part=_part(part, DATE_PARTS), day=_day(day, scope).name))
         case DateTrunc(unit, day):
@@ -70,15 +98,22 @@ def derive(value: Value, scope: Scope) -> Column:
             return _of_person(value, scope)
         case Age() | Arithmetic() | Clip() | Step():
             return _computed(value, scope)
+        case _:
+            return _other(value, scope)
+
+
+def _other(value: Value, scope: Scope) -> Column:
+    match value:
         case Coalesce(inner, Literal() as otherwise):
             return _filled(inner, otherwise, scope)
         case TextOf(function, inner):
             return _respelled(function, inner, scope)
+        case LeftOf(inner, length):
+            return _left(inner, length, scope)
         case Now():
-            raise BadQuestionError(
-                "current_date is compared with days; for completed years write age(born), and for its year the number, "
-                "as in 2025 - year_of_birth"
-            )
+            raise BadQuestionError("current_date is compared with days; for completed years write age(born)")
+        case Literal():
+            raise BadQuestionError("a constant is the same in every row; name a column, or compute with one")
         case _:
             raise BadQuestionError("this is no value of a row; write a column, or what is computed from columns")
 
@@ -130,39 +165,75 @@ def _case(written: Case, scope: Scope) -> CaseResult:
     return made
 
 
+def _truth(condition: Condition, scope: Scope) -> CaseResult:
+    """Return whether a condition is true; missing only where it can be unknown: no group would be nobody's."""
+    true = Branch(bind(condition, scope), True)  # noqa: FBT003 - a public value
+    if bind(Is(condition, None), scope) == NEVER:
+        return CaseResult(name="", branches=(true,), otherwise=False)
+    return CaseResult(name="", branches=(true, Branch(bind(Not(condition), scope), False)), otherwise=None)  # noqa: FBT003
+
+
 def _filled(inner: Value, otherwise: Literal, scope: Scope) -> Column:
-    """Return a category or a truth value with a constant in the place of what is missing: a case of declared values."""
+    """Return a column with a constant in the place of what is missing: of categories, a case of the declared ones."""
     column = scope.column(inner)
-    if not column.nullable:
-        return column
     match column.type:
+        case _ if not column.nullable:
+            return column
         case Category(values=values):
             known: tuple[str | int, ...] = values
         case Boolean():
             known = (False, True)
-        case _:
+        case Date():
             raise BadQuestionError(
-                "coalesce(...) is a group or a value where values are declared one by one, and those of "
-                f"{column.name!r} are not; group by the column itself, which has a group for what is missing"
+                f"{column.name!r} holds days, and no day stands for one that is missing; compare {column.written} with "
+                "days, or with is null"
             )
+        case kind:
+            bits = kind.bits if isinstance(kind, Real) else 0
+            filling = _filling(column, kind, otherwise)
+            return scope.add(Filled(name="", column=column.name, otherwise=filling, bits=bits))
     kept = tuple((Compare("=", inner, Literal(value)), Literal(value)) for value in known)
     return scope.add(_case(Case((*kept, (Missing(inner), otherwise))), scope))
 
 
+def _filling(column: Column, kind: Integer | Real | Text, otherwise: Literal) -> str | int:
+    """Return the constant that stands for what is missing, of the kind that the column holds and on its grid."""
+    if isinstance(kind, Text):
+        return text_for(column, otherwise.value)
+    number = number_for(column, otherwise.value)
+    steps = number * Fraction(2) ** kind.bits if isinstance(kind, Real) else number
+    if steps.denominator != 1 or max(abs(steps), abs(number)) >= MOST_GRID:
+        what = "a whole number" if isinstance(kind, Integer) else f"a multiple of {kind.step}, the step of its grid,"
+        raise BadQuestionError(f"what stands for a missing {column.name!r} is {what} below 2^52, and {number} is not")
+    return int(steps)
+
+
 def _respelled(function: str, inner: Value, scope: Scope) -> Column:
-    """Return a category whose declared texts are spelt in another way: those that are then alike are one."""
+    """Return a text in another spelling; of categories, the declared texts that are then alike are one."""
     column = scope.column(inner)
-    texts = column.type.values if isinstance(column.type, Category) else ()
-    spell = _SPELLINGS.get(function)
-    alike: dict[str, list[str]] = {}
-    for text in texts:
-        if isinstance(text, str) and spell is not None:
-            alike.setdefault(spell(text), []).append(text)
-    if not alike:
+    if function not in _SPELLINGS or not holds_text(column):
+        raise BadQuestionError(f"{function}(...) is for text, and {column.name!r} holds none; name it as it is")
+    if isinstance(column.type, Text):
+        return scope.add(Respelled(name="", column=column.name, spelling=Spelling(function)))
+    return _changed(inner, column, _SPELLINGS[function], scope)
+
+
+def _left(inner: Value, length: int, scope: Scope) -> Column:
+    column = scope.column(inner)
+    if not holds_text(column) or not 1 <= length <= _MOST_CHARACTERS:
         raise BadQuestionError(
-            f"only declared texts can be grouped by in another spelling, and {column.name!r} declares none; group by "
-            f"it as it is, or write {function}(...) in a condition"
+            f"left(...) takes the first 1 to {_MOST_CHARACTERS:,} characters of a text; write left(code, 3)"
         )
+    if isinstance(column.type, Text):
+        return scope.add(FirstCharacters(name="", column=column.name, length=length))
+    return _changed(inner, column, lambda text: text[:length], scope)
+
+
+def _changed(inner: Value, column: Column, change: Callable[[str], str], scope: Scope) -> Column:
+    """Return declared texts after a change, as a case: those that are then alike are one."""
+    alike: dict[str, list[str]] = {}
+    for text in column.type.values if isinstance(column.type, Category) else ():
+        alike.setdefault(change(str(text)), []).append(str(text))
     branches = tuple((OneOf(inner, tuple(map(Literal, those))), Literal(made)) for made, those in alike.items())
     return scope.add(_case(Case(branches), scope))
 

@@ -14,7 +14,7 @@ from typing import NoReturn, TypeAlias
 
 from lapwing.queries.limits import MOST_VALUES
 from lapwing.queries.pattern import canonical, plain
-from lapwing.queries.public_tables import ConceptExpression, ConceptSet
+from lapwing.queries.public_tables import ConceptSet
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import exact
 
@@ -122,6 +122,10 @@ class Value:
     def trim(self) -> "TextOf":
         """Return the text without the blanks around it."""
         return TextOf("trim", self)
+
+    def prefix(self, length: int) -> "LeftOf":
+        """Return the first characters of the text: of an ICD code, its chapter or its block."""
+        return LeftOf(self, length)
 
     def coalesce(self, otherwise: Given) -> "Coalesce":
         """Return the value, or a constant where it is missing."""
@@ -244,6 +248,14 @@ class TextOf(Value):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class LeftOf(Value):
+    """The first characters of a text, this many of them."""
+
+    value: Value
+    length: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class NumberOf(Value):
     """A number without its sign, or rounded: one of `NUMBER_FUNCTIONS`; halves are rounded away from zero."""
 
@@ -258,6 +270,13 @@ class CastTo(Value):
 
     value: Value
     kind: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TruthOf(Value):
+    """Whether a condition is true: a truth value, missing where the condition is unknown."""
+
+    condition: "Condition"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -320,22 +339,6 @@ class OneOf(Condition):
 
     value: Value
     values: tuple[Value, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class InConceptSet(Condition):
-    """The value is one of a concept set, which the analyst gave under this name."""
-
-    value: Value
-    name: str
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class InConcepts(Condition):
-    """The value is one of a set of concepts that the vocabulary spells out."""
-
-    value: Value
-    concepts: ConceptExpression
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -403,12 +406,6 @@ def col(name: str) -> Name:
     """
     table, _, column = name.rpartition(".")
     return Name(column, table or None)
-
-
-def age(born: "str | Value", at: "str | Value | date | None" = None) -> Age:
-    """Return the completed years from the day `born` to the day `at`, both columns by name; "now" where not given."""
-    when = col(at) if isinstance(at, str) else None if at is None else value(at)
-    return Age(col(born) if isinstance(born, str) else born, when)
 
 
 def value(given: object) -> Value:

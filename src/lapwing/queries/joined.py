@@ -1,9 +1,10 @@
-"""Other rows of the same person, as they are written: conditions and values about them, and joined tables."""
+"""What a row is seen beside, as it is written: other rows of its person, joined tables, values of a vocabulary."""
 
 from dataclasses import dataclass
 from enum import Enum
 
 from lapwing.queries.expressions import EVERYONE, Condition, Name, Value
+from lapwing.queries.public_tables import ConceptExpression
 
 
 class Link(Enum):
@@ -95,3 +96,19 @@ class Joined(Condition):
 
     joins: tuple[Join, ...]
     where: Condition
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InConceptSet(Condition):
+    """The value is one of a concept set, which the analyst gave under this name."""
+
+    value: Value
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InConcepts(Condition):
+    """The value is one of a set of concepts that the vocabulary spells out."""
+
+    value: Value
+    concepts: ConceptExpression

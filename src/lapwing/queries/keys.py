@@ -59,6 +59,7 @@ from lapwing.queries.predicate import (
 )
 from lapwing.queries.predicate import day as to_day
 from lapwing.queries.scope import Scope
+from lapwing.queries.simplifying import simplified
 from lapwing.queries.term import Elapsed
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.wording import Call
@@ -70,7 +71,7 @@ _MONTHS: Final = {Part.YEAR: 12, Part.QUARTER: 3, Part.MONTH: 1}
 
 def bind_key(by: By, scope: Scope, where: Predicate = ALWAYS) -> KeyOfColumn:
     """Return the cells that `by` makes, as far as `where` says where they end."""
-    value = scope.spelled(by.column)
+    value = simplified(scope.spelled(by.column), scope)
     if isinstance(value, Literal):
         raise BadQuestionError("a constant makes no groups; group by a column or by a value that is computed from one")
     if by.edges is not None:

@@ -19,16 +19,20 @@ from lapwing.queries.expressions import (
     Coalesce,
     DatePart,
     DateTrunc,
+    LeftOf,
     Literal,
     Name,
     Now,
     Step,
     TextOf,
+    Truth,
+    TruthOf,
     Value,
 )
 from lapwing.queries.joined import PerPerson
 from lapwing.queries.predicate import GAPS, Unit, day_number
 from lapwing.queries.scope import Scope
+from lapwing.queries.simplifying import as_number, simplified
 from lapwing.queries.term import (
     ConstantTerm,
     Elapsed,
@@ -66,7 +70,7 @@ class Measure:
 def measure(value: Value, scope: Scope) -> Measure:
     """Return what `value` means, or refuse it."""
     try:
-        return _measure(value, scope)
+        return _measure(simplified(value, scope), scope)
     except RecursionError:
         raise BadQuestionError("the expression is nested too deeply; write it with fewer parentheses") from None
 
@@ -79,8 +83,10 @@ def _measure(value: Value, scope: Scope) -> Measure:
             return elapsed(inner, scope, (math.floor(_constant(low)), math.ceil(_constant(high))))
         case Clip(Name() | DatePart() | PerPerson() | Case() as inner, low, high):
             return _on_grid(scope.column(inner), (_constant(low), _constant(high)))
-        case Name() | DatePart() | PerPerson() | Case() | Coalesce() | TextOf() | DateTrunc():
-            column = scope.column(value)
+        case Name() | DatePart() | PerPerson() | Case() | Coalesce() | TextOf() | LeftOf() | DateTrunc() | TruthOf():
+            column = scope.column(as_number(value.condition) if isinstance(value, TruthOf) else value)
+            if isinstance(column.type, Boolean):
+                column = scope.column(as_number(Truth(value)))
             return _on_grid(column, _declared(column))
         case Arithmetic(operator, left, right):
             return _arithmetic(operator, _measure(left, scope), _measure(right, scope))
@@ -120,7 +126,7 @@ def _no_numbers(column: Column) -> BadQuestionError:
                 f"age({column.written}, date '2025-01-01')"
             )
         case Boolean():
-            why = f"is true or false; for a proportion write avg(case when {column.written} then 1 else 0 end)"
+            why = f"is true or false; for a proportion write avg({column.written})"
         case _:
             why = "holds no numbers; count people or rows where it has a value instead"
     return BadQuestionError(f"{column.name!r} {why}")

@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
-from lapwing.accounting.rounding import float_below
 from lapwing.mechanisms.margins import confidence_of_each
 from lapwing.queries.aggregate import (
     Aggregate,
@@ -33,7 +32,7 @@ from lapwing.queries.predicate import ALWAYS
 from lapwing.queries.words import Told, bin_words, groups_at_most, in_groups, key_words, words
 from lapwing.vocabulary.codec import from_text, stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError, LedgerDamagedError
-from lapwing.vocabulary.exact import Exact, probability
+from lapwing.vocabulary.exact import Exact, float_below, probability
 from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 from lapwing.vocabulary.wording import format_short
 
@@ -241,7 +240,7 @@ class ValueNames:
     names: Mapping[Label, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots, so that its text is written once
 class Plan:
     """One question, bounded: what the engine computes, how far the protected `unit` moves it, and what it means.
 
@@ -258,13 +257,13 @@ class Plan:
     told: Told = field(default_factory=dict)
     names: Mapping[str, ValueNames] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def question(self) -> CanonicalQuestion:
         """What is asked, as answers are kept under it."""
         meaning = self.meaning.in_canonical
         return CanonicalQuestion(population=self.population, unit=self.unit, meaning=meaning, aggregate=self.aggregate)
 
-    @property
+    @cached_property
     def canonical(self) -> str:
         """The canonical text of the question."""
         return to_text(self.question)

@@ -35,15 +35,13 @@ from lapwing.queries.expressions import (
     By,
     Condition,
     Days,
-    InConcepts,
-    InConceptSet,
     Literal,
     Name,
     OneOf,
     Or,
     Value,
 )
-from lapwing.queries.joined import Join, ScopedCondition
+from lapwing.queries.joined import InConcepts, InConceptSet, Join, ScopedCondition
 from lapwing.queries.joins import resolve_joins
 from lapwing.queries.keys import bind_key, narrow
 from lapwing.queries.limits import (

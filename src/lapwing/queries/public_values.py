@@ -24,14 +24,12 @@ from lapwing.queries.expressions import (
     And,
     Compare,
     Condition,
-    InConcepts,
-    InConceptSet,
     Literal,
     Name,
     Truth,
     Value,
 )
-from lapwing.queries.joined import Has, Link
+from lapwing.queries.joined import Has, InConcepts, InConceptSet, Link
 from lapwing.queries.predicate import ALWAYS, INTEGERS, Predicate
 from lapwing.queries.public_joins import without_public_joins
 from lapwing.queries.public_tables import ConceptExpression, ConceptSet, Vocabulary

@@ -14,12 +14,14 @@ from sqlglot import exp
 from lapwing.queries.catalogue import LONGEST_NAME
 from lapwing.queries.expressions import (
     EVERYONE,
+    Age,
     By,
     Condition,
     DatePart,
     Literal,
     Name,
     Spelled,
+    TruthOf,
     Value,
     col,
     condition,
@@ -32,8 +34,8 @@ from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, as_int, exact, require_words
 
 ConditionLike: TypeAlias = str | Condition | Value | None
-ValueLike: TypeAlias = str | Value
-Grouping: TypeAlias = str | Value | By
+ValueLike: TypeAlias = str | Value | Condition
+Grouping: TypeAlias = str | Value | Condition | By
 Groupings: TypeAlias = Grouping | Iterable[Grouping]
 
 
@@ -74,6 +76,12 @@ def has(table: str, where: ConditionLike = None, *, at_least: int = 1) -> Has:
     'patients'
     """
     return Has(table, as_condition(where), as_int("at_least", at_least, most=2**20))
+
+
+def age(born: "str | Value", at: "str | Value | date | None" = None) -> Age:
+    """Return the completed years from the day `born` to the day `at`, both columns by name; "now" where not given."""
+    when = col(at) if isinstance(at, str) else None if at is None else value(at)
+    return Age(col(born) if isinstance(born, str) else born, when)
 
 
 def number_of(table: str, where: ConditionLike = None, *, most: int | None = None) -> PerPerson:
@@ -146,7 +154,7 @@ def as_condition(given: ConditionLike) -> Condition:
 def as_value(given: ValueLike) -> Value:
     """Return which value is meant; a text may be the name of a column, which the catalogue will know."""
     if not isinstance(given, str):
-        return given
+        return TruthOf(given) if isinstance(given, Condition) else given
     try:
         return Spelled(given, read_value(given))
     except BadQuestionError as refused:
@@ -162,7 +170,7 @@ def as_name(given: str | Name) -> Name:
 
 def as_groups(given: Groupings) -> tuple[By, ...]:
     """Return what to group by."""
-    several = [given] if isinstance(given, str | Value | By) else list(given)
+    several = [given] if isinstance(given, str | Value | Condition | By) else list(given)
     return tuple(_grouping(each) for each in several)
 
 
@@ -172,6 +180,8 @@ def _grouping(given: Grouping) -> By:
             return given
         case Value():
             return By(column=given)
+        case Condition():
+            return By(column=TruthOf(given))
         case str() if _BINS.match(given):
             return read_group(given)
         case str():
@@ -236,6 +246,7 @@ class Statistic:
     name : what the command line calls it
     ask : its builder, which takes a table, then columns, then options by name
     result : the name of the column of its answer
+    other_results : that name, where its builder returns one of these questions
     columns : how many columns follow its table
     options : which of where, by, max_rows, max_groups, at, k and steps it takes
     needs : an option that it cannot do without, as it is written
@@ -245,10 +256,15 @@ class Statistic:
     name: str
     ask: Callable[..., Question]
     result: str
+    other_results: Mapping[type[Question], str] = field(default_factory=dict)
     columns: int = 0
     options: frozenset[str] = GROUPED
     needs: Mapping[str, str] = field(default_factory=dict)
     sql: Mapping[SqlWord, tuple[str, Callable[[Selected, Any], Question]]] = field(default_factory=dict)
+
+    def result_of(self, question: Question) -> str:
+        """Return the name of the column in which a question of this statistic is answered."""
+        return self.other_results.get(type(question), self.result)
 
     @property
     def shape(self) -> str:

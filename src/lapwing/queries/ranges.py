@@ -13,9 +13,12 @@ from lapwing.queries.derived import (
     CaseResult,
     Computed,
     ExtremeOfPerson,
+    Filled,
+    FirstCharacters,
     LookedUp,
     NumberOfPerson,
     PartOfDay,
+    Respelled,
 )
 from lapwing.queries.predicate import DAYS, GAPS, Domain, Unit, ymd
 from lapwing.queries.term import (
@@ -111,7 +114,10 @@ def of_derived(derived: DerivedColumn) -> Iterator[Number]:
             low, high = bounds(term)
             yield Number("the expression on its grid", low, high, Held.DOUBLE)
             yield Number("the grid of the expression", 0, 0 if abs(bits) <= _MOST_BITS else MOST_GRID + 1, Held.DOUBLE)
-        case LookedUp() | ExtremeOfPerson() | Beginning():
+        case Filled(otherwise=int() as steps, bits=bits):
+            yield Number("what stands for a gap, on its grid", steps, steps, Held.DOUBLE)
+            yield Number("the grid of a gap", 0, 0 if abs(bits) <= _MOST_BITS else MOST_GRID + 1, Held.DOUBLE)
+        case LookedUp() | ExtremeOfPerson() | Beginning() | Respelled() | FirstCharacters() | Filled():
             pass  # values as they are stored, and days of the calendar
         case _:
             raise TypeError(derived)

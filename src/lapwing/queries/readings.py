@@ -14,14 +14,13 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TypeAlias
 
-from lapwing.accounting.rounding import float_below
 from lapwing.mechanisms.margins import confidence_of_each, margin_of_sum
 from lapwing.mechanisms.weighted_sums import Reach, WholeNoise
 from lapwing.queries.aggregate import BoundedRowsPerPerson, LastStepPerPerson
 from lapwing.queries.plan import BoundedValue, CellKey, Estimate, Noise, NoisyMeaning, Number, Plan, plain_number
 from lapwing.queries.statistics.bernstein import Moment, degree_of
 from lapwing.queries.statistics.moments import Moments, row_count
-from lapwing.vocabulary.exact import Exact, probability
+from lapwing.vocabulary.exact import Exact, float_below, probability
 
 Form: TypeAlias = Mapping[int, Fraction]
 """A weighted sum of released numbers: the weight of each, by its place among them."""

@@ -7,17 +7,29 @@ from fractions import Fraction
 from operator import add, mul, sub
 
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real
-from lapwing.queries.days import day_of
+from lapwing.queries.days import day_of, now
+from lapwing.queries.derived import Part, begin, part_of
 from lapwing.queries.expressions import (
+    DATE_PARTS,
+    DATE_UNITS,
     Arithmetic,
+    Case,
     CastTo,
+    Clip,
     Coalesce,
+    Condition,
     Constant,
+    DatePart,
+    DateTrunc,
     Literal,
     Name,
+    Not,
+    Now,
     NumberOf,
     Step,
     TextOf,
+    Truth,
+    TruthOf,
     Value,
 )
 from lapwing.queries.scope import Scope
@@ -26,6 +38,8 @@ from lapwing.vocabulary.exact import exact
 
 _OPERATORS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {"+": add, "-": sub, "*": mul}
 _LARGEST = 10**100
+_OF_TRUTH = ("integer", "number", "truth value")
+"""What a truth value may be cast to: as a number, true is 1 and false is 0."""
 
 
 def simplified(value: Value, scope: Scope) -> Value:
@@ -43,10 +57,26 @@ def simplified(value: Value, scope: Scope) -> Value:
             if not isinstance(first, Literal):
                 return Coalesce(first, second)
             return second if first.value is None else first
-        case NumberOf() | TextOf() | Step():
+        case NumberOf() | TextOf() | Step() | Clip():
             return replace(value, value=simplified(value.value, scope))
+        case DatePart(part, Now() | Literal() as day) if part in DATE_PARTS:
+            return Literal(part_of(Part(part), _day(day, scope)))
+        case DateTrunc(unit, Now() | Literal() as day) if unit in DATE_UNITS:
+            return Literal(begin(Part(unit), _day(day, scope)))
         case _:
             return value
+
+
+def _day(day: Value, scope: Scope) -> date:
+    return day_of(day) if isinstance(day, Literal) else now(scope)
+
+
+def as_number(truth: Condition) -> Case:
+    """Return a condition as 1 where it is true and 0 where it is false.
+
+    Where it is unknown, the number is missing.
+    """
+    return Case(((truth, Literal(1)), (Not(truth), Literal(0))))
 
 
 def _arithmetic(operator: str, left: Value, right: Value) -> Value:
@@ -71,6 +101,8 @@ def _literal(number: Fraction) -> Literal:
 def _cast(value: Value, kind: str, scope: Scope) -> Value:
     if isinstance(value, Literal):
         return Literal(_converted(value, kind))
+    if isinstance(value, TruthOf) and kind in _OF_TRUTH:
+        return value if kind == "truth value" else as_number(value.condition)
     inner: Value = value
     while not isinstance(inner, Name):
         match inner:
@@ -81,6 +113,8 @@ def _cast(value: Value, kind: str, scope: Scope) -> Value:
             case _:
                 raise BadQuestionError(f"what is computed cannot be cast to {_named(kind)}; write it without the cast")
     _, column = scope.seen(inner)
+    if isinstance(column.type, Boolean) and kind in _OF_TRUTH:
+        return value if kind == "truth value" else as_number(Truth(value))
     if kind != kind_of(column) and (kind, kind_of(column)) != ("number", "integer"):
         raise BadQuestionError(
             f"{column.name!r} holds {_plural(kind_of(column))}, and a cast to {_named(kind)} could fail; "

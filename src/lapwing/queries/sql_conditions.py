@@ -13,7 +13,6 @@ from lapwing.queries.expressions import (
     By,
     Compare,
     Condition,
-    InConceptSet,
     Is,
     Literal,
     Matches,
@@ -25,7 +24,7 @@ from lapwing.queries.expressions import (
     Truth,
     Value,
 )
-from lapwing.queries.joined import Has, Joined, Link, PerPerson
+from lapwing.queries.joined import Has, InConceptSet, Joined, Link, PerPerson
 from lapwing.queries.pattern import canonical, plain
 from lapwing.queries.sql_given import Given
 from lapwing.queries.sql_groups import grouping

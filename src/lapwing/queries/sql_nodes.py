@@ -99,7 +99,10 @@ _ARGUMENTS: dict[tuple[str, str], tuple[str, str]] = {
         "for people with several rows write person in (select person from visits group by person having count(*) >= 2)",
     ),
 }
-_LANGUAGE = "there are comparisons, between, in, is null, and, or, not, starts_with, age, has, clip, + - *"
+_LANGUAGE = (
+    "there are comparisons, between, in, is null, and, or, not, like, case, coalesce, lower, trim, left, year, month, "
+    "date_trunc, datediff, age, has, clip, + - *"
+)
 
 _WITH_STAR = {"except_": "EXCLUDE", "replace": "REPLACE", "rename": "RENAME"}
 _PLAIN_STAR = "write select * from visits where ..., and compute in the statistic"

@@ -5,9 +5,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from lapwing.queries.days import day_of
 from lapwing.queries.expressions import (
-    Age,
     And,
     Arithmetic,
     Case,
@@ -16,57 +14,32 @@ from lapwing.queries.expressions import (
     Coalesce,
     Compare,
     Condition,
-    DatePart,
-    DateTrunc,
-    Days,
+    LeftOf,
     Literal,
     Name,
-    Now,
     NumberOf,
     Step,
     TextOf,
+    TruthOf,
     Value,
 )
 from lapwing.queries.joined import PerPerson
+from lapwing.queries.sql_days import read_call_about_days, read_days
 from lapwing.queries.sql_nodes import (
     cast_kind,
     function_name,
     is_date,
-    literal,
     name_of,
     negative,
-    number_of_days,
     only,
     refusal,
     table_name,
-    upper_text,
 )
 from lapwing.vocabulary.errors import BadQuestionError
 
 _ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
-_PARTS: dict[type[exp.Expr], str] = {
-    exp.Year: "year",
-    exp.Quarter: "quarter",
-    exp.Month: "month",
-    exp.Day: "day",
-    exp.DayOfMonth: "day",
-    exp.DayOfWeekIso: "weekday",
-    exp.DayOfWeek: "dow",
-}
-_NAMED_PARTS = {
-    "year": "year",
-    "quarter": "quarter",
-    "month": "month",
-    "day": "day",
-    "isodow": "weekday",
-    "dow": "dow",
-    "dayofweek": "dow",
-    "weekday": "dow",
-}
 _TEXTS: dict[type[exp.Expr], str] = {exp.Lower: "lower", exp.Upper: "upper", exp.Trim: "trim"}
 _PER_PERSON = {"number_of": "count", "different_of": "distinct", "first_of": "first", "last_of": "last"}
-_SUNDAY = 7
-_WEEK = 7
 _MOST_BUCKETS = 100
 
 
@@ -112,67 +85,36 @@ class ValueReader(ABC):
                 return self._clip(node)
             case exp.Case() | exp.If() | exp.WidthBucket():
                 return self._width_bucket(node) if isinstance(node, exp.WidthBucket) else self._case(node)
-            case exp.Coalesce() | exp.Lower() | exp.Upper() | exp.Trim():
+            case exp.Coalesce() | exp.Lower() | exp.Upper() | exp.Trim() | exp.Left() | exp.Substring():
                 return self._with_texts(node)
             case exp.Abs() | exp.Floor() | exp.Ceil() | exp.Round():
                 return self._number_of(node)
+            case _:
+                return self._as_kind(node)
+
+    def _as_kind(self, node: exp.Expr) -> Value:
+        match node:
             case exp.Cast() if cast_kind(node) is not None and not is_date(node):
                 only(node, "this", "to")
                 only(node.to, "this")
                 return CastTo(self.value(node.this), str(cast_kind(node)))
+            case exp.Predicate() | exp.Connector() | exp.Not() | exp.StartsWith() | exp.EndsWith() | exp.Contains():
+                return TruthOf(self.condition(node))
             case _:
-                return self._of_days(node)
-
-    def _of_days(self, node: exp.Expr) -> Value:
-        match node:
-            case exp.Cast() if is_date(node):
-                only(node, "this", "to")
-                only(node.to, "this")
-                return Literal(day_of(literal(node.this)))
-            case exp.Interval():
-                return _interval(node)
-            case exp.DateDiff() if upper_text(node.args.get("unit")) in {"DAY", "YEAR"}:
-                only(node, "this", "expression", "unit", "date_part_boundary")
-                only(node.args["unit"], "this")
-                ends = self.value(node.this), self.value(node.expression)
-                if upper_text(node.args["unit"]) == "YEAR":  # it counts the turns of the year between the two days
-                    return Arithmetic("-", *(DatePart("year", end) for end in ends))
-                return Arithmetic("-", *ends)
-            case exp.CurrentDate():
-                only(node)
-                return Now()
-            case exp.Extract() if upper_text(node.this).casefold() in _NAMED_PARTS:
-                only(node, "this", "expression")
-                only(node.this, "this")
-                return _part(_NAMED_PARTS[upper_text(node.this).casefold()], self.value(node.expression))
-            case exp.TimestampTrunc() | exp.DateTrunc():
-                only(node, "this", "unit")
-                only(node.args["unit"], "this")
-                return DateTrunc(upper_text(node.args["unit"]).casefold(), self.value(node.this))
-            case _ if type(node) in _PARTS:
-                only(node, "this")
-                return _part(_PARTS[type(node)], self.value(node.this))
-            case _:
-                raise refusal(node)
+                return read_days(node, self.value)
 
     def _call(self, node: exp.Anonymous) -> Value:
         only(node, "this", "expressions")
         arguments = node.expressions
+        about_days = read_call_about_days(node, self.value)
+        if about_days is not None:
+            return about_days
         match function_name(node), len(arguments):
-            case "age", 1:
-                return Age(self.value(arguments[0]))
-            case "age", 2:
-                return Age(self.value(arguments[0]), self.value(arguments[1]))
             case "clip", 3:
                 value, low, high = (self.value(argument) for argument in arguments)
                 return Clip(value, low, high)
-            case "weekday", 1:
-                return _part("dow", self.value(arguments[0]))
-            case "date_part" | "datepart", 2 if arguments[0].is_string:
-                part = str(literal(arguments[0]).value).casefold()
-                if part in _NAMED_PARTS:
-                    return _part(_NAMED_PARTS[part], self.value(arguments[1]))
-                raise refusal(node)
+            case "isnull", 2:
+                return Coalesce(self.value(arguments[0]), self.value(arguments[1]))
             case name, 1 | 2 | 3 if name in _PER_PERSON:
                 return self._per_person(_PER_PERSON[name], arguments)
             case _:
@@ -259,6 +201,8 @@ class ValueReader(ABC):
         return Case((*below, (Compare(">=", value, limits[-1]), Literal(number + 1))))
 
     def _with_texts(self, node: exp.Expr) -> Value:
+        if isinstance(node, exp.Left | exp.Substring):
+            return self._left(node)
         if not isinstance(node, exp.Coalesce):
             only(node, "this")
             return TextOf(_TEXTS[type(node)], self.value(node.this))
@@ -267,6 +211,21 @@ class ValueReader(ABC):
         for otherwise in node.expressions:
             value = Coalesce(value, self.value(otherwise))
         return value
+
+    def _left(self, node: exp.Expr) -> Value:
+        """Read LEFT(text, n) and SUBSTRING(text, 1, n): the first characters of a text."""
+        if isinstance(node, exp.Left):
+            only(node, "this", "expression")
+            start, length = Literal(1), self.value(node.expression)
+        else:
+            only(node, "this", "start", "length")
+            parts = [node.args.get("start"), node.args.get("length")]
+            start, length = (Literal(None) if part is None else self.value(part) for part in parts)  # type: ignore[assignment]
+        match start, length:
+            case Literal(1), Literal(int() as number):
+                return LeftOf(self.value(node.this), number)
+            case _:
+                raise BadQuestionError("only the first characters of a text can be taken; write left(code, 3)")
 
     def _number_of(self, node: exp.Expr) -> Value:
         only(node, "this", "decimals")
@@ -279,23 +238,3 @@ class ValueReader(ABC):
 
 def _is_floor(node: exp.Expr) -> bool:
     return isinstance(node, exp.Floor) and isinstance(node.this, exp.Div)
-
-
-def _interval(node: exp.Interval) -> Value:
-    only(node, "this", "unit")
-    unit = upper_text(node.args.get("unit")).rstrip("S")
-    if unit not in {"DAY", "WEEK"}:
-        raise BadQuestionError(
-            "months and years differ in length, so an interval is a number of days; write day + interval 365 day, or "
-            "count completed years with age(born, day)"
-        )
-    only(node.args["unit"], "this")
-    return Days(number_of_days(node.this) * (_WEEK if unit == "WEEK" else 1))
-
-
-def _part(part: str, day: Value) -> Value:
-    """Return a part of a day; "dow" counts weekdays from 0 for Sunday, as SQL does, and ours from 1 for Monday."""
-    if part != "dow":
-        return DatePart(part, day)
-    weekday = DatePart("weekday", day)
-    return Case(tuple((Compare("=", weekday, Literal(i)), Literal(i % _SUNDAY)) for i in range(1, _SUNDAY + 1)))

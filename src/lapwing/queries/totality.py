@@ -33,24 +33,19 @@ from lapwing.queries.aggregate import (
     PrivateKey,
 )
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
-from lapwing.queries.column import (
-    Category,
-    Column,
-    Date,
-    DerivedColumn,
-    Integer,
-    Real,
-    Text,
-)
+from lapwing.queries.column import Category, Column, Date, DerivedColumn, Integer, Real, Text
 from lapwing.queries.column import check_text as check_is_text
 from lapwing.queries.derived import (
     Beginning,
     CaseResult,
     Computed,
     ExtremeOfPerson,
+    Filled,
+    FirstCharacters,
     LookedUp,
     NumberOfPerson,
     PartOfDay,
+    Respelled,
     widened,
 )
 from lapwing.queries.listed import FEW, listed
@@ -263,6 +258,15 @@ class _Conditions:
                     seen.column(column)
             case PartOfDay(day=day) | Beginning(day=day):
                 self.day(Ref(column=day), (table,))
+            case Respelled(column=column) | FirstCharacters(column=column):
+                _require(isinstance(table.column(str(column)).type, Text), "another spelling is that of a text")
+            case Filled(column=column, otherwise=otherwise, bits=bits):
+                kind = table.column(column).type
+                fits = isinstance(kind, Text) if isinstance(otherwise, str) else isinstance(kind, Integer | Real)
+                _require(fits, "what stands for a gap is of the kind of the column")
+                _require(
+                    bits == (kind.bits if isinstance(kind, Real) else 0), "a gap is filled on the grid of a column"
+                )
             case CaseResult(branches=branches, results=results):
                 _require(len({type(result) for result in results}) == 1, "a case gives constants of one kind")
                 for branch in branches:

@@ -3,6 +3,11 @@
 `"0.1"` is one tenth. The float `0.1` is taken for exactly what it is, 3602879701896397/36028797018963968, because
 rounding it would be a guess about what was meant; only the doors, where people write prices, make it (`as_written`).
 Every number that is refused is refused with a reason.
+
+Where floating point comes in, numbers are rounded towards more cost, always: each elementary function is trusted to a
+relative error of `ROUND_OFF` and no further; whatever is derived is raised by that much, so that no printed price is
+below the true one. And an answer with no noise on it yet is exact, too: it is wrapped, so that it cannot be shown by
+accident (`Sensitive`).
 """
 
 import difflib
@@ -12,14 +17,21 @@ from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
-from typing import TypeAlias
+from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 
-from lapwing.vocabulary.errors import BadQuestionError, ParameterError
+from lapwing.vocabulary.errors import BadQuestionError, ParameterError, SecrecyError
 
+T_co = TypeVar("T_co", covariant=True)
 Exact: TypeAlias = str | int | float | Decimal | Fraction  # what may be written where a number is wanted
 LARGEST = Fraction(10) ** 100
 SMALLEST = 1 / LARGEST
+UNIT = 2.0**-53  # the relative error of one rounding to the nearest double
+# what NumPy and SciPy are trusted to: 2048 units, where `exp` and `erfcx` miss by a few and `ndtr`, far out in its
+# tail, by a few hundred (a test compares them with a computation in fifty digits)
+ROUND_OFF = 2.0**-42
+LARGEST_EXPONENT = 700.0  # e to this is still a number
 _FEW_BITS = 300  # so few can neither leave the range nor be too many
+_LARGEST_SMALL = 2**_FEW_BITS
 _MOST_BITS = 1100  # every float has fewer; more is an attempt to exhaust memory
 _NUMBER = re.compile(r"[+-]?\d{1,400}(\.\d{0,400})?([eE][+-]?\d{1,3})?|[+-]?\.\d{1,400}([eE][+-]?\d{1,3})?")
 _RATIO = re.compile(r"[+-]?\d{1,400}\s*/\s*\d{1,400}")
@@ -107,6 +119,11 @@ def probability(name: str, given: object) -> Fraction:
     return number
 
 
+def as_confidence(confidence: Exact) -> Fraction:
+    """Return a confidence as an exact number; a float is read as it is written."""
+    return probability("confidence", as_written(confidence))
+
+
 def as_int(name: str, given: object, *, least: int = 1, most: int | None = None) -> int:
     """Return `given` as a whole number in a range.
 
@@ -117,6 +134,8 @@ def as_int(name: str, given: object, *, least: int = 1, most: int | None = None)
     ...
     lapwing.errors.ParameterError: yeses = '2.5' is not a whole number; write one, at least 1
     """
+    if type(given) is int and least <= given <= (given if most is None else most) < _LARGEST_SMALL:
+        return given
     bounds = f"at least {least}" if most is None else f"from {least} to {most}"
     try:
         number = exact(name, given)
@@ -220,3 +239,81 @@ def require_words(others: Iterable[str], known: Iterable[str]) -> None:
     for word in others:
         near = difflib.get_close_matches(word, list(known), n=1) or list(known)
         raise BadQuestionError(f"there is no {word}= here; write {', '.join(f'{one}=' for one in near)}")
+
+
+def float_above(number: Fraction) -> float:
+    """Return a double that is at least `number`, the nearest one where that is possible."""
+    near = float(number)
+    return near if Fraction(near) >= number else math.nextafter(near, math.inf)
+
+
+def float_below(number: Fraction) -> float:
+    """Return a double that is at most `number`, the nearest one where that is possible."""
+    return -float_above(-number)
+
+
+def root_above(number: Fraction) -> float:
+    """Return a double that is at least the square root of `number`."""
+    root = math.sqrt(float_above(number))
+    while Fraction(root) ** 2 < number:
+        root = math.nextafter(root, math.inf)
+    return root
+
+
+def fraction_above(value: float) -> Fraction:
+    """Return a fraction that is at least what `value` stands for, `value` having been computed to `ROUND_OFF`."""
+    return Fraction(math.nextafter(value * (1 + 2 * ROUND_OFF), math.inf))
+
+
+def _refuse(what: str) -> Callable[..., Any]:
+    def refuse(_: object, *__: object, **___: object) -> NoReturn:
+        raise SecrecyError(f"an exact value may not be {what}; release it through a mechanism")
+
+    return refuse
+
+
+class Sensitive(Generic[T_co]):
+    """An exact answer, which only a mechanism may open.
+
+    It refuses to be printed in full, formatted, compared, hashed, counted, copied out, pickled or used as a truth
+    value, so that logs, tracebacks, f-strings and test reports never hold it. This guards against accidents, not
+    against code that means harm: Python cannot hide a value from the process it lives in.
+
+    >>> cohort = Sensitive(17)
+    >>> cohort
+    <sensitive>
+    >>> f"{cohort}"
+    Traceback (most recent call last):
+    ...
+    lapwing.errors.SecrecyError: an exact value may not be formatted; release it through a mechanism
+    >>> cohort == 17
+    Traceback (most recent call last):
+    ...
+    lapwing.errors.SecrecyError: an exact value may not be compared; release it through a mechanism
+    """
+
+    __slots__ = ("__opened",)
+
+    def __init__(self, value: T_co) -> None:
+        # Inside a function, so that whoever goes through the attributes of objects (inspect, rich) meets no value.
+        self.__opened: Callable[[], T_co] = lambda: value
+
+    def open_for_release(self) -> T_co:
+        """Return the exact value. Mechanisms call this, and nothing else may (a test reads the source for it)."""
+        return self.__opened()
+
+    def __repr__(self) -> str:
+        return "<sensitive>"
+
+    __str__ = _refuse("printed")
+    __format__ = _refuse("formatted")
+    __eq__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse("compared")
+    __hash__ = _refuse("hashed")
+    __bool__ = _refuse("used as a truth value")
+    __int__ = _refuse("turned into an int")
+    __float__ = _refuse("turned into a float")
+    __index__ = _refuse("used as an index")
+    __len__ = _refuse("measured")
+    __array__ = _refuse("turned into an array")
+    __copy__ = __deepcopy__ = _refuse("copied")
+    __getstate__ = __reduce_ex__ = _refuse("pickled")

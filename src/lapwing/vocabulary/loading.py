@@ -1,4 +1,4 @@
-"""What is loaded when it is first needed: the public names of a package, and drivers that come with an extra.
+"""What is loaded when it is first needed: public names of a package, slow libraries, drivers that come with an extra.
 
 Public names stand in the stub of their package, `__init__.pyi`, which a type checker reads, too: there is one list,
 importing stays quick, and a misspelt name is an error.
@@ -28,6 +28,27 @@ def load_lazily(package: str) -> tuple[Callable[[str], object], Callable[[], lis
 
     names = sorted(home)
     return load, names.copy, names
+
+
+def load_when_called(module: str, *names: str) -> tuple[Callable[..., Any], ...]:
+    """Return functions of a library that is slow to load, and that most questions do without.
+
+    >>> (exp,) = load_when_called("cmath", "exp")
+    >>> exp(0)
+    (1+0j)
+    """
+    return tuple(_LoadedWhenCalled(module, name) for name in names)
+
+
+class _LoadedWhenCalled:
+    def __init__(self, module: str, name: str) -> None:
+        self._module, self._name = module, name
+        self._function: Callable[..., Any] | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._function is None:
+            self._function = getattr(import_module(self._module), self._name)
+        return self._function(*args, **kwargs)
 
 
 def load_extra(module: str, *, extra: str) -> Any:

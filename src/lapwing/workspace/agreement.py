@@ -11,11 +11,11 @@ from fractions import Fraction
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from lapwing.accounting.filters.account import EVERYONE, Budget, is_raise, require_raise
-from lapwing.accounting.filters.approximate import DeltaShares
+from lapwing.accounting.filters.charge import DeltaShares
 from lapwing.engines.reading import hide_failures
 from lapwing.ledger.ledger import Ledger
-from lapwing.sources import Fingerprints
-from lapwing.tables import open_engine, whose_row
+from lapwing.sources import open_engine
+from lapwing.tables import Fingerprints, whose_row
 from lapwing.vocabulary.errors import EngineError, LapwingError, RegistrationError
 from lapwing.workspace.settings import PopulationSettings, Settings
 

@@ -14,7 +14,7 @@ from lapwing.accounting.filters.account import EVERYONE
 from lapwing.answers.preview import budget_record
 from lapwing.ledger.ledger import Ledger, open_ledger
 from lapwing.queries.catalogue import ELSEWHERE
-from lapwing.sources import Fingerprints
+from lapwing.tables import Fingerprints
 from lapwing.vocabulary.errors import ParameterError, SettingsError
 from lapwing.workspace.agreement import Agreement
 from lapwing.workspace.settings import FILE, read_settings, require_no_password

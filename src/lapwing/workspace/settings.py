@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from lapwing.accounting.filters.account import Budget
-from lapwing.engines.duckdb_registry import DuckDBTable
+from lapwing.engines.duckdb import DuckDBTable
 from lapwing.engines.reading import LONGEST, TIME_LIMIT
 from lapwing.ledger.entries import name as ledger_name
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Segment, Table

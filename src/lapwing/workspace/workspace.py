@@ -26,8 +26,8 @@ from lapwing.ledger.checkpoint import CheckpointFile
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.noise.randomness import SYSTEM
 from lapwing.session import Session
-from lapwing.sources import FileSource, Fingerprints
-from lapwing.tables import Tables
+from lapwing.sources import FileSource
+from lapwing.tables import Fingerprints, Tables
 from lapwing.vocabulary import errors
 from lapwing.vocabulary.errors import LapwingError, LedgerError, RegistrationError, SettingsError
 from lapwing.vocabulary.lifetime import Lifetime
@@ -122,6 +122,24 @@ class Workspace:
         """Bring the ledger to what lapwing.toml declares, after `try_update`."""
         for declared in self.settings.populations.values():
             self._agreement.update(declared)
+
+    def reload(self) -> None:
+        """Go on with lapwing.toml as it is now, if it agrees with the ledger; sessions that are open keep the old one.
+
+        Databases are opened anew; the old ones are closed when the questions that run on them have ended.
+        """
+        settings = read_settings(self.folder)
+        if settings.ledger != self.settings.ledger:
+            reason, remedy = "names another ledger", "open the workspace anew"
+            raise SettingsError(str(self.folder / FILE), 0, reason=reason, remedy=remedy)
+        for declared in settings.populations.values():
+            self._agreement.require(declared)
+        self._agreement.require_vocabularies(settings)
+        with self._lock:
+            before, self._tables = self._tables, {}
+            self.settings = settings
+        for tables in before.values():
+            tables.close()
 
     def advance(self, table: str, population: str | None = None) -> int:
         """Say publicly that a table or vocabulary changed, and return its new version. The account goes on as it is."""

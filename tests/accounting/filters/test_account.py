@@ -21,10 +21,11 @@ from lapwing.accounting.filters.account import (
     raise_cap,
     replay,
 )
-from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares
+from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import (
     Accepted,
     Cost,
+    DeltaShares,
     Reservation,
     SingleRelease,
     StreamClosing,

@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares
-from lapwing.accounting.filters.charge import Accepted, ConcentratedFilter, Cost, PureFilter
+from lapwing.accounting.filters.approximate import ApproximateFilter
+from lapwing.accounting.filters.charge import Accepted, ConcentratedFilter, Cost, DeltaShares, PureFilter
 from lapwing.vocabulary.errors import ParameterError
 
 FRESH = ApproximateFilter.fresh(Fraction(1), Fraction(1, 10**6), DeltaShares())

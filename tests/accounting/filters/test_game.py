@@ -12,7 +12,7 @@ import pytest
 
 from accounting.filters.game import coin, geometric, leaky, sampled_coin, selection, selections, value
 from lapwing.accounting.filters.account import open_account
-from lapwing.accounting.filters.approximate import DeltaShares
+from lapwing.accounting.filters.charge import DeltaShares
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP
 
 GAMES = 30 * int(os.environ.get("LAPWING_CHECKS", "1"))

@@ -526,7 +526,7 @@ def test_whatever_else_keeps_a_table_from_being_read_is_in_the_log(fresh, monkey
         raise OSError(5, "the disk is on fire")
 
     before = (fresh / "lapwing.toml").read_text()
-    monkeypatch.setattr("lapwing.tables.DuckDB", broken)
+    monkeypatch.setattr("lapwing.sources.DuckDB", broken)
     told = run(fresh, "add", "patients", "--source", str(fresh / "patients.csv"))
     assert told.code == 4
     assert "on fire" not in told.err

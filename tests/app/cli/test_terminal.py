@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 
 from app.cli.at_the_prompt import run
-from lapwing.app.cli.terminal import facts, paragraph, table
+from lapwing.app.cli.commands import facts, paragraph, table
 
 CITIES = [["Zürich", "1,234", "from 1 to 9"], ["東京都", "5", "from 10 to 20"], ["e\u0301cole", "77", "x"]]
 

@@ -7,7 +7,7 @@ import runpy
 from pathlib import Path
 
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus
-from lapwing.vocabulary.sensitive import Sensitive
+from lapwing.vocabulary.exact import Sensitive
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "sparse_vector.md"

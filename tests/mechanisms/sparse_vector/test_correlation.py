@@ -11,8 +11,8 @@ from hypothesis.extra.numpy import arrays
 
 from lapwing.mechanisms.sparse_vector.correlation import CorrelationScreen
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import Sensitive
 from lapwing.vocabulary.guarantee import Adjacency
-from lapwing.vocabulary.sensitive import Sensitive
 
 features = st.floats(-1.5, 1.5) | st.just(math.nan)
 tables = arrays(np.float64, st.tuples(st.integers(0, 6), st.just(3)), elements=features)

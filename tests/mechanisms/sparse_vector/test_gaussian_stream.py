@@ -8,13 +8,13 @@ from scipy.special import ndtr
 
 from auditor.exact_laws import renyi_divergence
 from lapwing.accounting.pricing import price
-from lapwing.accounting.rounding import float_below
 from lapwing.auditor.noise_laws import Gaussian
 from lapwing.auditor.sparse_vector_oracle import SparseVectorVariant
 from lapwing.auditor.worst_pairs import NeighbouringPair
 from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import float_below
 from lapwing.vocabulary.guarantee import Adjacency
 from mechanisms.sparse_vector.suspects import COUNTS, REPLACED
 from statistical.goodness import fits, p_value

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lapwing.mechanisms.sparse_vector.rule import FARTHEST, ValueLattice
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.sensitive import Sensitive
+from lapwing.vocabulary.exact import Sensitive
 
 QUARTERS, HUNDREDS = ValueLattice(Fraction(1, 4)), ValueLattice(Fraction(128))
 

@@ -25,7 +25,7 @@ from lapwing.vocabulary.errors import (
     StreamError,
     StreamHaltedError,
 )
-from lapwing.vocabulary.sensitive import Sensitive
+from lapwing.vocabulary.exact import Sensitive
 from mechanisms.sparse_vector.suspects import COUNTS, REALS
 from noise.sources import Stream as Seeded
 

@@ -7,8 +7,7 @@ from itertools import combinations_with_replacement, product
 import pytest
 
 from lapwing import quantiles
-from lapwing.answers.releases import release_of
-from lapwing.answers.target import AtEpsilon
+from lapwing.answers.target import AtEpsilon, release_of
 from lapwing.mechanisms.histogram_selection import _ranks
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.column import Category, Column, Integer

@@ -12,12 +12,13 @@ from functools import partial, reduce
 from types import MappingProxyType
 from typing import TypeAlias
 
-from lapwing.accounting.filters.approximate import ApproximateFilter, DeltaShares, Filter
+from lapwing.accounting.filters.approximate import ApproximateFilter, Filter
 from lapwing.accounting.filters.charge import (
     Accepted,
     Charge,
     ConcentratedFilter,
     Cost,
+    DeltaShares,
     Insufficient,
     PureFilter,
     Reservation,

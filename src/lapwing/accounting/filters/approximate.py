@@ -18,6 +18,7 @@ from lapwing.accounting.filters.charge import (
     Accepted,
     ConcentratedFilter,
     Cost,
+    DeltaShares,
     FilterDecision,
     Insufficient,
     PureFilter,
@@ -27,12 +28,11 @@ from lapwing.accounting.filters.charge import (
 from lapwing.accounting.filters.residue import LEAST_SLACK, LossChain, LossFamily, largest_mu_squared, residue_after
 from lapwing.accounting.losses.law import LossLaw
 from lapwing.accounting.losses.selections import BoundedRangeLaw, SelectionsLaw
-from lapwing.accounting.priced_loss import PricedLoss
-from lapwing.accounting.rounding import float_below
+from lapwing.accounting.pricing import PricedLoss
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Composed, Event, ExponentialSelection, LaplaceNoise, Repeated
-from lapwing.vocabulary.exact import exact, probability
+from lapwing.vocabulary.exact import float_below
 
 # what a certificate may take of the slack that is left, so that it never runs out: little, or more for heavy tails
 _SLACKS = (Fraction(1, 2**14), Fraction(1, 2**3))
@@ -41,22 +41,6 @@ _ATOMS = 257
 _AS_MANY_AS_THERE_ARE = 10**6
 _REACH = 10  # standard deviations
 _LONGEST_CHAIN = 512  # each link takes about a millisecond; more selections, as one law, cost only 0.5 % more
-
-
-@stored("delta-shares")
-class DeltaShares:
-    """How a delta is divided: to certificates in floating point, to releases that may fail, the rest to the residue."""
-
-    numerical: Fraction = Fraction(1, 1000)
-    failures: Fraction = Fraction(0)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "numerical", probability("numerical", self.numerical))
-        object.__setattr__(self, "failures", exact("failures", self.failures))
-        if not 0 <= self.failures < 1 - self.numerical:
-            reason = f"leaves no delta to the residue beside a numerical share of {self.numerical}"
-            remedy = 'write a share from 0 up to less than 1, such as "0.1"'
-            raise ParameterError("failures", self.failures, reason=reason, remedy=remedy)
 
 
 @stored("approximate-filter")

@@ -14,12 +14,11 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from lapwing.accounting.priced_loss import PricedLoss
-from lapwing.accounting.pricing import price
+from lapwing.accounting.pricing import PricedLoss, price
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ApproximateRelease, Composed, Event, PureRelease, Repeated, checked_event
-from lapwing.vocabulary.exact import as_int, coerce_fields, positive
+from lapwing.vocabulary.exact import as_int, coerce_fields, exact, positive, probability
 
 
 @stored("single-release")
@@ -296,3 +295,19 @@ def _require_price(currency: str, amount: Fraction | None) -> Fraction:
     if amount is None:
         raise ParameterError(currency, amount, reason="is not a price", remedy="book only what was admitted")
     return amount
+
+
+@stored("delta-shares")
+class DeltaShares:
+    """How a delta is divided: to certificates in floating point, to releases that may fail, the rest to the residue."""
+
+    numerical: Fraction = Fraction(1, 1000)
+    failures: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "numerical", probability("numerical", self.numerical))
+        object.__setattr__(self, "failures", exact("failures", self.failures))
+        if not 0 <= self.failures < 1 - self.numerical:
+            reason = f"leaves no delta to the residue beside a numerical share of {self.numerical}"
+            remedy = 'write a share from 0 up to less than 1, such as "0.1"'
+            raise ParameterError("failures", self.failures, reason=reason, remedy=remedy)

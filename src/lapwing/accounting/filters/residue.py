@@ -25,11 +25,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import erfcx, ndtr, ndtri
 
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
-from lapwing.accounting.rounding import LARGEST_EXPONENT, float_below
+from lapwing.vocabulary.exact import LARGEST_EXPONENT, float_below
+from lapwing.vocabulary.loading import load_when_called
 from lapwing.vocabulary.search import bisect_float
+
+erfcx, ndtr, ndtri = load_when_called("scipy.special", "erfcx", "ndtr", "ndtri")
 
 ROUNDING = 2.0**-40
 """A bound on the relative error of each term of a profile, as computed: measured below 1e-13, and stated with room."""
@@ -83,7 +85,7 @@ def largest_mu_squared(epsilon: Fraction, delta: Fraction) -> float:
 
 
 def _mills(x: Floats) -> Floats:
-    return _SQRT_HALF_PI * erfcx(x / math.sqrt(2))
+    return _SQRT_HALF_PI * erfcx(x / math.sqrt(2))  # type: ignore[no-any-return] # scipy, when it is called
 
 
 _STEPS_OF_RANGE = 32  # the gap between neighbouring members costs about 2/32² of a selection's price

@@ -15,7 +15,7 @@ from lapwing.accounting.dominating_pair import DominatingPair, Floats
 from lapwing.accounting.losses.continuous import GaussianLaw
 from lapwing.accounting.losses.law import LossLattice, Orders
 from lapwing.accounting.renyi import curve, delta_from_renyi, epsilon_from_renyi
-from lapwing.accounting.rounding import ROUND_OFF, UNIT, float_above, float_below, fraction_above
+from lapwing.vocabulary.exact import ROUND_OFF, UNIT, float_above, float_below, fraction_above
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -11,11 +11,13 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
 from lapwing.accounting.losses.law import HalfExponentialLaw, LossLattice, Orders, Tails, connect_the_dots
-from lapwing.accounting.rounding import ROUND_OFF, UNIT, float_above, fraction_above, root_above
+from lapwing.vocabulary.exact import ROUND_OFF, UNIT, float_above, fraction_above, root_above
+from lapwing.vocabulary.loading import load_when_called
+
+erfcx, log_ndtr, ndtr, ndtri = load_when_called("scipy.special", "erfcx", "log_ndtr", "ndtr", "ndtri")
 
 
 class LaplaceLaw(HalfExponentialLaw):

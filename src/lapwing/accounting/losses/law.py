@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
-from lapwing.accounting.rounding import LARGEST_EXPONENT, ROUND_OFF, UNIT, float_above
+from lapwing.vocabulary.exact import LARGEST_EXPONENT, ROUND_OFF, UNIT, float_above
 
 Orders: TypeAlias = NDArray[Any]  # at which cumulants are asked: real for moments, complex for Fourier transforms
 # P(L <= x), P(L > x), Q(L <= x) and Q(L > x), each to a relative error of `ROUND_OFF`

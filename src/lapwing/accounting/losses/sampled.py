@@ -14,14 +14,16 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
 
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
 from lapwing.accounting.losses.atoms import AtomicLaw, pure_rho
 from lapwing.accounting.losses.continuous import GaussianLaw, LaplaceLaw
 from lapwing.accounting.losses.law import LossLattice, LossLaw, Orders, Tails, connect_the_dots
 from lapwing.accounting.losses.selections import BoundedRangeLaw, SelectionsLaw
-from lapwing.accounting.rounding import LARGEST_EXPONENT, ROUND_OFF, float_above, fraction_above
+from lapwing.vocabulary.exact import LARGEST_EXPONENT, ROUND_OFF, float_above, fraction_above
+from lapwing.vocabulary.loading import load_when_called
+
+gammaln, logsumexp = load_when_called("scipy.special", "gammaln", "logsumexp")
 
 _OUTLINE_CELLS, _OUTLINE_ATOMS, _OUTLINE_TAIL = 1 << 14, 512, 1e-60
 _HIGHEST_SUM = 1e5

@@ -19,7 +19,7 @@ from lapwing.accounting.dominating_pair import DominatingPair, Floats
 from lapwing.accounting.losses.atoms import AtomicLaw
 from lapwing.accounting.losses.law import HalfExponentialLaw, LossLattice, LossLaw, Orders, Tails
 from lapwing.accounting.renyi import delta_from_rho, epsilon_from_rho
-from lapwing.accounting.rounding import ROUND_OFF, UNIT, float_above
+from lapwing.vocabulary.exact import ROUND_OFF, UNIT, float_above
 
 _HUGE = 300.0
 _MEMBERS = 64

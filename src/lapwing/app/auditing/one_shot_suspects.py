@@ -10,7 +10,6 @@ import numpy as np
 
 from lapwing.accounting.groups import amplified, guarantee_for_group
 from lapwing.accounting.pricing import price
-from lapwing.accounting.rounding import fraction_above
 from lapwing.app.auditing.suspect import Adding, Suspect, noise_of, odds_of_truth, score_scale
 from lapwing.auditor.added_noise import AddedNoise, Norm, OnASample, Several
 from lapwing.auditor.choices import AuditedRule, Choice, HistogramChoice, RandomizedAnswer, ThresholdedKeys
@@ -34,6 +33,7 @@ from lapwing.vocabulary.event import (
     ExponentialSelection,
     Repeated,
 )
+from lapwing.vocabulary.exact import fraction_above
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
 
 Ranking: TypeAlias = PrivateQuantiles | TopK

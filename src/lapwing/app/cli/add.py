@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import click
 
+from lapwing.app.cli.commands import facts, waiting
 from lapwing.app.cli.options import Door, for_the_custodian
 from lapwing.app.cli.overview import hints
-from lapwing.app.cli.terminal import facts, waiting
-from lapwing.engines.duckdb_registry import DuckDBTable, columns_of_file
+from lapwing.engines.duckdb import DuckDBTable, columns_of_file
 from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError, ParameterError, SettingsError
 from lapwing.vocabulary.exact import exact

@@ -10,7 +10,7 @@ import click
 from lapwing.answers.canvas import FORMATS, checked_folder, checked_path
 from lapwing.app.auditing.register import Audited, audited, left_out, liars, named, suspects
 from lapwing.app.auditing.suspect import Suspect
-from lapwing.app.cli.terminal import each, json_option, paragraph, table, tell
+from lapwing.app.cli.commands import each, json_option, paragraph, table, tell
 from lapwing.app.plots.meaning import draw_privacy_region
 from lapwing.auditor.black_box import audit as watch
 from lapwing.auditor.finding import Finding, parameters

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from click.shell_completion import get_completion_class
 
-from lapwing.app.cli.terminal import json_option, tell
+from lapwing.app.cli.commands import json_option, tell
 from lapwing.vocabulary.errors import ParameterError
 
 _HOW = {

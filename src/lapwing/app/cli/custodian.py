@@ -9,12 +9,12 @@ import click
 
 from lapwing.accounting.interpretation import budget_concerns
 from lapwing.answers.preview import BudgetStatus, budget_words
-from lapwing.answers.priced_question import Price
+from lapwing.answers.releases import Price
+from lapwing.app.cli.commands import facts, json_option, tell, waiting
 from lapwing.app.cli.completion import complete_tables
 from lapwing.app.cli.ledger import require_known_analyst
 from lapwing.app.cli.options import Door, folder_option, for_the_custodian
 from lapwing.app.cli.overview import hints
-from lapwing.app.cli.terminal import facts, json_option, tell, waiting
 from lapwing.ledger import ledger
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.states import StreamStatus

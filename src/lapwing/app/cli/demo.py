@@ -15,10 +15,10 @@ from typing import Final
 import click
 
 from lapwing.accounting.interpretation import belief_range
-from lapwing.answers.rows import Row
+from lapwing.answers.cells import Row
+from lapwing.app.cli.commands import progress
 from lapwing.app.cli.demo_mallory import attack
 from lapwing.app.cli.demo_stage import ALLOWANCES, BUDGET, POPULATION, SURE, Cast, Stage, good, shortened
-from lapwing.app.cli.terminal import progress
 from lapwing.app.clinic import make_clinic
 from lapwing.app.clinic.concepts import CONDITIONS, SITES
 from lapwing.app.plots.answers import draw_account, draw_answer, draw_prices, draw_stream

@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from lapwing.app.cli.commands import progress
 from lapwing.app.cli.demo_stage import ALLOWANCES, Cast, bad, good
-from lapwing.app.cli.terminal import progress
 from lapwing.app.clinic import SEED, concepts
 from lapwing.app.clinic.made_up_people import BLOCK, Named, Values, make_block
 from lapwing.attacks.obfuscation import I2b2

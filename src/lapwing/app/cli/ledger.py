@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
+from lapwing.app.cli.commands import facts, json_option, progress, table, tell
 from lapwing.app.cli.options import Door, for_the_custodian
-from lapwing.app.cli.terminal import facts, json_option, progress, table, tell
 from lapwing.ledger.entries import Receipt
 from lapwing.ledger.export import check_export, describe, export_json, export_parquet, without_states
 from lapwing.ledger.replay import Verification

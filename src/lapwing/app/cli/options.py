@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from lapwing.app.cli.commands import json_option, tell
 from lapwing.app.cli.completion import complete_populations, complete_segments
-from lapwing.app.cli.terminal import json_option, tell
 from lapwing.vocabulary.errors import ParameterError
 
 if TYPE_CHECKING:

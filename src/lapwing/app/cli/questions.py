@@ -9,19 +9,17 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from lapwing.answers.answer import MOST_SHOWN, Answer
-from lapwing.answers.cells import cell_text, rows_names
+from lapwing.answers.cells import Row, cell_text, rows_names
 from lapwing.answers.preview import BudgetStatus
-from lapwing.answers.rows import Row
 from lapwing.answers.target import TargetWords
-from lapwing.app.cli.commands import as_typed, refusal_record
+from lapwing.app.cli.commands import as_typed, facts, refusal_record, table, waiting
 from lapwing.app.cli.options import Door
-from lapwing.app.cli.terminal import facts, table, waiting
 from lapwing.app.plots.answers import draw_answer, draw_prices
 from lapwing.queries.planning import Question
 from lapwing.queries.questions import Grouping, bins, by_year
 from lapwing.queries.sql import read_sql
 from lapwing.queries.statistics import STATISTICS
-from lapwing.queries.statistics.top import TopCategories, TopCounts
+from lapwing.queries.statistics.top import TopCategories
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, probability
 from lapwing.vocabulary.wording import Setting, format_value, named, percent
@@ -77,7 +75,7 @@ def question_of(words: Sequence[str], **options: Any) -> Questions:
         if needed not in given:
             raise BadQuestionError(f"{name} needs {example}")
     question = statistic.ask(*words[1:], **given)
-    return {"people" if isinstance(question, TopCounts) else statistic.result: question}
+    return {statistic.result_of(question): question}
 
 
 def put(

@@ -28,9 +28,9 @@ from lapwing.app.attack_story import (
     surest,
     surest_of_membership,
 )
+from lapwing.app.cli.commands import facts, json_option, paragraph, progress, table, tell
 from lapwing.app.cli.options import Door, Words, any_question, at_the_door, plot_option
 from lapwing.app.cli.questions import Questions, question_of
-from lapwing.app.cli.terminal import facts, json_option, paragraph, progress, table, tell
 from lapwing.app.plots.meaning import draw_meaning
 from lapwing.attacks.campaigns import NOTHING, CampaignAnswers, CampaignOutcome
 from lapwing.queries.planning import plan

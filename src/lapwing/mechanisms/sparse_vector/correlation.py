@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import Exact, as_int, fill, probability
+from lapwing.vocabulary.exact import Exact, Sensitive, as_int, fill, probability
 from lapwing.vocabulary.guarantee import Adjacency
-from lapwing.vocabulary.sensitive import Sensitive
 
 _FINEST = 1024
 _MOST_PEOPLE = 1 << 30  # sums of products stay below 2^50, exact as floats, and scores below 2^62

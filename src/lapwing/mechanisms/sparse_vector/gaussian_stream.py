@@ -10,7 +10,6 @@ from fractions import Fraction
 from typing import Self, Unpack
 
 from lapwing.accounting.gaussian_sparse_vector import MOST_QUESTIONS, renyi_bound
-from lapwing.accounting.rounding import ROUND_OFF, float_below
 from lapwing.mechanisms.sparse_vector.rule import AnswerRule, comparison
 from lapwing.mechanisms.sparse_vector.stream_mechanism import (
     StreamMechanism,
@@ -21,7 +20,17 @@ from lapwing.mechanisms.sparse_vector.stream_mechanism import (
 from lapwing.noise.laws import RoundedGaussian
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import GaussianSparseVectorRelease
-from lapwing.vocabulary.exact import Exact, as_int, ceil_to_grid, exact, fill, positive, probability
+from lapwing.vocabulary.exact import (
+    ROUND_OFF,
+    Exact,
+    as_int,
+    ceil_to_grid,
+    exact,
+    fill,
+    float_below,
+    positive,
+    probability,
+)
 
 _ORDERS = tuple(1 + 2 ** (n / 2) for n in range(-2, 17))
 _ROUNDS = 6

@@ -13,11 +13,13 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh_tridiagonal
-from scipy.special import log_ndtr
 
 from lapwing.noise.laws import DiscreteLaplace, Geometric, RoundedGaussian
+from lapwing.vocabulary.loading import load_when_called
 from lapwing.vocabulary.search import integers
+
+(eigh_tridiagonal,) = load_when_called("scipy.linalg", "eigh_tridiagonal")
+(log_ndtr,) = load_when_called("scipy.special", "log_ndtr")
 
 Law: TypeAlias = Geometric | DiscreteLaplace | RoundedGaussian
 Floats: TypeAlias = NDArray[np.float64]

@@ -29,8 +29,7 @@ from lapwing.noise.laws import LARGEST_SCALE, SMALLEST_SCALE, DiscreteLaplace, G
 from lapwing.noise.randomness import RandomSource
 from lapwing.noise.sealing import Purpose, seal, unseal
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import exact, fill
-from lapwing.vocabulary.sensitive import Sensitive
+from lapwing.vocabulary.exact import Sensitive, exact, fill
 
 Value: TypeAlias = Integer | Real
 Values: TypeAlias = Integers | Reals | Sequence[Value]

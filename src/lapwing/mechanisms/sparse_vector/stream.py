@@ -28,8 +28,7 @@ from lapwing.mechanisms.sparse_vector.rule import (
 )
 from lapwing.noise.randomness import SYSTEM, RandomSource
 from lapwing.vocabulary.errors import ParameterError, SecrecyError, StreamError, StreamHaltedError
-from lapwing.vocabulary.exact import Exact
-from lapwing.vocabulary.sensitive import Sensitive
+from lapwing.vocabulary.exact import Exact, Sensitive
 
 Result = TypeVar("Result")
 

@@ -15,7 +15,6 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
 
 from lapwing.mechanisms.sparse_vector.law_probabilities import (
     Floats,
@@ -34,8 +33,11 @@ from lapwing.mechanisms.sparse_vector.law_probabilities import (
 from lapwing.mechanisms.sparse_vector.rule import AnswerRule, SparseVectorAnswer, ThresholdComparison, ValueLattice
 from lapwing.noise.laws import Geometric, RoundedGaussian
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.loading import load_when_called
 from lapwing.vocabulary.results import Interval
 from lapwing.vocabulary.search import integers
+
+brentq, minimize_scalar = load_when_called("scipy.optimize", "brentq", "minimize_scalar")
 
 _RAISED = 1e-9  # relative: what is added to every chance of an error, many times what its computation is off by
 _LEAST = 1e-300  # between integers, where a search may look, the chance can come out below zero

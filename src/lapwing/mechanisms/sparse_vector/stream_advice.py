@@ -11,7 +11,6 @@ from enum import Enum
 from fractions import Fraction
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
 
 from lapwing.mechanisms.calibration import smallest_variance
 from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector
@@ -23,6 +22,9 @@ from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import RoundedGaussian
 from lapwing.vocabulary.event import GaussianNoise
 from lapwing.vocabulary.exact import Exact, as_int, exact, positive, probability
+from lapwing.vocabulary.loading import load_when_called
+
+brentq, minimize_scalar = load_when_called("scipy.optimize", "brentq", "minimize_scalar")
 
 
 class Way(Enum):

@@ -9,7 +9,6 @@ from typing import Any, Required, TypedDict, TypeVar
 
 from lapwing.accounting.filters.charge import Reservation
 from lapwing.accounting.pricing import price
-from lapwing.accounting.rounding import float_below
 from lapwing.mechanisms.sparse_vector import stream_accuracy as accuracy
 from lapwing.mechanisms.sparse_vector.rule import (
     AnswerRule,
@@ -26,7 +25,7 @@ from lapwing.noise.laws import DiscreteLaplace, Geometric
 from lapwing.noise.randomness import SYSTEM, RandomSource
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event, Loss, PureRelease
-from lapwing.vocabulary.exact import Exact, as_int, ceil_to_grid, exact, fill, positive, probability
+from lapwing.vocabulary.exact import Exact, as_int, ceil_to_grid, exact, fill, float_below, positive, probability
 from lapwing.vocabulary.results import Interval
 
 _SUREST = 1 - Fraction(1, 10**9)

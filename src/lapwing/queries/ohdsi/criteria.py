@@ -19,7 +19,6 @@ from lapwing.queries.expressions import (
     Condition,
     DatePart,
     Days,
-    InConcepts,
     Literal,
     Missing,
     Name,
@@ -30,7 +29,7 @@ from lapwing.queries.expressions import (
     Value,
     value,
 )
-from lapwing.queries.joined import Has, PerPerson
+from lapwing.queries.joined import Has, InConcepts, PerPerson
 from lapwing.queries.ohdsi.document import JsonPart
 from lapwing.queries.ohdsi.events import KINDS, OF_PERSON, EventKind
 from lapwing.queries.public_tables import ConceptExpression

@@ -248,6 +248,7 @@ STATISTICS = (
         name="top",
         ask=top,
         result="category",
+        other_results={TopCounts: "people"},
         columns=1,
         options=WHERE | {"k", "counts", "max_groups"},
         needs={"k": "-k 3"},

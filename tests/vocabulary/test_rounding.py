@@ -11,7 +11,7 @@ from scipy.fft import irfft, rfft
 from scipy.special import erfcx, ndtr
 
 from accounting.reference import normal
-from lapwing.accounting.rounding import ROUND_OFF, UNIT, float_above, float_below, fraction_above, root_above
+from lapwing.vocabulary.exact import ROUND_OFF, UNIT, float_above, float_below, fraction_above, root_above
 
 
 def test_the_normal_law_is_far_better_than_it_is_trusted_to_be() -> None:

@@ -1,0 +1,116 @@
+"""Builds what is released and tries it as whoever installs it would: `make dist`.
+
+Wheel and source are built twice and must be the same bytes. The wheel is installed into clean environments, never
+beside the source: alone, where a smoke test runs and a missing extra is told in a sentence; then with each extra by
+itself; and the README runs from it. A list of all that lapwing stands on (CycloneDX) is written beside the wheel.
+"""
+
+import filecmp
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+DIST = ROOT / "dist"
+UV = shutil.which("uv", path=str(Path(sys.executable).parent)) or "uv"
+SBOM = "cyclonedx-bom>=7,<8"
+
+SMOKE = """
+import tempfile, lapwing as lw
+from pathlib import Path
+folder = Path(tempfile.mkdtemp()) / "clinic"
+lw.make_clinic(folder, people=500)
+lw.create(folder).close()
+with lw.open(folder) as clinic:
+    answer = clinic.ask(lw.count("patient"), epsilon=1)
+    assert 400 < float(answer) < 600, answer
+{more}
+"""
+NO_PICTURES = """
+try:
+    answer.plot()
+except lw.LapwingError as told:
+    assert "lapwing[plots]" in str(told), told
+else:
+    raise AssertionError("a picture without matplotlib")
+"""
+EXTRAS = {
+    "plots": "answer.plot()",
+    "postgres": "import psycopg",
+    "spark": "import pyspark, pyarrow",
+    "server": "import starlette, uvicorn, jinja2, msgspec",
+    "sign-in": "import joserfc",
+}
+
+
+def run(*command: object, **options: object) -> None:
+    """Run a program, and stop where it fails."""
+    subprocess.run([str(word) for word in command], check=True, **options)  # noqa: S603 - our own words
+
+
+def build(folder: Path) -> list[Path]:
+    """Build wheel and source into a folder; the time of the last commit stands in them, and not that of the build."""
+    last = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, check=True, capture_output=True, text=True)  # noqa: S607
+    run(UV, "build", "--quiet", "--out-dir", folder, ROOT, env={**os.environ, "SOURCE_DATE_EPOCH": last.stdout.strip()})
+    return sorted(one for one in folder.iterdir() if one.suffix in {".whl", ".gz"})
+
+
+def environment(folder: Path, *packages: object) -> Path:
+    """Return the Python of a new environment that holds these packages, as chosen in constraints.txt."""
+    run(UV, "venv", "--quiet", "--python", sys.executable, folder)
+    python = folder / "bin" / "python"
+    run(UV, "pip", "install", "--quiet", "--python", python, "-c", ROOT / "constraints.txt", *packages)
+    return python
+
+
+def try_readme(python: Path, source: Path, folder: Path) -> None:
+    """Run the README from the wheel: its pages come from the released source, whose code is taken away."""
+    with tarfile.open(source) as archive:
+        archive.extractall(folder, filter="data")
+    (unpacked,) = folder.iterdir()
+    shutil.rmtree(unpacked / "src")
+    options = ["-q", "--noconftest", "-o", "addopts=", "-o", "pythonpath=tests", "-p", "no:cacheprovider"]
+    run(python, "-m", "pytest", *options, "tests/test_readme.py", cwd=unpacked)
+
+
+def main() -> None:
+    """Build, compare, install, try, and write down what is in it."""
+    shutil.rmtree(DIST, ignore_errors=True)
+    released = build(DIST)
+    with tempfile.TemporaryDirectory() as place:
+        here = Path(place)
+        again = build(here / "again")
+        if [
+            one.name for one in released if not filecmp.cmp(one, here / "again" / one.name, shallow=False)
+        ] or not again:
+            sys.exit("two builds of the same source differ: look for a time or a random order in what was built")
+        source, wheel = sorted(released, key=lambda one: one.suffix == ".whl")
+        plain = environment(here / "plain", wheel)
+        run(plain, "-c", SMOKE.format(more=NO_PICTURES), cwd=here)
+        run(
+            UV,
+            "tool",
+            "run",
+            "--quiet",
+            "--from",
+            SBOM,
+            "cyclonedx-py",
+            "environment",
+            plain,
+            "-o",
+            DIST / "lapwing.cdx.json",
+        )
+        for extra, more in EXTRAS.items():
+            run(environment(here / extra, f"{wheel}[{extra}]"), "-c", SMOKE.format(more=more), cwd=here)
+            print(f"lapwing[{extra}] by itself works")
+        readme = environment(here / "readme", f"{wheel}[plots]", "pytest")
+        try_readme(readme, source, here / "source")
+    print("\n".join(f"dist/{one.name}" for one in sorted(DIST.iterdir()) if not one.name.startswith(".")))
+
+
+if __name__ == "__main__":
+    main()

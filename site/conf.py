@@ -1,0 +1,76 @@
+"""How the pages of this repository become a site: `make docs`. Every warning is an error.
+
+The pages are the Markdown files where they stand (README, docs, proofs): nothing is copied, so what is read on the
+site is what runs in the tests. Only the index, the reference of names and the reference of commands are made here.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "site"))
+
+import commands_page  # noqa: E402 - it lies beside this file
+import docstrings  # noqa: E402 - see above
+import mathematics  # noqa: E402 - see above
+import names_page  # noqa: E402 - see above
+
+import lapwing  # noqa: E402 - see above
+
+project = "lapwing"
+author = "the engineers of lapwing"
+copyright = "the engineers of lapwing"  # noqa: A001 - Sphinx wants this name
+release = version = lapwing.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
+root_doc = "site/index"
+include_patterns = ["site/**.md", "docs/**.md", "proofs/*.md", "*.md"]
+exclude_patterns = ["site/_build"]
+source_suffix = {".md": "markdown"}
+
+myst_heading_anchors = 4
+myst_enable_extensions = ["attrs_block", "deflist"]
+suppress_warnings = ["myst.xref_ambiguous"]
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+python_use_unqualified_type_names = True
+add_module_names = False
+default_role = "code"
+
+html_theme = "furo"
+html_title = "lapwing"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_show_sphinx = False
+html_show_sourcelink = False
+html_copy_source = False
+html_additional_pages = {"index": "index.html"}  # the front page is where a browser looks for it
+templates_path = ["templates"]
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+pygments_style = "friendly"
+
+
+def setup(app):
+    """Write the pages that follow from code before anything is read."""
+    commands_page.write(ROOT / "site" / "commands.md")
+    names_page.write(ROOT / "site" / "names.md")
+    app.connect("source-read", mathematics.set_formulas)
+    app.connect("source-read", list_neighbours)
+    app.connect("source-read", name_pages_of_folders)
+    app.connect("autodoc-process-docstring", docstrings.process)
+
+
+def list_neighbours(_app, name, source):
+    """Give the index of the proofs and that of the decisions their pages, which the tables on them name already."""
+    if name in {"proofs/README", "docs/decisions/README"}:
+        source[0] += "\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
+
+
+def name_pages_of_folders(_app, _name, source):
+    """Lead from a folder, which a reader of the repository opens, to a page or file in it."""
+    source[0] = re.sub(r"\]\(((?:\.\./)*)proofs/?\)", r"](\1proofs/README.md)", source[0])
+    source[0] = re.sub(r"\]\(((?:\.\./)*)examples/?\)", r"](\1examples/cohort_size.py)", source[0])

@@ -1,0 +1,127 @@
+"""Sets the formulas of the proofs in MathML, which browsers draw by themselves: nothing is fetched, no script runs.
+
+The proofs write formulas in plain text, so that they can be read in an editor: `e^{-x}`, `Σ_j p_j`, `b²t²`. An indented
+line is a formula of its own; inside a paragraph, only what has an index or an exponent is set.
+"""
+
+import html
+import re
+from collections.abc import Iterator
+
+SIGNS = {"<=": "≤", ">=": "≥", "!=": "≠", "-": "−", "*": "·", "...": "…"}
+RAISED = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789−", strict=True))
+LOWERED = dict(zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True))
+FUNCTIONS = {"ln", "log", "exp", "cosh", "sinh", "tanh", "max", "min", "sup", "inf", "lim", "clamp", "round"}
+PAIRS = {"(": ")", "{": "}", "[": "]"}
+TOKEN = re.compile(
+    r"\s{2,}|\s|<=|>=|!=|\.\.\.|\d+(?:\.\d+)?|[A-Za-z]+(?:_[a-z]{2,}\b)?|[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+|[₀₁₂₃₄₅₆₇₈₉]+|'+|.", re.DOTALL
+)
+GROUP = r"(?:\{[^{}\n]*\}|\((?:[^()\n]|\([^()\n]*\))*\)|[-−]?\w+|∞)"
+INLINE = re.compile(rf"(?<![\w`/.])((?:[A-Za-zα-ωΑ-ΩŝĈ]|\d+|sup|max|min)'?(?:[\^_]{GROUP})+'?)(?!\w)")
+CODE = re.compile(r"(<div class=\"formula\">.*?</div>|```.*?```|`[^`\n]*`|\[[^\]]*\]\([^)\n]*\.md[^)\n]*\))", re.DOTALL)
+INDENTED = re.compile(r"(?<=\n\n)((?: {4}\S[^\n]*\n)+)(?=\n|$)")
+
+
+def set_formulas(_app, name: str, source: list[str]) -> None:
+    """Set the formulas of a page before it is read."""
+    if name.startswith("proofs/") or name == "docs/errata":
+        source[0] = page(source[0])
+
+
+def page(text: str) -> str:
+    """Return a page with its formulas in MathML."""
+    parts = CODE.split(INDENTED.sub(lambda block: _displayed(block[1]), text))
+    return "".join(part if CODE.fullmatch(part) else _inline(part) for part in parts)
+
+
+def _displayed(block: str) -> str:
+    lines = (line.strip() for line in block.splitlines())
+    rows = "".join(f"<mtr><mtd>{row(line)}</mtd></mtr>" for line in lines)
+    return f'<div class="formula"><math display="block"><mtable columnalign="left">{rows}</mtable></math></div>\n'
+
+
+def _inline(text: str) -> str:
+    """Set what has an index or an exponent; `[a](b)` in a formula is a product, and not a link."""
+    return INLINE.sub(lambda found: f"<math>{row(found[1])}</math>", text.replace("](", "]\\("))
+
+
+def row(text: str) -> str:
+    """Return one line of mathematics.
+
+    >>> row("e^{-x}")
+    '<mrow><msup><mi>e</mi><mrow><mo>−</mo><mi>x</mi></mrow></msup></mrow>'
+    """
+    atoms: list[str] = []
+    tokens = TOKEN.findall(text)
+    position = 0
+    while position < len(tokens):
+        sign = tokens[position]
+        if sign in {"^", "_"} and position + 1 < len(tokens) and atoms:
+            script, position = _script(tokens, position + 1)
+            atoms.append(_attach(atoms.pop(), script, raised=sign == "^"))
+            continue
+        position += 1
+        if sign[0] in RAISED and atoms:
+            atoms.append(_attach(atoms.pop(), _number("".join(RAISED[one] for one in sign)), raised=True))
+        elif sign[0] in LOWERED and atoms:
+            atoms.append(_attach(atoms.pop(), _number("".join(LOWERED[one] for one in sign)), raised=False))
+        elif sign[0] == "'" and atoms:
+            atoms.append(_attach(atoms.pop(), f"<mo>{'′' * len(sign)}</mo>", raised=True))
+        else:
+            atoms.extend(_atom(sign))
+    return f"<mrow>{''.join(atoms)}</mrow>"
+
+
+def _number(text: str) -> str:
+    return f"<mn>{text}</mn>"
+
+
+def _attach(base: str, script: str, *, raised: bool) -> str:
+    """Return a base with an exponent or an index; with both, they stand over each other."""
+    other = "msub" if raised else "msup"
+    if base.startswith(f"<{other}>"):
+        inner = base.removeprefix(f"<{other}>").removesuffix(f"</{other}>")
+        parts = [*_split(inner), script] if raised else [_split(inner)[0], script, _split(inner)[1]]
+        return f"<msubsup>{''.join(parts)}</msubsup>"
+    kind = "msup" if raised else "msub"
+    return f"<{kind}>{base}{script}</{kind}>"
+
+
+def _split(inner: str) -> tuple[str, str]:
+    """Return the two elements that stand side by side."""
+    depth = 0
+    for tag in re.finditer(r"<(/?)\w+[^>]*?(/?)>", inner):
+        depth += 0 if tag[2] else -1 if tag[1] else 1
+        if depth == 0:
+            return inner[: tag.end()], inner[tag.end() :]
+    raise ValueError(inner)
+
+
+def _script(tokens: list[str], position: int) -> tuple[str, int]:
+    """Return what is raised or lowered: a group without its brackets, or one atom with its sign."""
+    if (first := tokens[position]) in {"(", "{"}:
+        depth, end = 1, position + 1
+        while depth and end < len(tokens):
+            depth += (tokens[end] == first) - (tokens[end] == PAIRS[first])
+            end += 1
+        return row("".join(tokens[position + 1 : end - 1])), end
+    if first in {"-", "−"}:
+        return row("".join(tokens[position : position + 2])), position + 2
+    return row(first), position + 1
+
+
+def _atom(sign: str) -> Iterator[str]:
+    if sign.isspace():
+        if len(sign) > 1:
+            yield '<mspace width="2em"/>'
+    elif sign[0].isdigit():
+        yield _number(sign)
+    elif sign in FUNCTIONS:
+        yield f'<mi mathvariant="normal">{sign}</mi><mspace width="0.17em"/>'
+    elif sign.isalpha() and sign.isascii() and len(sign) > 1:
+        yield f'<mspace width="0.25em"/><mtext>{sign}</mtext><mspace width="0.25em"/>'
+    elif sign.isalpha() and sign not in "ΣΠ":
+        yield f"<mi>{sign}</mi>"
+    else:
+        shown = html.escape(SIGNS.get(sign, sign))
+        yield f'<mo stretchy="false">{shown}</mo>' if sign in "()[]{}|‖" else f"<mo>{shown}</mo>"

@@ -1,0 +1,166 @@
+"""One call of an operation: who calls, with what; and what every operation is made of."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias, TypeVar
+
+import msgspec
+from anyio import CapacityLimiter, to_thread
+
+from lapwing.app.server.budget_requests import BudgetRequests
+from lapwing.app.server.house import House, Recent
+from lapwing.app.server.jobs import Ending, Job, JobName, Jobs, Work
+from lapwing.app.server.memory import Memory
+from lapwing.app.server.passwords import digest_of
+from lapwing.app.server.people import Directory, Person
+from lapwing.app.server.rates import Limits
+from lapwing.app.server.roles import Right, Role
+from lapwing.session import Session
+
+T = TypeVar("T")
+
+API: Final = "/api/v1"
+LONGEST_WAIT: Final = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """Everything that handlers need, one for a process."""
+
+    house: House
+    people: Directory
+    memory: Memory
+    jobs: Jobs
+    limits: Limits
+    address: str
+    tick: float
+    threads: CapacityLimiter
+    answers: Recent[tuple[JobName, bytes], bytes]
+    requests: BudgetRequests
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """An answer that is no plain 200 with JSON values: its bytes, its status, its headers, its type."""
+
+    body: bytes
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    media_type: str = "application/json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerCall:
+    """One request, after it was found to be allowed.
+
+    `raw` is its body as it came, and `body` the same as its type; `key` is its idempotency key, for operations that
+    charge; `headers` are in small letters.
+    """
+
+    server: Server
+    operation: "Operation"
+    person: Person
+    path: Mapping[str, str]
+    query: Mapping[str, int]
+    body: Any
+    raw: bytes
+    key: str
+    headers: Mapping[str, str]
+    begun: float
+    audit: dict[str, Any]
+
+    @property
+    def population(self) -> str:
+        """The population in the path."""
+        return self.path["population"]
+
+    def session(self) -> Session:
+        """Return a session of whoever calls, at the population in the path."""
+        return self.server.house.session(self.population, self.person)
+
+    @property
+    def job_name(self) -> JobName:
+        """What a job of this call is called."""
+        return JobName(self.population, self.person.id, self.key)
+
+    @property
+    def digest(self) -> str:
+        """What tells two requests with the same key apart: what was called, and with what."""
+        body = b"" if self.body is None else msgspec.json.encode(self.body, order="deterministic")
+        return digest_of(f"{self.operation.name} {sorted(self.path.items())} {body.decode()}")
+
+    def remember(self) -> None:
+        """Remember the request under its key, or refuse a key that stands for another one."""
+        kind, body = self.operation.name, self.raw or b"null"
+        self.server.memory.remember(self.population, self.person.id, self.key, kind=kind, digest=self.digest, body=body)
+
+    async def in_thread(self, work: "Callable[[ServerCall], T]") -> T:
+        """Do work that computes or reads a disk beside the loop, which others wait for."""
+        return await to_thread.run_sync(work, self, limiter=self.server.threads)
+
+    async def run(self, work: Work, *, stream: str | None = None) -> Reply:
+        """Do work that may charge, as a job: return its end, or say where to look for it when it takes longer."""
+        jobs = self.server.jobs
+        job = jobs.start(self.job_name, self.digest, self.session(), work, begun=self.begun, stream=stream)
+        ending = await jobs.wait(job, self._patience())
+        return reply_of(ending) if ending is not None else self.accepted(job)
+
+    def accepted(self, job: Job) -> Reply:
+        """Say that a job goes on, and where to look for it."""
+        place = f"{API}/populations/{job.name.population}/jobs/{job.name.key}"
+        headers = {"Location": place, "Retry-After": "1"}
+        return Reply(body=msgspec.json.encode(job.to_dict()), status=202, headers=headers)
+
+    def _patience(self) -> float:
+        """Return how long the caller wants to wait: `Prefer: wait=5`, 20 seconds if it is not said, 60 at most."""
+        for preference in self.headers.get("prefer", "").split(","):
+            word, _, value = preference.strip().partition("=")
+            if word.strip().lower() == "wait" and value.strip().isdecimal() and len(value) < 6:  # noqa: PLR2004
+                return float(min(int(value), LONGEST_WAIT))
+        return 20.0
+
+
+def reply_of(ending: Ending) -> Reply:
+    """Return how a job ended, as an answer."""
+    return Reply(body=ending.body, status=ending.status, headers=ending.headers)
+
+
+Handler: TypeAlias = Callable[[ServerCall], Any] | Callable[[ServerCall], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One thing that a program may do here.
+
+    Parameters
+    ----------
+    method, path, name, summary : how it is called, and what it does, in a sentence
+    handler : what does it: a coroutine, or a function that is run in a thread
+    answer : the type of what it returns
+    right : what whoever calls must be allowed to do
+    roles : who may call; for all others it is not there. None: whoever comes, also without a token
+    body : the type of the body, if it takes one
+    query : the whole numbers that it takes in its address, each with the least and the most
+    charges : whether it may spend; then it needs an idempotency key
+    refusals : the statuses, besides those that every operation has, with which it may refuse
+    status : what it answers with, if not 200
+    """
+
+    method: str
+    path: str
+    name: str
+    summary: str
+    handler: Handler
+    answer: Any
+    right: Right = Right.READ
+    roles: frozenset[Role] | None = frozenset(Role)
+    body: Any = None
+    query: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    charges: bool = False
+    refusals: tuple[int, ...] = ()
+    status: int = 200
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names of the parts of its path."""
+        return tuple(piece[1:-1] for piece in self.path.split("/") if piece.startswith("{"))

@@ -1,0 +1,189 @@
+"""What analysts do: look at prices, rehearse, ask, and find again what they asked."""
+
+from typing import Any
+
+import msgspec
+
+from lapwing.answers.answer import Answer
+from lapwing.answers.history import acts_of
+from lapwing.app.server.calls import API, Reply, ServerCall
+from lapwing.app.server.jobs import Job, JobName, JobState, ending_of
+from lapwing.app.server.problems import ProblemError, body_of, status_of
+from lapwing.app.server.questions_wire import asking_type, read_question
+from lapwing.ledger.entries import Receipt
+from lapwing.vocabulary.codec import to_record
+from lapwing.vocabulary.errors import LedgerRolledBackError, UnansweredError
+
+QUESTION = "ask"
+"""What a question is remembered as; what a stream is asked is remembered under the names of its operations."""
+
+
+def show_budget(call: ServerCall) -> Any:
+    """Say what is left, for everybody and for whoever calls."""
+    status = call.session().budget()
+    own = None if status.allowance is None else type(status)(account=status.allowance)
+    return {
+        "left": {**status.to_dict(), "text": str(status)},
+        "allowance": None if own is None else {**own.to_dict(), "text": str(own)},
+        "suspended": None if status.suspension is None else str(status.suspension),
+        "account": to_record(status.account),
+    }
+
+
+async def preview(call: ServerCall) -> Reply:
+    """Say what a question would cost and how far off it would be. As long as nothing was charged since, it is known."""
+    house = call.server.house
+    name = (house.last_entry(), call.person.id, call.population, call.raw)
+    if (known := house.previews.get(name)) is not None:
+        return Reply(body=known)
+    told = await call.in_thread(_preview)
+    house.previews.put(name, told)  # if the ledger grew meanwhile, nobody will look under this number again
+    return Reply(body=told)
+
+
+def _preview(call: ServerCall) -> bytes:
+    question, words = read_question(call.body.question), call.body.price.words()
+    session = call.session()
+    told = session.preview(question, **words)
+    stored = session.stored(question, **words) is not None
+    return msgspec.json.encode({**told.to_dict(), "question": told.asked.text, "stored": stored})
+
+
+def rehearse(call: ServerCall) -> Any:
+    """Answer from made-up rows."""
+    words = call.body.price.words()
+    answer = call.session().rehearse(read_question(call.body.question), **words)
+    return _record(answer, None, words)
+
+
+async def ask(call: ServerCall) -> Reply:
+    """Ask a question, and pay for it, once under its key."""
+    answers, name = call.server.answers, (call.job_name, call.raw)
+    if (known := answers.get(name)) is not None:  # an answer under its key never changes
+        return Reply(body=known)
+
+    def work(job: Job) -> bytes:
+        told = msgspec.json.encode(_ask(call, job))
+        answers.put(name, told)
+        return told
+
+    return await call.run(work)
+
+
+def _ask(call: ServerCall, job: Job) -> dict[str, Any]:
+    question, words = read_question(call.body.question), call.body.price.words()
+    answer = job.session.stored(question, key=call.key, **words)
+    call.remember()
+    if answer is None:
+        job.after_data = True
+        answer = job.session.ask(question, key=call.key, **words)
+    call.audit.update(price=str(answer.price), free=answer.free)
+    return _record(answer, call.key, words)
+
+
+def _record(answer: Answer, key: str | None, words: dict[str, Any]) -> dict[str, Any]:
+    confidence = {"confidence": words["confidence"]} if "confidence" in words else {}
+    return {
+        "key": key,
+        "question": answer.asked.text,
+        "released": to_record(tuple(tuple(numbers) for numbers in answer.numbers.values())),
+        "answer": answer.to_dict(**confidence),
+    }
+
+
+async def show_job(call: ServerCall) -> Reply:
+    """Say how far a job has come, with its answer if there is one."""
+    job = call.server.jobs.find(JobName(call.population, call.person.id, call.path["key"]))
+    if job is None:
+        return await call.in_thread(_job_elsewhere)
+    ending = ending_of(job)
+    outcome = None if ending is None else msgspec.Raw(ending.body)
+    return Reply(body=msgspec.json.encode({**job.to_dict(), "outcome": outcome}))
+
+
+def _job_elsewhere(call: ServerCall) -> Reply:
+    """Say what the ledger knows of a job that another process has, or that ended long ago."""
+    key, known = call.path["key"], call.server.memory.recall(call.population, call.person.id, call.path["key"])
+    if known is None:
+        raise ProblemError.not_there()
+    state, outcome = JobState.QUEUED, None
+    if known["kind"] == QUESTION:
+        try:
+            outcome = _again(call, key, known)
+            state = JobState.RUNNING if outcome is None else JobState.ANSWERED
+        except UnansweredError as unanswered:
+            state = JobState.LOST if unanswered.lost else JobState.RUNNING
+            outcome = body_of(unanswered) if unanswered.lost else None
+    return Reply(body=msgspec.json.encode({"key": key, "state": state.value, "progress": None, "outcome": outcome}))
+
+
+async def cancel_job(call: ServerCall) -> Reply:
+    """Stop a job: one that was not charged yet is gone, and one that was is lost, and stays charged."""
+    job = call.server.jobs.find(JobName(call.population, call.person.id, call.path["key"]))
+    if job is None:
+        raise ProblemError.not_there()
+    call.server.jobs.cancel(job)
+    ending = await call.server.jobs.wait(job, 5)
+    outcome = None if ending is None else msgspec.Raw(ending.body)
+    return Reply(body=msgspec.json.encode({**job.to_dict(), "outcome": outcome}))
+
+
+def list_answers(call: ServerCall) -> Any:
+    """List what whoever calls has asked, the newest first, as it was put."""
+    found = call.server.memory.listed(
+        call.population, call.person.id, before=call.query.get("before"), limit=call.query.get("limit", 50)
+    )
+    return [{**one, "job": f"{API}/populations/{call.population}/jobs/{one['key']}"} for one in found]
+
+
+def show_answer(call: ServerCall) -> Reply:
+    """Return an answer again, as it was given; it never charges, and needs no database."""
+    key = call.path["key"]
+    known = call.server.memory.recall(call.population, call.person.id, key)
+    if known is None or known["kind"] != QUESTION:
+        raise ProblemError.not_there()
+    try:
+        told = _again(call, key, known)
+    except UnansweredError as unanswered:
+        return Reply(body=msgspec.json.encode(body_of(unanswered)), status=status_of(unanswered))
+    if told is None:
+        raise ProblemError.not_there()
+    return Reply(body=msgspec.json.encode(told))
+
+
+def _again(call: ServerCall, key: str, known: dict[str, Any]) -> dict[str, Any] | None:
+    asked: Any = msgspec.convert(known["body"], asking_type())
+    words = asked.price.words()
+    answer = call.session().stored(read_question(asked.question), key=key, **words)
+    return None if answer is None else _record(answer, key, words)
+
+
+def show_history(call: ServerCall) -> Any:
+    """Tell what whoever calls has done, also in Python and at the command line, in sentences."""
+    entries = call.server.house.ledger.history(call.population)
+    acts = acts_of(entries, analyst=call.person.id)
+    before = call.query.get("before", 2**62)
+    shown = [act for act in reversed(acts) if act.entry < before][: call.query.get("limit", 50)]
+    return [act.to_dict() for act in shown]
+
+
+def check_receipt(call: ServerCall) -> Any:
+    """Say whether the ledger agrees with a receipt."""
+    receipt = Receipt.parse(call.path["receipt"])
+    try:
+        call.server.house.ledger.require(receipt)
+    except LedgerRolledBackError:
+        raise ProblemError.not_there() from None
+    return {"receipt": str(receipt), "entry": receipt.seq, "agrees": True}
+
+
+def make_request(call: ServerCall) -> Any:
+    """Ask the custodian for more budget."""
+    call.audit["always"] = True
+    return call.server.requests.make(call.population, call.person.id, **call.body.words())
+
+
+def list_requests(call: ServerCall) -> Any:
+    """List requests for more budget: one's own, or everybody's for those who oversee."""
+    own = None if call.operation.name == "all_requests" else call.person.id
+    return call.server.requests.listed(call.population, own)

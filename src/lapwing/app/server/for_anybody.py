@@ -1,0 +1,94 @@
+"""What everybody who is signed in may do: see who they are, what there is to ask about, and keep tokens."""
+
+from typing import Any
+
+import msgspec
+
+from lapwing import __version__
+from lapwing.app.server.calls import Reply, ServerCall
+from lapwing.app.server.passwords import digest_of
+from lapwing.app.server.problems import ProblemError
+from lapwing.app.server.roles import Right
+from lapwing.vocabulary.codec import FORMAT
+from lapwing.vocabulary.errors import ParameterError
+
+
+def health(call: ServerCall) -> Any:
+    """Say that the server is there, and nothing else."""
+    del call
+    return {"ok": True}
+
+
+def me(call: ServerCall) -> Any:
+    """Say who calls, what they may do, and with which version of lapwing they speak."""
+    rights = sorted(right.value for right in call.person.rights)
+    return {**call.person.to_dict(), "rights": rights, "lapwing": __version__, "format": FORMAT}
+
+
+def accept_invitation(call: ServerCall) -> Any:
+    """Make the person of an invitation, and their first token."""
+    person = call.server.people.accept(call.body.secret, password=call.body.words().get("password"))
+    if person is None:
+        raise ProblemError.not_there()
+    call.audit.update(always=True, who=person.id)
+    secret, token = call.server.people.make_token(person, "made when the invitation was accepted")
+    return {"person": person.to_dict(), "token": {**token, "secret": secret}}
+
+
+def list_tokens(call: ServerCall) -> Any:
+    """List the tokens of whoever calls."""
+    return call.server.people.tokens(call.person.id)
+
+
+def make_token(call: ServerCall) -> Any:
+    """Make a token; its secret is told this once."""
+    words = call.body.words()
+    if "may" in words:
+        words["may"] = [_right(one) for one in words["may"]]
+    call.audit["always"] = True
+    secret, token = call.server.people.make_token(call.person, words.pop("name"), **words)
+    return {**token, "secret": secret}
+
+
+def revoke_token(call: ServerCall) -> Any:
+    """End a token of whoever calls."""
+    if not call.server.people.revoke_token(call.person.id, call.path["token"]):
+        raise ProblemError.not_there()
+    call.audit["always"] = True
+    return {"revoked": True}
+
+
+def list_populations(call: ServerCall) -> Any:
+    """List the populations that whoever calls may see."""
+    house, found = call.server.house, []
+    for name in house.populations():
+        try:
+            house.require_population(name, call.person)
+        except ProblemError:
+            continue
+        found.append({"population": name, "tables": [table.name for table in _tables(call, name)]})
+    return found
+
+
+def _tables(call: ServerCall, name: str) -> Any:
+    return call.server.house.workspace.settings.declared(name).population.tables
+
+
+def show_population(call: ServerCall) -> Reply:
+    """Return the dictionary of a population: what is declared, and the versions of its tables; never data."""
+    session = call.session()
+    record = session.ledger.population(call.population)
+    told = msgspec.json.encode({**session.tables().to_dict(), "versions": dict(record.tables)}, order="sorted")
+    tag = f'"{digest_of(told.decode())[:32]}"'
+    headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
+    if call.headers.get("if-none-match") == tag:
+        return Reply(body=b"", status=304, headers=headers)
+    return Reply(body=told, headers=headers)
+
+
+def _right(given: str) -> Right:
+    try:
+        return Right(given)
+    except ValueError:
+        remedy = f"name some of {', '.join(Right)}"
+        raise ParameterError("may", given[:60], reason="is not a right", remedy=remedy) from None

@@ -1,0 +1,125 @@
+"""Streams of "at least N people?" over the wire: preview, open, ask, ask many, close."""
+
+from typing import Any
+
+from lapwing.answers.preview import budget_record
+from lapwing.answers.stream_preview import terms_record
+from lapwing.answers.stream_terms import StreamTerms
+from lapwing.app.server.calls import Reply, ServerCall
+from lapwing.app.server.jobs import Job
+from lapwing.app.server.problems import ProblemError
+from lapwing.ledger.states import StreamRecord
+from lapwing.streams import QuestionStream
+from lapwing.vocabulary.errors import LapwingError
+from lapwing.vocabulary.wording import format_exact
+
+
+def preview_stream(call: ServerCall) -> Any:
+    """Say what a stream would cost, and how sure its verdicts would be."""
+    return call.session().preview_stream(**call.body.words()).to_dict()
+
+
+def list_streams(call: ServerCall) -> Any:
+    """List the streams of whoever calls."""
+    house = call.server.house
+    known = house.ledger.streams.streams(call.population)
+    account = house.ledger.account(call.population)
+    return [_record(one, account) for one in known if one.analyst == call.person.id]
+
+
+def show_stream(call: ServerCall) -> Any:
+    """Show how a stream stands, and what it has cost."""
+    return _record(_own(call), call.server.house.ledger.account(call.population))
+
+
+async def open_stream(call: ServerCall) -> Reply:
+    """Open a stream; its name follows from the key."""
+
+    def work(job: Job) -> Any:
+        call.remember()
+        stream = job.session.stream(key=call.key, **call.body.words())
+        call.audit["stream"] = stream.name
+        return _record(stream.record, job.session.ledger.account(call.population))
+
+    return await call.run(work)
+
+
+async def ask_stream(call: ServerCall) -> Reply:
+    """Ask a stream one question: a no is free, a yes is paid."""
+    name = (await call.in_thread(_own)).name
+
+    def work(job: Job) -> Any:
+        call.remember()
+        words = call.body.words()
+        where = words.pop("where").strip() or None
+        stream = _resumed(call, job)
+        job.after_data = True
+        answer = stream.ask(where, key=call.key, **words)
+        call.audit.update(price=format_exact(answer.price), free=answer.free)
+        return {"key": call.key, **answer.to_dict()}
+
+    return await call.run(work, stream=name)
+
+
+async def ask_stream_many(call: ServerCall) -> Reply:
+    """Ask a stream many questions as one; after its last yes the rest have no answer."""
+    name = (await call.in_thread(_own)).name
+
+    def work(job: Job) -> Any:
+        call.remember()
+        words = call.body.words()
+        wheres = [where.strip() or None for where in words.pop("wheres")]
+        stream = _resumed(call, job)
+        job.after_data = True
+        answers = stream.ask_many(wheres, key=call.key, progress=job.advance, **words)
+        call.audit.update(price=format_exact(answers.price))
+        return {"key": call.key, **answers.to_dict()}
+
+    return await call.run(work, stream=name)
+
+
+async def close_stream(call: ServerCall) -> Reply:
+    """Close a stream; what no yes has used comes back."""
+    name = (await call.in_thread(_own)).name
+
+    def work(job: Job) -> Any:
+        call.remember()
+        stream = _resumed(call, job)
+        job.after_data = True  # a question that a dead process left is decided first
+        stream.close()
+        return _record(stream.record, job.session.ledger.account(call.population))
+
+    return await call.run(work, stream=name)
+
+
+def _resumed(call: ServerCall, job: Job) -> QuestionStream:
+    """Go on with a stream; a question that a dead process left in flight is decided first, which touches data."""
+    if _own(call).in_flight is not None:
+        job.after_data = True
+    return job.session.resume(call.path["stream"])
+
+
+def _own(call: ServerCall) -> StreamRecord:
+    """Return a stream of whoever calls; one of somebody else is not there."""
+    try:
+        record = call.server.house.ledger.streams.stream(call.path["stream"])
+    except LapwingError:
+        raise ProblemError.not_there() from None
+    if record.analyst != call.person.id or record.population != call.population:
+        raise ProblemError.not_there()
+    return record
+
+
+def _record(one: StreamRecord, account: Any) -> dict[str, Any]:
+    terms = StreamTerms.read(one.terms)
+    return {
+        "stream": one.name,
+        "status": one.status.value,
+        **terms_record(terms, account),
+        "asked": one.asked,
+        "given": one.used,
+        "yeses_left": one.units_left,
+        "spent": format_exact(terms.spent(one.used, account)),
+        "terms": one.terms,
+        "budget": budget_record(account.budget),
+    }

@@ -1,0 +1,129 @@
+"""The house behind the door: one workspace, a session for whoever asks, and what may be remembered.
+
+What is told without reading data follows from the question and the entries of the ledger: as long as the ledger has no
+newer entry, the same bytes are told again. An answer under its key never changes. Everything else is looked up.
+"""
+
+import threading
+from collections import OrderedDict
+from pathlib import Path
+from typing import Final, Generic, TypeVar
+
+from lapwing.app.server.people import Person
+from lapwing.app.server.problems import ProblemError
+from lapwing.app.server.roles import Role
+from lapwing.ledger.ledger import Ledger
+from lapwing.session import Session
+from lapwing.vocabulary.errors import LapwingError
+from lapwing.workspace.settings import FILE
+from lapwing.workspace.workspace import Workspace, failure_log
+
+K = TypeVar("K")
+V = TypeVar("V")
+_KEPT: Final = 4096
+
+
+class Recent(Generic[K, V]):
+    """The last so many of something, for threads."""
+
+    def __init__(self, most: int = _KEPT) -> None:
+        self._most, self._kept, self._lock = most, OrderedDict[K, V](), threading.Lock()
+
+    def get(self, name: K) -> V | None:
+        """Return what is kept under a name, and keep it for longer."""
+        with self._lock:
+            found = self._kept.get(name)
+            if found is not None:
+                self._kept.move_to_end(name)
+            return found
+
+    def put(self, name: K, value: V) -> None:
+        """Keep something; what was not wanted for longest goes."""
+        with self._lock:
+            self._kept[name] = value
+            self._kept.move_to_end(name)
+            if len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+
+    def clear(self) -> None:
+        """Keep nothing."""
+        with self._lock:
+            self._kept.clear()
+
+
+class House:
+    """One workspace and its populations, for everybody who comes in."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self.log = failure_log(workspace.folder)
+        self.previews: Recent[tuple[int, str, str, bytes], bytes] = Recent()
+        self.trouble: str | None = None
+        self._doors: dict[str, Session] = {}
+        self._lock = threading.Lock()
+        self._settings = self._stamp()
+
+    @property
+    def ledger(self) -> Ledger:
+        """The account."""
+        return self.workspace.ledger
+
+    @property
+    def folder(self) -> Path:
+        """Where the workspace is."""
+        return self.workspace.folder
+
+    def populations(self) -> list[str]:
+        """Return the names of the populations."""
+        return sorted(self.workspace.settings.populations)
+
+    def require_population(self, name: str, person: Person) -> None:
+        """Refuse a population that is not there, or not for this person: both alike."""
+        if name not in self.workspace.settings.populations:
+            raise ProblemError.not_there()
+        if person.role is Role.ANALYST and not self.ledger.population(name).admits(person.id):
+            raise ProblemError.not_there()
+
+    def session(self, population: str, person: Person) -> Session:
+        """Return a session of its own for one request of a person, who is the analyst."""
+        with self._lock:
+            door = self._doors.get(population)
+            if door is None:
+                door = self._doors[population] = self.workspace.session(population, analyst="server")
+        return door.for_analyst(person.id)
+
+    def last_entry(self) -> int:
+        """Return the number of the last entry of the ledger."""
+        return self.ledger.head().seq
+
+    def warm(self) -> None:
+        """Open the tables before the first question comes; what cannot be opened now is tried again with it."""
+        for name in self.populations():
+            try:
+                self.workspace.check(name)
+            except LapwingError as failure:
+                self.log(failure)
+
+    def look_around(self) -> None:
+        """Go on with new settings if lapwing.toml changed and agrees with the ledger; else keep the old ones."""
+        stamp = self._stamp()
+        if stamp == self._settings:
+            return
+        try:
+            self.workspace.reload()
+        except LapwingError as failure:  # an edit that `lapwing update` has not brought to the ledger yet
+            self.trouble = str(failure)
+            return
+        with self._lock:
+            self._doors.clear()
+        self.previews.clear()
+        self._settings, self.trouble = stamp, None
+
+    def _stamp(self) -> tuple[object, ...]:
+        """Return what the settings look like from outside, and what the ledger decided last about each population."""
+        found = (self.folder / FILE).stat()
+        return found.st_mtime_ns, found.st_ino, *map(self.ledger.population, self.ledger.populations())
+
+    def close(self) -> None:
+        """Let go of the ledger and the databases."""
+        self.workspace.close()

@@ -1,0 +1,72 @@
+"""What was put under which idempotency key, as it was put: to show it, to clone it, and to know a key again.
+
+The ledger has all that counts. Here stands what it does not keep: free answers under keys of their own, which must not
+make the ledger grow, and the words in which something was asked.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from lapwing.app.server.door_store import DoorStore
+from lapwing.app.server.problems import ProblemError
+
+_COLUMNS: Final = ("key", "kind", "body", "at", "number")
+
+
+def conflict() -> ProblemError:
+    """Return the refusal of a key that was used for another request."""
+    return ProblemError(409, "request_conflict", "this key belongs to another request of yours; choose a new key")
+
+
+class Memory:
+    """The requests of each person, by population and key."""
+
+    def __init__(self, store: DoorStore, clock: Callable[[], float] = time.time) -> None:
+        self._store, self._clock = store, clock
+
+    def remember(self, population: str, person: str, key: str, *, kind: str, digest: str, body: bytes) -> None:
+        """Remember a request; refuse a key that stands for another one."""
+        with self._store.together():
+            known = self._store.one(
+                "select digest from asked where population = ? and person = ? and key = ?", population, person, key
+            )
+            if known is not None:
+                if known[0] != digest:
+                    raise conflict()
+                return
+            row = self._store.one(
+                "select coalesce(max(number), 0) + 1 from asked where population = ? and person = ?", population, person
+            )
+            number = 1 if row is None else int(row[0])
+            values = (population, person, key, kind, digest, body.decode(), int(self._clock()), number)
+            self._store.do("insert into asked values (?, ?, ?, ?, ?, ?, ?, ?)", *values)
+
+    def recall(self, population: str, person: str, key: str) -> dict[str, Any] | None:
+        """Return what a person put under a key."""
+        row = self._store.one(
+            "select key, kind, body, at, number from asked where population = ? and person = ? and key = ?",
+            population,
+            person,
+            key,
+        )
+        return None if row is None else _record(row)
+
+    def listed(self, population: str, person: str, *, before: int | None, limit: int) -> list[dict[str, Any]]:
+        """Return what a person put, the newest first: those before a number, at most so many."""
+        rows = self._store.all(
+            """select key, kind, body, at, number from asked where population = ? and person = ? and number < ?
+               order by number desc limit ?""",
+            population,
+            person,
+            2**62 if before is None else before,
+            limit,
+        )
+        return [_record(row) for row in rows]
+
+
+def _record(row: tuple[Any, ...]) -> dict[str, Any]:
+    record = dict(zip(_COLUMNS, row, strict=True))
+    return {**record, "body": msgspec.json.decode(record["body"])}

@@ -1,0 +1,114 @@
+"""What went wrong, as a status and a body. One table for errors; one body for all that may depend on data.
+
+`{"error": {"code": ..., "message": ..., ...}}`: the code, the sentence and the numbers are the error's own (`to_dict`),
+the same that Python and the command line tell. Only errors that speak of the analyst's own words are told so; of a
+failure that may hold data, a path or the custodian's business, the words never vary.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from lapwing.vocabulary.errors import (
+    BadQuestionError,
+    BudgetError,
+    EngineError,
+    LapwingError,
+    LedgerError,
+    LedgerInDoubtError,
+    RegistrationError,
+    RequestConflictError,
+    SettingsError,
+    StreamBusyError,
+    StreamError,
+    SuspendedError,
+    UnansweredError,
+)
+
+FOR_ANALYSTS: Final = (BadQuestionError, BudgetError, StreamError, UnansweredError)
+"""What may be told to whoever asks: it follows from what they said and from the public account."""
+
+_STATUSES: Final[tuple[tuple[type[LapwingError], int], ...]] = (
+    (RequestConflictError, 409),
+    (BadQuestionError, 422),
+    (SuspendedError, 403),
+    (BudgetError, 402),
+    (StreamError, 409),
+    (LedgerError, 503),
+    (RegistrationError, 503),
+    (SettingsError, 503),
+)
+"""The first that fits; anything else is a 500."""
+
+_ENGINE: Final = EngineError().to_dict()
+AFTER_DATA: Final = (500, str(_ENGINE["code"]), str(_ENGINE["message"]))
+"""What is told of a failure after data was read, and of anything unforeseen."""
+
+NOT_THERE: Final = ("not_there", "there is nothing here, or it is not for you")
+WAITS: Final = "questions wait for the custodian, who can find out why; nothing was charged"
+_IN_DOUBT: Final = "it is not known whether it was charged; ask again under the same key to find out"
+_NO_LEDGER: Final = "the account cannot be kept just now, so nothing is answered and nothing was charged; ask later"
+
+
+class ProblemError(Exception):
+    """A refusal by the server itself: a status, a code, a sentence, and headers to go with them."""
+
+    def __init__(self, status: int, code: str, message: str, *, headers: Mapping[str, str] | None = None) -> None:
+        self.status, self.code, self.message = status, code, message
+        self.headers = dict(headers or {})
+        super().__init__(message)
+
+    @staticmethod
+    def not_there() -> "ProblemError":
+        """Return the refusal for what is absent, and for what is not for this person: nobody can tell them apart."""
+        return ProblemError(404, *NOT_THERE)
+
+    @staticmethod
+    def too_many(message: str, after: float) -> "ProblemError":
+        """Return the refusal of whoever must wait `after` seconds."""
+        return ProblemError(429, "too_many", message, headers={"Retry-After": str(int(after) + 1)})
+
+    def body(self) -> dict[str, Any]:
+        """Return what is told."""
+        return {"error": {"code": self.code, "message": self.message}}
+
+
+def status_of(failure: LapwingError) -> int:
+    """Return the status that a failure is told with.
+
+    >>> status_of(SuspendedError("clinic")), status_of(EngineError()), status_of(BadQuestionError("no"))
+    (403, 500, 422)
+    """
+    if isinstance(failure, UnansweredError):
+        return 410 if failure.lost else 409
+    return next((status for kind, status in _STATUSES if isinstance(failure, kind)), AFTER_DATA[0])
+
+
+def headers_of(failure: LapwingError) -> dict[str, str]:
+    """Return what a client should know besides: that waiting helps."""
+    waits = isinstance(failure, StreamBusyError) or status_of(failure) == 503  # noqa: PLR2004 - unavailable
+    return {"Retry-After": "1"} if waits else {}
+
+
+def body_of(failure: LapwingError) -> dict[str, Any]:
+    """Return what is told of a failure to whoever asks."""
+    return {"error": _told(failure)}
+
+
+def _told(failure: LapwingError) -> dict[str, Any]:
+    match failure:
+        case LapwingError() if isinstance(failure, FOR_ANALYSTS):
+            return failure.to_dict()
+        case LedgerInDoubtError():
+            return {"code": "ledger_in_doubt", "message": _IN_DOUBT}
+        case LedgerError():
+            return {"code": "ledger", "message": _NO_LEDGER}
+        case RegistrationError() | SettingsError():
+            return {"code": "unavailable", "message": WAITS}
+        case _:
+            return {"code": AFTER_DATA[1], "message": AFTER_DATA[2]}
+
+
+def problem_bytes(code: str, message: str) -> bytes:
+    """Return the body of a refusal that is told before any application is asked."""
+    return json.dumps({"error": {"code": code, "message": message}}).encode()

@@ -1,0 +1,145 @@
+"""Questions over the wire: one type for each statistic of the registry, made from what the registry says of it.
+
+A statistic that is added to `lapwing.queries.statistics` can be asked here without another line. Its columns have the
+names that its builder gives them, its options are those that it takes, and `ask` is its name.
+"""
+
+import inspect
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, Final, TypeAlias, Union, get_type_hints
+
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
+
+from lapwing.app.server.wire import Name, Number, Offer, Strict, Text, Whole
+from lapwing.queries.planning import Question
+from lapwing.queries.questions import Grouping, Statistic, bins
+from lapwing.queries.sql import read_sql
+from lapwing.queries.statistics import STATISTICS
+from lapwing.vocabulary.exact import as_written
+
+Questions: TypeAlias = Mapping[str, Question]
+
+
+class Bins(Strict):
+    """A column, or a value such as "age(born)", grouped between rising edges: numbers, or days as text."""
+
+    column: Text
+    edges: Annotated[list[Number], Meta(min_length=2, max_length=1000)]
+
+
+_OPTIONS: Final[dict[str, Any]] = {
+    "where": Text,
+    "by": Annotated[list[Text | Bins], Meta(max_length=8)],
+    "max_rows": Whole,
+    "max_groups": Whole,
+    "at": Annotated[list[Number], Meta(min_length=1, max_length=100)],
+    "k": Whole,
+    "counts": bool,
+    "steps": Annotated[list[Text], Meta(min_length=1, max_length=30)],
+}
+"""How options are written; one that is not here is a number, a truth value or a text, as its builder says."""
+
+
+class Sql(Strict, tag_field="ask", tag="sql"):
+    """One SELECT of statistics; for tables with many rows a person, how many rows and groups of one count."""
+
+    text: Text
+    max_rows: Whole | UnsetType = UNSET
+    max_groups: Whole | UnsetType = UNSET
+
+
+def columns_of(statistic: Statistic) -> tuple[str, ...]:
+    """Return what the builder of a statistic calls its columns.
+
+    >>> columns_of(STATISTICS["correlation"]), columns_of(STATISTICS["count"])
+    (('x', 'y'), ())
+    """
+    return tuple(inspect.signature(statistic.ask).parameters)[1 : 1 + statistic.columns]
+
+
+def type_of(statistic: Statistic) -> type[Struct]:
+    """Return the type of the questions that ask for a statistic.
+
+    >>> type_of(STATISTICS["quantiles"]).__struct_fields__
+    ('table', 'of', 'at', 'by', 'max_rows', 'where')
+    """
+    hints = get_type_hints(statistic.ask)
+    fields: list[Any] = [("table", Name), *((column, Text) for column in columns_of(statistic))]
+    fields += [(name, _option(name, hints)) for name in sorted(statistic.needs)]
+    for name in sorted(statistic.options - set(statistic.needs)):
+        fields.append((name, _option(name, hints) | UnsetType, UNSET))
+    said = (inspect.getdoc(statistic.ask) or "").partition("\n\n")[0].replace("\n", " ")
+    title = "".join(part.capitalize() for part in statistic.name.split("_"))
+    asked: type[Struct] = defstruct(
+        f"Ask{title}", fields, bases=(Strict,), tag_field="ask", tag=statistic.name, namespace={"__doc__": said}
+    )
+    return asked
+
+
+def _option(name: str, hints: Mapping[str, Any]) -> Any:
+    if name in _OPTIONS:
+        return _OPTIONS[name]
+    hint = hints.get(name)
+    return bool if hint is bool else Whole if hint in {int, int | None} else Text
+
+
+@cache
+def statistic_types() -> tuple[type[Struct], ...]:
+    """Return the types of the questions that ask for one statistic each."""
+    return tuple(type_of(one) for one in STATISTICS.values())
+
+
+@cache
+def together_type() -> type[Struct]:
+    """Return the type of several questions, by the names of their columns, that are charged as one."""
+    each: Any = Union[statistic_types()]  # noqa: UP007 - made when it runs
+    fields: list[Any] = [("questions", Annotated[dict[Name, each], Meta(min_length=1, max_length=20)])]
+    doc = "Several questions with the names of their columns, which are charged as one."
+    made: type[Struct] = defstruct(
+        "AskTogether", fields, bases=(Strict,), tag_field="ask", tag="together", namespace={"__doc__": doc}
+    )
+    return made
+
+
+@cache
+def asking_type() -> type[Struct]:
+    """Return the type of the body that asks: a question, and what to pay for it."""
+    every: Any = Union[(*statistic_types(), Sql, together_type())]
+    doc = "A question, and its price or how exact its answer must be."
+    made: type[Struct] = defstruct(
+        "Asking", [("question", every), ("price", Offer)], bases=(Strict,), namespace={"__doc__": doc}
+    )
+    return made
+
+
+def read_question(given: Any) -> Questions:
+    """Return the questions, by the names of their columns, that a body puts."""
+    if isinstance(given, Sql):
+        return read_sql(given.text, **{name: value for name, value in given.words().items() if name != "text"})
+    if isinstance(given, together_type()):
+        asked: Any = given
+        return {name: _alone(one) for name, one in asked.questions.items()}
+    question = _alone(given)
+    return {STATISTICS[given.__struct_config__.tag].result_of(question): question}
+
+
+def _alone(given: Any) -> Question:
+    statistic = STATISTICS[given.__struct_config__.tag]
+    words = given.words()
+    if "by" in words:
+        words["by"] = [_grouping(one) for one in words["by"]]
+    if "at" in words:
+        words["at"] = _as_written(words["at"])
+    columns = [words.pop(name) for name in ("table", *columns_of(statistic))]
+    if not words.get("where", "x").strip():
+        del words["where"]
+    return statistic.ask(*columns, **words)
+
+
+def _grouping(given: str | Bins) -> Grouping:
+    return given if isinstance(given, str) else bins(given.column, _as_written(given.edges))
+
+
+def _as_written(numbers: list[Any]) -> list[Any]:
+    return [as_written(one) for one in numbers]

@@ -1,0 +1,211 @@
+"""What comes over the wire: strict JSON, and one type for each body. What is not foreseen is refused.
+
+No key twice, no NaN and no infinity, few digits, few levels, no unknown field; `true` is not 1. A number is taken as it
+is written: 0.1 and "0.1" are one tenth, exactly.
+"""
+
+import json
+import math
+from typing import Annotated, Any, Final, NoReturn, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+T = TypeVar("T")
+
+DEEPEST: Final = 64
+_MOST_DIGITS: Final = 40
+_EXACT_DIGITS: Final = 15
+"""A float with so few digits is the decimal that was written; longer ones are to be written as text."""
+
+Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=200)]
+Text: TypeAlias = Annotated[str, Meta(max_length=8_000)]
+Whole: TypeAlias = Annotated[int, Meta(ge=1, le=2**31)]
+People: TypeAlias = Annotated[int, Meta(ge=1, le=2**62)]
+Number: TypeAlias = Annotated[
+    str | int | float, Meta(description='A number as it is written: "0.1", "1/3", 20, or 0.1, which is one tenth.')
+]
+
+
+class MalformedError(ValueError):
+    """A body is no JSON that is read here."""
+
+
+class Strict(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A body that refuses what it does not know."""
+
+    def words(self) -> dict[str, Any]:
+        """Return the fields that were given, as the keywords of a method."""
+        names = self.__struct_fields__
+        return {name: value for name in names if (value := getattr(self, name)) is not UNSET}
+
+
+class Offer(Strict):
+    """What to pay: `epsilon`, `epsilon` with `delta`, `rho`, or `within` so many at a `confidence`."""
+
+    epsilon: Number | UnsetType = UNSET
+    delta: Number | UnsetType = UNSET
+    rho: Number | UnsetType = UNSET
+    within: Number | UnsetType = UNSET
+    confidence: Number | UnsetType = UNSET
+
+
+class StreamOfferBody(Strict):
+    """The terms of a stream of "at least N people?" questions; `epsilon` or `within` says what it costs."""
+
+    at_least: People
+    yeses: Annotated[int, Meta(ge=1, le=10_000)]
+    epsilon: Number | UnsetType = UNSET
+    within: Number | UnsetType = UNSET
+    confidence: Number | UnsetType = UNSET
+    questions: Annotated[int, Meta(ge=1, le=1_000_000)] | UnsetType = UNSET
+    table: Name | UnsetType = UNSET
+
+
+class StreamQuestion(Strict):
+    """Who is meant, as text of the asking language, and how many, where it is another number than the stream's."""
+
+    where: Text = ""
+    at_least: People | UnsetType = UNSET
+
+
+class StreamBatch(Strict):
+    """Many conditions, which are asked as one."""
+
+    wheres: Annotated[list[Text], Meta(min_length=1, max_length=10_000)]
+    at_least: People | UnsetType = UNSET
+
+
+class NewToken(Strict):
+    """A token: what it is for, for how many days it is good, and what it may do, if not all that its owner may."""
+
+    name: Name
+    days: Annotated[int, Meta(ge=1, le=365)] = 90
+    may: Annotated[list[str], Meta(max_length=4)] | UnsetType = UNSET
+
+
+class NewInvitation(Strict):
+    """Somebody who is asked to come: who they will be here, and with which role."""
+
+    id: Annotated[str, Meta(min_length=1, max_length=60)]
+    name: Name
+    role: str
+
+
+class Acceptance(Strict):
+    """The secret of an invitation and, for those who will sign in by one, a password of 12 characters or more."""
+
+    secret: Annotated[str, Meta(min_length=1, max_length=200)]
+    password: Annotated[str, Meta(max_length=200)] | UnsetType = UNSET
+
+
+class BudgetRequestBody(Strict):
+    """How much more is wanted, and what for."""
+
+    wanted: Annotated[str, Meta(min_length=1, max_length=200)]
+    purpose: Annotated[str, Meta(min_length=1, max_length=2000)]
+
+
+class RequestDecision(Strict):
+    """The custodian's yes or no."""
+
+    granted: bool
+
+
+class PersonChange(Strict):
+    """What changes about a person."""
+
+    name: Name | UnsetType = UNSET
+    role: str | UnsetType = UNSET
+    disabled: bool | UnsetType = UNSET
+
+
+class Suspension(Strict):
+    """Whether spending is stopped: of everybody, or of one analyst."""
+
+    suspended: bool
+    analyst: Name | UnsetType = UNSET
+
+
+class ReceiptList(Strict):
+    """Receipts that a ledger must agree with."""
+
+    receipts: Annotated[list[Annotated[str, Meta(max_length=400)]], Meta(max_length=100)] = []
+
+
+def read_json(body: bytes) -> Any:
+    """Return what a body says; refuse what is not one thing in one reading.
+
+    >>> read_json(b'{"epsilon": 0.1}')
+    {'epsilon': 0.1}
+    >>> read_json(b'{"epsilon": "0.1", "epsilon": "5"}')
+    Traceback (most recent call last):
+    ...
+    lapwing.app.server.wire.MalformedError: "epsilon" stands twice
+    """
+    try:
+        value = json.loads(
+            body.decode("utf-8"),
+            object_pairs_hook=_once,
+            parse_float=_as_written,
+            parse_int=_whole,
+            parse_constant=_no_number,
+        )
+    except (UnicodeDecodeError, json.JSONDecodeError):
+        raise MalformedError("this is no JSON") from None
+    except RecursionError:
+        raise MalformedError(f"it is nested more than {DEEPEST} deep") from None
+    if b"\\u" in body:
+        _require_unicode(value)
+    if body.count(b"[") + body.count(b"{") > DEEPEST and _is_deeper([value], DEEPEST):
+        raise MalformedError(f"it is nested more than {DEEPEST} deep")
+    return value
+
+
+def read_body(body: bytes, expected: type[T]) -> T:
+    """Return a body as the type it must be; a `MalformedError`, or what msgspec says of the first field that is not."""
+    value: T = msgspec.convert(read_json(body), expected, strict=True)
+    return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise MalformedError(f"{json.dumps(name[:60])} stands twice")
+        found[name] = value
+    return found
+
+
+def _as_written(text: str) -> float:
+    number = float(text)
+    digits = text.lower().partition("e")[0].strip("-").replace(".", "").strip("0")
+    if not math.isfinite(number) or len(text) > _MOST_DIGITS or len(digits) > _EXACT_DIGITS:
+        raise MalformedError("a number with many digits is written as text, in quotes")
+    return number
+
+
+def _whole(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        raise MalformedError(f"a number has at most {_MOST_DIGITS} digits")
+    return int(text)
+
+
+def _no_number(text: str) -> NoReturn:
+    raise MalformedError(f"{text} is no number here")
+
+
+def _require_unicode(value: Any) -> None:
+    """Refuse half a surrogate pair, which can be escaped in JSON and is no text."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        raise MalformedError("it holds broken Unicode") from None
+
+
+def _is_deeper(within: list[Any], most: int) -> bool:
+    here: list[Any] = [within]
+    for _ in range(most + 1):
+        inner = [part for one in here for part in (one.values() if isinstance(one, dict) else one)]
+        here = [part for part in inner if isinstance(part, dict | list)]
+    return bool(here)

@@ -1,0 +1,63 @@
+"""The site holds every page and every name; its formulas are set as they are written."""
+
+import re
+import runpy
+from pathlib import Path
+
+import click
+import pytest
+
+import lapwing
+from lapwing.app.cli import main
+
+ROOT = Path(__file__).parents[1]
+SITE = ROOT / "site"
+INDEX = (SITE / "index.md").read_text(encoding="utf-8")
+row = runpy.run_path(str(SITE / "mathematics.py"))["row"]
+page = runpy.run_path(str(SITE / "mathematics.py"))["page"]
+
+
+def test_the_index_leads_to_every_page():
+    pages = [*ROOT.glob("docs/*.md"), *ROOT.glob("*.md")]
+    missing = [one.name for one in pages if f"../{one.relative_to(ROOT).with_suffix('')}\n" not in INDEX]
+    assert not missing
+
+
+def test_every_command_is_on_the_page_of_commands(tmp_path):
+    runpy.run_path(str(SITE / "commands_page.py"))["write"](tmp_path / "commands.md")
+    told = (tmp_path / "commands.md").read_text(encoding="utf-8")
+    names = [f"## lapwing {name}\n" for name in main.list_commands(click.Context(main))]
+    assert [name for name in names if name not in told] == []
+    assert "## lapwing stream ask\n" in told
+
+
+def test_every_public_name_is_on_the_page_of_names(tmp_path):
+    runpy.run_path(str(SITE / "names_page.py"))["write"](tmp_path / "names.md")
+    told = set(
+        re.findall(r"auto(?:class|function):: lapwing\.(\w+)", (tmp_path / "names.md").read_text(encoding="utf-8"))
+    )
+    nouns = {name for name in lapwing.__all__ if callable(getattr(lapwing, name))}
+    assert nouns <= told
+
+
+@pytest.mark.parametrize(
+    ("written", "set_"),
+    [
+        ("q_i'", "<msubsup><mi>q</mi><mrow><mi>i</mi></mrow><mo>′</mo></msubsup>"),
+        ("b²", "<msup><mi>b</mi><mn>2</mn></msup>"),
+        ("σ₁²", "<msubsup><mi>σ</mi><mn>1</mn><mn>2</mn></msubsup>"),
+        ("e^(-x/b)", "<msup><mi>e</mi><mrow><mo>−</mo><mi>x</mi><mo>/</mo><mi>b</mi></mrow></msup>"),
+        ("x <= y", "<mi>x</mi><mo>≤</mo><mi>y</mi>"),
+        ("Σ_{j<k} p", "<msub><mo>Σ</mo><mrow><mi>j</mi><mo>&lt;</mo><mi>k</mi></mrow></msub><mi>p</mi>"),
+    ],
+)
+def test_a_formula_is_set(written, set_):
+    assert row(written) == f"<mrow>{set_}</mrow>"
+
+
+def test_code_and_links_are_left_alone():
+    text = "As `x_i` in [here](a_b.md), and\n\n    x^2 <= 1\n\nthen e^r.\n"
+    told = page(text)
+    assert "`x_i`" in told
+    assert "(a_b.md)" in told
+    assert told.count("<math") == 2
