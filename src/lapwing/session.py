@@ -18,7 +18,7 @@ from lapwing.answers.preview import BudgetStatus, Preview
 from lapwing.answers.releases import CONFIDENCE, Price, PricedQuestion, StoredAnswer
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
-from lapwing.answers.target import Target, TargetWords, accuracy_at, parse_target, release_of
+from lapwing.answers.target import Target, TargetWords, accuracy_at, parse_target, release_of, release_together
 from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger, Snapshot
@@ -345,8 +345,6 @@ class Session:
         asked = question if isinstance(question, Mapping) else {"answer": question}
         plans = plan_together(asked, self.population)
         if len(plans) > 1:
-            from lapwing.answers.columns import release_together  # noqa: PLC0415 - most questions ask for one number
-
             releases = release_together(asked, plans, self.population, target, budget)
         else:
             releases = {name: release_of(one, target, budget) for name, one in plans.items()}

@@ -17,9 +17,8 @@ from typing import Any
 import duckdb
 
 from engines.clinic import arrow_tables
-from lapwing.answers.columns import ReadColumn, release_together
-from lapwing.answers.releases import PricedQuestion, Release
-from lapwing.answers.target import Target, parse_target
+from lapwing.answers.releases import PricedQuestion, ReadColumn, Release
+from lapwing.answers.target import Target, parse_target, release_together
 from lapwing.engines.engine import Engine
 from lapwing.queries.aggregate import BinnedKey, GridKey
 from lapwing.queries.plan import BoundedValue, ChosenMeaning, Family, NoisyMeaning, Plan, Scale

@@ -10,8 +10,8 @@ import lapwing as ask
 from engines.clinic import clinic, rows_of_anyone
 from engines.neighbours import cells, excess, moves, neighbours, replacements
 from engines.workbenches import ENGINES
-from lapwing.answers.columns import ReadColumn, release_together
-from lapwing.answers.target import parse_target
+from lapwing.answers.releases import ReadColumn
+from lapwing.answers.target import parse_target, release_together
 from lapwing.queries.planning import plan_together
 from lapwing.queries.predicate import every
 from lapwing.queries.readings import AsReleased, PartAlone, PartsTogether, RowsOfSums

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lapwing.accounting.filters.charge import cost_of_event
 from lapwing.engines.engine import Engine
@@ -32,6 +32,9 @@ from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import Composed, DiscreteLaplaceNoise, Event, PureRelease
 from lapwing.vocabulary.exact import Exact, as_confidence, float_above, probability
 from lapwing.vocabulary.wording import format_exact, format_short
+
+if TYPE_CHECKING:
+    from lapwing.queries.readings import Reading
 
 KeyedCount: TypeAlias = tuple[tuple[Label, ...] | None, int]
 Numbers: TypeAlias = Sequence[Any]
@@ -142,6 +145,51 @@ def charged_as(event: Event) -> Event:
             return PureRelease(epsilon=moved / scale)
         case _:
             return event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadColumn(Release):
+    """A column that is read from a `shared` release; `plan` is what it would ask by itself."""
+
+    mechanism: Noise
+    shared: NoisyNumbers
+    reading: "Reading"
+
+    @property
+    def source(self) -> Release:
+        """What is released."""
+        return self.shared
+
+    @property
+    def over(self) -> object:
+        """What tells the rows that it is computed over from those of others: parts have rows of their own."""
+        return id(self.shared), self.reading.part_of_rows
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether it tells over how many rows the others are computed."""
+        return self.reading.counts_rows
+
+    @property
+    def event(self) -> Event:
+        """What will happen, once for all columns that are read from it."""
+        return self.shared.event
+
+    def release(self, exact: object) -> Numbers:
+        """Refuse: it is the source that is released."""
+        raise TypeError(exact)
+
+    def margin(self, confidence: Exact) -> Number | None:
+        """Return how far off all numbers are at most, all at once."""
+        return self.reading.margin(self.shared.plan, self.mechanism, confidence)
+
+    def error_if(self, rows: int, confidence: Exact) -> Number | None:
+        """Return about how far off it would be if this number of rows counted, where that decides; otherwise None."""
+        return self.reading.error_if(self.shared.plan, self.mechanism, confidence, rows)
+
+    def values(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
+        """Return what is read in each group."""
+        return self.reading.values(self.shared.plan, numbers, self.mechanism, confidence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

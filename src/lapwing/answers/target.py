@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Final, Protocol, TypeAlias, TypedDict
 
 from lapwing.accounting.pricing import price
-from lapwing.answers.releases import ChosenOnes, NoisyNumbers, OpenKeys, Release, charged_as
+from lapwing.answers.releases import ChosenOnes, NoisyNumbers, OpenKeys, ReadColumn, Release, charged_as
 from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.geometric import GeometricMechanism
@@ -24,7 +24,9 @@ from lapwing.mechanisms.histogram_selection import Selector
 from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.queries.aggregate import PrivateKey
+from lapwing.queries.catalogue import Population
 from lapwing.queries.plan import Choosing, ChosenMeaning, Family, Noise, NoisyMeaning, Number, Plan
+from lapwing.queries.planning import Question
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import (
@@ -234,6 +236,37 @@ def release_of(plan: Plan, target: Target, budget: Guarantee, judged: Judge | No
             raise BadQuestionError(
                 '"at least" is answered in a stream; open one: ', Call("stream", (Setting("at_least", 200), ...))
             )
+
+
+def release_together(
+    questions: Mapping[str, Question],
+    plans: Mapping[str, Plan],
+    population: Population,
+    target: Target,
+    budget: Guarantee,
+) -> dict[str, Release]:
+    """Return how what is asked together is released: each release gets an equal share of the price.
+
+    Proof: proofs/shared_releases.md
+    """
+    from lapwing.queries.readings import AllReadings  # noqa: PLC0415 - most questions ask for one number
+    from lapwing.queries.sharing import share  # noqa: PLC0415
+
+    shared = share(questions, plans, population)
+    owner = {name: one for one in shared for name in one.readings}
+    part = target.shared(len(shared) + len(plans) - len(owner))
+    sources = [release_of(one.plan, part, budget, AllReadings(list(one.readings.values()))) for one in shared]
+    releases = dict[str, Release]()
+    for name, planned in plans.items():
+        if name not in owner:
+            releases[name] = release_of(planned, part, budget)
+            continue
+        source = next(source for source, one in zip(sources, shared, strict=True) if one is owner[name])
+        if not isinstance(source, NoisyNumbers):
+            raise TypeError(source)
+        reading = owner[name].readings[name]
+        releases[name] = ReadColumn(plan=planned, mechanism=source.mechanism, shared=source, reading=reading)
+    return releases
 
 
 def accuracy_at(releases: Mapping[str, Release], epsilon: Fraction, budget: Guarantee) -> str:

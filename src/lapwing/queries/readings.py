@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from lapwing.mechanisms.margins import confidence_of_each, margin_of_sum
 from lapwing.mechanisms.weighted_sums import Reach, WholeNoise
@@ -30,6 +30,13 @@ class Reading(ABC):
     """How one column is read from the numbers of a release."""
 
     __slots__ = ()
+    counts_rows: ClassVar[bool] = False
+    """Whether it tells over how many rows others are computed."""
+
+    @property
+    def part_of_rows(self) -> int | None:
+        """The part of the rows that it is about; None where it is about all."""
+        return None
 
     def refusal_of_margin(self, plan: Plan) -> str:
         """Say why no margin can be promised beforehand, where none can."""
@@ -162,6 +169,11 @@ class PartAlone(Reading):
     own: Plan
 
     @property
+    def part_of_rows(self) -> int:
+        """Its part."""
+        return self.part
+
+    @property
     def meaning(self) -> NoisyMeaning:
         """What the numbers mean."""
         if not isinstance(self.own.meaning, NoisyMeaning):
@@ -237,6 +249,8 @@ class MomentOfSums(Reading):
 @dataclass(frozen=True, slots=True)
 class RowsOfSums(WeightedSums):
     """The number of rows, from Bernstein sums: a row adds the same to all of them together."""
+
+    counts_rows: ClassVar[bool] = True
 
     def forms(self, plan: Plan) -> Mapping[CellKey, Form]:
         """Return the sum of all numbers of a group, in rows."""
