@@ -18,7 +18,7 @@ from lapwing.answers.preview import BudgetStatus, Preview
 from lapwing.answers.releases import CONFIDENCE, Price, PricedQuestion, StoredAnswer
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
-from lapwing.answers.target import TargetWords, accuracy_at, parse_target, release_of
+from lapwing.answers.target import TargetWords, accuracy_at, parse_target, release_of, ways_to_pay
 from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger, Snapshot
@@ -35,7 +35,14 @@ from lapwing.queries.table_list import TableList
 from lapwing.streams import QuestionStream, name_of_key
 from lapwing.tables import Tables
 from lapwing.vocabulary.codec import from_text, to_text
-from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, EngineError, ParameterError
+from lapwing.vocabulary.errors import (
+    BadQuestionError,
+    BudgetExceededError,
+    EngineError,
+    ParameterError,
+    RequestConflictError,
+)
+from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.lifetime import Lifetime
 from lapwing.vocabulary.signatures import shows_words
@@ -110,9 +117,10 @@ class Session:
             `confidence=`, for the smallest price that gives it; `max_rows=` and `max_groups=` are for a SELECT from
             tables with many rows a person: any other question says them itself
         """
-        asked, snapshot = self._price(question, **words)
-        status = self._status(snapshot, self.population.touched)
-        return Preview.of(asked, status, words.get("confidence", CONFIDENCE))
+        ways, snapshot = self._ways(question, **words)
+        status, confidence = self._status(snapshot, self.population.touched), words.get("confidence", CONFIDENCE)
+        previews = [Preview.of(asked, status, confidence) for asked in ways]
+        return next((one for one in previews if one.affordable), previews[0])
 
     @shows_words(QuestionWords, confidence="0.95")
     def ask(self, question: QuestionLike, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
@@ -125,10 +133,16 @@ class Session:
         `key`, for ever: ask again with it where it is not known whether the first time went through. A
         `BadQuestionError` or `BudgetError` costs nothing; an `EngineError` came after the charge, which stays.
         """
-        asked, snapshot = self._price(question, **words)
+        (asked, *others), snapshot = self._ways(question, **words)
         with self._tables.hold(snapshot.versions):  # what the question is about stays open until it has its end
             fault_point("ask.checked")
-            return self._charge_and_answer(asked, key, snapshot)
+            try:
+                return self._charge_and_answer(asked, key, snapshot)
+            except (BudgetExceededError, RequestConflictError):
+                for other in others:
+                    with suppress(BudgetExceededError, RequestConflictError):
+                        return self._charge_and_answer(other, key, snapshot)
+                raise
 
     @shows_words(QuestionWords, confidence="0.95")
     def sql(self, text: str, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
@@ -270,15 +284,20 @@ class Session:
         self._lifetime.require()
         return self.ledger.snapshot(self.population.name, self.analyst)
 
-    def _price(
+    def _price(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> tuple[PricedQuestion, Snapshot]:
+        """Plan a question and choose the release of each plan, in the cheapest way."""
+        ways, snapshot = self._ways(question, **words)
+        return ways[0], snapshot
+
+    def _ways(
         self,
         question: QuestionLike,
         *,
         max_rows: int | None = None,
         max_groups: int | None = None,
         **offer: Unpack[TargetWords],
-    ) -> tuple[PricedQuestion, Snapshot]:
-        """Plan a question and choose the release of each plan; the price is shared equally."""
+    ) -> tuple[list[PricedQuestion], Snapshot]:
+        """Plan a question and choose the releases of its plans, in each way to pay; a price is shared equally."""
         target, snapshot = parse_target(**offer), self._snapshot()
         if isinstance(question, str):
             question = read_sql(question, max_rows=max_rows, max_groups=max_groups)
@@ -289,12 +308,16 @@ class Session:
             )
         asked = question if isinstance(question, Mapping) else {"answer": question}
         plans = plan_together(asked, self.population)
-        share, budget = target.shared(len(plans) or 1), snapshot.account.budget
-        releases = {name: release_of(one, share, budget) for name, one in plans.items()}
         arrangement = next((one.arranged(name) for name, one in asked.items()), None)
         if isinstance(question, Selection):
             arrangement = question.arrangement
-        return PricedQuestion(releases=releases, arrangement=arrangement), snapshot
+        budget, ways = snapshot.account.budget, dict[Event, PricedQuestion]()
+        for way in ways_to_pay(target, budget):
+            share = way.shared(len(plans) or 1)
+            releases = {name: release_of(one, share, budget) for name, one in plans.items()}
+            priced = PricedQuestion(releases=releases, arrangement=arrangement)
+            ways.setdefault(priced.event, priced)
+        return list(ways.values()), snapshot
 
     def _charge_and_answer(self, asked: PricedQuestion, key: str | None, snapshot: Snapshot) -> Answer:
         """Charge, commit, touch data, release; where somebody asks the same just now, their answer is everybody's."""

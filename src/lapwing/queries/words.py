@@ -17,6 +17,7 @@ from lapwing.queries.aggregate import (
     PrivateKey,
 )
 from lapwing.queries.pattern import pieces
+from lapwing.queries.periods import period_of
 from lapwing.queries.predicate import (
     ALWAYS,
     DAYS,
@@ -46,6 +47,7 @@ from lapwing.queries.predicate import (
     double_at,
 )
 from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, SteppedDown, Term, Times, columns
+from lapwing.vocabulary.wording import several
 
 Told: TypeAlias = Mapping[object, str]
 """What lists of values are called, by the lists as predicates hold them."""
@@ -133,8 +135,10 @@ def key_words(key: Key) -> str:
     match key:
         case DeclaredKey(column=column, values=values):
             return f"the {len(values)} declared values of {column}"
-        case BinnedKey(column=column, bins=bins):
-            return f"{len(bins)} bins of {column}"
+        case BinnedKey(column=column, domain=domain, bins=bins):
+            periods = {period_of(domain, one) for one in bins}
+            period = periods.pop() if len(periods) == 1 else None
+            return f"{several(len(bins), 'bin' if period is None else period.name.lower())} of {column}"
         case GridKey():
             return f"{key.cells} cells"
         case PrivateKey(column=column):
