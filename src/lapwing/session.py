@@ -5,7 +5,7 @@ charge, nothing depends on data; a refusal costs nothing. After it, there is the
 nothing and keeps the charge. Noise is drawn once for a charge, never again.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,20 +18,19 @@ from lapwing.answers.preview import BudgetStatus, Preview
 from lapwing.answers.releases import CONFIDENCE, Price, PricedQuestion, StoredAnswer
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
-from lapwing.answers.target import TargetWords, accuracy_at, parse_target, release_of, ways_to_pay
+from lapwing.answers.target import Target, TargetWords, accuracy_at, parse_target, release_of, ways_to_pay
 from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger, Snapshot
 from lapwing.ledger.questions import Charged, Released, Request
 from lapwing.ledger.store import fault_point
 from lapwing.noise.randomness import fresh_name
-from lapwing.queries.catalogue import Population
+from lapwing.queries.catalogue import Population, TableList
 from lapwing.queries.planning import Question, plan_together
 from lapwing.queries.public_tables import ConceptSet, concept_set
 from lapwing.queries.questions import ConditionLike
 from lapwing.queries.sql import Selection, read_sql
 from lapwing.queries.statistics.funnel import funnel
-from lapwing.queries.table_list import TableList
 from lapwing.streams import QuestionStream, name_of_key
 from lapwing.tables import Tables
 from lapwing.vocabulary.codec import from_text, to_text
@@ -44,8 +43,9 @@ from lapwing.vocabulary.errors import (
 )
 from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import Exact
+from lapwing.vocabulary.guarantee import Guarantee
 from lapwing.vocabulary.lifetime import Lifetime
-from lapwing.vocabulary.signatures import shows_words
+from lapwing.vocabulary.results import shows_words
 
 QuestionLike: TypeAlias = Question | Mapping[str, Question] | str
 """How a question is put: as itself, as several that are charged as one, or as the text of a SELECT."""
@@ -53,12 +53,40 @@ QuestionLike: TypeAlias = Question | Mapping[str, Question] | str
 STEPS: Final = ("ask.checked", "ask.charged", "ask.read", "ask.noised", "ask.answered")
 """The fault points of a question, in their order (see `lapwing.ledger.store`)."""
 
+_REMEMBERED: Final = 200
+
 
 class QuestionWords(TargetWords, total=False):
     """How a question is paid and, for a SELECT, how many rows of one person count, and in how many groups."""
 
     max_rows: int | None
     max_groups: int | None
+
+
+class PricedBefore:
+    """Questions that were planned and priced lately: whoever looks at the price of one and then asks it has it once.
+
+    A question is known by the object that it is, which cannot change and is kept with it, and a SELECT by its text.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, tuple[QuestionLike, Population, list[PricedQuestion]]] = {}
+
+    def find(self, question: QuestionLike, terms: Hashable, population: Population) -> list[PricedQuestion] | None:
+        """Return what was kept for the same question on the same terms, in the same catalogue: each way to pay."""
+        _, catalogue, ways = self._kept.get((_identity(question), terms), (None, None, None))
+        return ways if catalogue is population else None
+
+    def keep(self, question: QuestionLike, terms: Hashable, population: Population, ways: list[PricedQuestion]) -> None:
+        """Keep one, unless it is a mapping, which may change."""
+        if not isinstance(question, Mapping):
+            if len(self._kept) >= _REMEMBERED:
+                self._kept.clear()
+            self._kept[_identity(question), terms] = (question, population, ways)
+
+
+def _identity(question: QuestionLike) -> Hashable:
+    return question if isinstance(question, str) else id(question)
 
 
 class Session:
@@ -91,12 +119,13 @@ class Session:
         self.population, self.ledger, self.analyst = population, ledger, named("analyst", analyst)
         self._tables, self._key, self._on_failure, self._on_close = tables, key, on_failure, on_close
         self._running = CancelGroup()
+        self._priced = PricedBefore()
         self._lifetime = Lifetime("this session", remedy="open a new one", within=within)
 
     def for_analyst(self, analyst: str) -> "Session":
         """Return a session of somebody at the same door, with the same tables; it can be cancelled by itself."""
         self._lifetime.require()
-        return Session(
+        beside = Session(
             self.population,
             self.ledger,
             self._tables,
@@ -105,6 +134,8 @@ class Session:
             on_failure=self._on_failure,
             within=self._lifetime,
         )
+        beside._priced = self._priced
+        return beside
 
     @shows_words(QuestionWords, confidence="0.95")
     def preview(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> Preview:
@@ -143,6 +174,21 @@ class Session:
                     with suppress(BudgetExceededError, RequestConflictError):
                         return self._charge_and_answer(other, key, snapshot)
                 raise
+
+    @shows_words(QuestionWords, confidence="0.95")
+    def stored(
+        self, question: QuestionLike, *, key: str | None = None, **words: Unpack[QuestionWords]
+    ) -> Answer | None:
+        """Return the answer that `ask` would give for nothing, or None if it would charge.
+
+        Nothing is written, charged or read from a database, so it works while none can be reached. A `key` that was
+        charged and has no answer is an `UnansweredError`, as it is for `ask`.
+        """
+        for asked in self._ways(question, **words)[0]:
+            told = self.ledger.questions.stored(self._request(asked, key))
+            if told is not None:
+                return _answer(asked, told, free=True)
+        return None
 
     @shows_words(QuestionWords, confidence="0.95")
     def sql(self, text: str, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
@@ -299,6 +345,17 @@ class Session:
     ) -> tuple[list[PricedQuestion], Snapshot]:
         """Plan a question and choose the releases of its plans, in each way to pay; a price is shared equally."""
         target, snapshot = parse_target(**offer), self._snapshot()
+        budget = snapshot.account.budget
+        terms = (target, budget, max_rows, max_groups)
+        ways = self._priced.find(question, terms, self.population)
+        if ways is None:
+            ways = self._price_anew(question, target, budget, max_rows, max_groups)
+            self._priced.keep(question, terms, self.population, ways)
+        return ways, snapshot
+
+    def _price_anew(
+        self, question: QuestionLike, target: Target, budget: Guarantee, max_rows: int | None, max_groups: int | None
+    ) -> list[PricedQuestion]:
         if isinstance(question, str):
             question = read_sql(question, max_rows=max_rows, max_groups=max_groups)
         elif max_rows is not None or max_groups is not None:
@@ -311,17 +368,16 @@ class Session:
         arrangement = next((one.arranged(name) for name, one in asked.items()), None)
         if isinstance(question, Selection):
             arrangement = question.arrangement
-        budget, ways = snapshot.account.budget, dict[Event, PricedQuestion]()
+        ways = dict[Event, PricedQuestion]()
         for way in ways_to_pay(target, budget):
             share = way.shared(len(plans) or 1)
             releases = {name: release_of(one, share, budget) for name, one in plans.items()}
             priced = PricedQuestion(releases=releases, arrangement=arrangement)
             ways.setdefault(priced.event, priced)
-        return list(ways.values()), snapshot
+        return list(ways.values())
 
-    def _charge_and_answer(self, asked: PricedQuestion, key: str | None, snapshot: Snapshot) -> Answer:
-        """Charge, commit, touch data, release; where somebody asks the same just now, their answer is everybody's."""
-        request = Request(
+    def _request(self, asked: PricedQuestion, key: str | None) -> Request:
+        return Request(
             population=self.population.name,
             analyst=self.analyst,
             key=fresh_name() if key is None else key,
@@ -330,6 +386,10 @@ class Session:
             charge=SingleRelease(event=asked.event, segments=self.population.touched),
             fresh=key is None,
         )
+
+    def _charge_and_answer(self, asked: PricedQuestion, key: str | None, snapshot: Snapshot) -> Answer:
+        """Charge, commit, touch data, release; where somebody asks the same just now, their answer is everybody's."""
+        request = self._request(asked, key)
         with self.ledger.questions.turn(request):
             try:
                 charged = self.ledger.questions.charge(request)

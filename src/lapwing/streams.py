@@ -16,7 +16,7 @@ Proof: proofs/stream_recovery.md
 
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Concatenate, Final, ParamSpec, Self, TypeVar
 
 from lapwing.answers.stream_answers import StreamAnswers
@@ -30,12 +30,11 @@ from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus, SparseVe
 from lapwing.noise.randomness import fresh_name
 from lapwing.noise.sealing import Purpose, SealedSource, fresh_seed, seal, unseal
 from lapwing.queries.catalogue import Population
-from lapwing.queries.cohort_grid import Cohort
-from lapwing.queries.cohort_planning import CohortPlanner
+from lapwing.queries.cohort_grid import Cohort, CohortPlanner
 from lapwing.queries.plan import CanonicalQuestion, Plan
 from lapwing.queries.planning import plan
 from lapwing.queries.questions import ConditionLike, as_condition
-from lapwing.queries.statistics.counts import AtLeast, AtLeastQuestion, at_least
+from lapwing.queries.statistics.counts import AtLeast, AtLeastQuestion
 from lapwing.tables import Tables
 from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import (
@@ -141,6 +140,11 @@ class QuestionStream:
         return self._streams.stream(self.name)
 
     @property
+    def _seen(self) -> StreamRecord:
+        """The stream as this process saw it last; where it has moved on since, the ledger says so when it is asked."""
+        return self._streams.seen(self.name) or self.record
+
+    @property
     def spent(self) -> Fraction:
         """The epsilon that it has cost so far: its opening and its yeses, or all of it where that was paid at once."""
         return self.terms.spent(self.record.used, self._ledger.account(self._population.name))
@@ -182,8 +186,8 @@ class QuestionStream:
         If the database fails (`EngineError`), the question is lost, which costs what a yes costs.
         """
         self._lifetime.require()
-        question, given = self._plan(where, at_least), fresh_name() if key is None else key
-        record, text = self.record, question.canonical
+        ((question, text),), given = self._plan_many([where], at_least), fresh_name() if key is None else key
+        record = self._seen
 
         def put(number: int, seed: bytes) -> Intent | Decision:
             return self._streams.intend(
@@ -241,7 +245,7 @@ class QuestionStream:
         return StreamAnswers(answers=tuple(told.get(text) for _, text in planned), labels=labels if any(labels) else ())
 
     def _ask_together(self, questions: dict[str, Plan], key: str, *, fresh: bool) -> dict[str, StreamAnswer]:
-        record, texts = self.record, list(questions)
+        record, texts = self._seen, list(questions)
 
         def put(number: int, seed: bytes) -> tuple[Intent | None, dict[str, Decision]]:
             return self._batches.intend(self.name, number=number, key=key, questions=texts, sealed=seed, fresh=fresh)
@@ -277,21 +281,21 @@ class QuestionStream:
     def _plan_many(
         self, wheres: Iterable[ConditionLike | AtLeastQuestion], people: int | None
     ) -> list[tuple[Plan, str]]:
-        planner = CohortPlanner(self._population, self.terms.table)
         wanted = self.terms.at_least if people is None else as_int("at_least", people, most=2**62)
         plans = []
         for where in wheres:
             if isinstance(where, AtLeastQuestion):
-                alone = self._plan(where, people)
+                alone = self._plan_whole(where, people)
                 plans.append((alone, alone.canonical))
             else:
-                plans.append(planner.plan(as_condition(where), wanted))
+                plans.append(self._planner.plan(as_condition(where), wanted))
         return plans
 
-    def _plan(self, where: ConditionLike | AtLeastQuestion, people: int | None) -> Plan:
-        if not isinstance(where, AtLeastQuestion):
-            wanted = self.terms.at_least if people is None else as_int("at_least", people, most=2**62)
-            return plan(at_least(wanted, self.terms.table, where), self._population)
+    @cached_property
+    def _planner(self) -> CohortPlanner:
+        return CohortPlanner(self._population, self.terms.table)
+
+    def _plan_whole(self, where: AtLeastQuestion, people: int | None) -> Plan:
         planned, mine = plan(where, self._population), self._population.table(self.terms.table)
         if people is not None or planned.aggregate.table != mine.name:  # the question says both itself
             raise BadQuestionError(

@@ -286,7 +286,7 @@ class Tables:
         """
         in_place = [table for table in versions if self._is_read_in_place(table)]
         before = self._stats(in_place)
-        self._watch(versions, in_place)
+        self._watch(versions, in_place, before)
         with self._lease(versions, charged=True) as engine:
             yield engine
         if self._stats(in_place) != before:
@@ -323,7 +323,7 @@ class Tables:
         present = self._ledger.population(self._population.name).tables
         if any(present.get(table) != version for table, version in versions.items()):
             raise self._moved_on()
-        self._watch(present, self._sources)
+        self._watch(present, self._sources, self._stats(self._sources))
         return present
 
     def _require_same_people(self) -> None:
@@ -358,7 +358,7 @@ class Tables:
         """Return the present versions, these or newer ones, after a look at what changed unannounced."""
         while True:
             try:
-                self._watch(versions, self._sources)
+                self._watch(versions, self._sources, self._stats(self._sources))
             except RegistrationError:
                 before, versions = versions, self._ledger.population(self._population.name).tables
                 if versions == before:  # and not announced just now
@@ -366,12 +366,14 @@ class Tables:
             else:
                 return versions
 
-    def _watch(self, versions: Mapping[str, int], tables: Collection[str]) -> None:
+    def _watch(
+        self, versions: Mapping[str, int], tables: Collection[str], stats: Mapping[str, tuple[int, ...]]
+    ) -> None:
         """Refuse content that changed while its version did not, and the data of another population.
 
         A table that looks as it did when it was last found right is right, as long as the fingerprints look the same.
         """
-        name, stamp, stats = self._population.name, self._fingerprints.stamp, self._stats(tables)
+        name, stamp = self._population.name, self._fingerprints.stamp
         for table in tables:
             source, content, looks = self._sources[table], None, (versions[table], stats.get(table), stamp)
             if self._found_right.get(table) == looks:

@@ -404,3 +404,24 @@ def test_keys_that_only_the_data_knows_take_a_delta(quick_path) -> None:
         answer = clinic.ask(count("patients", by="city"), epsilon=5, delta="1e-6")
         assert [row.key for row in answer.rows] == [("city 0",), ("city 1",), ("city 2",)]
         assert answer.price.delta == Fraction(1, 10**6)
+
+
+def test_a_question_that_was_priced_before_means_what_it_means_now(clinic) -> None:
+    """By the same object or the same text: another price, another catalogue and another mapping are other questions."""
+    text, question = (
+        "select count(*) from patients where age in concept_set('ages')",
+        count("patients", "age in concept_set('ages')"),
+    )
+    clinic.concept_set("ages", [1])
+    texts = [clinic.preview(one, epsilon="0.1").asked.text for one in (text, question)]
+    asked = [clinic.preview(one, epsilon="0.1").asked for one in (text, question)]
+    assert [one.text for one in asked] == texts
+    assert clinic.preview(question, epsilon="0.1").asked is asked[1]
+    assert clinic.preview(question, epsilon="0.2").asked.event != asked[1].event
+    clinic.concept_set("ages", [2, 3])
+    now = {clinic.preview(one, epsilon="0.1").asked.text for one in (text, question)}
+    assert now.isdisjoint(texts)
+    both = {"people": EVERYBODY}
+    before = clinic.preview(both, epsilon="0.1").asked.text
+    both["people"] = MEN
+    assert clinic.preview(both, epsilon="0.1").asked.text != before

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
 from lapwing.accounting.filters.charge import cost_of_event
@@ -265,29 +265,29 @@ class PricedQuestion:
         """Whether several are asked that have one value each, of whatever kind: they stand in one row."""
         return len(self.releases) > 1 and all(one.plan.has_one_value for one in self.several())
 
-    @property
+    @cached_property
     def event(self) -> Event:
         """What is charged."""
         events = [release.event for release in self.releases.values()]
         return events[0] if len(events) == 1 else Composed(parts=tuple(events))
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The canonical text: equal for what is the same question at the same price."""
         return to_text([PricedPlan(question=one.plan.question, event=one.event) for one in self.several()])
 
-    @property
+    @cached_property
     def tables(self) -> frozenset[str]:
         """Every table that is read."""
         return frozenset(table for one in self.releases.values() for table in tables_of(one.plan.aggregate))
 
-    @property
+    @cached_property
     def words(self) -> str:
         """What is asked, in plain English."""
         arranged = [self.arrangement.words] if self.arrangement is not None and self.arrangement.words else []
         return "; ".join(dict.fromkeys([*(one.plan.asked for one in self.several()), *arranged]))
 
-    @property
+    @cached_property
     def bounding(self) -> str:
         """What the bounds leave out: how many rows and groups of a person count, and to what values are clipped."""
         return ", ".join(
@@ -304,7 +304,7 @@ class PricedQuestion:
         """What is asked, and within which bounds, in plain English."""
         return f"{self.words} ({self.bounding_remark})" if self.bounding else self.words
 
-    @property
+    @cached_property
     def units(self) -> Mapping[str, str]:
         """What the margin of each column counts."""
         return {name: one.plan.meaning.unit for name, one in self.releases.items()}

@@ -6,10 +6,14 @@ has not begun does not begin, and no other question notices. It fails like any o
 The reason of a failure may depend on the data, so it is for the custodian's log only (`hide_failures`).
 """
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, Token
-from threading import Event, Lock, Thread, Timer
+from heapq import heapify, heappop, heappush
+from itertools import count
+from threading import Condition, Event, Lock, Thread
+from time import monotonic
 from typing import Final, Self, TypeVar
 
 from lapwing.vocabulary.errors import EngineError
@@ -21,6 +25,8 @@ TIME_LIMIT: Final = 600
 LONGEST: Final = 86_400
 _AGAIN: Final = 0.1
 """Seconds between two attempts to stop a statement: a database forgets what it is told before the statement begins."""
+_MOST_ENDED: Final = 1000
+"""So many statements are watched before those that have ended are sorted out."""
 
 
 def hide_failures(work: Callable[[], T], on_failure: Callable[[Exception], None]) -> T:
@@ -143,6 +149,10 @@ class _Statement:
             if not self._ended.is_set():
                 self._stop()
 
+    @property
+    def has_ended(self) -> bool:
+        return self._ended.is_set()
+
     def stop_until_it_ends(self) -> None:
         while not self._ended.is_set():
             self.stop()
@@ -151,6 +161,10 @@ class _Statement:
     def end(self) -> None:
         with self._lock:  # nobody is stopping it just now
             self._ended.set()
+            self._stop = _nothing  # which may hold a connection, and is watched until its time is over
+
+
+def _nothing() -> None: ...
 
 
 @contextmanager
@@ -161,10 +175,8 @@ def stoppable(stop: Callable[[], object], *, seconds: float | None = None) -> It
     called during the block only. A block that ends although its question was cancelled fails as well.
     """
     statement, scope = _Statement(stop), _scope.get() or CancelScope()
-    timer = None if seconds is None else Timer(seconds, statement.stop)
-    if timer is not None:
-        timer.daemon = True
-        timer.start()
+    if seconds is not None:
+        _watchdog().watch(statement, seconds)
     try:
         scope.run(statement)
         yield
@@ -173,6 +185,55 @@ def stoppable(stop: Callable[[], object], *, seconds: float | None = None) -> It
         raise
     finally:
         statement.end()
-        if timer is not None:
-            timer.cancel()
     scope.run(None)
+
+
+class _Watchdog:
+    """One thread that stops every statement of this process whose time is over, at the latest a moment after it.
+
+    It sleeps until the first of them is due, and is woken only for one that is due earlier: what ends in time costs it
+    nothing. What has ended is forgotten when its time comes.
+    """
+
+    def __init__(self) -> None:
+        self._due: list[tuple[float, int, _Statement]] = []
+        self._number, self._changed = count(), Condition()
+        self._thread: Thread | None = None
+        self.process = os.getpid()
+
+    def watch(self, statement: _Statement, seconds: float) -> None:
+        """Stop a statement after so many seconds, unless it has ended."""
+        with self._changed:
+            if len(self._due) > _MOST_ENDED:
+                self._due = [one for one in self._due if not one[2].has_ended]
+                heapify(self._due)
+            heappush(self._due, (monotonic() + seconds, next(self._number), statement))
+            if self._due[0][2] is statement:
+                self._changed.notify()
+            if self._thread is None:
+                self._thread = Thread(target=self._run, daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            statement = self._next()
+            if not statement.has_ended:  # by a thread of its own: a database may take a while to stop one
+                Thread(target=statement.stop, daemon=True).start()
+
+    def _next(self) -> _Statement:
+        """Wait until the time of a statement is over, and return it."""
+        with self._changed:
+            while not self._due or self._due[0][0] > monotonic():
+                self._changed.wait(self._due[0][0] - monotonic() if self._due else None)
+            return heappop(self._due)[2]
+
+
+_watching = _Watchdog()
+
+
+def _watchdog() -> _Watchdog:
+    """Return the one of this process; a thread does not survive a fork."""
+    global _watching  # noqa: PLW0603 - one a process
+    if _watching.process != os.getpid():
+        _watching = _Watchdog()
+    return _watching

@@ -352,7 +352,11 @@ def _newest(slots: list[Receipt | None]) -> Receipt | None:
 
 
 def _receipt(slot: bytes) -> Receipt | None:
-    line = slot.partition(b"\n")[0] + b"\n"
+    return _receipt_of(slot.partition(b"\n")[0] + b"\n")
+
+
+@lru_cache(maxsize=64)  # each transaction looks at both slots, and a receipt stands in its slot for several of them
+def _receipt_of(line: bytes) -> Receipt | None:
     with suppress(ParameterError, UnicodeDecodeError):
         receipt = Receipt.parse(line.decode().rpartition(" ")[0])
         return receipt if _line(receipt) == line else None

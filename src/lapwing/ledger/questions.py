@@ -157,8 +157,8 @@ class Questions:
         recall = recall_digest(f"population {request.population}", request.question)
         lookups = _lookups(request, recall)
         try:
-            return self._store.append_optimistically(
-                "charge", lambda transaction: charge_in(transaction, request), lookups
+            return self._store.change(
+                "charge", lambda transaction: charge_in(transaction, request), lookups, only_appends=True
             )
         except RefusedError as refused:
             raise refused.explained() from None
@@ -169,7 +169,8 @@ class Questions:
         If the charge was given up meanwhile (`UnansweredError`), the answer must be forgotten.
         """
         text("answer", answer)
-        with self._store.writing("answer") as transaction:
+
+        def settle(transaction: Transaction) -> Released:
             charge = _charge_entry(transaction, seq)
             if not transaction.settlement(seq):
                 recall = recall_digest(f"population {charge['population']}", charge["question"])
@@ -177,12 +178,17 @@ class Questions:
                 transaction.append("answer", population=charge["population"], settles=seq, **told)
             return _read_earlier(transaction, charge)
 
+        return self._store.change("answer", settle, ((Lookup.SETTLES, (seq,)),), only_appends=True)
+
     def lose(self, seq: int) -> None:
         """Give charge `seq` up: it stays charged and will never be answered. An answer that came first stands."""
-        with self._store.writing("lose") as transaction:
+
+        def settle(transaction: Transaction) -> None:
             charge = _charge_entry(transaction, seq)
             if not transaction.settlement(seq):
                 transaction.append("lost", population=charge["population"], settles=seq)
+
+        self._store.change("lose", settle, ((Lookup.SETTLES, (seq,)),), only_appends=True)
 
     def unsettled(self) -> list[Unsettled]:
         """Return every question that was charged and neither answered nor given up."""
@@ -222,7 +228,7 @@ class Questions:
     def _has_an_end(self, request: Request) -> bool:
         """Say whether `charge` would answer for nothing, or refuse."""
         try:
-            return self._stored(request) is not None
+            return self.stored(request) is not None
         except UnansweredError as unanswered:
             return unanswered.lost
         except LapwingError:
@@ -249,10 +255,13 @@ class Questions:
                         return True
             return False
 
-    def _stored(self, request: Request) -> Released | None:
-        """Return the answer that `charge` would give for nothing, if there is one, or fail as `charge` would."""
+    def stored(self, request: Request) -> Released | None:
+        """Return the answer that `charge` would give for nothing, if there is one, or fail as `charge` would.
+
+        Nothing is written.
+        """
         with self._store.reading() as transaction:
-            found = _find_answer(transaction, request)
+            found = _find_answer(transaction, request, request.digest)
             return found if found is None or isinstance(found, Released) else read_answer(transaction, found)
 
     def close(self) -> None:
@@ -276,7 +285,7 @@ def charge_in(transaction: Transaction, request: Request) -> Charged | Released:
     """Charge a question inside a transaction that somebody else has opened and will commit."""
     population = transaction.population(request.population)
     asked = {"request": request.key, "digest": request.digest}
-    known = _find_answer(transaction, request)
+    known = _find_answer(transaction, request, asked["digest"])
     if isinstance(known, Released):
         return known
     if known is not None:
@@ -292,11 +301,11 @@ def charge_in(transaction: Transaction, request: Request) -> Charged | Released:
     return Charged(seq=entry.seq, versions=MappingProxyType(versions), receipt=transaction.receipt_of(entry))
 
 
-def _find_answer(transaction: Transaction, request: Request) -> Released | Entry | None:
+def _find_answer(transaction: Transaction, request: Request, digest: str) -> Released | Entry | None:
     """Return the answer under this key, or else the entry that answers this question about the present data."""
     population = transaction.population(request.population)
     population.require_admitted(request.analyst)
-    if earlier := transaction.request(population.name, request.analyst, request=request.key, digest=request.digest):
+    if earlier := transaction.request(population.name, request.analyst, request=request.key, digest=digest):
         return _read_earlier(transaction, earlier)
     recall = recall_digest(f"population {population.name}", request.question)
     return transaction.recall(recall, population.versions(request.tables))
@@ -314,10 +323,9 @@ def _read_earlier(transaction: Transaction, asked: Mapping[str, Any]) -> Release
     return read_answer(transaction, end)
 
 
-def _charge_entry(transaction: Transaction, seq: int) -> dict[str, Any]:
-    entry = transaction.entry(seq)
-    record = entry.record if entry else {}
-    if record.get("kind") != "charge":
+def _charge_entry(transaction: Transaction, seq: int) -> Record:
+    record = transaction.charge(seq)
+    if record is None:
         remedy = "give the number `charge` returned"
         raise ParameterError("seq", seq, reason="is not a charge of a question", remedy=remedy)
     return record

@@ -20,7 +20,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from lapwing.accounting.filters.charge import StreamClosing, YesCharge
+from lapwing.ledger.database import Lookup, Lookups
 from lapwing.ledger.entries import Entry, Record, name, recall_digest, text
+from lapwing.ledger.sealed_secrets import drop_secrets, keep_secret, replace_secret, secret
 from lapwing.ledger.states import (
     Decision,
     Intent,
@@ -64,9 +66,7 @@ class Streams:
         If an account says no, nothing was charged, and the secret is to be thrown away.
         """
         try:
-            with self._store.writing("open") as transaction:
-                _open(transaction, opening)
-                return stream_in(transaction, opening.stream)
+            return self._store.change("open", lambda transaction: _open(transaction, opening))
         except RefusedError as refused:
             raise refused.explained() from None
 
@@ -74,6 +74,12 @@ class Streams:
         """Return a stream as it stands."""
         with self._store.reading() as transaction:
             return stream_in(transaction, stream)
+
+    def seen(self, stream: str) -> StreamRecord | None:
+        """Return a stream as this process saw it last, without its secrets, if it did; it may have moved on since."""
+        known = self._store.known_stream(stream)
+        decided = known and self._store.known_population(known.population)
+        return replace(known, versions=decided.tables) if known and decided else None
 
     def streams(self, population: str) -> list[StreamRecord]:
         """Return every stream of a population, the ended ones too."""
@@ -92,9 +98,12 @@ class Streams:
         name("key", key)
         text("question", question)
         require_sealed(sealed)
-        with self._store.writing("intend") as transaction:
+
+        def change(transaction: Transaction) -> Intent | Decision:
             known = stream_in(transaction, stream)
             return _intend(transaction, known, number=number, key=key, question=question, sealed=sealed, fresh=fresh)
+
+        return self._store.change("intend", change, stream_lookups(self._store, stream, key))
 
     def decide(
         self,
@@ -119,10 +128,12 @@ class Streams:
         as_int("units", units)
         if sealed is not None:
             require_sealed(sealed)
-        with self._store.writing("decide") as transaction:
-            decision = _decide(
-                transaction, stream_in(transaction, stream), number, outcome, answer=answer, units=units, sealed=sealed
-            )
+
+        def change(transaction: Transaction) -> Decision:
+            known = stream_in(transaction, stream)
+            return _decide(transaction, known, number, outcome, answer=answer, units=units, sealed=sealed)
+
+        decision = self._store.change("decide", change, stream_lookups(self._store, stream))
         if decision.status is not StreamStatus.OPEN:
             self._store.shred()
         return decision
@@ -144,19 +155,33 @@ class Streams:
             return [intent_in(transaction, entry.record) for entry in transaction.unsettled("intent")]
 
     def _end(self, stream: str, act: str) -> StreamRecord:
-        with self._store.writing(act) as transaction:
+        def change(transaction: Transaction) -> StreamRecord:
             known = stream_in(transaction, stream)
             if known.status is StreamStatus.OPEN:
                 _end(transaction, known, forfeit=act == "forfeit")
-            ended = stream_in(transaction, stream)
+            return stream_in(transaction, stream)
+
+        ended = self._store.change(act, change)
         self._store.shred()
         return ended
 
 
-def _open(transaction: Transaction, opening: Opening) -> None:
+def stream_lookups(store: Store, stream: str, key: str | None = None) -> Lookups:
+    """Return what asking under a key, or deciding, will want to know, if this process has seen whose stream it is."""
+    known = store.known_stream(stream)
+    if known is None:
+        return ()
+    last: Lookup = Lookup.ACCOUNT
+    values: tuple[str, ...] = (known.population,)
+    if key is not None:
+        last, values = Lookup.REQUEST, (known.population, known.analyst, key)
+    return (Lookup.STREAM, (stream,)), (Lookup.POLICY, (known.population,)), (last, values)
+
+
+def _open(transaction: Transaction, opening: Opening) -> StreamRecord:
     population = transaction.population(opening.population)
     if transaction.request(population.name, opening.analyst, request=opening.key, digest=opening.digest):
-        return
+        return stream_in(transaction, opening.stream)
     if transaction.stream(opening.stream):
         reason = "is a stream of this ledger already"
         raise ParameterError("stream", opening.stream, reason=reason, remedy="choose a new name")
@@ -179,7 +204,8 @@ def _open(transaction: Transaction, opening: Opening) -> None:
         used=0,
         seals=1,
     )
-    transaction.keep_secret(opening.stream, STATE, opening.sealed)
+    keep_secret(transaction, opening.stream, STATE, opening.sealed)
+    return stream_in(transaction, opening.stream)
 
 
 def _intend(
@@ -200,8 +226,8 @@ def _intend(
     entry = transaction.append(
         "intent", **common, question=question, versions=versions, number=number, **state_fields(stream, asked=number)
     )
-    transaction.keep_secret(stream.name, number, sealed)
-    return intent_in(transaction, entry.record)
+    keep_secret(transaction, stream.name, number, sealed)
+    return intent_in(transaction, transaction.said(entry))
 
 
 def require_next(population: PopulationRecord, stream: StreamRecord, number: int, questions: int = 1) -> None:
@@ -246,7 +272,7 @@ def _decide(
     sealed: bytes | None,
 ) -> Decision:
     intent = intended(transaction, stream, number, "question")
-    if stands := transaction.settlement(intent["seq"]):
+    if stands := settlement(transaction, stream, intent):
         return decision_in(transaction, Recalled(stands, stands.record, None), stream)
     taken = {StreamOutcome.YES: units, StreamOutcome.NO: 0, StreamOutcome.LOST: stream.dearest}[outcome]
     if taken > stream.dearest:
@@ -256,16 +282,25 @@ def _decide(
     recall = recall_of(stream, intent["question"])
     told = {} if answer is None else {"answer": answer, "recall": recall, "versions": intent["versions"]}
     entry = settle(transaction, stream, intent, last=number, taken=taken, sealed=sealed, outcome=outcome.value, **told)
-    return decision_in(transaction, Recalled(entry, entry.record, None), stream_in(transaction, stream.name))
+    return decision_in(transaction, Recalled(entry, transaction.said(entry), None), stream_in(transaction, stream.name))
 
 
 def intended(transaction: Transaction, stream: StreamRecord, number: int, form: str) -> Record:
     """Return the intent of one question, or of many: what the `form` of its record is."""
-    intent = transaction.question(stream.name, number)
-    record = {} if intent is None else intent.record
+    if stream.in_flight and stream.in_flight.number == number:
+        record = stream.last
+    else:
+        intent = transaction.question(stream.name, number)
+        record = {} if intent is None else intent.record
     if form not in record:
         raise ParameterError("number", number, reason="was never asked", remedy="intend it first")
     return record
+
+
+def settlement(transaction: Transaction, stream: StreamRecord, intent: Record) -> Entry | None:
+    """Return the entry that settles an intent; nothing does while it is the last entry of its stream."""
+    in_flight = stream.in_flight is not None and stream.in_flight.seq == intent["seq"]
+    return None if in_flight else transaction.settlement(intent["seq"])
 
 
 def settle(
@@ -292,11 +327,11 @@ def settle(
         **state_fields(stream, **state),
     )
     if halted:
-        transaction.drop_secrets(stream.name)
+        drop_secrets(transaction, stream.name)
     else:
-        transaction.drop_secrets(stream.name, intent["number"])
+        drop_secrets(transaction, stream.name, intent["number"])
         if sealed is not None:
-            transaction.replace_secret(stream.name, STATE, sealed)
+            replace_secret(transaction, stream.name, STATE, sealed)
     return entry
 
 
@@ -315,7 +350,7 @@ def _end(transaction: Transaction, stream: StreamRecord, *, forfeit: bool) -> No
         **lost,
         **state_fields(stream, used=stream.units if forfeit else stream.used, status=StreamStatus.CLOSED.value),
     )
-    transaction.drop_secrets(stream.name)
+    drop_secrets(transaction, stream.name)
 
 
 def stream_in(transaction: Transaction, stream: str) -> StreamRecord:
@@ -326,7 +361,7 @@ def stream_in(transaction: Transaction, stream: str) -> StreamRecord:
     return replace(
         record,
         versions=transaction.population(record.population).tables,
-        sealed=transaction.secret(stream, STATE),
+        sealed=secret(transaction, stream, STATE),
         in_flight=intent_in(transaction, record.last) if record.last["kind"] == "intent" else None,
     )
 
@@ -373,7 +408,7 @@ def versions_of(transaction: Transaction, stream: StreamRecord, asked: Record) -
 
 def intent_in(transaction: Transaction, record: Record) -> Intent:
     """Return what an entry says was about to be decided, with the secrets for it."""
-    sealed, state = (transaction.secret(record["stream"], number) for number in (record["number"], STATE))
+    sealed, state = (secret(transaction, record["stream"], number) for number in (record["number"], STATE))
     said = {word: record[word] for word in ("seq", "stream", "number", "versions", "seals")}
     many = "questions" in record
     said |= {"questions": tuple(record["questions"]) if many else (record["question"],), "many": many}

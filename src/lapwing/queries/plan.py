@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from lapwing.mechanisms.margins import confidence_of_each
@@ -26,8 +26,8 @@ from lapwing.queries.aggregate import (
     LastStepPerPerson,
     Sensitivity,
 )
+from lapwing.queries.days import period_words
 from lapwing.queries.derived_words import explained
-from lapwing.queries.periods import period_words
 from lapwing.queries.predicate import ALWAYS
 from lapwing.queries.words import Told, bin_words, groups_at_most, in_groups, key_words, words
 from lapwing.vocabulary.codec import from_text, stored, to_text
@@ -235,7 +235,7 @@ class ValueNames:
     names: Mapping[Label, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots, so that its text is written once
 class Plan:
     """One question, bounded: what the engine computes, how far the protected `unit` moves it, and what it means.
 
@@ -252,13 +252,13 @@ class Plan:
     told: Told = field(default_factory=dict)
     names: Mapping[str, ValueNames] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def question(self) -> CanonicalQuestion:
         """What is asked, as answers are kept under it."""
         meaning = self.meaning.in_canonical
         return CanonicalQuestion(population=self.population, unit=self.unit, meaning=meaning, aggregate=self.aggregate)
 
-    @property
+    @cached_property
     def canonical(self) -> str:
         """The canonical text of the question."""
         return to_text(self.question)

@@ -31,6 +31,7 @@ UNIT = 2.0**-53  # the relative error of one rounding to the nearest double
 ROUND_OFF = 2.0**-42
 LARGEST_EXPONENT = 700.0  # e to this is still a number
 _FEW_BITS = 300  # so few can neither leave the range nor be too many
+_LARGEST_SMALL = 2**_FEW_BITS
 _MOST_BITS = 1100  # every float has fewer; more is an attempt to exhaust memory
 _NUMBER = re.compile(r"[+-]?\d{1,400}(\.\d{0,400})?([eE][+-]?\d{1,3})?|[+-]?\.\d{1,400}([eE][+-]?\d{1,3})?")
 _RATIO = re.compile(r"[+-]?\d{1,400}\s*/\s*\d{1,400}")
@@ -133,6 +134,8 @@ def as_int(name: str, given: object, *, least: int = 1, most: int | None = None)
     ...
     lapwing.errors.ParameterError: yeses = '2.5' is not a whole number; write one, at least 1
     """
+    if type(given) is int and least <= given <= (given if most is None else most) < _LARGEST_SMALL:
+        return given
     bounds = f"at least {least}" if most is None else f"from {least} to {most}"
     try:
         number = exact(name, given)
