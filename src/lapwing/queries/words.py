@@ -16,8 +16,8 @@ from lapwing.queries.aggregate import (
     Key,
     PrivateKey,
 )
+from lapwing.queries.days import period_of
 from lapwing.queries.pattern import pieces
-from lapwing.queries.periods import period_of
 from lapwing.queries.predicate import (
     ALWAYS,
     DAYS,
