@@ -16,7 +16,6 @@ from lapwing.queries.aggregate import (
     Key,
     PrivateKey,
 )
-from lapwing.queries.days import period_of
 from lapwing.queries.pattern import pieces
 from lapwing.queries.predicate import (
     ALWAYS,
@@ -135,10 +134,8 @@ def key_words(key: Key) -> str:
     match key:
         case DeclaredKey(column=column, values=values):
             return f"the {len(values)} declared values of {column}"
-        case BinnedKey(column=column, domain=domain, bins=bins):
-            periods = {period_of(domain, one) for one in bins}
-            period = periods.pop() if len(periods) == 1 else None
-            return f"{several(len(bins), 'bin' if period is None else period.name.lower())} of {column}"
+        case BinnedKey(column=column, bins=bins):
+            return f"{several(len(bins), 'bin')} of {column}"
         case GridKey():
             return f"{key.cells} cells"
         case PrivateKey(column=column):
