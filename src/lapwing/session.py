@@ -325,7 +325,7 @@ class Session:
         """Plan a question and choose the release of each plan; the price is shared equally."""
         target, snapshot = parse_target(**offer), self._snapshot()
         budget = snapshot.account.budget
-        terms = (target, budget, max_rows, max_groups)
+        terms = (target, type(budget), max_rows, max_groups)  # a release depends on the kind of budget alone
         priced = self._priced.find(question, terms, self.population)
         if priced is None:
             priced = self._price_anew(question, target, budget, max_rows, max_groups)

@@ -11,18 +11,21 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from lapwing.accounting.filters.account import Account, Booking
-from lapwing.ledger.database import (
+from lapwing.ledger.database import Connection, Database, Row, Value
+from lapwing.ledger.entries import (
     STATES,
     Asked,
-    Connection,
-    Database,
+    Entry,
     Lookup,
     Lookups,
-    Row,
-    Value,
+    Receipt,
+    Record,
+    check_chain,
     found_by,
+    genesis,
+    link,
+    require_format,
 )
-from lapwing.ledger.entries import Entry, Receipt, Record, check_chain, genesis, link, require_format
 from lapwing.ledger.states import AccountChanges, PopulationRecord, StateCache, StreamRecord
 from lapwing.vocabulary.codec import canonical, from_record, to_record
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, ParameterError, RequestConflictError
