@@ -28,6 +28,10 @@ class Connection(Protocol):
         """Let go of it."""
 
 
+class ConflictError(Exception):
+    """The chain has grown since its end was read, or the connection had gone before anything was written: try again."""
+
+
 class Turns(Protocol):
     """Where requests take turns: what `questions` waits at."""
 

@@ -14,10 +14,10 @@ from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import Any, Final
 
-from lapwing.ledger.database import Connection, Database
+from lapwing.ledger.database import ConflictError, Connection, Database
 from lapwing.ledger.entries import Lookups
 from lapwing.ledger.states import RefusedError
-from lapwing.ledger.transaction import ConflictError, Transaction
+from lapwing.ledger.transaction import Transaction
 from lapwing.vocabulary.errors import LapwingError, LedgerInDoubtError
 
 MOST: Final = 64

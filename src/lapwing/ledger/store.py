@@ -38,7 +38,7 @@ from typing import Final, TypeVar
 from weakref import ref
 
 from lapwing.ledger.checkpoint import Checkpoint
-from lapwing.ledger.database import Connection, Database
+from lapwing.ledger.database import ConflictError, Connection, Database
 from lapwing.ledger.entries import (
     Entry,
     Lookup,
@@ -52,7 +52,7 @@ from lapwing.ledger.entries import (
 )
 from lapwing.ledger.queue import LazyConnection, PendingChange, SpoiledError, WriterQueue, end, run, spoiling
 from lapwing.ledger.states import PopulationRecord, StateCache, StreamRecord
-from lapwing.ledger.transaction import Append, Clock, ConflictError, Known, Transaction
+from lapwing.ledger.transaction import Append, Clock, Known, Transaction
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, LedgerInDoubtError, LedgerUnwritableError
 
 T = TypeVar("T")
