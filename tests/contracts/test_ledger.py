@@ -444,6 +444,13 @@ class TestStreams:
         with pytest.raises(ParameterError, match="more than the dearest yes"):
             _question(ledger, 1, StreamOutcome.YES, stream="t", units=3)
 
+    def test_a_stream_that_has_ended_has_no_units_left(self, ledger) -> None:
+        ledger.streams.open(opening(yeses=3))
+        assert ledger.streams.stream("s").units_left == 3
+        _question(ledger, 1, StreamOutcome.YES)
+        assert ledger.streams.stream("s").units_left == 2
+        assert ledger.streams.close("s").units_left == 0
+
     def test_all_streams_of_a_population_are_listed(self, ledger) -> None:
         ledger.streams.open(opening("s", yeses=1))
         _question(ledger, 1, StreamOutcome.YES)

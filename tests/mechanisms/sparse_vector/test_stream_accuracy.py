@@ -231,3 +231,9 @@ def test_the_theorem_holds_for_two_sided_noise_however_small() -> None:
             for above in (0, 1):
                 within = stream.guaranteed_margin(confidence, questions=1, above=above)
                 assert stream.chance_all_right(within, questions=1, above=above) >= float(confidence) - 1e-9
+
+
+def test_a_margin_is_that_of_a_number_of_questions() -> None:
+    open_ended = SparseVector(epsilon=1, yeses=1, threshold=10, sensitivity=COUNTS)
+    with pytest.raises(ParameterError, match="questions = None are not counted; say how many will be asked"):
+        open_ended.margin("0.9")
