@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, Self, TypeAlias, Unpack
 
-from lapwing.accounting.filters.charge import SingleRelease
+from lapwing.accounting.filters.charge import Charge, SingleRelease
 from lapwing.accounting.planned_total import MOST_BOOKINGS, PlannedTotal, planned_total
 from lapwing.answers.answer import Answer
 from lapwing.answers.preview import BudgetStatus, Preview
@@ -34,7 +34,7 @@ from lapwing.queries.statistics.funnel import funnel
 from lapwing.streams import QuestionStream, name_of_key
 from lapwing.tables import Tables
 from lapwing.vocabulary.codec import from_text, to_text
-from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, EngineError, ParameterError
+from lapwing.vocabulary.errors import BadQuestionError, BudgetError, BudgetExceededError, EngineError, ParameterError
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.guarantee import Guarantee
 from lapwing.vocabulary.lifetime import Lifetime
@@ -142,7 +142,8 @@ class Session:
             tables with many rows a person: any other question says them itself
         """
         asked, snapshot = self._price(question, **words)
-        status = self._status(snapshot, self.population.touched)
+        charge = SingleRelease(event=asked.event, segments=self.population.touched)
+        status = self._status(snapshot, self.population.touched, charge, asked.tables)
         return Preview.of(asked, status, words.get("confidence", CONFIDENCE))
 
     @shows_words(QuestionWords, confidence="0.95")
@@ -224,7 +225,8 @@ class Session:
         """
         agreed = StreamTerms.of(self.population, **terms)
         confidence, questions = terms.get("confidence", CONFIDENCE), terms.get("questions", 1)
-        return StreamPreview.of(agreed, self._status(self._snapshot(), None), confidence, questions)
+        status = self._status(self._snapshot(), None, agreed.reservation("preview"), [agreed.table])
+        return StreamPreview.of(agreed, status, confidence, questions)
 
     @shows_words(StreamOffer, confidence="0.95")
     def stream(
@@ -300,13 +302,25 @@ class Session:
         tables = ", ".join(table.name for table in self.population.tables) or "no tables"
         return f"<session of {self.analyst} at {self.population.name}: {tables}>"
 
-    def _status(self, snapshot: Snapshot, segments: frozenset[str] | None) -> BudgetStatus:
-        """Return what some segments have left, and whether it may be spent; streams are paid by all of them."""
-        own = snapshot.allowance
+    def _status(
+        self,
+        snapshot: Snapshot,
+        segments: frozenset[str] | None,
+        charge: Charge | None = None,
+        tables: Iterable[str] = (),
+    ) -> BudgetStatus:
+        """Return what some segments have left, and whether it may be spent: at all, or for this charge.
+
+        Streams are paid by all segments.
+        """
+        own, decided = snapshot.allowance, snapshot.population
+        refused: BudgetError | None = decided.suspension(self.analyst)
+        if refused is None and charge is not None:
+            refused = decided.forbids(self.analyst, tables, charge, snapshot.account)
         return BudgetStatus(
             account=snapshot.account.within(segments),
             allowance=own and own.within(segments),
-            suspension=snapshot.population.suspension(self.analyst),
+            suspension=refused,
         )
 
     def _snapshot(self) -> Snapshot:
@@ -394,10 +408,12 @@ class Session:
         return _answer(asked, told, free=False)
 
     def _stream(self, name: str, terms: StreamTerms) -> QuestionStream:
+        may = self.ledger.population(self.population.name).analyst(self.analyst).tables
+        allowed = tuple(table for table in self.population.tables if may is None or table.name in may)
         return QuestionStream(
             name,
             terms,
-            population=self.population,
+            population=replace(self.population, tables=allowed),  # conditions may be about any of these
             ledger=self.ledger,
             tables=self._tables,
             running=self._running,

@@ -25,7 +25,7 @@ from lapwing.vocabulary.errors import (
     UnnamedAnalystError,
 )
 from lapwing.vocabulary.exact import as_int
-from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, PrivacyUnit, PureDP
+from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 from lapwing.vocabulary.wording import decimal_above, decimal_below
 
 K = TypeVar("K")
@@ -125,6 +125,15 @@ class PopulationRecord:
                 reason = f"{asked} is asked at once, and of {whose} at most {_words(most)} may be"
                 raise PolicyError("most", reason=reason, remedy="ask at a smaller price, or ask the custodian")
 
+    def forbids(self, analyst: str, tables: Iterable[str], charge: Charge, account: Account) -> PolicyError | None:
+        """Return why a charge that is about these tables is not allowed to this analyst, whatever is left."""
+        try:
+            self.require_tables(analyst, tables)
+            self.require_price(analyst, charge, account)
+        except PolicyError as refused:
+            return refused
+        return None
+
     def require_noes(self, analyst: str, day: str, asked: int) -> None:
         """Refuse the question with which an analyst would ask streams more than so often in a day."""
         if self.noes_a_day is not None and asked > self.noes_a_day:
@@ -165,17 +174,10 @@ def _opened(budget: Budget, segments: tuple[str, ...], adjacency: Adjacency, sha
     return open_account(budget, segments=segments, adjacency=adjacency, shares=shares)
 
 
-def _words(budget: Budget | None) -> str:
+def _words(budget: object) -> str:
     """Return a budget in words."""
-    match budget:
-        case ConcentratedDP(rho=rho):
-            return f"rho {decimal_below(rho)}"
-        case ApproximateDP(epsilon=epsilon, delta=delta):
-            return f"epsilon {decimal_below(epsilon)} at delta {decimal_below(delta)}"
-        case PureDP(epsilon=epsilon):
-            return f"epsilon {decimal_below(epsilon)}"
-        case _:
-            return "anything"
+    amounts = {name: getattr(budget, name, None) for name in ("epsilon", "delta", "rho")}
+    return ", ".join(f"{name} {decimal_below(amount)}" for name, amount in amounts.items() if amount)
 
 
 class RefusedError(Exception):
