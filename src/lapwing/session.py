@@ -18,7 +18,7 @@ from lapwing.answers.preview import BudgetStatus, Preview
 from lapwing.answers.releases import CONFIDENCE, Price, PricedQuestion, StoredAnswer
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
-from lapwing.answers.target import Target, TargetWords, accuracy_at, parse_target, release_of
+from lapwing.answers.target import Target, TargetWords, accuracy_at, parse_target, release_of, ways_to_pay
 from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger, Snapshot
@@ -34,7 +34,15 @@ from lapwing.queries.statistics.funnel import funnel
 from lapwing.streams import QuestionStream, name_of_key
 from lapwing.tables import Tables
 from lapwing.vocabulary.codec import from_text, to_text
-from lapwing.vocabulary.errors import BadQuestionError, BudgetError, BudgetExceededError, EngineError, ParameterError
+from lapwing.vocabulary.errors import (
+    BadQuestionError,
+    BudgetError,
+    BudgetExceededError,
+    EngineError,
+    ParameterError,
+    RequestConflictError,
+)
+from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.guarantee import Guarantee
 from lapwing.vocabulary.lifetime import Lifetime
@@ -63,19 +71,19 @@ class PricedBefore:
     """
 
     def __init__(self) -> None:
-        self._kept: dict[Hashable, tuple[QuestionLike, Population, PricedQuestion]] = {}
+        self._kept: dict[Hashable, tuple[QuestionLike, Population, list[PricedQuestion]]] = {}
 
-    def find(self, question: QuestionLike, terms: Hashable, population: Population) -> PricedQuestion | None:
-        """Return what was kept for the same question on the same terms, in the same catalogue."""
-        _, catalogue, priced = self._kept.get((_identity(question), terms), (None, None, None))
-        return priced if catalogue is population else None
+    def find(self, question: QuestionLike, terms: Hashable, population: Population) -> list[PricedQuestion] | None:
+        """Return what was kept for the same question on the same terms, in the same catalogue: each way to pay."""
+        _, catalogue, ways = self._kept.get((_identity(question), terms), (None, None, None))
+        return ways if catalogue is population else None
 
-    def keep(self, question: QuestionLike, terms: Hashable, population: Population, priced: PricedQuestion) -> None:
+    def keep(self, question: QuestionLike, terms: Hashable, population: Population, ways: list[PricedQuestion]) -> None:
         """Keep one, unless it is a mapping, which may change."""
         if not isinstance(question, Mapping):
             if len(self._kept) >= _REMEMBERED:
                 self._kept.clear()
-            self._kept[_identity(question), terms] = (question, population, priced)
+            self._kept[_identity(question), terms] = (question, population, ways)
 
 
 def _identity(question: QuestionLike) -> Hashable:
@@ -141,10 +149,13 @@ class Session:
             `confidence=`, for the smallest price that gives it; `max_rows=` and `max_groups=` are for a SELECT from
             tables with many rows a person: any other question says them itself
         """
-        asked, snapshot = self._price(question, **words)
-        charge = SingleRelease(event=asked.event, segments=self.population.touched)
-        status = self._status(snapshot, self.population.touched, charge, asked.tables)
-        return Preview.of(asked, status, words.get("confidence", CONFIDENCE))
+        ways, snapshot = self._ways(question, **words)
+        confidence = words.get("confidence", CONFIDENCE)
+        segments, previews = self.population.touched, list[Preview]()
+        for asked in ways:
+            charge = SingleRelease(event=asked.event, segments=segments)
+            previews.append(Preview.of(asked, self._status(snapshot, segments, charge, asked.tables), confidence))
+        return next((one for one in previews if one.affordable), previews[0])
 
     @shows_words(QuestionWords, confidence="0.95")
     def ask(self, question: QuestionLike, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
@@ -157,10 +168,16 @@ class Session:
         `key`, for ever: ask again with it where it is not known whether the first time went through. A
         `BadQuestionError` or `BudgetError` costs nothing; an `EngineError` came after the charge, which stays.
         """
-        asked, snapshot = self._price(question, **words)
+        (asked, *others), snapshot = self._ways(question, **words)
         with self._tables.hold(snapshot.versions):  # what the question is about stays open until it has its end
             fault_point("ask.checked")
-            return self._charge_and_answer(asked, key, snapshot)
+            try:
+                return self._charge_and_answer(asked, key, snapshot)
+            except (BudgetExceededError, RequestConflictError):
+                for other in others:
+                    with suppress(BudgetExceededError, RequestConflictError):
+                        return self._charge_and_answer(other, key, snapshot)
+                raise
 
     @shows_words(QuestionWords, confidence="0.95")
     def stored(
@@ -171,9 +188,11 @@ class Session:
         Nothing is written, charged or read from a database, so it works while none can be reached. A `key` that was
         charged and has no answer is an `UnansweredError`, as it is for `ask`.
         """
-        asked, _ = self._price(question, **words)
-        told = self.ledger.questions.stored(self._request(asked, key))
-        return None if told is None else _answer(asked, told, free=True)
+        for asked in self._ways(question, **words)[0]:
+            told = self.ledger.questions.stored(self._request(asked, key))
+            if told is not None:
+                return _answer(asked, told, free=True)
+        return None
 
     @shows_words(QuestionWords, confidence="0.95")
     def sql(self, text: str, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
@@ -328,27 +347,32 @@ class Session:
         self._lifetime.require()
         return self.ledger.snapshot(self.population.name, self.analyst)
 
-    def _price(
+    def _price(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> tuple[PricedQuestion, Snapshot]:
+        """Plan a question and choose the release of each plan, in the cheapest way."""
+        ways, snapshot = self._ways(question, **words)
+        return ways[0], snapshot
+
+    def _ways(
         self,
         question: QuestionLike,
         *,
         max_rows: int | None = None,
         max_groups: int | None = None,
         **offer: Unpack[TargetWords],
-    ) -> tuple[PricedQuestion, Snapshot]:
-        """Plan a question and choose the release of each plan; the price is shared equally."""
+    ) -> tuple[list[PricedQuestion], Snapshot]:
+        """Plan a question and choose the releases of its plans, in each way to pay; a price is shared equally."""
         target, snapshot = parse_target(**offer), self._snapshot()
         budget = snapshot.account.budget
         terms = (target, budget, max_rows, max_groups)
-        priced = self._priced.find(question, terms, self.population)
-        if priced is None:
-            priced = self._price_anew(question, target, budget, max_rows, max_groups)
-            self._priced.keep(question, terms, self.population, priced)
-        return priced, snapshot
+        ways = self._priced.find(question, terms, self.population)
+        if ways is None:
+            ways = self._price_anew(question, target, budget, max_rows, max_groups)
+            self._priced.keep(question, terms, self.population, ways)
+        return ways, snapshot
 
     def _price_anew(
         self, question: QuestionLike, target: Target, budget: Guarantee, max_rows: int | None, max_groups: int | None
-    ) -> PricedQuestion:
+    ) -> list[PricedQuestion]:
         if isinstance(question, str):
             question = read_sql(question, max_rows=max_rows, max_groups=max_groups)
         elif max_rows is not None or max_groups is not None:
@@ -358,12 +382,16 @@ class Session:
             )
         asked = question if isinstance(question, Mapping) else {"answer": question}
         plans = plan_together(asked, self.population)
-        share = target.shared(len(plans) or 1)
-        releases = {name: release_of(one, share, budget) for name, one in plans.items()}
         arrangement = next((one.arranged(name) for name, one in asked.items()), None)
         if isinstance(question, Selection):
             arrangement = question.arrangement
-        return PricedQuestion(releases=releases, arrangement=arrangement)
+        ways = dict[Event, PricedQuestion]()
+        for way in ways_to_pay(target, budget):
+            share = way.shared(len(plans) or 1)
+            releases = {name: release_of(one, share, budget) for name, one in plans.items()}
+            priced = PricedQuestion(releases=releases, arrangement=arrangement)
+            ways.setdefault(priced.event, priced)
+        return list(ways.values())
 
     def _request(self, asked: PricedQuestion, key: str | None) -> Request:
         return Request(
@@ -409,11 +437,13 @@ class Session:
 
     def _stream(self, name: str, terms: StreamTerms) -> QuestionStream:
         may = self.ledger.population(self.population.name).analyst(self.analyst).tables
-        allowed = tuple(table for table in self.population.tables if may is None or table.name in may)
+        people = self.population
+        if may is not None:  # conditions may be about these only
+            people = replace(people, tables=tuple(table for table in people.tables if table.name in may))
         return QuestionStream(
             name,
             terms,
-            population=replace(self.population, tables=allowed),  # conditions may be about any of these
+            population=people,
             ledger=self.ledger,
             tables=self._tables,
             running=self._running,
