@@ -363,7 +363,7 @@ class Session:
         """Plan a question and choose the releases of its plans, in each way to pay; a price is shared equally."""
         target, snapshot = parse_target(**offer), self._snapshot()
         budget = snapshot.account.budget
-        terms = (target, budget, max_rows, max_groups)
+        terms = (target, type(budget), max_rows, max_groups)  # releases depend on the kind of budget alone
         ways = self._priced.find(question, terms, self.population)
         if ways is None:
             ways = self._price_anew(question, target, budget, max_rows, max_groups)
