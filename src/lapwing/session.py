@@ -25,13 +25,12 @@ from lapwing.ledger.ledger import Ledger, Snapshot
 from lapwing.ledger.questions import Charged, Released, Request
 from lapwing.ledger.store import fault_point
 from lapwing.noise.randomness import fresh_name
-from lapwing.queries.catalogue import Population
+from lapwing.queries.catalogue import Population, TableList
 from lapwing.queries.planning import Question, plan_together
 from lapwing.queries.public_tables import ConceptSet, concept_set
 from lapwing.queries.questions import ConditionLike
 from lapwing.queries.sql import Selection, read_sql
 from lapwing.queries.statistics.funnel import funnel
-from lapwing.queries.table_list import TableList
 from lapwing.streams import QuestionStream, name_of_key
 from lapwing.tables import Tables
 from lapwing.vocabulary.codec import from_text, to_text
@@ -39,7 +38,7 @@ from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, Eng
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.guarantee import Guarantee
 from lapwing.vocabulary.lifetime import Lifetime
-from lapwing.vocabulary.signatures import shows_words
+from lapwing.vocabulary.results import shows_words
 
 QuestionLike: TypeAlias = Question | Mapping[str, Question] | str
 """How a question is put: as itself, as several that are charged as one, or as the text of a SELECT."""
@@ -119,7 +118,7 @@ class Session:
     def for_analyst(self, analyst: str) -> "Session":
         """Return a session of somebody at the same door, with the same tables; it can be cancelled by itself."""
         self._lifetime.require()
-        return Session(
+        beside = Session(
             self.population,
             self.ledger,
             self._tables,
@@ -128,6 +127,8 @@ class Session:
             on_failure=self._on_failure,
             within=self._lifetime,
         )
+        beside._priced = self._priced
+        return beside
 
     @shows_words(QuestionWords, confidence="0.95")
     def preview(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> Preview:

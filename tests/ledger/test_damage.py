@@ -288,7 +288,7 @@ class TestBackups:
         with Place.in_file(file).open() as ledger:
             receipt, before = ask(ledger, "after the backup").receipt, head_of(file).path.read_bytes()
         shutil.copy(backup, file)
-        with sqlite3.connect(backup) as old:
+        with closing(sqlite3.connect(backup)) as old, old:
             (seq, hash_) = old.execute("select seq, hash from ledger").fetchone()
         head_of(file).accept(Receipt(ledger="2f1c", seq=seq, hash=hash_.hex()))
         with Place.in_file(file).open() as ledger:
@@ -456,3 +456,18 @@ class TestExports:
         (quick_path / "x").write_text("hello\n", "ascii")
         with pytest.raises(ParameterError, match="is not an export"):
             check_export(quick_path / "x")
+
+
+@pytest.mark.parametrize("analyst", ["ana", "bo", "cy"])
+def test_an_allowance_that_is_not_found_any_more_is_not_taken_for_none(quick_path, analyst) -> None:
+    path = quick_path / "ledger.db"
+    with Place.in_file(path).clinic() as ledger:
+        written = {}
+        for one in ("ana", "bo", "cy"):
+            ledger.administration.set_allowance("clinic", one, PureDP(epsilon=Fraction(1, 10)))
+            written[one] = ledger.head().seq
+        ask(ledger, "last", analyst="dan")
+    with Place.in_file(path).open() as ledger:
+        edit(path, f"delete from entries where seq = {written[analyst]};")  # noqa: S608 - a number
+        with pytest.raises(LedgerDamagedError, match="is not found any more"):
+            ledger.questions.charge(request("more", analyst=analyst, epsilon="2/10"))

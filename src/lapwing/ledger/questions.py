@@ -157,8 +157,8 @@ class Questions:
         recall = recall_digest(f"population {request.population}", request.question)
         lookups = _lookups(request, recall)
         try:
-            return self._store.append_optimistically(
-                "charge", lambda transaction: charge_in(transaction, request), lookups
+            return self._store.change(
+                "charge", lambda transaction: charge_in(transaction, request), lookups, only_appends=True
             )
         except RefusedError as refused:
             raise refused.explained() from None
@@ -169,7 +169,8 @@ class Questions:
         If the charge was given up meanwhile (`UnansweredError`), the answer must be forgotten.
         """
         text("answer", answer)
-        with self._store.writing("answer") as transaction:
+
+        def settle(transaction: Transaction) -> Released:
             charge = _charge_entry(transaction, seq)
             if not transaction.settlement(seq):
                 recall = recall_digest(f"population {charge['population']}", charge["question"])
@@ -177,12 +178,17 @@ class Questions:
                 transaction.append("answer", population=charge["population"], settles=seq, **told)
             return _read_earlier(transaction, charge)
 
+        return self._store.change("answer", settle, ((Lookup.SETTLES, (seq,)),), only_appends=True)
+
     def lose(self, seq: int) -> None:
         """Give charge `seq` up: it stays charged and will never be answered. An answer that came first stands."""
-        with self._store.writing("lose") as transaction:
+
+        def settle(transaction: Transaction) -> None:
             charge = _charge_entry(transaction, seq)
             if not transaction.settlement(seq):
                 transaction.append("lost", population=charge["population"], settles=seq)
+
+        self._store.change("lose", settle, ((Lookup.SETTLES, (seq,)),), only_appends=True)
 
     def unsettled(self) -> list[Unsettled]:
         """Return every question that was charged and neither answered nor given up."""
@@ -317,10 +323,9 @@ def _read_earlier(transaction: Transaction, asked: Mapping[str, Any]) -> Release
     return read_answer(transaction, end)
 
 
-def _charge_entry(transaction: Transaction, seq: int) -> dict[str, Any]:
-    entry = transaction.entry(seq)
-    record = entry.record if entry else {}
-    if record.get("kind") != "charge":
+def _charge_entry(transaction: Transaction, seq: int) -> Record:
+    record = transaction.charge(seq)
+    if record is None:
         remedy = "give the number `charge` returned"
         raise ParameterError("seq", seq, reason="is not a charge of a question", remedy=remedy)
     return record
