@@ -18,7 +18,7 @@ from lapwing.answers.preview import BudgetStatus, Preview
 from lapwing.answers.releases import CONFIDENCE, Price, PricedQuestion, StoredAnswer
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
-from lapwing.answers.target import Target, TargetWords, accuracy_at, parse_target, release_of, ways_to_pay
+from lapwing.answers.target import Target, TargetWords, accuracy_at, parse_target, release_together, ways_to_pay
 from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger, Snapshot
@@ -232,7 +232,7 @@ class Session:
         asked, _ = self._price(question, **words)
         engine = self._tables.rehearsal()
         numbers = hide_failures(
-            lambda: {name: one.release(one.read(engine)) for name, one in asked.releases.items()}, self._on_failure
+            lambda: asked.by_column([one.release(one.read(engine)) for one in asked.sources]), self._on_failure
         )
         return Answer(asked=asked, numbers=numbers, receipt=None, versions={}, free=True, rehearsal=True)
 
@@ -387,8 +387,7 @@ class Session:
             arrangement = question.arrangement
         ways = dict[Event, PricedQuestion]()
         for way in ways_to_pay(target, budget):
-            share = way.shared(len(plans) or 1)
-            releases = {name: release_of(one, share, budget) for name, one in plans.items()}
+            releases = release_together(asked, plans, self.population, way, budget)
             priced = PricedQuestion(releases=releases, arrangement=arrangement)
             ways.setdefault(priced.event, priced)
         return list(ways.values())
@@ -426,9 +425,9 @@ class Session:
     def _read_and_release(self, asked: PricedQuestion, charged: Charged) -> Answer:
         """Read the data, add noise, commit, and tell what was committed. It is called inside `hide_failures` only."""
         with self._tables.lease(charged.versions) as engine, self._running.scope():
-            exact = [one.read(engine) for one in asked.several()]
+            exact = [one.read(engine) for one in asked.sources]
         fault_point("ask.read")
-        released = [one.release(numbers) for one, numbers in zip(asked.several(), exact, strict=True)]
+        released = [one.release(numbers) for one, numbers in zip(asked.sources, exact, strict=True)]
         fault_point("ask.noised")
         written = to_text(StoredAnswer(released=tuple(map(tuple, released)), versions=charged.versions))
         told = self.ledger.questions.answer(charged.seq, written)
@@ -456,5 +455,5 @@ class Session:
 def _answer(asked: PricedQuestion, told: Released, *, free: bool) -> Answer:
     """Return the answer that stands in the ledger, under the names that its columns have now."""
     stored = from_text(StoredAnswer, told.answer)
-    numbers = dict(zip(asked.releases, stored.released, strict=True))
+    numbers = asked.by_column(stored.released)
     return Answer(asked=asked, numbers=numbers, receipt=told.receipt, versions=stored.versions, free=free)
