@@ -177,6 +177,7 @@ def test_equal_predicates_have_equal_texts_and_others_have_others(a, b) -> None:
         ("round(age, -1) = 40", "age between 35 and 44"),
         ("round(bmi, 1) > 27.5", "bmi >= 27.55"),
         ("floor(age / 10) * 10 = 40", "age between 40 and 49"),
+        ("floor(bmi / 0.5) * 0.5 = 27.5", "bmi >= 27.5 and bmi < 28"),
         ("1 = 1 and age = 3", "age = 3"),
         ("age > ward", "ward < age"),
         ("not (age > ward)", "age <= ward"),
