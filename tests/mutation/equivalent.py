@@ -89,6 +89,9 @@ EQUIVALENT: dict[str, str] = {
     "_LEAST: ": "nothing lies below minus infinity, on whichever side of it",
     "_case_type: any((isinstance(result, bool) for result in results)) -> all(": "a case gives results of one kind",
     "Table.__post_init__: most=2 ** 20 -> most=2 ** 21": "how many rows may be declared: another limit is as good",
+    "_is_absurd: max(map(abs, law.span(_RARE))) -> min(map(abs, law.span(_RARE)))": (
+        "a law with one end that lies far away is composed all the same, which gives a bound as well"
+    ),
 }
 
 
