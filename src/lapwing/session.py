@@ -18,7 +18,7 @@ from lapwing.answers.preview import BudgetStatus, Preview
 from lapwing.answers.releases import CONFIDENCE, Price, PricedQuestion, StoredAnswer
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
-from lapwing.answers.target import Target, TargetWords, accuracy_at, parse_target, release_of
+from lapwing.answers.target import Target, TargetWords, accuracy_at, parse_target, release_together, ways_to_pay
 from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger, Snapshot
@@ -34,7 +34,14 @@ from lapwing.queries.statistics.funnel import funnel
 from lapwing.streams import QuestionStream, name_of_key
 from lapwing.tables import Tables
 from lapwing.vocabulary.codec import from_text, to_text
-from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, EngineError, ParameterError
+from lapwing.vocabulary.errors import (
+    BadQuestionError,
+    BudgetExceededError,
+    EngineError,
+    ParameterError,
+    RequestConflictError,
+)
+from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.guarantee import Guarantee
 from lapwing.vocabulary.lifetime import Lifetime
@@ -63,19 +70,19 @@ class PricedBefore:
     """
 
     def __init__(self) -> None:
-        self._kept: dict[Hashable, tuple[QuestionLike, Population, PricedQuestion]] = {}
+        self._kept: dict[Hashable, tuple[QuestionLike, Population, list[PricedQuestion]]] = {}
 
-    def find(self, question: QuestionLike, terms: Hashable, population: Population) -> PricedQuestion | None:
-        """Return what was kept for the same question on the same terms, in the same catalogue."""
-        _, catalogue, priced = self._kept.get((_identity(question), terms), (None, None, None))
-        return priced if catalogue is population else None
+    def find(self, question: QuestionLike, terms: Hashable, population: Population) -> list[PricedQuestion] | None:
+        """Return what was kept for the same question on the same terms, in the same catalogue: each way to pay."""
+        _, catalogue, ways = self._kept.get((_identity(question), terms), (None, None, None))
+        return ways if catalogue is population else None
 
-    def keep(self, question: QuestionLike, terms: Hashable, population: Population, priced: PricedQuestion) -> None:
+    def keep(self, question: QuestionLike, terms: Hashable, population: Population, ways: list[PricedQuestion]) -> None:
         """Keep one, unless it is a mapping, which may change."""
         if not isinstance(question, Mapping):
             if len(self._kept) >= _REMEMBERED:
                 self._kept.clear()
-            self._kept[_identity(question), terms] = (question, population, priced)
+            self._kept[_identity(question), terms] = (question, population, ways)
 
 
 def _identity(question: QuestionLike) -> Hashable:
@@ -141,9 +148,10 @@ class Session:
             `confidence=`, for the smallest price that gives it; `max_rows=` and `max_groups=` are for a SELECT from
             tables with many rows a person: any other question says them itself
         """
-        asked, snapshot = self._price(question, **words)
-        status = self._status(snapshot, self.population.touched)
-        return Preview.of(asked, status, words.get("confidence", CONFIDENCE))
+        ways, snapshot = self._ways(question, **words)
+        status, confidence = self._status(snapshot, self.population.touched), words.get("confidence", CONFIDENCE)
+        previews = [Preview.of(asked, status, confidence) for asked in ways]
+        return next((one for one in previews if one.affordable), previews[0])
 
     @shows_words(QuestionWords, confidence="0.95")
     def ask(self, question: QuestionLike, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
@@ -156,10 +164,16 @@ class Session:
         `key`, for ever: ask again with it where it is not known whether the first time went through. A
         `BadQuestionError` or `BudgetError` costs nothing; an `EngineError` came after the charge, which stays.
         """
-        asked, snapshot = self._price(question, **words)
+        (asked, *others), snapshot = self._ways(question, **words)
         with self._tables.hold(snapshot.versions):  # what the question is about stays open until it has its end
             fault_point("ask.checked")
-            return self._charge_and_answer(asked, key, snapshot)
+            try:
+                return self._charge_and_answer(asked, key, snapshot)
+            except (BudgetExceededError, RequestConflictError):
+                for other in others:
+                    with suppress(BudgetExceededError, RequestConflictError):
+                        return self._charge_and_answer(other, key, snapshot)
+                raise
 
     @shows_words(QuestionWords, confidence="0.95")
     def stored(
@@ -170,9 +184,11 @@ class Session:
         Nothing is written, charged or read from a database, so it works while none can be reached. A `key` that was
         charged and has no answer is an `UnansweredError`, as it is for `ask`.
         """
-        asked, _ = self._price(question, **words)
-        told = self.ledger.questions.stored(self._request(asked, key))
-        return None if told is None else _answer(asked, told, free=True)
+        for asked in self._ways(question, **words)[0]:
+            told = self.ledger.questions.stored(self._request(asked, key))
+            if told is not None:
+                return _answer(asked, told, free=True)
+        return None
 
     @shows_words(QuestionWords, confidence="0.95")
     def sql(self, text: str, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
@@ -212,7 +228,7 @@ class Session:
         asked, _ = self._price(question, **words)
         engine = self._tables.rehearsal()
         numbers = hide_failures(
-            lambda: {name: one.release(one.read(engine)) for name, one in asked.releases.items()}, self._on_failure
+            lambda: asked.by_column([one.release(one.read(engine)) for one in asked.sources]), self._on_failure
         )
         return Answer(asked=asked, numbers=numbers, receipt=None, versions={}, free=True, rehearsal=True)
 
@@ -314,27 +330,32 @@ class Session:
         self._lifetime.require()
         return self.ledger.snapshot(self.population.name, self.analyst)
 
-    def _price(
+    def _price(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> tuple[PricedQuestion, Snapshot]:
+        """Plan a question and choose the release of each plan, in the cheapest way."""
+        ways, snapshot = self._ways(question, **words)
+        return ways[0], snapshot
+
+    def _ways(
         self,
         question: QuestionLike,
         *,
         max_rows: int | None = None,
         max_groups: int | None = None,
         **offer: Unpack[TargetWords],
-    ) -> tuple[PricedQuestion, Snapshot]:
-        """Plan a question and choose the release of each plan; the price is shared equally."""
+    ) -> tuple[list[PricedQuestion], Snapshot]:
+        """Plan a question and choose the releases of its plans, in each way to pay; a price is shared equally."""
         target, snapshot = parse_target(**offer), self._snapshot()
         budget = snapshot.account.budget
-        terms = (target, budget, max_rows, max_groups)
-        priced = self._priced.find(question, terms, self.population)
-        if priced is None:
-            priced = self._price_anew(question, target, budget, max_rows, max_groups)
-            self._priced.keep(question, terms, self.population, priced)
-        return priced, snapshot
+        terms = (target, type(budget), max_rows, max_groups)  # releases depend on the kind of budget alone
+        ways = self._priced.find(question, terms, self.population)
+        if ways is None:
+            ways = self._price_anew(question, target, budget, max_rows, max_groups)
+            self._priced.keep(question, terms, self.population, ways)
+        return ways, snapshot
 
     def _price_anew(
         self, question: QuestionLike, target: Target, budget: Guarantee, max_rows: int | None, max_groups: int | None
-    ) -> PricedQuestion:
+    ) -> list[PricedQuestion]:
         if isinstance(question, str):
             question = read_sql(question, max_rows=max_rows, max_groups=max_groups)
         elif max_rows is not None or max_groups is not None:
@@ -344,12 +365,15 @@ class Session:
             )
         asked = question if isinstance(question, Mapping) else {"answer": question}
         plans = plan_together(asked, self.population)
-        share = target.shared(len(plans) or 1)
-        releases = {name: release_of(one, share, budget) for name, one in plans.items()}
         arrangement = next((one.arranged(name) for name, one in asked.items()), None)
         if isinstance(question, Selection):
             arrangement = question.arrangement
-        return PricedQuestion(releases=releases, arrangement=arrangement)
+        ways = dict[Event, PricedQuestion]()
+        for way in ways_to_pay(target, budget):
+            releases = release_together(asked, plans, self.population, way, budget)
+            priced = PricedQuestion(releases=releases, arrangement=arrangement)
+            ways.setdefault(priced.event, priced)
+        return list(ways.values())
 
     def _request(self, asked: PricedQuestion, key: str | None) -> Request:
         return Request(
@@ -384,9 +408,9 @@ class Session:
     def _read_and_release(self, asked: PricedQuestion, charged: Charged) -> Answer:
         """Read the data, add noise, commit, and tell what was committed. It is called inside `hide_failures` only."""
         with self._tables.lease(charged.versions) as engine, self._running.scope():
-            exact = [one.read(engine) for one in asked.several()]
+            exact = [one.read(engine) for one in asked.sources]
         fault_point("ask.read")
-        released = [one.release(numbers) for one, numbers in zip(asked.several(), exact, strict=True)]
+        released = [one.release(numbers) for one, numbers in zip(asked.sources, exact, strict=True)]
         fault_point("ask.noised")
         written = to_text(StoredAnswer(released=tuple(map(tuple, released)), versions=charged.versions))
         told = self.ledger.questions.answer(charged.seq, written)
@@ -410,5 +434,5 @@ class Session:
 def _answer(asked: PricedQuestion, told: Released, *, free: bool) -> Answer:
     """Return the answer that stands in the ledger, under the names that its columns have now."""
     stored = from_text(StoredAnswer, told.answer)
-    numbers = dict(zip(asked.releases, stored.released, strict=True))
+    numbers = asked.by_column(stored.released)
     return Answer(asked=asked, numbers=numbers, receipt=told.receipt, versions=stored.versions, free=free)
