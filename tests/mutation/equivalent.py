@@ -92,6 +92,9 @@ EQUIVALENT: dict[str, str] = {
     "_is_absurd: max(map(abs, law.span(_RARE))) -> min(map(abs, law.span(_RARE)))": (
         "a law with one end that lies far away is composed all the same, which gives a bound as well"
     ),
+    "_within: meaning.margin(plan, at(search.guess), target.confidence) or 0 -> meaning.margin(plan, at(": (
+        "what has no margin was refused on the lines before"
+    ),
 }
 
 

@@ -178,6 +178,7 @@ def test_equal_predicates_have_equal_texts_and_others_have_others(a, b) -> None:
         ("round(bmi, 1) > 27.5", "bmi >= 27.55"),
         ("floor(age / 10) * 10 = 40", "age between 40 and 49"),
         ("floor(bmi / 0.5) * 0.5 = 27.5", "bmi >= 27.5 and bmi < 28"),
+        ("abs(born - date '2000-01-01') <= 10", "born between '1999-12-22' and '2000-01-11'"),
         ("city in ('Bern', 'Biel', 'Chur') and (city like 'Be%' or city like '%el')", "city in ('Bern', 'Biel')"),
         ("city in ('Bern', 'Biel', 'Chur') and not (city like 'Be%' or city like '%el')", "city = 'Chur'"),
         ("1 = 1 and age = 3", "age = 3"),
