@@ -5,20 +5,22 @@ charge, nothing depends on data; a refusal costs nothing. After it, there is the
 nothing and keeps the charge. Noise is drawn once for a charge, never again.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Self, TypeAlias, Unpack
+from typing import Final, Self, Unpack
 
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.accounting.planned_total import MOST_BOOKINGS, PlannedTotal, planned_total
 from lapwing.answers.answer import Answer
 from lapwing.answers.preview import BudgetStatus, Preview
-from lapwing.answers.releases import CONFIDENCE, Price, PricedQuestion, StoredAnswer
+from lapwing.answers.pricing import Pricing, QuestionLike, Terms
+from lapwing.answers.releases import CONFIDENCE, Price, PricedQuestion, StoredAnswer, read_together
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
-from lapwing.answers.target import Target, TargetWords, accuracy_at, parse_target, release_of
+from lapwing.answers.target import TargetWords, accuracy_at, parse_target
 from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger, Snapshot
@@ -26,10 +28,8 @@ from lapwing.ledger.questions import Charged, Released, Request
 from lapwing.ledger.store import fault_point
 from lapwing.noise.randomness import fresh_name
 from lapwing.queries.catalogue import Population
-from lapwing.queries.planning import Question, plan_together
 from lapwing.queries.public_tables import ConceptSet, concept_set
 from lapwing.queries.questions import ConditionLike
-from lapwing.queries.sql import Selection, read_sql
 from lapwing.queries.statistics.funnel import funnel
 from lapwing.queries.table_list import TableList
 from lapwing.streams import QuestionStream, name_of_key
@@ -37,17 +37,14 @@ from lapwing.tables import Tables
 from lapwing.vocabulary.codec import from_text, to_text
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, EngineError, ParameterError
 from lapwing.vocabulary.exact import Exact
-from lapwing.vocabulary.guarantee import Guarantee
 from lapwing.vocabulary.lifetime import Lifetime
 from lapwing.vocabulary.signatures import shows_words
-
-QuestionLike: TypeAlias = Question | Mapping[str, Question] | str
-"""How a question is put: as itself, as several that are charged as one, or as the text of a SELECT."""
 
 STEPS: Final = ("ask.checked", "ask.charged", "ask.read", "ask.noised", "ask.answered")
 """The fault points of a question, in their order (see `lapwing.ledger.store`)."""
 
-_REMEMBERED: Final = 200
+MOST_TOGETHER: Final = 1000
+"""How many questions are charged, read and answered together; whoever else asks waits for them."""
 
 
 class QuestionWords(TargetWords, total=False):
@@ -55,32 +52,6 @@ class QuestionWords(TargetWords, total=False):
 
     max_rows: int | None
     max_groups: int | None
-
-
-class PricedBefore:
-    """Questions that were planned and priced lately: whoever looks at the price of one and then asks it has it once.
-
-    A question is known by the object that it is, which cannot change and is kept with it, and a SELECT by its text.
-    """
-
-    def __init__(self) -> None:
-        self._kept: dict[Hashable, tuple[QuestionLike, Population, PricedQuestion]] = {}
-
-    def find(self, question: QuestionLike, terms: Hashable, population: Population) -> PricedQuestion | None:
-        """Return what was kept for the same question on the same terms, in the same catalogue."""
-        _, catalogue, priced = self._kept.get((_identity(question), terms), (None, None, None))
-        return priced if catalogue is population else None
-
-    def keep(self, question: QuestionLike, terms: Hashable, population: Population, priced: PricedQuestion) -> None:
-        """Keep one, unless it is a mapping, which may change."""
-        if not isinstance(question, Mapping):
-            if len(self._kept) >= _REMEMBERED:
-                self._kept.clear()
-            self._kept[_identity(question), terms] = (question, population, priced)
-
-
-def _identity(question: QuestionLike) -> Hashable:
-    return question if isinstance(question, str) else id(question)
 
 
 class Session:
@@ -113,7 +84,7 @@ class Session:
         self.population, self.ledger, self.analyst = population, ledger, named("analyst", analyst)
         self._tables, self._key, self._on_failure, self._on_close = tables, key, on_failure, on_close
         self._running = CancelGroup()
-        self._priced = PricedBefore()
+        self._pricing = Pricing()
         self._lifetime = Lifetime("this session", remedy="open a new one", within=within)
 
     def for_analyst(self, analyst: str) -> "Session":
@@ -140,7 +111,7 @@ class Session:
             `confidence=`, for the smallest price that gives it; `max_rows=` and `max_groups=` are for a SELECT from
             tables with many rows a person: any other question says them itself
         """
-        asked, snapshot = self._price(question, **words)
+        (asked,), snapshot = self._price([question], **words)
         status = self._status(snapshot, self.population.touched)
         return Preview.of(asked, status, words.get("confidence", CONFIDENCE))
 
@@ -155,10 +126,31 @@ class Session:
         `key`, for ever: ask again with it where it is not known whether the first time went through. A
         `BadQuestionError` or `BudgetError` costs nothing; an `EngineError` came after the charge, which stays.
         """
-        asked, snapshot = self._price(question, **words)
-        with self._tables.hold(snapshot.versions):  # what the question is about stays open until it has its end
-            fault_point("ask.checked")
-            return self._charge_and_answer(asked, key, snapshot)
+        (answer,) = self._ask_together([question], None if key is None else iter([key]), **words)
+        return answer
+
+    @shows_words(QuestionWords, confidence="0.95")
+    def ask_many(
+        self, questions: Iterable[QuestionLike], *, key: str | None = None, **words: Unpack[QuestionWords]
+    ) -> list[Answer]:
+        """Ask different questions together, each at the price that the words of `preview` say, and pay for all of them.
+
+        They are charged in one transaction, all or none: what does not fit as a whole is refused, and costs nothing.
+        Data is read once for all plain counts of people, and one after the other for all else, and the answers are
+        committed together. Each has a receipt of its own. A question that was answered before, or that is here twice,
+        is free. If the database fails (`EngineError`), all of them are lost, and charged.
+
+        Parameters
+        ----------
+        questions : at most 1,000, as in `ask`
+        key : the idempotency key of the whole; each question has it with its number, from 1
+        """
+        asked = list(questions)
+        if len(asked) > MOST_TOGETHER:
+            many = f"{len(asked):,} questions are asked at once, more than {MOST_TOGETHER:,}"
+            raise BadQuestionError(f"{many}; ask them in parts")
+        keys = None if key is None else (f"{key} {number}" for number in itertools.count(1))
+        return self._ask_together(asked, keys, **words) if asked else []
 
     @shows_words(QuestionWords, confidence="0.95")
     def sql(self, text: str, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
@@ -195,7 +187,7 @@ class Session:
 
         The words are those of `preview`, so that the noise is what it would be.
         """
-        asked, _ = self._price(question, **words)
+        (asked,), _ = self._price([question], **words)
         engine = self._tables.rehearsal()
         numbers = hide_failures(
             lambda: {name: one.release(one.read(engine)) for name, one in asked.releases.items()}, self._on_failure
@@ -302,44 +294,36 @@ class Session:
 
     def _price(
         self,
-        question: QuestionLike,
+        questions: Sequence[QuestionLike],
         *,
         max_rows: int | None = None,
         max_groups: int | None = None,
         **offer: Unpack[TargetWords],
-    ) -> tuple[PricedQuestion, Snapshot]:
-        """Plan a question and choose the release of each plan; the price is shared equally."""
+    ) -> tuple[list[PricedQuestion], Snapshot]:
+        """Plan questions and choose the release of each plan, at one moment of the ledger."""
         target, snapshot = parse_target(**offer), self._snapshot()
-        budget = snapshot.account.budget
-        terms = (target, budget, max_rows, max_groups)
-        priced = self._priced.find(question, terms, self.population)
-        if priced is None:
-            priced = self._price_anew(question, target, budget, max_rows, max_groups)
-            self._priced.keep(question, terms, self.population, priced)
-        return priced, snapshot
+        terms = Terms(target, snapshot.account.budget, max_rows, max_groups)
+        return [self._pricing.price(question, self.population, terms) for question in questions], snapshot
 
-    def _price_anew(
-        self, question: QuestionLike, target: Target, budget: Guarantee, max_rows: int | None, max_groups: int | None
-    ) -> PricedQuestion:
-        if isinstance(question, str):
-            question = read_sql(question, max_rows=max_rows, max_groups=max_groups)
-        elif max_rows is not None or max_groups is not None:
-            raise BadQuestionError(
-                "max_rows and max_groups beside a question are for a SELECT; write them into the question itself: "
-                "count(..., max_groups=3)"
-            )
-        asked = question if isinstance(question, Mapping) else {"answer": question}
-        plans = plan_together(asked, self.population)
-        share = target.shared(len(plans) or 1)
-        releases = {name: release_of(one, share, budget) for name, one in plans.items()}
-        arrangement = next((one.arranged(name) for name, one in asked.items()), None)
-        if isinstance(question, Selection):
-            arrangement = question.arrangement
-        return PricedQuestion(releases=releases, arrangement=arrangement)
+    def _ask_together(
+        self, questions: Sequence[QuestionLike], keys: Iterator[str] | None, **words: Unpack[QuestionWords]
+    ) -> list[Answer]:
+        """Price, charge, touch data, release, tell: for one question, or for many at once."""
+        asked, snapshot = self._price(questions, **words)
+        different = {one.text: one for one in asked}
+        requests = [self._request(one, None if keys is None else next(keys)) for one in different.values()]
+        with self._tables.hold(snapshot.versions):  # what they are about stays open until they have their end
+            fault_point("ask.checked")
+            with self.ledger.questions.turns(requests):
+                ends = dict(zip(different, self._charge(asked, requests, snapshot), strict=True))
+                fault_point("ask.charged")
+                charged = {text: end for text, end in ends.items() if isinstance(end, Charged)}
+                if not charged:
+                    return _answers(asked, ends)
+                return self._answer_charged(asked, charged, ends)
 
-    def _charge_and_answer(self, asked: PricedQuestion, key: str | None, snapshot: Snapshot) -> Answer:
-        """Charge, commit, touch data, release; where somebody asks the same just now, their answer is everybody's."""
-        request = Request(
+    def _request(self, asked: PricedQuestion, key: str | None) -> Request:
+        return Request(
             population=self.population.name,
             analyst=self.analyst,
             key=fresh_name() if key is None else key,
@@ -348,33 +332,49 @@ class Session:
             charge=SingleRelease(event=asked.event, segments=self.population.touched),
             fresh=key is None,
         )
-        with self.ledger.questions.turn(request):
-            try:
-                charged = self.ledger.questions.charge(request)
-            except BudgetExceededError as refused:
-                accuracy = accuracy_at(asked.releases, refused.fits, snapshot.account.budget)
-                raise refused.about(accuracy=accuracy, price=str(Price.of(asked.event))) from None
-            fault_point("ask.charged")
-            if isinstance(charged, Released):
-                return _answer(asked, charged, free=True)
-            try:
-                return hide_failures(lambda: self._read_and_release(asked, charged), self._on_failure)
-            except BaseException:
-                with suppress(EngineError):  # where the ledger fails as well, the charge is kept and has no end
-                    hide_failures(lambda: self.ledger.questions.lose(charged.seq), self._on_failure)
-                raise
 
-    def _read_and_release(self, asked: PricedQuestion, charged: Charged) -> Answer:
-        """Read the data, add noise, commit, and tell what was committed. It is called inside `hide_failures` only."""
-        with self._tables.lease(charged.versions) as engine, self._running.scope():
-            exact = [one.read(engine) for one in asked.several()]
+    def _charge(
+        self, asked: Sequence[PricedQuestion], requests: Sequence[Request], snapshot: Snapshot
+    ) -> list[Charged | Released]:
+        try:
+            return self.ledger.questions.charge_many(requests)
+        except BudgetExceededError as refused:
+            if len(asked) > 1:
+                raise refused.of_each(len(asked)) from None
+            accuracy = accuracy_at(asked[0].releases, refused.fits, snapshot.account.budget)
+            raise refused.about(accuracy=accuracy, price=str(Price.of(asked[0].event))) from None
+
+    def _answer_charged(
+        self, asked: Sequence[PricedQuestion], charged: Mapping[str, Charged], ends: Mapping[str, Charged | Released]
+    ) -> list[Answer]:
+        try:
+            return hide_failures(
+                lambda: _answers(asked, {**ends, **self._read_and_release(asked, charged)}, paid=charged),
+                self._on_failure,
+            )
+        except BaseException:
+            with suppress(EngineError):  # where the ledger fails as well, the charges are kept and have no end
+                hide_failures(lambda: self.ledger.questions.lose(*(c.seq for c in charged.values())), self._on_failure)
+            raise
+
+    def _read_and_release(
+        self, asked: Sequence[PricedQuestion], charged: Mapping[str, Charged]
+    ) -> Mapping[str, Released]:
+        """Read the data, add noise, commit, and return what was committed. It is called in `hide_failures` only."""
+        versions = {table: version for end in charged.values() for table, version in end.versions.items()}
+        new = {one.text: one for one in asked if one.text in charged}
+        with self._tables.lease(versions) as engine, self._running.scope():
+            exact = read_together(list(new.values()), engine, versions)
         fault_point("ask.read")
-        released = [one.release(numbers) for one, numbers in zip(asked.several(), exact, strict=True)]
+        released = {text: one.release(numbers) for (text, one), numbers in zip(new.items(), exact, strict=True)}
         fault_point("ask.noised")
-        written = to_text(StoredAnswer(released=tuple(map(tuple, released)), versions=charged.versions))
-        told = self.ledger.questions.answer(charged.seq, written)
+        written = {
+            end.seq: to_text(StoredAnswer(released=released[text], versions=end.versions))
+            for text, end in charged.items()
+        }
+        told = self.ledger.questions.answer_many(written)
         fault_point("ask.answered")
-        return _answer(asked, told, free=False)
+        return {text: told[end.seq] for text, end in charged.items()}
 
     def _stream(self, name: str, terms: StreamTerms) -> QuestionStream:
         return QuestionStream(
@@ -388,6 +388,19 @@ class Session:
             on_failure=self._on_failure,
             lifetime=self._lifetime,
         )
+
+
+def _answers(
+    asked: Iterable[PricedQuestion], ends: Mapping[str, Charged | Released], *, paid: Iterable[str] = ()
+) -> list[Answer]:
+    """Return the answers that stand in the ledger; of questions that were paid for, the first of each is."""
+    left, answers = set(paid), []
+    for one in asked:
+        end = ends[one.text]
+        if isinstance(end, Released):
+            answers.append(_answer(one, end, free=one.text not in left))
+        left.discard(one.text)
+    return answers
 
 
 def _answer(asked: PricedQuestion, told: Released, *, free: bool) -> Answer:

@@ -375,8 +375,10 @@ class Transaction:
         known = max(self.news.latest.get(asked, 0), self._cache.latest.get(asked, 0))
         if (seq or 0) < known <= self.last:  # another thread may know of more than this moment has
             raise LedgerDamagedError("is not found any more: an index of the database is damaged", seq=known)
-        if seq and lookup in _STATES:
-            self.news.latest[asked] = seq
+        if lookup in _STATES:
+            self._found[asked] = seq
+            if seq:
+                self.news.latest[asked] = seq
         return seq
 
     def _must(self, seq: int) -> Entry:

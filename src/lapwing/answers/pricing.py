@@ -1,0 +1,68 @@
+"""From a question, as it is put, to what it would cost: planned, with the release of each plan, and remembered."""
+
+from collections.abc import Hashable, Mapping
+from typing import Final, NamedTuple, TypeAlias
+
+from lapwing.answers.releases import PricedQuestion
+from lapwing.answers.target import Target, release_of
+from lapwing.queries.catalogue import Population
+from lapwing.queries.planning import Question, plan_together
+from lapwing.queries.sql import Selection, read_sql
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.guarantee import Guarantee
+
+QuestionLike: TypeAlias = Question | Mapping[str, Question] | str
+"""How a question is put: as itself, as several that are charged as one, or as the text of a SELECT."""
+
+_REMEMBERED: Final = 2000
+
+
+class Terms(NamedTuple):
+    """What a price depends on besides the question and the catalogue."""
+
+    target: Target
+    budget: Guarantee
+    max_rows: int | None
+    max_groups: int | None
+
+
+class Pricing:
+    """Prices questions, each once: whoever looks at the price of one and then asks it does not wait for it twice.
+
+    A question is known by the object that it is, which cannot change and is kept, and a SELECT by its text. A mapping
+    of questions may change, and is priced anew.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, tuple[QuestionLike, Population, PricedQuestion]] = {}
+
+    def price(self, question: QuestionLike, population: Population, terms: Terms) -> PricedQuestion:
+        """Return a question with its price, or refuse it; the price is shared equally by all that is in it."""
+        asked: Hashable = question if isinstance(question, str) else id(question)
+        _, catalogue, priced = self._known.get((asked, terms), (None, None, None))
+        if priced is not None and catalogue is population:
+            return priced
+        priced = _priced(question, population, terms)
+        if not isinstance(question, Mapping):
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[asked, terms] = (question, population, priced)
+        return priced
+
+
+def _priced(question: QuestionLike, population: Population, terms: Terms) -> PricedQuestion:
+    if isinstance(question, str):
+        question = read_sql(question, max_rows=terms.max_rows, max_groups=terms.max_groups)
+    elif terms.max_rows is not None or terms.max_groups is not None:
+        raise BadQuestionError(
+            "max_rows and max_groups beside a question are for a SELECT; write them into the question itself: "
+            "count(..., max_groups=3)"
+        )
+    asked = question if isinstance(question, Mapping) else {"answer": question}
+    plans = plan_together(asked, population)
+    share = terms.target.shared(len(plans) or 1)
+    releases = {name: release_of(one, share, terms.budget) for name, one in plans.items()}
+    arrangement = next((one.arranged(name) for name, one in asked.items()), None)
+    if isinstance(question, Selection):
+        arrangement = question.arrangement
+    return PricedQuestion(releases=releases, arrangement=arrangement)
