@@ -2,13 +2,14 @@
 
 Wall time, because a commit waits for the disk. Slices are interleaved, each is compared with the bare slice of its own
 round, and medians count: what else the machine does falls on both sides alike. `--entries 1000000` makes the large one
-larger.
+larger. Then many threads at once against one, and whether they can spend more than there is.
 """
 
 import argparse
 import sqlite3
 import statistics
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from fractions import Fraction
@@ -25,6 +26,7 @@ from lapwing.ledger.postgres import PostgresDatabase
 from lapwing.ledger.questions import Request, charge_in
 from lapwing.ledger.replay import verify
 from lapwing.ledger.sqlite import SqliteDatabase
+from lapwing.vocabulary.errors import BudgetExceededError
 from lapwing.vocabulary.event import DiscreteLaplaceNoise
 from lapwing.vocabulary.guarantee import ApproximateDP, PrivacyUnit, PureDP
 
@@ -33,6 +35,7 @@ from postgres_server import running
 
 FEW, MANY = 100, 100_000
 ROUNDS, SLICE = 120, 10
+THREADS, EACH, ROUNDS_TOGETHER, CAP = 32, 20, 6, 100
 MILLION = 10**6
 BODY = "x" * 1000  # about the size of an entry
 
@@ -162,6 +165,68 @@ def compare(goals: Goals, name: str, bare, few: Ledger, many: Ledger, *, entries
     goals.at_most(f"{name}: {entries:,} entries against {FEW}", ratio(small, large), 1.5)
 
 
+def show_threads(goals: Goals, name: str, ledger: Ledger) -> None:
+    """Charge in one thread and in many, in turns: those who wait for the writer at once share a commit."""
+    found: dict[str, dict[int, list[float]]] = {
+        act: {1: [], THREADS: []} for act in ("charge", "charge and answer (two commits)")
+    }
+    for number in range(ROUNDS_TOGETHER):
+        for threads in (1, THREADS)[:: 1 if number % 2 else -1]:
+            for act, seconds in found.items():
+                seconds[threads].append(in_threads(ledger, threads, answers=act != "charge"))
+    rows, gains = [], {}
+    for act, seconds in found.items():
+        gains[act] = ratio(seconds[THREADS], seconds[1])
+        one, many = (f"{1 / statistics.median(seconds[threads]):,.0f}" for threads in (1, THREADS))
+        rows.append([act, one, many, f"{gains[act]:.1f}"])
+    table(f"{name}: durable acts per second", ["act", "one thread", f"{THREADS} threads", "times"], rows)
+    goals.at_least(f"{name}: charges of {THREADS} threads against one", gains["charge"], 5)
+
+
+def in_threads(ledger: Ledger, threads: int, *, answers: bool) -> float:
+    """Return the seconds that one act took, of many in this number of threads."""
+    asked = [[request() for _ in range(EACH * THREADS // threads)] for _ in range(threads)]
+
+    def act(requests: list[Request]) -> None:
+        for one in requests:
+            charged = ledger.questions.charge(one)
+            if answers:
+                ledger.questions.answer(charged.seq, '{"value":17}')
+
+    workers = [threading.Thread(target=act, args=(requests,)) for requests in asked]
+    start = time.perf_counter()
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return (time.perf_counter() - start) / (EACH * THREADS)
+
+
+def require_the_cap(goals: Goals, name: str, ledger: Ledger) -> None:
+    """Let many threads ask for more than there is: exactly the cap is spent."""
+    ledger.administration.create_population(
+        "capped", unit=PrivacyUnit(person_key="id"), budget=PureDP(epsilon=Fraction(CAP, 10))
+    )
+    ledger.administration.add_table("capped", "patients")
+    admitted: list[int] = []
+
+    def act() -> None:
+        for _ in range(CAP):
+            try:
+                admitted.append(ledger.questions.charge(request("capped")).seq)
+            except BudgetExceededError:
+                return
+
+    workers = [threading.Thread(target=act) for _ in range(THREADS)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    spent = ledger.account("capped").filters["everyone"].spent
+    over = max(spent - Fraction(CAP, 10), Fraction(len(admitted) - CAP))
+    goals.at_most(f"{name}: charges of {THREADS} threads beyond a cap of {CAP}", float(over), 0)
+
+
 def show_checks(goals: Goals, database) -> None:
     start = clock()
     with open_ledger(database) as ledger:
@@ -189,6 +254,9 @@ def main() -> None:
         copies = [copy_of(ledger, dsn, schema) for ledger, schema in ((few, "few"), (many, "many"))]
         compare(goals, "SQLite", bare_sqlite(at / "bare.db"), few, many, entries=entries)
         compare(goals, "PostgreSQL", bare_postgres(dsn), *copies, entries=entries)
+        for name, ledger in (("SQLite", few), ("PostgreSQL", copies[0])):
+            show_threads(goals, name, ledger)
+            require_the_cap(goals, name, ledger)
         show_checks(goals, SqliteDatabase(at / "many.db"))
     goals.close()
 

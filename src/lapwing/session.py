@@ -27,18 +27,17 @@ from lapwing.ledger.ledger import Ledger, Snapshot
 from lapwing.ledger.questions import Charged, Released, Request
 from lapwing.ledger.store import fault_point
 from lapwing.noise.randomness import fresh_name
-from lapwing.queries.catalogue import Population
+from lapwing.queries.catalogue import Population, TableList
 from lapwing.queries.public_tables import ConceptSet, concept_set
 from lapwing.queries.questions import ConditionLike
 from lapwing.queries.statistics.funnel import funnel
-from lapwing.queries.table_list import TableList
 from lapwing.streams import QuestionStream, name_of_key
 from lapwing.tables import Tables
 from lapwing.vocabulary.codec import from_text, to_text
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, EngineError, ParameterError
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.lifetime import Lifetime
-from lapwing.vocabulary.signatures import shows_words
+from lapwing.vocabulary.results import shows_words
 
 STEPS: Final = ("ask.checked", "ask.charged", "ask.read", "ask.noised", "ask.answered")
 """The fault points of a question, in their order (see `lapwing.ledger.store`)."""
@@ -90,7 +89,7 @@ class Session:
     def for_analyst(self, analyst: str) -> "Session":
         """Return a session of somebody at the same door, with the same tables; it can be cancelled by itself."""
         self._lifetime.require()
-        return Session(
+        beside = Session(
             self.population,
             self.ledger,
             self._tables,
@@ -99,6 +98,8 @@ class Session:
             on_failure=self._on_failure,
             within=self._lifetime,
         )
+        beside._pricing = self._pricing
+        return beside
 
     @shows_words(QuestionWords, confidence="0.95")
     def preview(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> Preview:
@@ -151,6 +152,19 @@ class Session:
             raise BadQuestionError(f"{many}; ask them in parts")
         keys = None if key is None else (f"{key} {number}" for number in itertools.count(1))
         return self._ask_together(asked, keys, **words) if asked else []
+
+    @shows_words(QuestionWords, confidence="0.95")
+    def stored(
+        self, question: QuestionLike, *, key: str | None = None, **words: Unpack[QuestionWords]
+    ) -> Answer | None:
+        """Return the answer that `ask` would give for nothing, or None if it would charge.
+
+        Nothing is written, charged or read from a database, so it works while none can be reached. A `key` that was
+        charged and has no answer is an `UnansweredError`, as it is for `ask`.
+        """
+        (asked,), _ = self._price([question], **words)
+        told = self.ledger.questions.stored(self._request(asked, key))
+        return None if told is None else _answer(asked, told, free=True)
 
     @shows_words(QuestionWords, confidence="0.95")
     def sql(self, text: str, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:

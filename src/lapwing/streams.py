@@ -30,8 +30,7 @@ from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus, SparseVe
 from lapwing.noise.randomness import fresh_name
 from lapwing.noise.sealing import Purpose, SealedSource, fresh_seed, seal, unseal
 from lapwing.queries.catalogue import Population
-from lapwing.queries.cohort_grid import Cohort
-from lapwing.queries.cohort_planning import CohortPlanner
+from lapwing.queries.cohort_grid import Cohort, CohortPlanner
 from lapwing.queries.plan import CanonicalQuestion, Plan
 from lapwing.queries.planning import plan
 from lapwing.queries.questions import ConditionLike, as_condition

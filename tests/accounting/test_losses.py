@@ -193,3 +193,10 @@ def test_what_rounding_may_hide_adds_up_over_releases() -> None:
     one, many = (convolve([(law, times)], grid).margin for times in (1, 50))
     assert one > 0
     assert many == pytest.approx(50 * one)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1), Fraction(30)], ids=str)
+def test_the_rho_of_whatever_is_pure_is_the_lesser_of_its_two_bounds(epsilon) -> None:
+    e = float(epsilon)
+    assert float(atoms.pure_rho(epsilon)) == pytest.approx(e * math.tanh(e / 2), rel=1e-9)
+    assert atoms.pure_rho(epsilon) <= epsilon**2 / 2

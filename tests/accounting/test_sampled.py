@@ -255,3 +255,11 @@ def test_an_amplified_epsilon_is_never_below_the_truth(epsilon, rate) -> None:
         claimed = amplified_epsilon(Fraction(epsilon), Fraction(rate))
         claimed = mpmath.mpf(claimed.numerator) / claimed.denominator
         assert truth <= claimed <= truth * (1 + mpmath.mpf(2) ** -40)
+
+
+@pytest.mark.parametrize("sampling", Sampling)
+def test_the_largest_loss_on_a_sample_is_the_amplified_one(sampling) -> None:
+    law = SampledLaw(LaplaceLaw(Fraction(1)), Fraction(1, 10), sampling)
+    assert law.pure_epsilon == law.other_order.pure_epsilon == amplified_epsilon(Fraction(1), Fraction(1, 10))
+    assert law.delta(float(law.pure_epsilon)) == 0
+    assert SampledLaw(GaussianLaw(Fraction(1)), Fraction(1, 10), sampling).pure_epsilon is None

@@ -5,10 +5,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lapwing import count, funnel
-from lapwing.answers.target import AtEpsilon, AtRho, release_of
+from lapwing import count, funnel, mean, top
+from lapwing.answers.target import AtEpsilon, AtRho, Within, release_of
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.queries.planning import plan
+from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.guarantee import ConcentratedDP, PureDP
 from session.clinic import population
 
@@ -64,3 +65,18 @@ def test_the_bounds_of_all_cells_of_a_histogram_hold_at_once(budget, confidence)
     law = noise_law(release.mechanism)
     each = [chance_that_all_hold(law, [margin]) for margin in margins]
     assert np.prod(each) >= float(confidence) > np.prod([chance_that_all_hold(law, [m - 1]) for m in margins])
+
+
+@pytest.mark.parametrize("question", [count("patients"), top("patients", "sex", 1)], ids=["noise", "choice"])
+def test_an_accuracy_that_no_noise_has_is_refused(question) -> None:
+    sure = Within(margin=Fraction(0), confidence=1 - Fraction(1, 10**40))
+    with pytest.raises(ParameterError, match="is out of reach at this confidence"):
+        release_of(plan(question, population()), sure, WISHES["pure"][0])
+
+
+def test_the_error_of_a_mean_is_told_for_numbers_of_rows_and_falls_with_them() -> None:
+    release = release_of(plan(mean("patients", "age"), population()), WISHES["pure"][1], WISHES["pure"][0])
+    few, many = (release.error_if(rows, "0.95") for rows in (1_000, 100_000))
+    assert few / 110 < many < few / 90
+    with pytest.raises(ParameterError, match="offer an epsilon; the answer comes with its interval"):
+        release_of(release.plan, Within(margin=Fraction(1), confidence=Fraction(1, 2)), WISHES["pure"][0])

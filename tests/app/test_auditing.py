@@ -151,7 +151,7 @@ def test_half_the_noise_is_refuted_at_a_tiny_price_too() -> None:
 def test_what_is_found_does_not_hang_on_the_order_of_hashes() -> None:
     program = (
         "from lapwing.app.auditing.stream_suspects import stream_suspects\n"
-        "from lapwing.auditor.transcripts import NO, AuditedYes\n"
+        "from lapwing.auditor.outcomes import NO, AuditedYes\n"
         "from fractions import Fraction\n"
         "suspects = {one.name: one for one in stream_suspects(Fraction(1))}\n"
         "variant = suspects['adaptive-sparse'].white_box.variant\n"

@@ -12,8 +12,8 @@ from audit.broken_mechanisms import LIARS
 from auditor.exact_laws import privacy_loss, transcript_probabilities
 from lapwing.auditor.liars import DOCUMENT_002, STREAM_LIARS
 from lapwing.auditor.noise_laws import NoNoise
+from lapwing.auditor.outcomes import ABORT, LOST, NO, YES, AuditedWithin, AuditedYes
 from lapwing.auditor.sparse_vector_oracle import Reveals
-from lapwing.auditor.transcripts import ABORT, LOST, NO, YES, AuditedWithin, AuditedYes
 from lapwing.auditor.worst_pairs import worst_loss
 from statistical.goodness import fits, p_value
 

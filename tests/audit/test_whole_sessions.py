@@ -5,12 +5,27 @@ nearly always certain, so that few draws show it; `make audit` takes many more.
 """
 
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from audit.whole_sessions import HOSTILE, SCRIPTS, Tables, Visit, groups, keys_from_data, rare_groups, twice
+from audit.whole_sessions import (
+    HOSTILE,
+    SCRIPTS,
+    Tables,
+    Visit,
+    batch,
+    groups,
+    interrupted_batch,
+    keys_from_data,
+    rare_groups,
+    stream,
+    twice,
+)
+from crashes.session_workload import fresh_noise_on_recovery
 from lapwing.answers.releases import NoisyNumbers
+from lapwing.answers.stream_terms import Verdict
 from lapwing.auditor.black_box import audit
 from lapwing.session import Session
 from lapwing.vocabulary.exact import Sensitive
@@ -40,7 +55,7 @@ def watched(folder: Path, script, *, tables=Tables, make=Session, visit=Visit, *
             claim=claim,
             neighbours=(True, False),
             **{"samples": DRAWS} | limits,
-            name=script.__name__,
+            name=getattr(script, "__name__", None),
         )
 
 
@@ -48,6 +63,17 @@ def watched(folder: Path, script, *, tables=Tables, make=Session, visit=Visit, *
 def test_a_session_gives_away_no_more_than_it_charges(script, quick_path) -> None:
     found = watched(quick_path, script, false_alarm=FALSE_ALARM)
     assert not found.refuted, found
+
+
+@pytest.mark.parametrize("script", [stream, batch, interrupted_batch])
+def test_what_is_audited_of_a_stream_are_its_answers(script, quick_path) -> None:
+    """A failure is something to see, too: were every draw one, nothing would be audited."""
+    tables = Tables(hostile=True)
+    with new_ledger(quick_path, CLAIMED) as ledger:
+        seen = script(Visit(ledger, tables))
+    tables.close()
+    answers = seen[1] if script is interrupted_batch else seen[:1]
+    assert answers[0][0] in {verdict.value for verdict in Verdict}
 
 
 class AddsBeforeItBounds(Tables):
@@ -137,3 +163,24 @@ def test_a_threshold_that_is_not_kept_is_caught(quick_path, monkeypatch) -> None
     monkeypatch.setattr("lapwing.mechanisms.partition_selection._lift", lambda _scale, _chance: -100)
     found = watched(quick_path, keys_from_data)
     assert found.refuted, found
+
+
+class CrowdedTables(Tables):
+    """So many people that a question about half of them is always a yes."""
+
+    copies = 20
+
+
+def test_a_batch_that_is_decided_with_two_noises_is_caught(quick_path) -> None:
+    """Its noise follows from no seed: whoever interrupts it after each decision sees another one."""
+    with fresh_noise_on_recovery():
+        found = watched(quick_path, partial(interrupted_batch, interrupts=1000), tables=CrowdedTables)
+    assert found.refuted, found
+
+
+def test_a_batch_that_is_interrupted_is_decided_with_one_noise(quick_path) -> None:
+    tables = CrowdedTables(hostile=True)
+    with new_ledger(quick_path, CLAIMED) as ledger:
+        difference, (first, second), _ = interrupted_batch(Visit(ledger, tables), interrupts=20)
+    tables.close()
+    assert difference == second[1] - first[1]

@@ -12,17 +12,21 @@ previews, refusals, failures. What is skipped, and said here so that nobody is m
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from itertools import zip_longest
+from statistics import median_low
 from typing import Any
 
 import pyarrow as pa
 
 from lapwing import count, mean, median, total
+from lapwing.answers.stream_terms import StreamAnswer
 from lapwing.engines.duckdb import DuckDB
 from lapwing.ledger.ledger import Ledger
 from lapwing.session import Session
+from lapwing.streams import QuestionStream
 from lapwing.vocabulary.errors import StreamError
 from lapwing.vocabulary.exact import Sensitive
 from session.clinic import KEY, population
@@ -41,9 +45,12 @@ VISITS = 1000
 class Tables:
     """The clinic with or without the hostile person, whose integers are read once and remembered."""
 
+    copies = 1  # of the harmless people
+
     def __init__(self, *, hostile: bool) -> None:
         self.hostile = hostile
-        self.rows = rows = [*HARMLESS, *([HOSTILE] if hostile else [])]
+        harmless = [{**one, "id": 100 * copy + one["id"]} for copy in range(self.copies) for one in HARMLESS]
+        self.rows = rows = [*harmless, *([HOSTILE] if hostile else [])]
         ids = [1, 2, 2, *([99] * VISITS if hostile else [])]
         patients = {name: pa.array([row[name] for row in rows], TYPES.get(name, pa.string())) for name in HOSTILE}
         visits = {
@@ -75,10 +82,18 @@ class Tables:
     def keyed(self, aggregate: Any) -> Sensitive[Any]:
         return self.read("keyed", aggregate)
 
+    def numbers(self, aggregates: Sequence[Any], *, versions: Mapping[str, int]) -> list[Sensitive[int]]:
+        del versions  # the tables are what they are; a new version is only said to be one
+        return [self.read("cohort", aggregate) for aggregate in aggregates]
+
+    def cohort(self, aggregate: Any) -> Sensitive[int]:
+        (number,) = self._engine.numbers([aggregate], versions={})
+        return number
+
     def read(self, what: str, aggregate: Any) -> Sensitive[Any]:
         place = what, repr(aggregate)
         if place not in self._known:
-            self._known[place] = getattr(self._engine, what)(aggregate)
+            self._known[place] = getattr(self if what == "cohort" else self._engine, what)(aggregate)
         return self._known[place]
 
     def rehearsal(self) -> "Tables":
@@ -93,7 +108,8 @@ class Visit:
 
     def __init__(self, ledger: Ledger, data: Any, make: Callable[..., Session] = Session) -> None:
         self.ledger, self.data = ledger, data
-        self.session = make(population(), ledger, data, analyst="ana", key=KEY)
+        self.again = lambda: make(population(), ledger, data, analyst="ana", key=KEY)
+        self.session = self.again()
         self.start = {table: ledger.administration.advance_version("clinic", table) for table in ("patients", "visits")}
 
     def refresh(self) -> None:
@@ -163,6 +179,51 @@ def stream(visit: Visit) -> list[Any]:
     return seen
 
 
+OF_THE_BATCH = ("sex = 'M'", "age >= 20", "survivor", "sex = 'M'", "has(visits, ward = 7)", "sex = 'F'")
+
+
+def told(answers: Iterable[StreamAnswer | None]) -> list[Any]:
+    """Everything that the answers of a batch show; nothing, where it halted before."""
+    return [one and (one.verdict.value, one.gap, one.price, one.yeses_left, one.question, one.free) for one in answers]
+
+
+def batch(visit: Visit) -> list[Any]:
+    """Ask many at once, with one that is there twice; some of them again, and more, until it halts."""
+    with visit.session.stream(table="patients", at_least=3, yeses=2, epsilon="4/5") as opened:
+        seen = told(opened.ask_many(OF_THE_BATCH))
+        try:
+            seen += told(opened.ask_many([*OF_THE_BATCH[:2], "age < 90", "city = 'Bern'"], at_least=2))
+        except StreamError as refused:
+            seen.append(str(refused).replace(opened.name, "it"))
+        return [*seen, opened.spent]
+
+
+def interrupted_batch(visit: Visit, interrupts: int = 5) -> list[Any]:
+    """See what is decided about a batch and interrupt it before it is stored, over and over; then let it be told.
+
+    One question is about the hostile person and one is not. Whatever is decided anew each time tells their difference
+    ever more exactly, the noise of the threshold notwithstanding, which is the same for both: here by medians.
+    """
+    decided, decide = list[list[int]](), QuestionStream._read_and_decide_many
+
+    def decide_often(self: QuestionStream, intent: Any, questions: Any, people: Any) -> Any:
+        values = self._read(intent, questions)
+        for _ in range(interrupts):
+            opened, source = self._unseal(intent)
+            decided.append([int(one.gap) if one else 0 for one in opened.ask_many(values, people, source=source)])
+        return decide(self, intent, questions, people)
+
+    with visit.session.stream(table="patients", at_least=1, yeses=2, epsilon="4/5") as opened:
+        QuestionStream._read_and_decide_many = decide_often  # type: ignore[method-assign]
+        try:
+            stands = told(opened.ask_many(["sex = 'F'", "sex = 'M' or city = 'Atlantis'"]))
+        finally:
+            QuestionStream._read_and_decide_many = decide  # type: ignore[method-assign]
+        without, with_them = (median_low(gaps) for gaps in zip_longest(*decided, fillvalue=0))
+        return [with_them - without, stands, opened.spent]
+
+
 SCRIPTS: dict[str, Callable[[Visit], list[Any]]] = {
-    script.__name__: script for script in (twice, numbers, groups, rare_groups, quantile, keys_from_data, stream)
+    script.__name__: script
+    for script in (twice, numbers, groups, rare_groups, quantile, keys_from_data, stream, batch, interrupted_batch)
 }

@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from lapwing.auditor.black_box import FALSE_ALARM, _Trial, audit
-from lapwing.auditor.evidence import at_least, at_most, least_loss
+from lapwing.auditor.finding import at_least, at_most, least_loss
 from lapwing.auditor.outcomes import OutcomeReader, stacked
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, PureDP

@@ -7,8 +7,8 @@ import pytest
 
 from auditor.exact_laws import privacy_loss
 from lapwing.auditor.noise_laws import AuditedGeometric, Laplace, NoNoise
+from lapwing.auditor.outcomes import LOST, NO, YES, AuditedYes
 from lapwing.auditor.sparse_vector_oracle import AfterCrash, Reveals, SparseVectorVariant
-from lapwing.auditor.transcripts import LOST, NO, YES, AuditedYes
 from lapwing.auditor.worst_pairs import NeighbouringPair, witness_of, worst_loss
 
 EXACTLY = 1e-9

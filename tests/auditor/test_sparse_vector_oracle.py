@@ -18,6 +18,7 @@ from lapwing.auditor.noise_laws import (
     NoNoise,
     Shifted,
 )
+from lapwing.auditor.outcomes import ABORT, CLEAR_YES, LOST, NO, YES, AuditedWithin, AuditedYes, Level, gap_bins
 from lapwing.auditor.sparse_vector_oracle import (
     AfterCrash,
     ClearYes,
@@ -25,7 +26,6 @@ from lapwing.auditor.sparse_vector_oracle import (
     Reveals,
     SparseVectorVariant,
 )
-from lapwing.auditor.transcripts import ABORT, CLEAR_YES, LOST, NO, YES, AuditedWithin, AuditedYes, Level, gap_bins
 from lapwing.vocabulary.errors import ParameterError
 
 mp.mp.dps = 25

@@ -10,8 +10,8 @@ from scipy.stats import norm
 
 from auditor.exact_laws import hockey_stick, renyi_divergence, transcript_probabilities
 from lapwing.auditor.noise_laws import AuditedGeometric, Exponential, Gaussian, Laplace, NoNoise
+from lapwing.auditor.outcomes import ABORT, NO, YES, AuditedYes, gap_bins
 from lapwing.auditor.sparse_vector_oracle import Halting, Reveals, SparseVectorVariant
-from lapwing.auditor.transcripts import ABORT, NO, YES, AuditedYes, gap_bins
 from lapwing.auditor.worst_pairs import NeighbouringPair, every_beginning, every_transcript, witness_of
 
 

@@ -28,9 +28,9 @@ from lapwing.auditor.noise_laws import (
     AuditedRoundedLaplace,
     Laplace,
 )
+from lapwing.auditor.outcomes import ABORT, CLEAR_YES, LOST, NO, AuditedWithin, AuditedYes
 from lapwing.auditor.sparse_vector_oracle import SparseVectorVariant
 from lapwing.auditor.stream_models import AuditedStream, CorrelationStream, transcript_in_words, transcript_laws
-from lapwing.auditor.transcripts import ABORT, CLEAR_YES, LOST, NO, AuditedWithin, AuditedYes
 from lapwing.auditor.worst_pairs import AuditedMovement, NeighbouringPair
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, GaussianDP, PureDP

@@ -63,6 +63,14 @@ def test_a_stream_whose_yeses_have_different_prices_is_asked_one_question_at_a_t
     assert ledger.streams.stream("two prices").asked == 0
 
 
+def test_more_questions_than_one_statement_has_values_for_are_all_found_again(ledger) -> None:
+    questions = [f"q{i}" for i in range(3100)]
+    intend(ledger, 1, *questions)
+    decided = decide(ledger, 1, *[NO] * len(questions))
+    assert list(decided) == questions
+    assert intend(ledger, 3101, *questions, key="again") == (None, decided)
+
+
 def test_what_was_asked_before_is_told_again_one_by_one_or_together(ledger) -> None:
     ledger.streams.intend("s", number=1, key="one", question="a", sealed=SEED)
     ledger.streams.decide("s", number=1, outcome=StreamOutcome.NO, answer="alone", sealed=SECRET)

@@ -444,6 +444,13 @@ class TestStreams:
         with pytest.raises(ParameterError, match="more than the dearest yes"):
             _question(ledger, 1, StreamOutcome.YES, stream="t", units=3)
 
+    def test_a_stream_that_has_ended_has_no_units_left(self, ledger) -> None:
+        ledger.streams.open(opening(yeses=3))
+        assert ledger.streams.stream("s").units_left == 3
+        _question(ledger, 1, StreamOutcome.YES)
+        assert ledger.streams.stream("s").units_left == 2
+        assert ledger.streams.close("s").units_left == 0
+
     def test_all_streams_of_a_population_are_listed(self, ledger) -> None:
         ledger.streams.open(opening("s", yeses=1))
         _question(ledger, 1, StreamOutcome.YES)
@@ -688,10 +695,15 @@ class TestSharing:
             assert ledger.head() == outer.receipt
         assert ledger.head().seq == outer.last + 4
 
-    @pytest.mark.parametrize("block", ["reading", "writing"])
+    @pytest.mark.parametrize("block", ["reading", "writing", "changing"])
     def test_a_block_whose_end_was_interrupted_stands_in_nobodys_way(self, ledger, monkeypatch, block) -> None:
+        acts = {
+            "reading": ledger.head,
+            "writing": lambda: ledger.administration.resume("clinic"),
+            "changing": lambda: ledger.streams.open(opening()),
+        }
         line, where = ledger.store._reader, "undo"
-        if block == "writing":
+        if block != "reading":
             line, where = ledger.store._writer, "commit"
 
         def interrupted() -> None:
@@ -701,7 +713,7 @@ class TestSharing:
             patched.setattr(line, where, interrupted)
             patched.setattr(line, "drop", lambda: None)
             with pytest.raises(KeyboardInterrupt):
-                _ = ledger.head() if block == "reading" else ask(ledger, "k1")
+                acts[block]()
         assert ask(ledger, "k2").answer
         assert ledger.head().seq
 

@@ -2,8 +2,10 @@
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from fractions import Fraction
 from itertools import count
+from threading import Thread
 from typing import Any
 
 import lapwing as asking
@@ -39,6 +41,27 @@ def spend_all(pipe, place: Place, start, number: int) -> None:
                 admitted += 1
         except BudgetExceededError:
             pipe.send(admitted)
+
+
+def spend_all_in_threads(pipe, place: Place, start, number: int) -> None:
+    """Ask in four threads until nothing is left; tell how many questions were admitted."""
+    admitted: list[str] = []
+    with place.open() as ledger:
+
+        def spend(thread: int) -> None:
+            with suppress(BudgetExceededError):
+                for turn in count():
+                    key = f"{number} {thread} {turn}"
+                    ask(ledger, key, analyst=f"analyst {number % 2}", epsilon="1/60")
+                    admitted.append(key)
+
+        threads = [Thread(target=spend, args=(thread,)) for thread in range(4)]
+        start.wait(60)
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    pipe.send(len(admitted))
 
 
 def take_the_last_unit(pipe, place: Place, start, number: int) -> None:

@@ -9,6 +9,7 @@ from crashes.workload import (
     History,
     answer_first_and_charge_later,
     ask_for_ever,
+    ask_together,
     child,
     create,
     do_everything,
@@ -41,6 +42,24 @@ def test_whatever_was_released_before_a_kill_was_charged(place, point) -> None:
             recover(ledger, history)
             history.check(ledger)
     assert len(history.releases) == 7 * 2 + 3 * 4  # of the acts that come after the first answer
+
+
+@pytest.mark.catalogue("L2")
+@pytest.mark.parametrize("point", PHASES)
+def test_a_kill_in_a_group_of_charges_and_answers_loses_nothing_that_was_told(place, point) -> None:
+    """Whoever is killed takes down all who went through together; none of them was told anything."""
+    history = History()
+    place.clinic(epsilon=100).close()
+    faults = [f"{act}.{point}:kill:{time}" for act in ("charge", "answer") for time in (1, 9, 24)]
+    for turn, fault in enumerate(faults):
+        with child(ask_together, place, fault, f"{turn}") as (process, pipe):
+            history.hear(told(pipe))
+            process.join()
+            assert process.exitcode == KILLED, fault
+        with place.open() as ledger:
+            recover(ledger, history)
+            history.check(ledger)
+    assert history.releases
 
 
 @pytest.mark.catalogue("L2")

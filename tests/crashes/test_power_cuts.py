@@ -2,6 +2,8 @@
 
 import random
 import shutil
+import threading
+from contextlib import suppress
 from itertools import count
 
 import pytest
@@ -44,7 +46,26 @@ def work_until_the_lights_go_out(ledger: Ledger) -> list:
     raise AssertionError
 
 
-def one_cut(before, folder, seed: int, wrap=lambda connection: connection) -> tuple[list, ForgetfulDisk, Place]:
+def work_together_until_the_lights_go_out(ledger: Ledger) -> list:
+    """Ask in four threads, so that they go through in groups, and return every receipt that was handed out."""
+    receipts = []
+
+    def ask_on(thread: int) -> None:
+        with suppress(LedgerInDoubtError, LedgerUnwritableError):
+            for turn in count():
+                receipts.append(ask(ledger, f"{thread} {turn}").receipt)  # noqa: PERF401 - those before the cut count
+
+    threads = [threading.Thread(target=ask_on, args=(thread,)) for thread in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return receipts
+
+
+def one_cut(
+    before, folder, seed: int, wrap=lambda connection: connection, work=work_until_the_lights_go_out
+) -> tuple[list, ForgetfulDisk, Place]:
     """Work on a copy of `before` until the power is cut, and return what was promised and what is left."""
     running, after = folder / "running", folder / "after"
     for place in (running, after):
@@ -55,7 +76,7 @@ def one_cut(before, folder, seed: int, wrap=lambda connection: connection) -> tu
     disk = ForgetfulDisk(running, chance=chance, cut_after=chance.randrange(20, 700))
     try:
         with Place.in_file(running / "ledger.db", driver=lambda path: wrap(disk.connect(path))).open() as ledger:
-            receipts = work_until_the_lights_go_out(ledger)
+            receipts = work(ledger)
     except LedgerError:  # while it was opened
         receipts = []
     disk.after_the_cut(after)
@@ -75,6 +96,19 @@ def test_no_acknowledged_charge_is_lost_when_the_power_is_cut(before, quick_path
         lost_writes += disk.writes_lost
     assert promised > 5 * CUTS
     assert lost_writes > CUTS
+
+
+@pytest.mark.catalogue("L3")
+def test_no_acknowledged_charge_of_a_group_is_lost_when_the_power_is_cut(before, quick_path) -> None:
+    promised = 0
+    for seed in range(CUTS // 3):
+        receipts, disk, place = one_cut(before, quick_path, seed, work=work_together_until_the_lights_go_out)
+        assert disk.is_off
+        with place.open(receipts=receipts) as ledger:
+            verify(ledger)
+            ask(ledger, "afterwards")
+        promised += len(receipts)
+    assert promised > 2 * CUTS
 
 
 def test_the_model_notices_a_ledger_that_syncs_too_little(before, quick_path) -> None:

@@ -12,6 +12,7 @@ from crashes.racers import (
     share_a_stream,
     spend_all,
     spend_all_at_the_door,
+    spend_all_in_threads,
     take_the_last_unit,
 )
 from lapwing.ledger.replay import verify
@@ -33,6 +34,17 @@ def test_eight_processes_spend_exactly_the_cap(place) -> None:
     assert sum(admitted) == 20
     with place.open() as ledger:
         assert spent(ledger) == 1
+        verify(ledger)
+
+
+@pytest.mark.catalogue("L1")
+def test_eight_processes_with_four_threads_each_spend_exactly_the_cap(place) -> None:
+    """Threads go through in groups, and groups of several processes race."""
+    place.clinic().close()
+    assert sum(race(spend_all_in_threads, place)) == 60
+    with place.open() as ledger:
+        assert spent(ledger) == 1
+        assert ledger.questions.unsettled() == []
         verify(ledger)
 
 

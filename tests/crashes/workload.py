@@ -6,6 +6,7 @@ pipe and not the ledger: every release must be covered by a charge, and every ke
 
 import multiprocessing
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -90,7 +91,7 @@ def do_everything(pipe: Connection, place: Place, fault: str, turn: str) -> None
         ledger.administration.accept_rollback(f"turn {turn}")
 
 
-def one_question(pipe: Connection, ledger: Ledger, key: str) -> None:
+def one_question(pipe: "Connection | OneAtATime", ledger: Ledger, key: str) -> None:
     charged = ledger.questions.charge(request(key, epsilon=PRICE))
     if isinstance(charged, Charged):
         charged = ledger.questions.answer(charged.seq, f"noisy answer of process {os.getpid()}")
@@ -126,6 +127,34 @@ def ask_for_ever(pipe: Connection, place: Place, turn: str) -> None:
     with place.open() as ledger:
         for number in range(10**6):
             one_question(pipe, ledger, f"{turn} {number}")
+
+
+def ask_together(pipe: Connection, place: Place, fault: str, turn: str) -> None:
+    """Ask in eight threads at once, so that their charges and answers go through in groups, and die on the way."""
+    os.environ[VARIABLE] = fault
+    telling = OneAtATime(pipe)
+    with place.open() as ledger:
+
+        def ask(thread: int) -> None:
+            for number in range(4):
+                one_question(telling, ledger, f"{turn} {thread} {number}")
+
+        threads = [threading.Thread(target=ask, args=(thread,)) for thread in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+
+class OneAtATime:
+    """A pipe that threads share."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe, self._lock = pipe, threading.Lock()
+
+    def send(self, release: Release) -> None:
+        with self._lock:
+            self._pipe.send(release)
 
 
 def create(pipe: Connection, place: Place, fault: str) -> None:

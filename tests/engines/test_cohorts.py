@@ -1,7 +1,9 @@
 """Thousands of cohorts: the same numbers as one statement each, with few statements, in bounded memory."""
 
 import random
+from datetime import date, timedelta
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -10,10 +12,12 @@ import lapwing as ask
 from engines.clinic import clinic, rows_of_anyone
 from engines.rows_in_memory import RowsInMemory
 from engines.workbenches import ENGINES, DuckDBBench
+from lapwing.engines.cohorts import BitmapCache
 from lapwing.engines.dialect import Writer
-from lapwing.engines.emitter import MOST_COUNTS, MOST_FACTS
+from lapwing.engines.emitter import MOST_FACTS, Fact
 from lapwing.queries.catalogue import KeyType
 from lapwing.queries.planning import plan
+from lapwing.queries.predicate import ALWAYS, NEVER
 from lapwing.vocabulary.errors import EngineError, ParameterError
 from lapwing.vocabulary.exact import Sensitive
 from queries.asked import conditions
@@ -144,16 +148,103 @@ def test_rows_of_one_person_stay_apart_however_the_database_sends_them() -> None
     assert len(set(answers)) > 5
 
 
-def test_a_table_with_many_rows_a_person_is_counted_by_the_database_whoever_has_how_many() -> None:
+def visit(pid, **columns):
+    return {"pid": pid, **dict.fromkeys(c.name for c in CLINIC.table("visits").columns), **columns}
+
+
+def test_a_table_with_many_rows_a_person_is_read_once_whoever_has_how_many() -> None:
     wheres = [f"nights >= {i}" for i in range(25)]
     for people in ([1, 2, 3], [1, 1, 2]):
-        rows = [
-            {**dict.fromkeys(c.name for c in CLINIC.table("visits").columns), "pid": p, "nights": 9} for p in people
-        ]
+        rows = [visit(p, nights=9) for p in people]
         with Watched().load({**EMPTY, "visits": rows}) as engine:
-            many = [plan(ask.count("visits", where), CLINIC).aggregate for where in wheres]
-            assert numbers(engine, many) == [len(set(people))] * 10 + [0] * 15
-            assert len(engine.statements) == -(-len(wheres) // MOST_COUNTS)
+            assert numbers(engine, cohorts(wheres, "visits")) == [len(set(people))] * 10 + [0] * 15
+            assert len(engine.statements) == 2
+
+
+KINDS = CLINIC.table("visits").column("kind").type.values
+VISITS = [visit(i % 137, kind=KINDS[i % len(KINDS)], nights=i * i % 23, cost=float(i)) for i in range(900)]
+VISITS += [visit(200 + i % 3, kind=KINDS[i % 2], nights=i % 29) for i in range(600)]  # some have more than 64 rows
+OF_VISITS = [f"kind = '{kind}' and nights {sign} {n}" for kind in KINDS[:2] for sign in (">=", "=") for n in range(12)]
+
+
+def test_people_with_a_row_for_which_are_counted_on_the_bitmaps_of_that_table() -> None:
+    some = [*(f"has(visits, {where})" for where in OF_VISITS), *(f"not has(visits, {where})" for where in OF_VISITS)]
+    some += [f"age > 20 and has(visits, {where}, {n})" for where in OF_VISITS for n in (2, 5, 70)]
+    some += [f"number_of(visits, {where}, 9) between 2 and 8 or smoker" for where in OF_VISITS]
+    with Watched().load({**EMPTY, "patients": AGES, "visits": VISITS}) as engine:
+        found = numbers(engine, cohorts(some))
+        assert len(engine.statements) == 5  # two sizes, the facts of each table, and how many people are in both
+        numbers(
+            engine, cohorts(["has(visits, nights = 3 and kind is not null and nights = 11 or nights between 2 and 4)"])
+        )
+        assert len(engine.statements) == 6  # the atoms that are new
+        assert found == [engine.number(aggregate).open_for_release() for aggregate in cohorts(some)]
+    assert len(set(found)) > 30
+
+
+def test_rows_about_which_nothing_is_asked_are_there_or_not() -> None:
+    with Watched().load({**EMPTY, "patients": AGES, "visits": VISITS}) as engine:
+        asked = ["has(visits)", "not has(visits)", "not has(visits, nights >= 0, 70)", "number_of(visits, 3) = 0"]
+        assert numbers(engine, cohorts(asked)) == [140, 360, 497, 360]
+        assert numbers(engine, cohorts(["has(visits, cost > 500)", "has(visits)"], "visits")) == [137, 140]
+
+
+def test_rows_that_are_compared_with_the_row_around_are_read_once_by_the_database() -> None:
+    within = [f"has(codes, day between visits.day and visits.day + {days})" for days in (7, 30, 90)]
+    asked = [f"{where} and {look}" for where in OF_VISITS for look in within]
+    days = [date(2020, 1, 1) + timedelta(days=i * i % 365) for i in range(600)]
+    rows = {**EMPTY, "visits": [{**one, "day": days[i % 600]} for i, one in enumerate(VISITS)]}
+    rows["codes"] = [{"patient": i % 300, "code": None, "day": day} for i, day in enumerate(reversed(days))]
+    with Watched().load(rows) as engine:
+        found = numbers(engine, cohorts(asked, "visits"))
+        assert len(engine.statements) == 2
+        assert found == [engine.number(aggregate).open_for_release() for aggregate in cohorts(asked, "visits")]
+    assert len(set(found)) > 10
+
+
+def test_derived_columns_of_one_name_are_told_apart() -> None:
+    """A name is cut where it is too long, so that columns of two questions may have the same."""
+    wards = [f"different_of(visits.kind, cost >= 0 and note in ('{'x' * 60}', '{i}'), 3) >= 1" for i in range(3)]
+    asked = [*wards, "month(born) = 2", "quarter(born) = 2 and different_of(visits.nights, 9) = 2"]
+    people = [patient(i, born=date(1990 + i % 30, 1 + i % 12, 1)) for i in range(500)]
+    visits = [{**one, "note": str(i % 9 % 4)} for i, one in enumerate(VISITS)]
+    aggregates = cohorts(asked)
+    assert len({aggregate.derived[0].name for aggregate in aggregates[:3]}) == 1
+    with Watched().load({**EMPTY, "patients": people, "visits": visits}) as engine:
+        found = numbers(engine, aggregates)
+        assert found == [engine.number(one).open_for_release() for one in aggregates]
+        assert [numbers(engine, [one]) for one in aggregates] == [[n] for n in found]
+    assert len(set(found)) > 3
+
+
+@given(st.lists(st.sampled_from([1, 1, 2, 3, 7, 31, 33, 63, 64, 65, 128, 129, 300]), max_size=40), st.randoms())
+def test_a_person_counts_once_however_many_bits_are_set(sizes, random) -> None:
+    rows = np.repeat(np.arange(len(sizes)) * 3, sizes)
+    truths = np.array([random.random() < random.choice([0, 0.01, 0.5]) for _ in rows], np.bool_)
+    cache = BitmapCache(rows, 2**20)
+    cache.add(Fact(ALWAYS), truths)
+    bitmaps, missing = cache.take({0: Fact(ALWAYS)})
+    of_each = [int(truths[rows == 3 * person].sum()) for person in range(len(sizes))]
+    assert not missing
+    assert cache.count(0, bitmaps) == sum(n > 0 for n in of_each)
+    assert cache.rows_of_each(0, bitmaps).tolist() == of_each
+    assert cache.any_of_each(0, bitmaps).tolist() == [int(n > 0) for n in of_each]
+    people = np.array([n > 0 for n in of_each], np.bool_)
+    cache.add_of_people(Fact(NEVER), people)
+    assert cache.rows_of_each(0, cache.take({0: Fact(NEVER)})[0]).tolist() == [
+        n * one for n, one in zip(sizes, people.tolist(), strict=True)
+    ]
+
+
+def test_two_people_of_one_number_in_two_tables_are_left_to_the_database(monkeypatch) -> None:
+    """One in each table, so that neither table shows it."""
+    rows = {**EMPTY, "patients": [patient("a", age=10), patient("c", age=11)]}
+    rows["visits"] = [visit("b", nights=1), visit("c", nights=2)]
+    number = "CASE WHEN {} = 'c' THEN CAST(1 AS BIGINT) ELSE CAST(7 AS BIGINT) END"
+    monkeypatch.setattr(Writer, "person_number", lambda writer, row: number.format(writer.person(row)))
+    with Watched(TEXT_KEYS).load(rows) as engine:
+        asked = ["has(visits)", "has(visits, nights = 1)", "not has(visits, nights = 2)", "number_of(visits, 3) = 1"]
+        assert numbers(engine, cohorts(asked, population=TEXT_KEYS)) == [1, 0, 1, 1]
 
 
 def test_two_people_of_one_number_are_left_to_the_database(monkeypatch) -> None:
@@ -163,7 +254,7 @@ def test_two_people_of_one_number_are_left_to_the_database(monkeypatch) -> None:
         assert numbers(engine, cohorts(["age = 10", "age >= 10"], population=TEXT_KEYS)) == [2, 3]
 
 
-TIGHT = 16 * len(AGES)  # what is read for the people of the table, and room for 125 bitmaps of theirs
+TIGHT = 24 * len(AGES)  # what is needed for the rows of the table, and room for 187 bitmaps of theirs
 
 
 def test_bitmaps_that_were_not_used_for_longest_make_room() -> None:
@@ -180,13 +271,22 @@ def test_bitmaps_that_were_not_used_for_longest_make_room() -> None:
 
 
 def test_what_does_not_fit_is_counted_by_the_database() -> None:
-    long = " or ".join(f"starts_with(city, 'x{i}')" for i in range(130))
+    long = " or ".join(f"starts_with(city, 'x{i}')" for i in range(190))
     rows = [*AGES, patient(1000, city="x7")]
-    with Watched(bitmap_memory=TIGHT + 16).load({**EMPTY, "patients": rows}) as engine:
+    with Watched(bitmap_memory=TIGHT + 24).load({**EMPTY, "patients": rows}) as engine:
         assert numbers(engine, cohorts([long, "age = 0"])) == [1, 5]
     with Watched(bitmap_memory=TIGHT).load({**EMPTY, "patients": rows}) as engine:
         assert numbers(engine, cohorts([long, "age = 0"])) == [1, 5]
         assert len(engine.statements) == 2
+
+
+def test_rows_that_do_not_fit_are_looked_at_by_the_database() -> None:
+    few, asked = AGES[:100], [f"has(visits, {where})" for where in OF_VISITS]
+    with Watched(bitmap_memory=24 * 100).load({**EMPTY, "patients": few, "visits": VISITS}) as engine:
+        found = numbers(engine, cohorts(asked))
+        assert found == [engine.number(aggregate).open_for_release() for aggregate in cohorts(asked)]
+        assert engine._cohorts._caches["visits"] is None
+        assert engine._cohorts._caches["patients"] is not None
 
 
 def test_other_aggregates_may_stand_among_the_cohorts() -> None:

@@ -456,3 +456,18 @@ class TestExports:
         (quick_path / "x").write_text("hello\n", "ascii")
         with pytest.raises(ParameterError, match="is not an export"):
             check_export(quick_path / "x")
+
+
+@pytest.mark.parametrize("analyst", ["ana", "bo", "cy"])
+def test_an_allowance_that_is_not_found_any_more_is_not_taken_for_none(quick_path, analyst) -> None:
+    path = quick_path / "ledger.db"
+    with Place.in_file(path).clinic() as ledger:
+        written = {}
+        for one in ("ana", "bo", "cy"):
+            ledger.administration.set_allowance("clinic", one, PureDP(epsilon=Fraction(1, 10)))
+            written[one] = ledger.head().seq
+        ask(ledger, "last", analyst="dan")
+    with Place.in_file(path).open() as ledger:
+        edit(path, f"delete from entries where seq = {written[analyst]};")  # noqa: S608 - a number
+        with pytest.raises(LedgerDamagedError, match="is not found any more"):
+            ledger.questions.charge(request("more", analyst=analyst, epsilon="2/10"))

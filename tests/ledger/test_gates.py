@@ -9,7 +9,7 @@ import pytest
 
 from lapwing.ledger import sqlite
 from lapwing.ledger.postgres import AdvisoryGate
-from lapwing.vocabulary.errors import LedgerUnwritableError
+from lapwing.vocabulary.errors import LedgerDamagedError, LedgerUnwritableError
 from ledger.clinic import Place, ask, request
 
 PLACE = 7
@@ -40,6 +40,17 @@ def test_a_server_that_is_gone_is_said_in_plain_words() -> None:
     gate = AdvisoryGate(refuse)
     for _ in range(2):
         with pytest.raises(LedgerUnwritableError, match=r"connection refused.*nothing was charged"):
+            gate.enter(PLACE, "me")
+
+
+def test_what_lapwing_says_itself_is_said_as_it_is_and_the_place_stays_free() -> None:
+    class Damaged(AdvisoryGate):
+        def _take(self, _place) -> bool:
+            raise LedgerDamagedError("the locks are gone")
+
+    gate = Damaged(lambda: None)
+    for _ in range(2):
+        with pytest.raises(LedgerDamagedError, match="the locks are gone"):
             gate.enter(PLACE, "me")
 
 

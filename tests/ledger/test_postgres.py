@@ -288,11 +288,11 @@ class TestConnections:
             append = PostgresDatabase.append
             overtaken = []
 
-            def append_late(self, connection, entry, before):
-                if not overtaken and '"request":"slow"' in entry.body:
-                    overtaken.append(entry.seq)
+            def append_late(self, connection, entries, before):
+                if not overtaken and '"request":"slow"' in entries[0].body:
+                    overtaken.append(entries[0].seq)
                     ask(faster, "fast", epsilon="19/20")
-                return append(self, connection, entry, before)
+                return append(self, connection, entries, before)
 
             monkeypatch.setattr(PostgresDatabase, "append", append_late)
             with pytest.raises(BudgetExceededError, match=r"0\.05 is left"):

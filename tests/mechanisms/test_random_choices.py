@@ -9,7 +9,7 @@ import pytest
 from numpy.polynomial import Polynomial
 
 from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap
-from lapwing.mechanisms.sparse_vector.correlation import CorrelationScreen
+from lapwing.mechanisms.sparse_vector.value_sensitivity import CorrelationScreen
 from lapwing.vocabulary.guarantee import Adjacency
 
 CASES = 40

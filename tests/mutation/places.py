@@ -31,7 +31,7 @@ TELLING = (
     "interpretation",
     "answer.py",
 )
-TELLING += ("preview", "verdicts", "canvas", "pictures", "frames", "history", "__init__")
+TELLING += ("preview", "verdicts", "canvas", "pictures", "frames", "history", "cells", "stream_answers", "__init__")
 """Words of files that say how far off an answer is, or what it means, and decide nothing."""
 
 ELSEWHERE = ("postgres", "spark", "crashes", "fuzz", "golden", "audit/", "proofs", "mutation", "browser", "test_readme")

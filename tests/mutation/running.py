@@ -84,12 +84,14 @@ class Run:
     only : the tests of them that are run, in order, each with the seconds it takes; all where it is None
     rewriting : the files that are not as they are
     left_out : words in what tests need that are left out, where all are run
+    to_the_end : whether it goes on after a test that fails
     """
 
     tests: Sequence[Path]
     rewriting: Rewriting
     only: Mapping[str, float] | None = None
     left_out: frozenset[str] = WITH_A_SERVER
+    to_the_end: bool = False
     reached: set[str] = field(default_factory=set)
     told: dict[str, Any] = field(default_factory=lambda: {"tests": {}, "failed": []})
 
@@ -108,7 +110,7 @@ class Run:
         return code
 
     def _tried(self, tests: Sequence[Path], folder: str) -> int:
-        first = [] if self.only is None else ["--exitfirst"]
+        first = [] if self.only is None or self.to_the_end else ["--exitfirst"]
         return int(pytest.main([*OPTIONS, *first, f"--basetemp={folder}/tests", *map(str, tests)], plugins=[self]))
 
     def pytest_configure(self) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lapwing import at_least, col, has
-from lapwing.queries.cohort_planning import CohortPlanner
+from lapwing.queries.cohort_grid import CohortPlanner
 from lapwing.queries.planning import plan
 from lapwing.queries.questions import as_condition
 from lapwing.vocabulary.errors import BadQuestionError
@@ -65,7 +65,7 @@ def test_conditions_that_share_objects_are_planned_alike() -> None:
 
 
 def test_what_is_remembered_is_bounded(monkeypatch) -> None:
-    monkeypatch.setattr("lapwing.queries.cohort_planning._REMEMBERED", 5)
+    monkeypatch.setattr("lapwing.queries.cohort_grid._REMEMBERED", 5)
     planner = CohortPlanner(PEOPLE, "patients")
     for age in range(20):
         planned, _ = planner.plan(col("age") == age, 1)

@@ -348,3 +348,17 @@ def test_a_column_is_named_as_it_is_called_whatever_the_signs_in_its_name() -> N
     assert plan(ask.mean("visits", "icd - 10"), odd).canonical != plan(ask.mean("visits", "icd-10"), odd).canonical
     with pytest.raises(BadQuestionError, match="cannot be read as SQL, at 'EUR'"):
         plan(ask.mean("visits", "Kosten EUR"), odd)
+
+
+@pytest.mark.parametrize(
+    ("by", "refusal"),
+    [
+        ("month(age)", "'age' holds no days"),
+        ("year(sex)", "only a column of days has years"),
+        ("first_of(visits.kind)", "the first and the last are those of days or numbers"),
+        ("last_of(visits.kind)", "the first and the last are those of days or numbers"),
+    ],
+)
+def test_parts_of_days_and_first_days_need_days(by, refusal) -> None:
+    with pytest.raises(BadQuestionError, match=refusal):
+        plan(ask.count("patients", by=by), CLINIC)

@@ -24,6 +24,7 @@ from lapwing.queries.aggregate import (
 )
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Column, Date, Integer, Real
+from lapwing.queries.derived import NumberOfPerson, PersonRows
 from lapwing.queries.expressions import Arithmetic
 from lapwing.queries.planning import plan
 from lapwing.queries.predicate import (
@@ -182,6 +183,17 @@ def test_every_key_is_looked_at_and_not_only_the_first() -> None:
     wide = GridKey(term=Times(ConstantTerm(2**61), OnGrid(column="age", bits=0, low=-2, high=2)), width=1)
     aggregate = replace(COUNT, keys=(GridKey(term=AGE, width=1), wide))
     assert [number.what for number in numbers(aggregate) if not fits(number)] == ["the range of the expression"]
+
+
+def test_every_derived_column_is_looked_at_and_not_only_the_first() -> None:
+    rows = PersonRows(table="visits", where=AllOf(()), derived=())
+    few, many = (NumberOfPerson(name=f"n{most}", rows=rows, column=None, most=most) for most in (9, 2**63))
+    for derived in (
+        (few, many),
+        (few, NumberOfPerson(name="in", rows=replace(rows, derived=(many,)), column=None, most=9)),
+    ):
+        found = [number.what for number in numbers(replace(COUNT, derived=derived)) if not fits(number)]
+        assert found == ["the most that is counted"]
 
 
 def test_a_person_key_is_compared_with_what_it_holds() -> None:

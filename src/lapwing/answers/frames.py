@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from lapwing.queries.aggregate import BinnedKey, GridKey, KeyOfColumn, Label
-from lapwing.queries.periods import Period, ends_of, period_of
+from lapwing.queries.days import Period, ends_of, period_of
 from lapwing.queries.plan import CellKey, Plan
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from lapwing.auditor.noise_laws import NoiseLaw, NoNoise, Offset, Reals, log_between
-from lapwing.auditor.transcripts import AuditedWithin, Number
+from lapwing.auditor.outcomes import AuditedWithin, Number
 
 
 @dataclass(frozen=True, slots=True)

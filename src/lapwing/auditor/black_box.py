@@ -19,8 +19,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from lapwing.auditor.event_scores import Score, scores, telling
-from lapwing.auditor.evidence import at_least, at_most, least_loss
-from lapwing.auditor.finding import Finding, allowed, currency_of
+from lapwing.auditor.finding import Finding, allowed, at_least, at_most, currency_of, least_loss
 from lapwing.auditor.outcomes import OutcomeReader, Outcomes, Raised, Reals, stacked
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, positive, probability

@@ -24,10 +24,10 @@ from lapwing.auditor.noise_laws import (
     Mirrored,
     NoNoise,
 )
+from lapwing.auditor.outcomes import ABORT, LOST, NO, YES, AuditedWithin, AuditedYes, Transcript
 from lapwing.auditor.pair_of_laws import PairOfLaws
 from lapwing.auditor.sparse_vector_oracle import AfterCrash, Halting, Reveals, SparseVectorVariant
 from lapwing.auditor.stream_models import achieved_by
-from lapwing.auditor.transcripts import ABORT, LOST, NO, YES, AuditedWithin, AuditedYes, Transcript
 from lapwing.auditor.white_box import Achieved, FiniteModel, Inputs, WhiteBox, measure
 from lapwing.auditor.worst_pairs import AuditedMovement, NeighbouringPair, witness_of
 from lapwing.vocabulary.guarantee import ApproximateDP, Guarantee, PureDP

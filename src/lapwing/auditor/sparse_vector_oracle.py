@@ -17,7 +17,7 @@ from typing import NoReturn
 from lapwing.auditor import answer_factors
 from lapwing.auditor.answer_factors import AnswerFactor, log_expectation, misses
 from lapwing.auditor.noise_laws import NoiseLaw, NoNoise
-from lapwing.auditor.transcripts import (
+from lapwing.auditor.outcomes import (
     YES,
     Abort,
     AuditedYes,
@@ -81,7 +81,7 @@ class SparseVectorVariant:
 
     >>> import math
     >>> from lapwing.auditor.noise_laws import Laplace
-    >>> from lapwing.auditor.transcripts import NO, YES
+    >>> from lapwing.auditor.outcomes import NO, YES
     >>> above_threshold = SparseVectorVariant(threshold=Laplace(2), query=Laplace(4), yeses=1)
     >>> ten_noes_then_yes = (NO,) * 10 + (YES,)
     >>> here = above_threshold.log_probability([0] * 11, ten_noes_then_yes)
@@ -141,7 +141,7 @@ class SparseVectorVariant:
 
         >>> import math
         >>> from lapwing.auditor.noise_laws import Laplace
-        >>> from lapwing.auditor.transcripts import NO, AuditedWithin, AuditedYes
+        >>> from lapwing.auditor.outcomes import NO, AuditedWithin, AuditedYes
         >>> printed = SparseVectorVariant(
         ...     threshold=Laplace(2), query=Laplace(2), yeses=1,
         ...     reveals=Reveals.COMPARED_VALUE, halting=Halting.ONE_YES_LATE,

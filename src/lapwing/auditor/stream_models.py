@@ -14,9 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from lapwing.auditor.pair_of_laws import PairOfLaws, in_words
-from lapwing.auditor.sparse_vector_oracle import Reveals, SparseVectorVariant
-from lapwing.auditor.transcripts import (
+from lapwing.auditor.outcomes import (
     NO,
     YES,
     Abort,
@@ -32,6 +30,8 @@ from lapwing.auditor.transcripts import (
     Transcript,
     gap_bins,
 )
+from lapwing.auditor.pair_of_laws import PairOfLaws, in_words
+from lapwing.auditor.sparse_vector_oracle import Reveals, SparseVectorVariant
 from lapwing.auditor.white_box import Achieved, FiniteModel, Inputs
 from lapwing.auditor.worst_pairs import (
     AuditedMovement,

@@ -15,8 +15,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import TypeAlias
 
-from lapwing.auditor.sparse_vector_oracle import Halting, Reveals, SparseVectorVariant
-from lapwing.auditor.transcripts import (
+from lapwing.auditor.outcomes import (
     ABORT,
     CLEAR_YES,
     NO,
@@ -29,6 +28,7 @@ from lapwing.auditor.transcripts import (
     Questions,
     Transcript,
 )
+from lapwing.auditor.sparse_vector_oracle import Halting, Reveals, SparseVectorVariant
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int, positive
 from lapwing.vocabulary.guarantee import Adjacency

@@ -14,8 +14,8 @@ from typing import Final, TypeAlias
 from lapwing.queries.catalogue import KeyType, Population, Table
 from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, DerivedColumn, Integer, Real, Text
 from lapwing.queries.derived import widened
-from lapwing.queries.listed import FEW
 from lapwing.queries.predicate import DAYS, INTEGERS, day
+from lapwing.queries.ranges import FEW
 
 Value: TypeAlias = int | float | str | bool | date
 Parameter: TypeAlias = Value | list[int] | list[str]

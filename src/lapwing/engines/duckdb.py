@@ -24,12 +24,12 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import duckdb
 
-from lapwing.engines.cohorts import Integers
 from lapwing.engines.dialect import DUCKDB, StoredColumn, literal
 from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import BITMAP_MEMORY, Engine, Row
 from lapwing.engines.files import CSVFile, literal_path, parquet_relation, without_columns
 from lapwing.engines.reading import TIME_LIMIT, stoppable
+from lapwing.engines.rows_of_person import Integers
 from lapwing.engines.stored_columns import Registered, kind_of, select_list, source_of, stored_name
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.vocabulary.errors import RegistrationError

@@ -14,6 +14,7 @@ A cohort is the people who have a row for which a predicate is true. `emit` writ
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from lapwing.engines.derived_sql import widened_relation
@@ -30,8 +31,9 @@ from lapwing.queries.aggregate import (
     LastStepPerPerson,
 )
 from lapwing.queries.catalogue import KeyType, Population
+from lapwing.queries.column import DerivedColumn
 from lapwing.queries.derived import of_person
-from lapwing.queries.predicate import Predicate
+from lapwing.queries.predicate import ALWAYS, Predicate
 from lapwing.queries.term import ConstantTerm, Term, bounds
 from lapwing.queries.totality import check_total
 
@@ -225,27 +227,51 @@ class _Select:
         return f"CAST({number} AS {self.writer.dialect.integer})"
 
 
-def emit_facts(writer: Writer, table: str, predicates: Sequence[Predicate]) -> Statement:
-    """Return the SQL of one row for each row of the table: the person's number, and bit i where predicate i is true.
+class Fact(NamedTuple):
+    """What may be true of a row of a table: a predicate, and the derived columns that it is about."""
+
+    where: Predicate
+    derived: tuple[DerivedColumn, ...] = ()
+
+
+def emit_size(writer: Writer, table: str) -> Statement:
+    """Return the SQL of the number of rows that are of somebody, and of the people they are of."""
+    row = writer.row_of(table, ())
+    person = writer.person(row)
+    numbers = f"COUNT(*), COUNT(DISTINCT {person})"
+    return Statement(f"SELECT {numbers} FROM {writer.relation(row)} WHERE {person} IS NOT NULL", ())
+
+
+def emit_facts(writer: Writer, table: str, facts: Sequence[Fact]) -> Statement:
+    """Return the SQL of one row for each row of the table: the person's number, and bit i where fact i is true.
 
     They come by person, and the rows of one by all their columns: rows that are alike in all have the same facts.
     """
-    row = RowOf(writer.population.table(table))
-    bits = [f"CASE WHEN {predicate_sql(writer, row, p)} THEN {2**i} ELSE 0 END" for i, p in enumerate(predicates)]
-    facts = f"CAST({' + '.join(bits)} AS {writer.dialect.integer})"
+    row = _row_of(writer, table, facts)
+    bits = [f"CASE WHEN {predicate_sql(writer, row, p.where)} THEN {2**i} ELSE 0 END" for i, p in enumerate(facts)]
+    number = f"CAST({' + '.join(bits) or '0'} AS {writer.dialect.integer})"
     where = f"{writer.person(row)} IS NOT NULL"
-    order = ", ".join(["p", *(writer.ordered(row, column) for column in row.table.columns)])
-    select = f"SELECT {writer.person_number(row)} AS p, {facts} AS facts FROM {writer.relation(row)}"
+    stored = writer.population.table(table).columns
+    order = ", ".join(["p", *(writer.ordered(row, column) for column in stored)])
+    select = f"SELECT {writer.person_number(row)} AS p, {number} AS facts FROM {writer.relation(row)}"
     return Statement(f"{select} WHERE {where} ORDER BY {order}", tuple(writer.parameters))
 
 
-def emit_counts(writer: Writer, table: str, predicates: Sequence[Predicate]) -> Statement:
-    """Return the SQL of one row with the number of all people and that of each cohort."""
-    row = RowOf(writer.population.table(table))
+def emit_counts(writer: Writer, table: str, facts: Sequence[Fact]) -> Statement:
+    """Return the SQL of one row with the number of all people and that of those who have a row for each fact."""
+    row = _row_of(writer, table, facts)
     person = writer.person(row)
-    facts = ", ".join(
-        f"MAX(CASE WHEN {predicate_sql(writer, row, p)} THEN 1 ELSE 0 END) AS v{i}" for i, p in enumerate(predicates)
+    found = ", ".join(
+        f"MAX(CASE WHEN {predicate_sql(writer, row, p.where)} THEN 1 ELSE 0 END) AS v{i}" for i, p in enumerate(facts)
     )
-    people = f"SELECT {facts} FROM {writer.relation(row)} WHERE {person} IS NOT NULL GROUP BY {person}"
-    counts = ", ".join(["COUNT(*)", *(f"COUNT(*) FILTER (WHERE v{i} = 1)" for i in range(len(predicates)))])
+    people = f"SELECT {found} FROM {writer.relation(row)} WHERE {person} IS NOT NULL GROUP BY {person}"
+    counts = ", ".join(["COUNT(*)", *(f"COUNT(*) FILTER (WHERE v{i} = 1)" for i in range(len(facts)))])
     return Statement(f"WITH people AS ({people}) SELECT {counts} FROM people", tuple(writer.parameters))
+
+
+def _row_of(writer: Writer, table: str, facts: Sequence[Fact]) -> RowOf:
+    """Return a row that sees all derived columns of the facts, of which no two have one name; no fact may fail."""
+    counted = Aggregate(table=table, where=ALWAYS, keys=(), bounding=CountPerPerson(max_cells=1), salt=0)
+    for fact in facts:
+        check_total(replace(counted, where=fact.where, derived=fact.derived), writer.population)
+    return writer.row_of(table, tuple(dict.fromkeys(one for fact in facts for one in fact.derived)))

@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.engines.cohorts import Cohorts, Integers
+from lapwing.engines.cohorts import Cohorts
 from lapwing.engines.derived_sql import widened_relation
 from lapwing.engines.dialect import Dialect, Writer
-from lapwing.engines.emitter import Statement, emit, emit_counts, emit_facts
+from lapwing.engines.emitter import Fact, Statement, emit, emit_counts, emit_facts, emit_size
 from lapwing.engines.reading import hide_failures
+from lapwing.engines.rows_of_person import Integers
 from lapwing.engines.stored_columns import Registered
 from lapwing.queries.aggregate import (
     Aggregate,
@@ -43,7 +44,6 @@ from lapwing.queries.aggregate import (
     PrivateKey,
 )
 from lapwing.queries.catalogue import Population, RowsPerPerson
-from lapwing.queries.predicate import Predicate
 from lapwing.queries.ranges import MOST_ROWS
 from lapwing.queries.term import bounds
 from lapwing.vocabulary.exact import Sensitive, as_int
@@ -91,7 +91,7 @@ class Engine(ABC):
     @cached_property
     def _cohorts(self) -> Cohorts:
         memory = self._bitmap_memory
-        return Cohorts(self._read_facts, self._read_counts, one_a_person=self._one_a_person, memory=memory)
+        return Cohorts(self._read_size, self._read_facts, self._read_counts, memory=memory)
 
     def number(self, aggregate: Aggregate) -> Sensitive[int]:
         """Return the one number of an aggregate that has one public cell and one term."""
@@ -129,9 +129,9 @@ class Engine(ABC):
         return [Sensitive((next(counts),)) if is_cohort(one) else self.vector(one) for one in aggregates]
 
     def _count_together(self, aggregates: Sequence[Aggregate], versions: Mapping[str, int]) -> list[int]:
-        cohorts: dict[str, list[Predicate]] = {}
+        cohorts: dict[str, list[Fact]] = {}
         for aggregate in aggregates:
-            cohorts.setdefault(aggregate.table, []).append(aggregate.where)
+            cohorts.setdefault(aggregate.table, []).append(Fact(aggregate.where, aggregate.derived))
 
         def count_cohorts() -> dict[str, Iterator[int]]:
             count = self._cohorts.counts
@@ -168,14 +168,19 @@ class Engine(ABC):
 
         return hide_failures(answer, self._on_failure)
 
-    def _read_facts(self, table: str, predicates: Sequence[Predicate]) -> tuple[Integers, Integers]:
-        people, facts = self._columns(emit_facts(self._writer(), table, predicates))
-        possible_facts(people, facts, len(predicates))
+    def _read_size(self, table: str) -> tuple[int, int]:
+        (sent,) = self._rows(emit_size(self._writer(), table))
+        (people,) = possible_counts(sent, 1)
+        return sent[0], people
+
+    def _read_facts(self, table: str, asked: Sequence[Fact]) -> tuple[Integers, Integers]:
+        people, facts = self._columns(emit_facts(self._writer(), table, asked))
+        possible_facts(people, facts, len(asked))
         return people, facts
 
-    def _read_counts(self, table: str, predicates: Sequence[Predicate]) -> Sequence[int]:
-        (sent,) = self._rows(emit_counts(self._writer(), table, predicates))
-        return possible_counts(sent, len(predicates))
+    def _read_counts(self, table: str, asked: Sequence[Fact]) -> Sequence[int]:
+        (sent,) = self._rows(emit_counts(self._writer(), table, asked))
+        return possible_counts(sent, len(asked))
 
     def _writer(self) -> Writer:
         return Writer(self._dialect, self._population, self._relations, widened_relation)
@@ -259,11 +264,8 @@ class Generations:
 
 
 def is_cohort(aggregate: Aggregate) -> bool:
-    """Say whether an aggregate counts people, in one cell, by what stands in their rows.
-
-    Conditions about derived columns are not told apart by their text alone, so they are not counted together.
-    """
-    return isinstance(aggregate.bounding, CountPerPerson) and not aggregate.keys and not aggregate.derived
+    """Say whether an aggregate counts people, in one cell, by what stands in their rows."""
+    return isinstance(aggregate.bounding, CountPerPerson) and not aggregate.keys
 
 
 def check_number(aggregate: Aggregate) -> None:

@@ -17,7 +17,6 @@ from typing import NamedTuple
 from lapwing.engines.dialect import RowOf, Value, Writer
 from lapwing.queries.aggregate import FACTOR, MODULUS, SHIFT, STRETCH, BinnedKey, DeclaredKey, GridKey, Key, PrivateKey
 from lapwing.queries.column import Boolean, Date, Real, Text
-from lapwing.queries.listed import FEW, Listed, listed
 from lapwing.queries.pattern import End, pieces
 from lapwing.queries.predicate import (
     DAYS,
@@ -45,6 +44,7 @@ from lapwing.queries.predicate import (
     double_at,
     ymd,
 )
+from lapwing.queries.ranges import FEW, Listed, listed
 from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, SteppedDown, Term, Times, bounds
 
 _YEAR = 10_000  # one year in year * 10000 + month * 100 + day

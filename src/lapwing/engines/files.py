@@ -10,19 +10,25 @@ rows, so one more row would change what the others hold, by more than any sensit
 A cell of CSV has one form for each type, and nothing that a reader would round, guess or merge. DuckDB reads 7.2 as the
 whole number 7, 1_0 as 10 and 2020-02-03 25:00:00 as a day. Two people whose keys become one number are one person to
 everything that bounds what a person adds, so a cell of another form is refused.
+
+A data frame becomes a file: written once, whole or not at all, and readable by its owner only.
 """
 
 import csv
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import duckdb
 
 from lapwing.engines.dialect import DUCKDB, literal
 from lapwing.vocabulary.errors import RegistrationError
 
 _PATTERN: Final = "*?["
+_INCOMING: Final = "incoming"
 _AS_IT_IS: Final = {
     "hive_partitioning": "false",
     "union_by_name": "false",
@@ -256,3 +262,38 @@ class CSVFile:
 def without_columns(table: str, reason: str, remedy: str = "name the right place") -> RegistrationError:
     """Return the refusal of a table whose columns cannot be found."""
     return RegistrationError(table, reason=f"has no columns to be found: {reason}", remedy=remedy)
+
+
+def write_frame(table: str, frame: Any, place: Path) -> None:
+    """Write a data frame of pandas, Polars or Arrow as a Parquet file that is not there yet."""
+    fresh = place.with_name(f"{place.name}.new")
+    fresh.unlink(missing_ok=True)
+    os.close(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # readable by nobody else from the start
+    try:
+        _copy(table, frame, fresh)
+        with fresh.open("rb") as written:
+            os.fsync(written.fileno())
+        os.link(fresh, place)  # fails where a file of this name has come meanwhile: it is somebody's data
+    except FileExistsError:
+        raise _refusal(
+            table, f"has its file {place.name} already", "leave the frame out, or name another file"
+        ) from None
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def _copy(table: str, frame: Any, place: Path) -> None:
+    connection = duckdb.connect()
+    try:
+        connection.register(_INCOMING, frame)
+        target = literal_path(table, place)
+        connection.execute(f"COPY (FROM {_INCOMING}) TO {target} (FORMAT parquet, USE_TMP_FILE false)")
+    except (duckdb.Error, TypeError, ValueError, ImportError):
+        remedy = "hand in a frame of pandas, Polars or Arrow with plain columns; Polars and Arrow need pyarrow"
+        raise _refusal(table, f"cannot be written from a {type(frame).__name__}", remedy) from None
+    finally:
+        connection.close()
+
+
+def _refusal(table: str, reason: str, remedy: str) -> RegistrationError:
+    return RegistrationError(table, reason=reason, remedy=remedy)

@@ -23,11 +23,11 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DecimalType, StructType
 
-from lapwing.engines.cohorts import Integers
 from lapwing.engines.dialect import SPARK, Parameter, StoredColumn
 from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import BITMAP_MEMORY, Engine, Row
 from lapwing.engines.reading import TIME_LIMIT, stoppable
+from lapwing.engines.rows_of_person import Integers
 from lapwing.engines.stored_columns import Registered, select_list, source_of
 from lapwing.queries.catalogue import Population, Table
 from lapwing.vocabulary.errors import RegistrationError

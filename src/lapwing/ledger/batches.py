@@ -9,6 +9,7 @@ Proof: proofs/stream_recovery.md
 from collections.abc import Sequence
 
 from lapwing.ledger.entries import Entry, Record, name, text
+from lapwing.ledger.sealed_secrets import keep_secret
 from lapwing.ledger.states import Decision, Intent, StreamOutcome, StreamRecord, StreamStatus, require_sealed
 from lapwing.ledger.store import Store
 from lapwing.ledger.streams import (
@@ -50,9 +51,12 @@ class Batches:
         for question in questions:
             text("question", question)
         require_sealed(sealed)
-        with self._store.writing("intend", stream_lookups(self._store, stream, key)) as transaction:
-            known = stream_in(transaction, stream)
-            return _intend(transaction, known, number, key, tuple(questions), sealed=sealed, fresh=fresh)
+        asked = tuple(questions)
+
+        def change(transaction: Transaction) -> tuple[Intent | None, dict[str, Decision]]:
+            return _intend(transaction, stream_in(transaction, stream), number, key, asked, sealed=sealed, fresh=fresh)
+
+        return self._store.change("intend", change, stream_lookups(self._store, stream, key))
 
     def decide(
         self, stream: str, *, number: int, answers: Sequence[tuple[StreamOutcome, str]] | None, sealed: bytes
@@ -69,10 +73,12 @@ class Batches:
         sealed : the new state of the stream, sealed
         """
         require_sealed(sealed)
-        with self._store.writing("decide", stream_lookups(self._store, stream)) as transaction:
-            record = stream_in(transaction, stream)
-            decisions = _decide(transaction, record, number, answers, sealed)
-            halted = stream_in(transaction, stream).status is not StreamStatus.OPEN
+
+        def change(transaction: Transaction) -> tuple[dict[str, Decision], bool]:
+            decisions = _decide(transaction, stream_in(transaction, stream), number, answers, sealed)
+            return decisions, stream_in(transaction, stream).status is not StreamStatus.OPEN
+
+        decisions, halted = self._store.change("decide", change, stream_lookups(self._store, stream))
         if halted:
             self._store.shred()
         return decisions
@@ -108,7 +114,7 @@ def _intend(
     require_next(population, stream, number, len(new))
     said = {"questions": new, "versions": versions, "number": number}
     entry = transaction.append("intent", **common, **said, **state_fields(stream, asked=number + len(new) - 1))
-    transaction.keep_secret(stream.name, number, sealed)
+    keep_secret(transaction, stream.name, number, sealed)
     return intent_in(transaction, transaction.said(entry)), known
 
 

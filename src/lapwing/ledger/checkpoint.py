@@ -21,7 +21,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from lapwing.ledger.database import Lookup
+from lapwing.ledger.database import Asked, Lookup
 from lapwing.ledger.entries import Receipt
 from lapwing.vocabulary.codec import canonical, parse
 from lapwing.vocabulary.errors import ParameterError
@@ -40,7 +40,7 @@ class Checkpoint:
     """
 
     receipt: Receipt
-    latest: Mapping[tuple[Lookup, tuple[str, ...]], int]
+    latest: Mapping[Asked, int]
     openings: Mapping[str, int]
     hashes: Mapping[int, bytes]
 

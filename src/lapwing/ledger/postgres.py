@@ -6,7 +6,7 @@ power cut, every time it is made.
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any, Final
 import psycopg
 from psycopg import sql
 
-from lapwing.ledger.database import POSTGRES_TABLES, Connection, Database
+from lapwing.ledger.database import POSTGRES_TABLES, Asked, Connection, Database, Lookup
 from lapwing.ledger.entries import Entry, HeadFile
 from lapwing.ledger.questions import Gate
 from lapwing.ledger.store import fault_point
@@ -39,7 +39,8 @@ _UNWRITABLE: Final = (
 _CUT_OFF: Final = ("08", "57")  # classes of errors that say the conversation ended, not what became of the statement
 _APPEND: Final = """
 with moved as (update ledger set seq = %s, hash = %s where seq = %s and hash = %s and version = %s returning one)
-insert into entries (seq, body, hash) select %s, %s, %s from moved returning seq
+insert into entries (seq, body, hash) select entry.* from moved, unnest(%b::bigint[], %b::text[], %b::bytea[]) as entry
+returning seq
 """
 _MISFOUND: Final = """
 with said as materialized (
@@ -144,10 +145,22 @@ class PostgresDatabase(Database):
             return LedgerUnwritableError(f"{self.place} cannot be used: {error}; nothing was charged")
         return LedgerDamagedError(f"{self.place} refuses what a ledger does: {error}")
 
-    def append(self, connection: Connection, entry: Entry, before: Entry) -> bool:
-        """Add an entry and move the end of the chain in one statement, which does nothing if the end is elsewhere."""
-        values = (entry.seq, entry.hash, before.seq, before.hash, FORMAT, *entry)
+    def append(self, connection: Connection, entries: Sequence[Entry], before: Entry) -> bool:
+        """Add entries and move the end of the chain in one statement, which does nothing if the end is elsewhere."""
+        last = entries[-1]
+        columns: Any = [list(column) for column in zip(*entries, strict=True)]
+        values = (last.seq, last.hash, before.seq, before.hash, FORMAT, *columns)
         return connection.execute(_APPEND, values).fetchone() is not None
+
+    def look_up(self, connection: Connection, asked: Sequence[Asked]) -> dict[Asked, int | None]:
+        """Return what many lookups find, with one statement for all of a kind."""
+        found: dict[Asked, int | None] = {}
+        for lookup in dict.fromkeys(lookup for lookup, _ in asked):
+            same = [values for one, values in asked if one is lookup]
+            columns: Any = [list(column) for column in zip(*same, strict=True)]
+            rows = connection.execute(_many(lookup, len(columns)), columns).fetchall()
+            found.update({(lookup, values): seq for values, (seq,) in zip(same, rows, strict=True)})
+        return found
 
     def is_lost(self, connection: Connection) -> bool:
         """Say whether the server hung up."""
@@ -192,6 +205,16 @@ class PostgresDatabase(Database):
     def gate(self) -> "AdvisoryGate":
         """Return where requests take turns: advisory locks of the database."""
         return AdvisoryGate(self.connect)
+
+
+@lru_cache
+def _many(lookup: Lookup, values: int) -> str:
+    """Return the statement that runs a lookup for each of many values, in their order."""
+    kinds, names = ("bigint" if lookup is Lookup.SETTLES else "text"), [f"asked.value{i}" for i in range(values)]
+    parts = lookup.split("?")
+    one = "".join(part + name for part, name in zip(parts, [*names, ""], strict=True))
+    arrays, columns = ", ".join([f"%b::{kinds}[]"] * values), ", ".join(f"value{i}" for i in range(values))
+    return f"select ({one}) from unnest({arrays}) with ordinality as asked({columns}, place) order by place"  # noqa: S608
 
 
 @lru_cache

@@ -13,7 +13,7 @@ that holds it, so a charge that a dead one left behind keeps nobody waiting.
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from threading import Lock
@@ -163,8 +163,8 @@ class Questions:
         recall = recall_digest(f"population {request.population}", request.question)
         lookups = _lookups(request, recall)
         try:
-            return self._store.append_optimistically(
-                "charge", lambda transaction: charge_in(transaction, request), lookups
+            return self._store.change(
+                "charge", lambda transaction: charge_in(transaction, request), lookups, only_appends=True
             )
         except RefusedError as refused:
             raise refused.explained() from None
@@ -177,8 +177,9 @@ class Questions:
         if len(requests) == 1:
             return [self.charge(requests[0])]
         try:
-            with self._store.writing("charge") as transaction:
-                return [charge_in(transaction, request) for request in requests]
+            return self._store.change(
+                "charge", lambda transaction: [charge_in(transaction, request) for request in requests]
+            )
         except RefusedError as refused:
             raise self._refused_together(requests, refused).explained() from None
 
@@ -206,16 +207,22 @@ class Questions:
         """Write down the answers to charges, all in one transaction; all else is as for `answer`."""
         for answer in answers.values():
             text("answer", answer)
-        with self._store.writing("answer") as transaction:
+
+        def settle(transaction: Transaction) -> dict[int, Released]:
             return {seq: _answer_in(transaction, seq, answer) for seq, answer in answers.items()}
+
+        return self._store.change("answer", settle, _settling(answers), only_appends=len(answers) == 1)
 
     def lose(self, *charges: int) -> None:
         """Give charges up: they stay charged and will never be answered. An answer that came first stands."""
-        with self._store.writing("lose") as transaction:
+
+        def settle(transaction: Transaction) -> None:
             for seq in charges:
                 charge = _charge_entry(transaction, seq)
                 if not transaction.settlement(seq):
                     transaction.append("lost", population=charge["population"], settles=seq)
+
+        self._store.change("lose", settle, _settling(charges), only_appends=len(charges) == 1)
 
     def unsettled(self) -> list[Unsettled]:
         """Return every question that was charged and neither answered nor given up."""
@@ -262,7 +269,7 @@ class Questions:
     def _has_an_end(self, request: Request) -> bool:
         """Say whether `charge` would answer for nothing, or refuse."""
         try:
-            return self._stored(request) is not None
+            return self.stored(request) is not None
         except UnansweredError as unanswered:
             return unanswered.lost
         except LapwingError:
@@ -289,8 +296,11 @@ class Questions:
                         return True
             return False
 
-    def _stored(self, request: Request) -> Released | None:
-        """Return the answer that `charge` would give for nothing, if there is one, or fail as `charge` would."""
+    def stored(self, request: Request) -> Released | None:
+        """Return the answer that `charge` would give for nothing, if there is one, or fail as `charge` would.
+
+        Nothing is written.
+        """
         with self._store.reading() as transaction:
             found = _find_answer(transaction, request, request.digest)
             return found if found is None or isinstance(found, Released) else read_answer(transaction, found)
@@ -310,6 +320,11 @@ def _lookups(request: Request, recall: str) -> Lookups:
         (Lookup.REQUEST, (population, analyst, request.key)),
         (Lookup.RECALL, (recall,)),
     )
+
+
+def _settling(charges: Collection[int]) -> Lookups:
+    """Return what settling one charge will want to know; for many it would be too much for one statement."""
+    return tuple((Lookup.SETTLES, (seq,)) for seq in charges) if len(charges) == 1 else ()
 
 
 def charge_in(transaction: Transaction, request: Request) -> Charged | Released:
@@ -364,10 +379,9 @@ def _read_earlier(transaction: Transaction, asked: Mapping[str, Any]) -> Release
     return read_answer(transaction, end)
 
 
-def _charge_entry(transaction: Transaction, seq: int) -> dict[str, Any]:
-    entry = transaction.entry(seq)
-    record = entry.record if entry else {}
-    if record.get("kind") != "charge":
+def _charge_entry(transaction: Transaction, seq: int) -> Record:
+    record = transaction.charge(seq)
+    if record is None:
         remedy = "give the number `charge` returned"
         raise ParameterError("seq", seq, reason="is not a charge of a question", remedy=remedy)
     return record

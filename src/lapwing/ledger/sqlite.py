@@ -6,7 +6,7 @@ The file must be on a local disk: SQLite's locks do not work over network file s
 import os
 import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from threading import Lock
@@ -123,11 +123,12 @@ class SqliteDatabase(Database):
             )
         return LedgerDamagedError(f"{self.place} is damaged: {error}")
 
-    def append(self, connection: Connection, entry: Entry, before: Entry) -> bool:
-        """Add an entry; the transaction is alone, so the chain ends where it did."""
+    def append(self, connection: Connection, entries: Sequence[Entry], before: Entry) -> bool:
+        """Add entries; the transaction is alone, so the chain ends where it did."""
         del before
-        connection.execute("insert into entries (seq, body, hash) values (?, ?, ?)", entry)
-        connection.execute("update ledger set seq = ?, hash = ?", (entry.seq, entry.hash))
+        for entry in entries:
+            connection.execute("insert into entries (seq, body, hash) values (?, ?, ?)", entry)
+        connection.execute("update ledger set seq = ?, hash = ?", (entries[-1].seq, entries[-1].hash))
         return True
 
     def shred(self, connection: Connection) -> None:

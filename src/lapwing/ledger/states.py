@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 from lapwing.accounting.filters.account import EVERYONE, Account, Booking, Budget
 from lapwing.accounting.filters.charge import Charge, Reservation, StreamClosing, YesCharge
 from lapwing.accounting.filters.remaining import Refusal, tightest
-from lapwing.ledger.database import Lookup
+from lapwing.ledger.database import STATES, Asked
 from lapwing.ledger.entries import Entry, Receipt, Record, name, text
 from lapwing.vocabulary.codec import digest, stored, to_record
 from lapwing.vocabulary.errors import BudgetExceededError, ParameterError, SuspendedError, UnnamedAnalystError
@@ -26,6 +26,7 @@ S = TypeVar("S")
 _MOST_UNITS: Final = 10_000
 _WIDEST: Final = 1024
 _MOST_STREAMS: Final = 1000
+_MOST_CHARGES: Final = 1000
 _SPARE: Final = 2000
 """How many hashes that nobody needs any more are kept before they are sorted out."""
 
@@ -332,14 +333,16 @@ def require_sealed(given: object) -> bytes:
 class StateCache:
     """States that were read before, each with the number of its entry, so that they need not be decoded again.
 
-    `latest` has, for each lookup of a state, the number of the last entry that is known to change it, `openings` that
-    of the first entry of a stream, and `hashes` what these entries had for a hash when they were seen first.
+    `charges` are the newest ones of questions, which are soon answered. `latest` has, for each lookup of a state, the
+    number of the last entry that is known to change it, `openings` that of the first entry of a stream, and `hashes`
+    what these entries had for a hash when they were seen first.
     """
 
     accounts: dict[tuple[str, str | None], tuple[int, Account]] = field(default_factory=dict)
     populations: dict[str, tuple[int, PopulationRecord]] = field(default_factory=dict)
     streams: dict[str, tuple[int, StreamRecord]] = field(default_factory=dict)
-    latest: dict[tuple[Lookup, tuple[str, ...]], int] = field(default_factory=dict)
+    charges: dict[int, Record] = field(default_factory=dict)
+    latest: dict[Asked, int] = field(default_factory=dict)
     openings: dict[str, int] = field(default_factory=dict)
     hashes: dict[int, bytes] = field(default_factory=dict)
 
@@ -350,6 +353,9 @@ class StateCache:
         _take_newer(self.streams, news.streams)
         while len(self.streams) > _MOST_STREAMS:
             del self.streams[next(iter(self.streams))]
+        self.charges.update(news.charges)
+        while len(self.charges) > _MOST_CHARGES:
+            del self.charges[next(iter(self.charges))]
         for lookup, seq in news.latest.items():
             self.latest[lookup] = max(seq, self.latest.get(lookup, 0))
         self.openings.update(news.openings)
@@ -359,20 +365,16 @@ class StateCache:
             wanted = {*self.latest.values(), *self.openings.values()}
             self.hashes = {seq: hash_ for seq, hash_ in self.hashes.items() if seq in wanted}
 
-    def heed(self, entry: Entry, record: Record) -> None:
-        """Note which states an entry changes."""
+    def heed(self, entry: Entry, record: Record, finding: Iterable[Asked]) -> None:
+        """Note which states an entry changes, by the lookups that find it."""
         seq, self.hashes[entry.seq] = entry.seq, entry.hash
-        population, analyst = record.get("population", ""), record.get("analyst", "")
-        if "policy" in record:
-            self.latest[Lookup.POLICY, (population,)] = seq
-        if "account" in record:
-            self.latest[Lookup.ACCOUNT, (population,)] = seq
-        if "allowance" in record:
-            self.latest[Lookup.ALLOWANCE, (population, analyst)] = seq
-        if "stream" in record:
-            self.latest[Lookup.STREAM, (record["stream"],)] = seq
-            if record["kind"] == "opening":
-                self.openings[record["stream"]] = seq
+        for asked in finding:
+            if asked[0] in STATES:
+                self.latest[asked] = seq
+        if record["kind"] == "charge":
+            self.charges[seq] = record
+        elif record["kind"] == "opening":
+            self.openings[record["stream"]] = seq
 
 
 def _take_newer(kept: dict[K, tuple[int, S]], news: dict[K, tuple[int, S]]) -> None:

@@ -1,9 +1,14 @@
 """Where entries are kept: one serialised, durable transaction at a time, in a file or in a database server.
 
 A store promises three things: a writing transaction is alone and commits as a whole; when it ends without an error,
-what it wrote survives a power cut; when it ends with `LedgerInDoubtError`, nobody knows. A change that appends one
-entry and does nothing else may be optimistic: it reads without a lock, and its entry is added by one statement that
-does nothing if the chain has grown meanwhile.
+what it wrote survives a power cut; when it ends with `LedgerInDoubtError`, nobody knows.
+
+Changes that wait for the writer at the same moment go through together (`change`): one after the other, each on what
+those before it have left, in one transaction with one commit and one sync of the head. One that is refused before it
+wrote anything leaves nothing behind; one that fails in any other way undoes them all, and each is made by itself.
+Nobody is told anything, not even a refusal, before all of it is durable. Where all of them append entries and do
+nothing else they may be optimistic: they read without a lock, and their entries are added by one statement that does
+nothing if the chain has grown meanwhile.
 
 It refuses a ledger that is older than what this process saw or anybody was told of. Each new entry is followed from the
 last one that was seen: a process believes no state that does not hang on the chain it knows. What a transaction rests
@@ -33,8 +38,9 @@ from typing import Final, TypeVar
 from weakref import ref
 
 from lapwing.ledger.checkpoint import Checkpoint
-from lapwing.ledger.database import Connection, Database, Lookup, Lookups
+from lapwing.ledger.database import Connection, Database, LazyConnection, Lookup, Lookups, found_by
 from lapwing.ledger.entries import Entry, Receipt, check_chain, compare, require_format, require_promised
+from lapwing.ledger.queue import PendingChange, SpoiledError, WriterQueue, end, run, spoiling
 from lapwing.ledger.states import PopulationRecord, StateCache, StreamRecord
 from lapwing.ledger.transaction import Append, Clock, ConflictError, Known, Transaction
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, LedgerInDoubtError, LedgerUnwritableError
@@ -83,9 +89,10 @@ class Store:
 
     def __init__(self, database: Database, clock: Clock = now) -> None:
         self.database, self._clock = database, clock
-        self._writer, self._reader = _LazyConnection(database), _LazyConnection(database)
+        self._writer, self._reader = LazyConnection(database), LazyConnection(database)
         self._cache = StateCache()
         self._seen: Receipt | None = None
+        self._queue, self._learning = WriterQueue(), threading.Lock()
         # Of whoever holds the reader's lock. It is weak, so that one whose end was interrupted is forgotten.
         self._reading: Callable[[], Transaction | None] = _nothing
 
@@ -118,63 +125,138 @@ class Store:
             self._reader.undo()
 
     @contextmanager
-    def writing(self, act: str, lookups: Lookups = ()) -> Iterator[Transaction]:
+    def writing(self, act: str) -> Iterator[Transaction]:
         """Open the one transaction that may write; leaving it commits, an error undoes it all.
 
-        Its fault points are called after `act`, and `lookups` are fetched at once. After a `LedgerInDoubtError` nobody
-        knows what became of the commit; after any other error nothing was written.
+        Its fault points are called after `act`. After a `LedgerInDoubtError` nobody knows what became of the commit;
+        after any other error nothing was written.
         """
         known = self._look()
         with self._writer.lock:
             with self._understood(self._writer):
                 connection = self._writer.begin(self.database.begin_writing)
                 fault_point(f"{act}.begun")
-                transaction = self._transaction(connection, known, lookups)
+                transaction = self._transaction(connection, known)
                 yield transaction
+                transaction.flush()
                 fault_point(f"{act}.written")
-            try:
-                self._writer.commit()
-                fault_point(f"{act}.committed")
-            except BaseException as error:
-                self._writer.drop()
-                if isinstance(error, Exception):
-                    raise _in_doubt(f"{self.database.place} failed while it committed ({error})") from error
-                raise
+            self._commit([act])
         self._learn(transaction)
 
-    def append_optimistically(self, act: str, change: Callable[[Transaction], T], lookups: Lookups) -> T:
-        """Run a change that appends one entry or none and does nothing else; alone, if somebody else is faster."""
-        if self.database.appends_atomically:
-            with suppress(ConflictError):
-                return self._append_without_lock(act, change, lookups)
-        with self.writing(act, lookups) as transaction:
-            return change(transaction)
+    def change(
+        self, act: str, change: Callable[[Transaction], T], lookups: Lookups = (), *, only_appends: bool = False
+    ) -> T:
+        """Run a change in a transaction, together with those of other threads that wait for it at the same moment.
 
-    def _append_without_lock(self, act: str, change: Callable[[Transaction], T], lookups: Lookups) -> T:
+        What holds for `writing` holds for it. It may be run more than once, so it must change nothing but what it is
+        given; `lookups` are fetched at once, and `only_appends` says that it appends entries and does nothing else.
+        """
+        mine = PendingChange(act, change, lookups, only_appends=only_appends)
+        try:
+            self._queue.wait(mine)
+            if not mine.has_end:
+                self._lead(mine)
+        finally:
+            self._queue.leave(mine)
+        result: T = mine.outcome()
+        return result
+
+    def _lead(self, leader: PendingChange) -> None:
+        """Make the changes of all who wait now, and tell each how its own ended."""
         known = self._look()
-        with self._writer.lock, self._understood(self._writer):
-            connection = self._writer.idle()
-            fault_point(f"{act}.begun")
+        with self._writer.lock:
+            group = self._queue.take(leader)
             try:
-                append = partial(self._append, act, connection)
-                transaction = self._transaction(connection, known, lookups, append)
-                result = change(transaction)
-            except LedgerError:
+                transaction = self._make_together(group, known)
+            except SpoiledError:
+                transaction = None
+            except BaseException as error:
+                self._give_up(group, error)
+                raise
+            finally:
+                self._queue.leave(leader)  # whoever comes next need not wait for the head
+        try:
+            if transaction is None:
+                for one in group:
+                    self._make_alone(one)
+            else:
+                self._learn(transaction)
+        except BaseException as error:
+            self._give_up(group, error)
+            raise
+        end(group)
+
+    def _give_up(self, group: Sequence[PendingChange], error: BaseException) -> None:
+        """Tell a group that it failed; who was interrupted while it made the changes of others leaves them in doubt."""
+        if not isinstance(error, Exception):
+            error = _in_doubt(f"whoever wrote to {self.database.place} was interrupted")
+        end(group, error)
+
+    def _make_alone(self, one: PendingChange) -> None:
+        """Make a change of a group that was undone."""
+        one.forget()
+        known = self._look()
+        try:
+            with self._writer.lock:
+                transaction = self._make_together([one], known)
+            self._learn(transaction)
+        except Exception as error:  # noqa: BLE001 - it is for whoever waits for it
+            one.error = error
+
+    def _make_together(self, group: Sequence[PendingChange], known: Known) -> Transaction:
+        """Make changes, one after the other, and commit them all."""
+        if self.database.appends_atomically and all(one.only_appends for one in group):
+            with suppress(ConflictError):
+                return self._append_without_lock(group, known)
+        with self._understood(self._writer):
+            connection = self._writer.begin(self.database.begin_writing)
+            _pass(group, "begun")
+            transaction = self._transaction(connection, known, group[0].lookups)
+            with spoiling(group):
+                run(group, transaction)
+                transaction.flush()
+                _pass(group, "written")
+        self._commit([one.act for one in group])
+        return transaction
+
+    def _commit(self, acts: Sequence[str]) -> None:
+        try:
+            self._writer.commit()
+            for act in acts:
+                fault_point(f"{act}.committed")
+        except BaseException as error:
+            self._writer.drop()
+            if isinstance(error, Exception):
+                raise _in_doubt(f"{self.database.place} failed while it committed ({error})") from error
+            raise
+
+    def _append_without_lock(self, group: Sequence[PendingChange], known: Known) -> Transaction:
+        with self._understood(self._writer):
+            connection = self._writer.idle()
+            _pass(group, "begun")
+            try:
+                append = partial(self._append, group, connection)
+                transaction = self._transaction(connection, known, group[0].lookups, append)
+                with spoiling(group):
+                    run(group, transaction)
+                    transaction.flush()
+            except (LedgerError, SpoiledError):
                 raise
             except Exception as error:
                 if self.database.is_lost(connection):
                     raise ConflictError from error
                 raise
-        self._learn(transaction)
-        return result
+        return transaction
 
-    def _append(self, act: str, connection: Connection, entry: Entry, before: Entry) -> bool:
-        """Add an entry and make it durable, if the chain still ends with `before`."""
-        fault_point(f"{act}.written")
+    def _append(
+        self, group: Sequence[PendingChange], connection: Connection, entries: Sequence[Entry], before: Entry
+    ) -> bool:
+        """Add entries and make them durable, if the chain still ends with `before`."""
+        _pass(group, "written")
         try:
-            added = self.database.append(connection, entry, before)
+            added = self.database.append(connection, entries, before)
             if added:
-                fault_point(f"{act}.committed")
+                _pass(group, "committed")
         except Exception as error:
             if isinstance(error, OSError) or self.database.may_have_committed(connection, error):
                 raise _in_doubt(f"{self.database.place} failed while it committed ({error})") from error
@@ -275,7 +357,8 @@ class Store:
                 entries = takewhile(lambda entry: entry.seq <= last, entries)
             for entry in check_chain(transaction.ledger, entries, last=last, head=transaction.head, after=seen):
                 if seen:  # at first everything is new, and indexes were compared with it
-                    transaction.news.heed(entry, entry.record)
+                    record = entry.record
+                    transaction.news.heed(entry, record, found_by(record))
         if promised and promised != seen:
             require_promised(promised, transaction.receipt, found=transaction.hash_of(promised.seq))
         return transaction
@@ -289,12 +372,13 @@ class Store:
             except OSError as error:
                 reason = f"{kept.path} cannot be written ({error}), and no answer is given that it does not cover"
                 raise _in_doubt(reason) from error
-        self._cache.learn(transaction.news)
-        if self._seen is None or self._seen.seq <= transaction.last:
-            self._seen = transaction.receipt
+        with self._learning:
+            self._cache.learn(transaction.news)
+            if self._seen is None or self._seen.seq <= transaction.last:
+                self._seen = transaction.receipt
 
     @contextmanager
-    def _understood(self, connection: "_LazyConnection") -> Iterator[None]:
+    def _understood(self, connection: "LazyConnection") -> Iterator[None]:
         """Undo what was begun when an error passes, and say what a failure of the database means."""
         try:
             yield
@@ -311,77 +395,14 @@ class Store:
             raise meaning from error
 
 
+def _pass(group: Sequence[PendingChange], phase: str) -> None:
+    for one in group:
+        fault_point(f"{one.act}.{phase}")
+
+
 def _in_doubt(reason: str) -> LedgerInDoubtError:
     remedy = "what was being written counts as charged, and asking again under the same key finds out"
     return LedgerInDoubtError(f"{reason}; {remedy}")
 
 
 def _nothing() -> None: ...
-
-
-class _LazyConnection:
-    """One connection that is opened when it is needed, and again when it broke or the process forked."""
-
-    def __init__(self, database: Database) -> None:
-        self.lock = threading.RLock()
-        self._database = database
-        self._connection: Connection | None = None
-        self._process = os.getpid()
-        self._begun = False
-
-    def open(self) -> Connection:
-        if self._process != os.getpid():
-            _left_to_the_parent.append(self._connection)
-            self._connection, self._process, self._begun = None, os.getpid(), False
-        if self._connection is None:
-            self._connection = self._database.connect()
-        return self._connection
-
-    def idle(self) -> Connection:
-        """Return the connection outside any transaction: one whose end was interrupted ends with its connection."""
-        connection = self.open()
-        if self._begun:
-            self.drop()
-            connection = self.open()
-        return connection
-
-    def begin(self, statements: Sequence[str]) -> Connection:
-        """Begin a transaction; a connection that broke since it was last used is replaced, once."""
-        idle = self._connection
-        try:
-            return self._begin(statements)
-        except Exception:
-            if idle is None or not self._database.is_lost(idle):
-                raise
-            self.drop()
-            return self._begin(statements)
-
-    def _begin(self, statements: Sequence[str]) -> Connection:
-        connection = self.idle()
-        self._begun = True
-        for statement in statements:
-            connection.execute(statement)
-        return connection
-
-    def undo(self) -> None:
-        """End the transaction without a trace; a connection that cannot even do that is dropped."""
-        if self._connection is not None and self._begun:
-            try:
-                self._connection.execute("ROLLBACK")
-                self._begun = False
-            except Exception:  # noqa: BLE001 - whatever it is, the transaction dies with its connection
-                self.drop()
-
-    def commit(self) -> None:
-        self.open().execute("COMMIT")
-        self._begun = False
-
-    def drop(self) -> None:
-        if self._connection is not None and self._process == os.getpid():
-            with suppress(Exception):
-                self._connection.close()
-        self._connection, self._begun = None, False
-
-
-_left_to_the_parent: list[Connection | None] = []
-"""Connections that were open when the process forked: not to be used on both sides, nor closed on this one."""

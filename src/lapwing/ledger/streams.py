@@ -22,6 +22,7 @@ from typing import Any, Final
 from lapwing.accounting.filters.charge import StreamClosing, YesCharge
 from lapwing.ledger.database import Lookup, Lookups
 from lapwing.ledger.entries import Entry, Record, name, recall_digest, text
+from lapwing.ledger.sealed_secrets import drop_secrets, keep_secret, replace_secret, secret
 from lapwing.ledger.states import (
     Decision,
     Intent,
@@ -65,9 +66,7 @@ class Streams:
         If an account says no, nothing was charged, and the secret is to be thrown away.
         """
         try:
-            with self._store.writing("open") as transaction:
-                _open(transaction, opening)
-                return stream_in(transaction, opening.stream)
+            return self._store.change("open", lambda transaction: _open(transaction, opening))
         except RefusedError as refused:
             raise refused.explained() from None
 
@@ -99,9 +98,12 @@ class Streams:
         name("key", key)
         text("question", question)
         require_sealed(sealed)
-        with self._store.writing("intend", stream_lookups(self._store, stream, key)) as transaction:
+
+        def change(transaction: Transaction) -> Intent | Decision:
             known = stream_in(transaction, stream)
             return _intend(transaction, known, number=number, key=key, question=question, sealed=sealed, fresh=fresh)
+
+        return self._store.change("intend", change, stream_lookups(self._store, stream, key))
 
     def decide(
         self,
@@ -126,10 +128,12 @@ class Streams:
         as_int("units", units)
         if sealed is not None:
             require_sealed(sealed)
-        with self._store.writing("decide", stream_lookups(self._store, stream)) as transaction:
-            decision = _decide(
-                transaction, stream_in(transaction, stream), number, outcome, answer=answer, units=units, sealed=sealed
-            )
+
+        def change(transaction: Transaction) -> Decision:
+            known = stream_in(transaction, stream)
+            return _decide(transaction, known, number, outcome, answer=answer, units=units, sealed=sealed)
+
+        decision = self._store.change("decide", change, stream_lookups(self._store, stream))
         if decision.status is not StreamStatus.OPEN:
             self._store.shred()
         return decision
@@ -151,11 +155,13 @@ class Streams:
             return [intent_in(transaction, entry.record) for entry in transaction.unsettled("intent")]
 
     def _end(self, stream: str, act: str) -> StreamRecord:
-        with self._store.writing(act) as transaction:
+        def change(transaction: Transaction) -> StreamRecord:
             known = stream_in(transaction, stream)
             if known.status is StreamStatus.OPEN:
                 _end(transaction, known, forfeit=act == "forfeit")
-            ended = stream_in(transaction, stream)
+            return stream_in(transaction, stream)
+
+        ended = self._store.change(act, change)
         self._store.shred()
         return ended
 
@@ -172,10 +178,10 @@ def stream_lookups(store: Store, stream: str, key: str | None = None) -> Lookups
     return (Lookup.STREAM, (stream,)), (Lookup.POLICY, (known.population,)), (last, values)
 
 
-def _open(transaction: Transaction, opening: Opening) -> None:
+def _open(transaction: Transaction, opening: Opening) -> StreamRecord:
     population = transaction.population(opening.population)
     if transaction.request(population.name, opening.analyst, request=opening.key, digest=opening.digest):
-        return
+        return stream_in(transaction, opening.stream)
     if transaction.stream(opening.stream):
         reason = "is a stream of this ledger already"
         raise ParameterError("stream", opening.stream, reason=reason, remedy="choose a new name")
@@ -198,7 +204,8 @@ def _open(transaction: Transaction, opening: Opening) -> None:
         used=0,
         seals=1,
     )
-    transaction.keep_secret(opening.stream, STATE, opening.sealed)
+    keep_secret(transaction, opening.stream, STATE, opening.sealed)
+    return stream_in(transaction, opening.stream)
 
 
 def _intend(
@@ -219,7 +226,7 @@ def _intend(
     entry = transaction.append(
         "intent", **common, question=question, versions=versions, number=number, **state_fields(stream, asked=number)
     )
-    transaction.keep_secret(stream.name, number, sealed)
+    keep_secret(transaction, stream.name, number, sealed)
     return intent_in(transaction, transaction.said(entry))
 
 
@@ -320,11 +327,11 @@ def settle(
         **state_fields(stream, **state),
     )
     if halted:
-        transaction.drop_secrets(stream.name)
+        drop_secrets(transaction, stream.name)
     else:
-        transaction.drop_secrets(stream.name, intent["number"])
+        drop_secrets(transaction, stream.name, intent["number"])
         if sealed is not None:
-            transaction.replace_secret(stream.name, STATE, sealed)
+            replace_secret(transaction, stream.name, STATE, sealed)
     return entry
 
 
@@ -343,7 +350,7 @@ def _end(transaction: Transaction, stream: StreamRecord, *, forfeit: bool) -> No
         **lost,
         **state_fields(stream, used=stream.units if forfeit else stream.used, status=StreamStatus.CLOSED.value),
     )
-    transaction.drop_secrets(stream.name)
+    drop_secrets(transaction, stream.name)
 
 
 def stream_in(transaction: Transaction, stream: str) -> StreamRecord:
@@ -354,7 +361,7 @@ def stream_in(transaction: Transaction, stream: str) -> StreamRecord:
     return replace(
         record,
         versions=transaction.population(record.population).tables,
-        sealed=transaction.secret(stream, STATE),
+        sealed=secret(transaction, stream, STATE),
         in_flight=intent_in(transaction, record.last) if record.last["kind"] == "intent" else None,
     )
 
@@ -401,7 +408,7 @@ def versions_of(transaction: Transaction, stream: StreamRecord, asked: Record) -
 
 def intent_in(transaction: Transaction, record: Record) -> Intent:
     """Return what an entry says was about to be decided, with the secrets for it."""
-    sealed, state = (transaction.secret(record["stream"], number) for number in (record["number"], STATE))
+    sealed, state = (secret(transaction, record["stream"], number) for number in (record["number"], STATE))
     said = {word: record[word] for word in ("seq", "stream", "number", "versions", "seals")}
     many = "questions" in record
     said |= {"questions": tuple(record["questions"]) if many else (record["question"],), "many": many}

@@ -11,14 +11,24 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from lapwing.accounting.filters.account import Account, Booking
-from lapwing.ledger.database import Connection, Database, Lookup, Lookups, Row, Value
+from lapwing.ledger.database import (
+    STATES,
+    Asked,
+    Connection,
+    Database,
+    Lookup,
+    Lookups,
+    Row,
+    Value,
+    found_by,
+)
 from lapwing.ledger.entries import Entry, Receipt, Record, check_chain, genesis, link, require_format
 from lapwing.ledger.states import AccountChanges, PopulationRecord, StateCache, StreamRecord
 from lapwing.vocabulary.codec import canonical, from_record, to_record
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, ParameterError, RequestConflictError
 
 Clock = Callable[[], datetime]
-Append: TypeAlias = Callable[[Entry, Entry], bool]
+Append: TypeAlias = Callable[[Sequence[Entry], Entry], bool]
 K = TypeVar("K")
 
 _PAGE: Final = 2000
@@ -29,7 +39,6 @@ _UNSETTLED: Final = """not exists (select 1 from entries as done where done.reco
 _HEAD: Final = "select name, seq, hash, version"
 _RECALLS: Final = """select digest, seq, place from recalls where digest in ({0})
     union all select record ->> 'recall', seq, -1 from entries where record ->> 'recall' in ({0}) order by 2"""
-_STATES: Final = frozenset({Lookup.POLICY, Lookup.ACCOUNT, Lookup.ALLOWANCE, Lookup.STREAM})
 
 
 class ConflictError(Exception):
@@ -55,8 +64,9 @@ class Transaction:
     """The entries as they stand in one transaction. Statements have `?` for values.
 
     What was decoded before is in `cache`; what this transaction adds goes to `news`, to be kept once it is committed.
-    `lookups` are fetched with the end of the chain, at one moment. `append` adds an entry where there is no lock: the
-    entry is durable then, and nothing else may be written.
+    `lookups` are fetched with the end of the chain, at one moment. Entries wait until `flush` writes them all, in one
+    go; whatever is read meanwhile sees them. `append` adds them where there is no lock: they are durable then, and
+    nothing else may be written.
     """
 
     def __init__(
@@ -73,32 +83,60 @@ class Transaction:
         self._connection, self._database, self._cache, self._clock = connection, database, cache, clock
         self.known, self._append = known, append
         self.news = StateCache()
-        self._secrets: dict[str, dict[int, bytes]] = {}
+        self.secrets: dict[str, dict[int, bytes]] = {}  # those of streams that were looked at, as they are now
         self._added: dict[int, Record] = {}
         found = "".join(f", ({lookup})" for lookup, _ in lookups)
-        row = self.one(f"{_HEAD}{found} from ledger", *(value for _, values in lookups for value in values))
-        if row is None:
+        row = self._read(f"{_HEAD}{found} from ledger", *(value for _, values in lookups for value in values))
+        if not row:
             raise LedgerDamagedError("the row that names the ledger is missing")
-        name, seq, hash_, version, *numbers = row
+        name, seq, hash_, version, *numbers = row[0]
         require_format(version)
         self.ledger, self._end = str(name), _entry((seq, "", hash_))
-        self._found: dict[tuple[Lookup, tuple[str, ...]], int | None] = dict(zip(lookups, numbers, strict=True))
+        self._written, self._waiting = self._end, list[Entry]()
+        self._found: dict[Asked, int | None] = dict(zip(lookups, numbers, strict=True))
+        self.writes = 0  # how often something was written: an error before the first leaves nothing to undo
+
+    def look_up(self, lookups: Lookups) -> None:
+        """Fetch what will be looked up, where that saves the way to a server; nothing may have been appended yet."""
+        missing = [asked for asked in dict.fromkeys(lookups) if asked not in self._found]
+        self._found.update(self._database.look_up(self._connection, missing))
 
     def all(self, statement: str, *values: Value) -> list[Row]:
         """Return every row."""
-        rows: list[Row] = self._connection.execute(self._database.phrase(statement), values).fetchall()
-        return rows
+        if self._waiting:
+            if self._append:  # what was appended is durable as soon as it is written, and then there is no way back
+                raise ConflictError
+            self.flush()
+        return self._read(statement, *values)
 
     def one(self, statement: str, *values: Value) -> Row | None:
         """Return the first row, if there is one."""
-        row: Row | None = self._connection.execute(self._database.phrase(statement), values).fetchone()
-        return row
+        return next(iter(self.all(statement, *values)), None)
 
     def do(self, statement: str, *values: Value) -> None:
         """Change something besides appending entries."""
         if self._append:
             raise LedgerError(f"an optimistic change may append an entry; for {statement!r} it needs a transaction")
+        self.writes += 1
         self._connection.execute(self._database.phrase(statement), values)
+
+    def flush(self) -> None:
+        """Write the entries that wait; it is a `ConflictError` if the chain does not end where it did."""
+        if self._waiting:
+            entries, self._waiting = self._waiting, []
+            added = (
+                self._append(entries, self._written)
+                if self._append
+                else self._database.append(self._connection, entries, self._written)
+            )
+            if not added:
+                raise ConflictError
+            self._written = self._end
+
+    def _read(self, statement: str, *values: Value) -> list[Row]:
+        """Return every row of what is written: for those who look at what waits as well."""
+        rows: list[Row] = self._connection.execute(self._database.phrase(statement), values).fetchall()
+        return rows
 
     @property
     def last(self) -> int:
@@ -130,18 +168,13 @@ class Transaction:
         if "settles" not in fields:
             record["at"] = self._clock().astimezone(UTC).isoformat(timespec="seconds")
         body = canonical(record)
-        entry = Entry(seq, body, link(self._end.hash, body))
-        added = (
-            self._append(entry, self._end)
-            if self._append
-            else self._database.append(self._connection, entry, self._end)
-        )
-        if not added:
-            raise ConflictError
-        self._end, self._added[seq] = entry, record
-        self.news.heed(entry, record)
-        found = self._found.items()  # of states it is known what the entry changes; anything else is looked up again
-        self._found = {asked: self.news.latest.get(asked, last) for asked, last in found if asked[0] in _STATES}
+        entry = self._end = Entry(seq, body, link(self._end.hash, body))
+        self._waiting.append(entry)
+        self._added[seq] = record
+        self.writes += 1
+        finding = found_by(record)
+        self._found.update(dict.fromkeys(finding, seq))
+        self.news.heed(entry, record, finding)
         if "stream" in fields:
             self._remember_stream(record)
         return entry
@@ -180,14 +213,19 @@ class Transaction:
 
     def entry(self, seq: int) -> Entry | None:
         """Return entry `seq`."""
-        return self._first("where seq = ?", seq)
+        if seq > self._written.seq:
+            return self._waiting[seq - self._written.seq - 1] if seq <= self.last else None
+        rows = self._read("select seq, body, hash from entries where seq = ?", seq)
+        return _entry(rows[0]) if rows else None
 
     def hash_of(self, seq: int) -> bytes | None:
         """Return the hash of entry `seq`, if there is one."""
         if seq in {0, self.last}:
             return self.head if seq else genesis(self.ledger)
-        entry = self.entry(seq) if seq < self.last else None
-        return entry and entry.hash
+        if seq > self._written.seq:
+            return self._waiting[seq - self._written.seq - 1].hash if seq < self.last else None
+        rows = self._read("select hash from entries where seq = ?", seq)
+        return bytes(rows[0][0]) if rows else None
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """Yield all entries from number `after` + 1 on in their order, a page at a time."""
@@ -281,10 +319,19 @@ class Transaction:
 
     def settlement(self, seq: int) -> Entry | None:
         """Return the entry that settles the charge or intent `seq`."""
-        found = self._first("where cast(record ->> 'settles' as bigint) = ? and record ->> 'settles' is not null", seq)
+        settling = self._seq(Lookup.SETTLES, seq)
+        found = None if settling is None else self.entry(settling)
         if found is not None:
             _require_found(found, settles=seq)
         return found
+
+    def charge(self, seq: int) -> Record | None:
+        """Return what the charge of a question says, if `seq` is one."""
+        known = self.news.charges.get(seq) or self._cache.charges.get(seq)
+        if known is None:
+            entry = self.entry(seq)
+            known = entry.record if entry else {}
+        return known if known.get("kind") == "charge" else None
 
     def stream(self, stream: str) -> StreamRecord | None:
         """Return a stream as its entries say that it stands; it is decoded only when it has changed."""
@@ -314,38 +361,6 @@ class Transaction:
             _require_found(found, kind="intent", stream=stream, number=number)
         return found
 
-    def secret(self, stream: str, number: int) -> bytes | None:
-        """Return a secret of a stream that is still stored; it lies beside the chain, and no hash depends on it."""
-        if stream not in self._secrets:  # two at most: its state, and the seed of what is in flight
-            rows = self.all("select number, sealed from secrets where stream = ?", stream)
-            self._secrets[stream] = {number: bytes(sealed) for number, sealed in rows}
-        return self._secrets[stream].get(number)
-
-    def keep_secret(self, stream: str, number: int, sealed: bytes) -> None:
-        """Store a secret."""
-        self.do("insert into secrets (stream, number, sealed) values (?, ?, ?)", stream, number, sealed)
-        if stream in self._secrets:
-            self._secrets[stream][number] = sealed
-
-    def replace_secret(self, stream: str, number: int, sealed: bytes) -> None:
-        """Store a secret in place of an old one, which must have been as long."""
-        old = self.secret(stream, number)
-        if old is not None and len(old) != len(sealed):
-            reason = f"is not as long as the state it replaces, {len(old)} bytes"
-            remedy = "seal at a fixed width: a length that varies tells how large the noise is"
-            raise ParameterError("sealed", f"<{len(sealed)} bytes>", reason=reason, remedy=remedy)
-        self.do("update secrets set sealed = ? where stream = ? and number = ?", sealed, stream, number)
-        self._secrets[stream][number] = sealed
-
-    def drop_secrets(self, stream: str, number: int | None = None) -> None:
-        """Destroy one secret of a stream, or all. What makes them unreadable is to destroy their key."""
-        if number is None:
-            self.do("delete from secrets where stream = ?", stream)
-            self._secrets.pop(stream, None)
-        else:
-            self._secrets.get(stream, {}).pop(number, None)
-            self.do("delete from secrets where stream = ? and number = ?", stream, number)
-
     def unsettled(self, kind: str) -> list[Entry]:
         """Return every charge or intent that nothing settles yet; this reads the whole ledger."""
         return self._all(f"where record ->> 'kind' = ? and {_UNSETTLED} order by seq", kind)
@@ -368,26 +383,25 @@ class Transaction:
         self.news.accounts[whose] = (seq, account)
         return account
 
-    def _seq(self, lookup: Lookup, *values: str) -> int | None:
+    def _seq(self, lookup: Lookup, *values: str | int) -> int | None:
         """Return the number that a lookup finds, now or at a glance before, unless a later one is known of."""
         asked = (lookup, values)
-        seq = self._found[asked] if asked in self._found else (self.one(lookup, *values) or [None])[0]
+        if asked not in self._found:  # nothing that was appended here is found by it: `append` would have noted it
+            self._found[asked] = (next(iter(self._read(lookup, *values)), None) or [None])[0]
+        seq = self._found[asked]
         known = max(self.news.latest.get(asked, 0), self._cache.latest.get(asked, 0))
         if (seq or 0) < known <= self.last:  # another thread may know of more than this moment has
             raise LedgerDamagedError("is not found any more: an index of the database is damaged", seq=known)
-        if lookup in _STATES:
-            self._found[asked] = seq
-            if seq:
-                self.news.latest[asked] = seq
+        if seq and lookup in STATES:
+            self.news.latest[asked] = seq
         return seq
 
     def _must(self, seq: int) -> Entry:
         """Return an entry that must be there and hang on the one before it: the chain is not followed everywhere."""
-        entry = self.entry(seq)
-        (before,) = self.one("select hash from entries where seq = ?", seq - 1) or (genesis(self.ledger),)
+        entry, before = self.entry(seq), self.hash_of(seq - 1)
         if entry is None:
             raise LedgerDamagedError("is missing", seq=seq)
-        if link(bytes(before), entry.body) != entry.hash:
+        if before is None or link(before, entry.body) != entry.hash:
             raise LedgerDamagedError("is not what was written: it does not hang on the entry before it", seq=seq)
         return entry
 

@@ -11,13 +11,13 @@ from lapwing.mechanisms.partition_selection import PartitionSelection as Partiti
 from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap as NoisyMaxWithGap
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip as PermuteAndFlip
 from lapwing.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
-from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector as AdaptiveSparseVector
-from lapwing.mechanisms.sparse_vector.correlation import CorrelationScreen as CorrelationScreen
 from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector as GaussianSparseVector
 from lapwing.mechanisms.sparse_vector.pure import AboveThreshold as AboveThreshold
+from lapwing.mechanisms.sparse_vector.pure import AdaptiveSparseVector as AdaptiveSparseVector
 from lapwing.mechanisms.sparse_vector.pure import SparseVector as SparseVector
 from lapwing.mechanisms.sparse_vector.pure import YesReveals as YesReveals
 from lapwing.mechanisms.sparse_vector.stream_advice import advise as advise
 from lapwing.mechanisms.sparse_vector.stream_mechanism import SparseVectorNoise as SparseVectorNoise
+from lapwing.mechanisms.sparse_vector.value_sensitivity import CorrelationScreen as CorrelationScreen
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity as ValueSensitivity
 from lapwing.vocabulary.exact import Sensitive as Sensitive

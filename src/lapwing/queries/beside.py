@@ -33,8 +33,7 @@ from lapwing.queries.expressions import (
     Truth,
     Value,
 )
-from lapwing.queries.joined import Has, Join, PerPerson, ScopedCondition
-from lapwing.queries.renaming import changed
+from lapwing.queries.joined import Has, Join, PerPerson, ScopedCondition, changed
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import check_most
 

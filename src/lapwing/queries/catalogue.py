@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from enum import Enum
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar, overload
 
 from lapwing.queries.column import Column, Integer, Text, check_text
 from lapwing.queries.predicate import INTEGERS, InIntervals, Predicate, atom
@@ -354,3 +354,40 @@ def _check_distinct(kind: str, names: Iterable[str]) -> None:
         raise ParameterError(
             kind, twice[0], reason="is there twice, if case is ignored", remedy="give each a name of its own"
         )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TableList(Result, Sequence[Table]):
+    """The tables of a population: `tables["patients"]` is one of them, and so is `tables[0]`."""
+
+    population: str
+    tables: tuple[Table, ...]
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    @overload
+    def __getitem__(self, which: int | str) -> Table: ...
+    @overload
+    def __getitem__(self, which: slice) -> Self: ...
+    def __getitem__(self, which: int | str | slice) -> Table | Self:
+        if isinstance(which, slice):
+            return type(self)(self.population, self.tables[which])
+        return (
+            named_among("table", which, self.tables, self.population) if isinstance(which, str) else self.tables[which]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return them as JSON values."""
+        return {"population": self.population, "tables": [table.to_dict() for table in self.tables]}
+
+    def facts(self) -> list[tuple[str, str | None]]:
+        """Return the tables and their columns, in words."""
+        return [fact for table in self.tables for fact in table.facts()]
+
+    def _repr_html_(self) -> str:
+        lines = [[f"{table.name}: {table.rows_in_words}", *line] for table in self.tables for line in table.lines()]
+        return html_table(("table", "column", "type", "values", "may be missing"), lines, self.population)
+
+    def __repr__(self) -> str:
+        return "\n\n".join(map(str, self.tables)) or f"<population {self.population} has no tables>"

@@ -1,18 +1,33 @@
 """A grid of cohorts: every combination of some values, bins and conditions, each with the words that tell it apart.
 
 A stream answers a whole grid at the price of its yeses: `stream.ask_many(grid)`.
+
+Thousands of "at least N people?" questions about one table are made of few conditions. Each condition that is joined
+by "and" is planned by itself once, with all its checks, and remembered: by the object that it is, and by what it says.
+A question that is nothing but such conditions about different columns is then put together from what they mean.
+Everything else, also whatever comes near a limit, is planned as if it were asked alone. The plan and its canonical
+text are the same either way.
 """
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
+from itertools import chain
 from math import prod
-from typing import Any, Final, TypeAlias, overload
+from operator import itemgetter
+from typing import Any, Final, NamedTuple, TypeAlias, overload
 
+from lapwing.queries.catalogue import Population
 from lapwing.queries.expressions import EVERYONE, And, By, Condition, Literal, Value, col, condition
+from lapwing.queries.limits import LONGEST_TEXT, MOST_OPERATIONS
+from lapwing.queries.plan import Plan
+from lapwing.queries.planning import plan, walk
+from lapwing.queries.predicate import AllOf, AnyOf, Predicate
 from lapwing.queries.questions import ConditionLike, as_condition
+from lapwing.queries.statistics.counts import AtLeast, at_least
+from lapwing.vocabulary.codec import canonical, to_record, to_text
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, check_most
 from lapwing.vocabulary.wording import format_short, named
@@ -117,3 +132,94 @@ def _edge(edge: Literal) -> str:
     if isinstance(given, int | Fraction):
         return format_short(given).replace(",", "")
     return given.isoformat() if isinstance(given, date) else str(given)
+
+
+_REMEMBERED: Final = 10_000
+
+
+class _Atom(NamedTuple):
+    text: str
+    record: Any
+    predicate: Predicate
+    column: str
+
+
+class _Part(NamedTuple):
+    """What one condition means: its atoms, and how many parts it was written in."""
+
+    condition: Condition
+    atoms: tuple[_Atom, ...]
+    size: int
+
+
+class CohortPlanner:
+    """Plans questions about one table of a population.
+
+    >>> from lapwing.queries.catalogue import Population, Table
+    >>> from lapwing.queries.column import Column, Integer
+    >>> from lapwing.queries.expressions import col
+    >>> from lapwing.vocabulary.guarantee import PrivacyUnit
+    >>> age = Column(name="age", type=Integer(low=0, high=99))
+    >>> table = Table(name="patients", columns=(age,))
+    >>> people = Population(name="clinic", unit=PrivacyUnit(person_key="id"), tables=(table,))
+    >>> planned, text = CohortPlanner(people, "patients").plan(col("age") > 17, 200)
+    >>> planned.canonical == text
+    True
+    """
+
+    def __init__(self, population: Population, table: str) -> None:
+        self._population, self._table = population, table
+        self._everybody = plan(at_least(1, table, EVERYONE), population)
+        self._record: dict[str, Any] = to_record(self._everybody.question)
+        self._by_object: dict[int, _Part | None] = {}
+        self._by_text: dict[str, _Part | None] = {}
+        self._kept: list[Condition] = []  # so that no other object gets the number of one of them
+
+    def plan(self, where: Condition, people: int) -> tuple[Plan, str]:
+        """Return the plan of whether at least `people` people have a row for which `where` is true, and its text."""
+        parts = [self._part(part) for part in (where.parts if isinstance(where, And) else (where,))]
+        known = [part for part in parts if part is not None]
+        atoms = sorted(chain.from_iterable(part.atoms for part in known), key=itemgetter(0))
+        apart = len({atom.column for atom in atoms}) == len(atoms)
+        small = sum(part.size for part in known) < MOST_OPERATIONS and sum(len(a.text) for a in atoms) < LONGEST_TEXT
+        if not (apart and small and atoms and len(known) == len(parts)) or self._population.segment is not None:
+            alone = plan(at_least(people, self._table, where), self._population)
+            return alone, alone.canonical
+        predicates = tuple(atom.predicate for atom in atoms)
+        records = [atom.record for atom in atoms]
+        one = len(atoms) == 1
+        aggregate = replace(self._everybody.aggregate, where=predicates[0] if one else AllOf(predicates))
+        planned = replace(self._everybody, aggregate=aggregate, meaning=AtLeast(people=people))
+        said = records[0] if one else {**_ALL_OF, "parts": records}
+        meaning = {**self._record["meaning"], "people": people}
+        record = {**self._record, "aggregate": {**self._record["aggregate"], "where": said}, "meaning": meaning}
+        return planned, canonical(record)
+
+    def _part(self, condition: Condition) -> _Part | None:
+        """Return what a condition means by itself; None where it must be planned with all that is around it."""
+        number = id(condition)
+        if number not in self._by_object:
+            if len(self._kept) >= _REMEMBERED:
+                self._by_object.clear()
+                self._by_text.clear()
+                self._kept.clear()
+            text = repr(condition)
+            if text not in self._by_text:
+                self._by_text[text] = self._planned(condition)
+            self._by_object[number] = self._by_text[text]
+            self._kept.append(condition)
+        return self._by_object[number]
+
+    def _planned(self, condition: Condition) -> _Part | None:
+        size = sum(1 for _ in walk((condition,)))
+        if size >= MOST_OPERATIONS:
+            return None
+        aggregate = plan(at_least(1, self._table, condition), self._population).aggregate
+        predicates = aggregate.where.parts if isinstance(aggregate.where, AllOf) else (aggregate.where,)
+        if aggregate.derived or any(isinstance(one, AnyOf) or not hasattr(one, "column") for one in predicates):
+            return None
+        atoms = tuple(_Atom(to_text(one), to_record(one), one, one.column) for one in predicates)  # type: ignore[union-attr]
+        return _Part(condition, atoms, size)
+
+
+_ALL_OF: Final = {key: value for key, value in to_record(AllOf(())).items() if key != "parts"}

@@ -18,8 +18,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from lapwing.queries.beside import ROWS, Joins, Side, conjuncts, everybody
 from lapwing.queries.catalogue import Population
 from lapwing.queries.expressions import And, By, Condition, Missing, Name, Not
-from lapwing.queries.joined import Join
-from lapwing.queries.renaming import changed
+from lapwing.queries.joined import Join, changed
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.wording import Setting
 

@@ -26,8 +26,8 @@ from lapwing.queries.aggregate import (
     LastStepPerPerson,
     Sensitivity,
 )
+from lapwing.queries.days import period_words
 from lapwing.queries.derived_words import explained
-from lapwing.queries.periods import period_words
 from lapwing.queries.predicate import ALWAYS
 from lapwing.queries.words import Told, bin_words, groups_at_most, in_groups, key_words, words
 from lapwing.vocabulary.codec import from_text, stored, to_text

@@ -1,10 +1,8 @@
 """Rows of the same person in another table: how a condition says that they are the same person's."""
 
-from collections.abc import Iterable
-
 from lapwing.queries.beside import beside
 from lapwing.queries.expressions import And, Compare, Condition, Name
-from lapwing.queries.joined import Has, Joined, Link, PerPerson
+from lapwing.queries.joined import Has, Joined, Link, PerPerson, joined_by_and
 from lapwing.queries.scope import Scope
 from lapwing.vocabulary.errors import BadQuestionError
 
@@ -26,19 +24,11 @@ def _without_tie(where: Condition, inner: Scope, outer: Scope) -> Condition:
     """Return `where` without the part that says "the same person"; there must be one."""
     if isinstance(where, Joined):
         where = beside(where.joins, where.where, inner.population)
-    parts = list(_conjuncts(where))
+    parts = list(joined_by_and(where))
     rest = [part for part in parts if not _is_tie(part, inner, outer)]
     if len(rest) == len(parts):
         raise _untied(inner, outer)
     return And(tuple(rest))
-
-
-def _conjuncts(condition: Condition) -> Iterable[Condition]:
-    if isinstance(condition, And):
-        for part in condition.parts:
-            yield from _conjuncts(part)
-    else:
-        yield condition
 
 
 def _is_tie(part: Condition, inner: Scope, outer: Scope) -> bool:

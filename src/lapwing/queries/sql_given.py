@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from lapwing.queries.expressions import EVERYONE, Condition, Name, Value
-from lapwing.queries.joined import Has, Join, Joined, ScopedCondition
-from lapwing.queries.renaming import renamed
+from lapwing.queries.joined import Has, Join, Joined, ScopedCondition, renamed
 from lapwing.queries.sql_nodes import name_of
 from lapwing.vocabulary.errors import BadQuestionError
 

@@ -48,7 +48,6 @@ from lapwing.queries.derived import (
     Respelled,
     widened,
 )
-from lapwing.queries.listed import FEW, listed
 from lapwing.queries.pattern import pieces
 from lapwing.queries.predicate import (
     DAYS,
@@ -74,7 +73,7 @@ from lapwing.queries.predicate import (
     Predicate,
     Ref,
 )
-from lapwing.queries.ranges import MOST_ROWS, Held, Number, of_derived, of_term
+from lapwing.queries.ranges import FEW, MOST_ROWS, Held, Number, listed, of_derived, of_term
 from lapwing.queries.term import (
     ConstantTerm,
     Elapsed,

@@ -1,13 +1,15 @@
 """What every result can tell: itself as plain values, as JSON, as facts for people, and as a table in a notebook.
 
 One spelling for all of them: `to_dict`, `to_json`, `facts`. Doors print these and build no records of their own.
+And signatures that people read: the words of a method that takes them as one `TypedDict` are shown one by one.
 """
 
+import inspect
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 
 class Result(ABC):
@@ -56,3 +58,33 @@ def html_table(header: Sequence[str], rows: Iterable[Sequence[object]], caption:
 
 def _html_row(kind: str, cells: Sequence[object]) -> str:
     return f"<tr>{''.join(f'<{kind}>{escape(str(cell))}</{kind}>' for cell in cells)}</tr>"
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def shows_words(words: type, **defaults: object) -> Callable[[F], F]:
+    """Let `help` and notebooks show the words of `words`, each with its default, in place of the `**` that takes them.
+
+    >>> from typing import TypedDict, Unpack
+    >>> class Offer(TypedDict, total=False):
+    ...     epsilon: float
+    ...     confidence: float
+    >>> @shows_words(Offer, confidence=0.95)
+    ... def ask(question: str, **offer: Unpack[Offer]) -> float:
+    ...     return offer["epsilon"]
+    >>> print(inspect.signature(ask))
+    (question, *, epsilon=None, confidence=0.95) -> float
+    """
+
+    def show(function: F) -> F:
+        written = inspect.signature(function)
+        own = [one.replace(annotation=one.empty) for one in written.parameters.values() if one.kind != one.VAR_KEYWORD]
+        further = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name))
+            for name in words.__annotations__
+        ]
+        vars(function)["__signature__"] = written.replace(parameters=[*own, *further])
+        return function
+
+    return show

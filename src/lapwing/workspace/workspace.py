@@ -292,7 +292,7 @@ def _write_frames(declared: Settings, frames: Mapping[str, Any], written: list[P
     """Write each data frame to the file of its table, and remember which files there are now."""
     if not frames:
         return
-    from lapwing.engines.frame_files import write_frame  # noqa: PLC0415 - most workspaces have none
+    from lapwing.engines.files import write_frame  # noqa: PLC0415 - most workspaces have none
 
     sources = {name: one for population in declared.populations.values() for name, one in population.sources.items()}
     for name in frames:

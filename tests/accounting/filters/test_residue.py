@@ -13,7 +13,14 @@ from accounting.filters.adversary import largest
 from accounting.filters.atoms import Atoms, gaussian_profile, laplace, randomized_response, rarely, two_points
 from lapwing.accounting.filters.approximate import loss_of
 from lapwing.accounting.filters.residue import LossFamily, _Grid, _Side, fits_last, largest_mu_squared, residue_after
-from lapwing.vocabulary.event import PoissonSampled, RandomizedResponseRelease
+from lapwing.vocabulary.event import (
+    Composed,
+    ExponentialSelection,
+    LaplaceNoise,
+    PoissonSampled,
+    RandomizedResponseRelease,
+    Repeated,
+)
 
 S = largest_mu_squared(Fraction(1), Fraction("0.999e-6"))
 SLACK = 2.0**-45
@@ -219,3 +226,13 @@ def test_a_rare_loss_beyond_the_last_level_is_charged() -> None:
     """Its probability is above the slack, so no residue of a Gaussian promise can absorb it."""
     assert residue_after(S, LossFamily.of([rarely(3 * SLACK, 50.0)]), SLACK) is None
     assert residue_after(S, LossFamily.of([rarely(0.5 * SLACK, 50.0)]), SLACK) is not None
+
+
+def test_the_price_of_a_chain_is_that_of_all_its_charges() -> None:
+    choice, noise = (
+        ExponentialSelection(epsilon=Fraction(1, 3)),
+        LaplaceNoise(l1_sensitivity=Fraction(1), scale=Fraction(9)),
+    )
+    chain = loss_of(Composed(parts=(Repeated(part=choice, times=5), noise)))
+    one, other = loss_of(choice).first_order_price, loss_of(noise).first_order_price
+    assert chain.first_order_price == pytest.approx(5 * one + other, rel=0.01)

@@ -77,12 +77,7 @@ class Door:
     port: int
     folder: Path
     tokens: dict[str, str]
-    application: Any
     clients: dict[str, httpx.Client] = field(default_factory=dict)
-
-    @property
-    def server(self) -> Any:
-        return self.application.server
 
     def client(self, who: str | None) -> httpx.Client:
         name = who or ""
@@ -164,7 +159,7 @@ def serving(folder: Path, settings: DoorSettings | None = None, tokens: dict[str
     server = uvicorn.Server(config)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])), daemon=True)
     thread.start()
-    door = Door(port, folder, tokens, application)
+    door = Door(port, folder, tokens)
     try:
         for _ in range(600):
             if server.started:

@@ -30,7 +30,7 @@ def test_a_question_is_previewed_asked_and_found_again(door) -> None:
     listed = door.get("ana", f"{P}/answers").json()
     assert (listed[0]["key"], listed[0]["body"]) == (key, body)
     (row,) = answer["answer"]["rows"]
-    assert answer["released"] == [[row["values"]["people"]["value"]]]
+    assert answer["released"] == [[row["values"]["answer"]["value"]]]
 
 
 def test_a_price_may_be_written_as_a_number_or_as_text(door) -> None:

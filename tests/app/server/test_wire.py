@@ -90,7 +90,7 @@ def test_a_statistic_that_is_added_can_be_asked_without_a_change(monkeypatch) ->
     added = Statistic(name="women", ask=women, result="women", options=frozenset({"where", "twice", "most"}))
     monkeypatch.setitem(STATISTICS, "women", added)
     asked = read_body(b'{"ask": "women", "table": "patient", "twice": true, "most": 3}', type_of(added))
-    assert list(read_question(asked)) == ["women"]
+    assert isinstance(read_question(asked)[0], CountPeople)
     with pytest.raises(msgspec.ValidationError):
         read_body(b'{"ask": "women", "table": "patient", "twice": 1}', type_of(added))
 
@@ -98,5 +98,5 @@ def test_a_statistic_that_is_added_can_be_asked_without_a_change(monkeypatch) ->
 def test_edges_and_quantiles_are_taken_as_they_are_written() -> None:
     body = b'{"question": {"ask": "quantiles", "table": "t", "of": "x", "at": [0.1]}, "price": {"rho": 1}}'
     asked = read_body(body, asking_type())
-    (question,) = read_question(asked.question).values()
+    question, _ = read_question(asked.question)
     assert str(question.at[0]) == "1/10"

@@ -4,10 +4,9 @@ from fractions import Fraction
 
 from lapwing.auditor import noise_laws
 from lapwing.auditor.noise_laws import Shifted
+from lapwing.auditor.outcomes import NO, AuditedYes, Level
 from lapwing.auditor.sparse_vector_oracle import ClearYes, Reveals, SparseVectorVariant
-from lapwing.auditor.transcripts import NO, AuditedYes, Level
-from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
-from lapwing.mechanisms.sparse_vector.pure import AboveThreshold, SparseVector, YesReveals
+from lapwing.mechanisms.sparse_vector.pure import AboveThreshold, AdaptiveSparseVector, SparseVector, YesReveals
 from lapwing.mechanisms.sparse_vector.stream_mechanism import SparseVectorNoise
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import DiscreteLaplace, Geometric

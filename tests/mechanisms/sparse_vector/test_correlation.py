@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from lapwing.mechanisms.sparse_vector.correlation import CorrelationScreen
+from lapwing.mechanisms.sparse_vector.value_sensitivity import CorrelationScreen
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Sensitive
 from lapwing.vocabulary.guarantee import Adjacency

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from auditor.exact_laws import privacy_loss
-from lapwing.auditor.transcripts import NO, YES, AuditedYes, Level
+from lapwing.auditor.outcomes import NO, YES, AuditedYes, Level
 from lapwing.auditor.worst_pairs import AuditedMovement as Moving
 from lapwing.auditor.worst_pairs import NeighbouringPair, every_beginning, worst_loss
-from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
-from lapwing.mechanisms.sparse_vector.pure import SparseVector
+from lapwing.mechanisms.sparse_vector.pure import AdaptiveSparseVector, SparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.guarantee import Adjacency
 from mechanisms.sparse_vector.suspects import COUNTS, NAMES, REALS, REPLACED, shipped, variant_of

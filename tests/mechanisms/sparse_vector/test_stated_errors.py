@@ -10,9 +10,8 @@ import pytest
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.mechanisms.sparse_vector import law_probabilities as tails
 from lapwing.mechanisms.sparse_vector import stream_accuracy as accuracy
-from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
 from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector
-from lapwing.mechanisms.sparse_vector.pure import SparseVector
+from lapwing.mechanisms.sparse_vector.pure import AdaptiveSparseVector, SparseVector
 from lapwing.mechanisms.sparse_vector.stream_mechanism import SparseVectorNoise
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import DiscreteLaplace, Geometric, RoundedGaussian

@@ -14,9 +14,8 @@ import pytest
 
 from lapwing.mechanisms.sparse_vector import rule as rule_module
 from lapwing.mechanisms.sparse_vector import stream as stream_module
-from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
 from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector
-from lapwing.mechanisms.sparse_vector.pure import SparseVector, YesReveals
+from lapwing.mechanisms.sparse_vector.pure import AdaptiveSparseVector, SparseVector, YesReveals
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus
 from lapwing.vocabulary.errors import (
     ParameterError,

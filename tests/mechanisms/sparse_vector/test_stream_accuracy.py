@@ -8,9 +8,8 @@ import pytest
 from scipy.stats import binom
 
 from auditor.exact_laws import probability
-from lapwing.auditor.transcripts import NO, YES
+from lapwing.auditor.outcomes import NO, YES
 from lapwing.mechanisms.sparse_vector import stream_accuracy as accuracy
-from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
 from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector
 from lapwing.mechanisms.sparse_vector.law_probabilities import (
     depth,
@@ -21,7 +20,7 @@ from lapwing.mechanisms.sparse_vector.law_probabilities import (
     reach,
     variance,
 )
-from lapwing.mechanisms.sparse_vector.pure import AboveThreshold, SparseVector
+from lapwing.mechanisms.sparse_vector.pure import AboveThreshold, AdaptiveSparseVector, SparseVector
 from lapwing.mechanisms.sparse_vector.stream_mechanism import SparseVectorNoise
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import DiscreteLaplace, Geometric, RoundedGaussian
@@ -232,3 +231,9 @@ def test_the_theorem_holds_for_two_sided_noise_however_small() -> None:
             for above in (0, 1):
                 within = stream.guaranteed_margin(confidence, questions=1, above=above)
                 assert stream.chance_all_right(within, questions=1, above=above) >= float(confidence) - 1e-9
+
+
+def test_a_margin_is_that_of_a_number_of_questions() -> None:
+    open_ended = SparseVector(epsilon=1, yeses=1, threshold=10, sensitivity=COUNTS)
+    with pytest.raises(ParameterError, match="questions = None are not counted; say how many will be asked"):
+        open_ended.margin("0.9")

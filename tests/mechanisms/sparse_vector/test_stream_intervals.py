@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
 from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector
 from lapwing.mechanisms.sparse_vector.law_probabilities import variance
-from lapwing.mechanisms.sparse_vector.pure import SparseVector, YesReveals
+from lapwing.mechanisms.sparse_vector.pure import AdaptiveSparseVector, SparseVector, YesReveals
 from lapwing.mechanisms.sparse_vector.rule import SparseVectorAnswer
 from lapwing.mechanisms.sparse_vector.stream_accuracy import _range, share_of_question
 from lapwing.mechanisms.sparse_vector.stream_mechanism import SparseVectorNoise

@@ -4,9 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
 from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector
-from lapwing.mechanisms.sparse_vector.pure import SparseVector, YesReveals
+from lapwing.mechanisms.sparse_vector.pure import AdaptiveSparseVector, SparseVector, YesReveals
 from lapwing.mechanisms.sparse_vector.rule import StreamState
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus
 from lapwing.mechanisms.sparse_vector.stream_mechanism import SparseVectorNoise

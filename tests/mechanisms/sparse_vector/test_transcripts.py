@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from auditor.exact_laws import transcript_probabilities
-from lapwing.auditor.transcripts import CLEAR_YES, YES, AuditedWithin, AuditedYes, Level
-from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
+from lapwing.auditor.outcomes import CLEAR_YES, YES, AuditedWithin, AuditedYes, Level
+from lapwing.mechanisms.sparse_vector.pure import AdaptiveSparseVector
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus
 from mechanisms.sparse_vector.suspects import COUNTS, NAMES, REALS, outcome_of, shipped, variant_of
 from statistical.goodness import fits, p_value

@@ -9,13 +9,11 @@ from lapwing.auditor.noise_laws import Shifted
 from lapwing.auditor.sparse_vector_oracle import ClearYes, Reveals, SparseVectorVariant
 from lapwing.auditor.stream_models import AuditedStream, CorrelationStream
 from lapwing.auditor.worst_pairs import AuditedMovement as Moving
-from lapwing.mechanisms.sparse_vector.adaptive import AdaptiveSparseVector
-from lapwing.mechanisms.sparse_vector.correlation import CorrelationScreen
 from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector
-from lapwing.mechanisms.sparse_vector.pure import AboveThreshold, SparseVector, YesReveals
+from lapwing.mechanisms.sparse_vector.pure import AboveThreshold, AdaptiveSparseVector, SparseVector, YesReveals
 from lapwing.mechanisms.sparse_vector.rule import ThresholdComparison
 from lapwing.mechanisms.sparse_vector.stream_mechanism import SparseVectorNoise
-from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
+from lapwing.mechanisms.sparse_vector.value_sensitivity import CorrelationScreen, ValueSensitivity
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, PureDP
 
 Shipped: TypeAlias = SparseVector | AdaptiveSparseVector | GaussianSparseVector

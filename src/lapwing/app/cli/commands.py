@@ -265,6 +265,8 @@ COMMANDS: Final = {
     "suspend": ("lapwing.app.cli.custodian:suspend", "Stop all spending, or one analyst's; or allow it again."),
     "recover": ("lapwing.app.cli.custodian:recover", "Settle what a crash left behind."),
     "write-off": ("lapwing.app.cli.custodian:write_off", "Charge what was released and is not in the ledger."),
+    "serve": ("lapwing.app.cli.serve:serve", "Serve a workspace over HTTP, to people with roles."),
+    "people": ("lapwing.app.cli.serve:people", "Say who may come in to the server."),
     "history": ("lapwing.app.cli.ledger:history", "Tell who asked what, when, and for how much."),
     "explain": ("lapwing.app.cli.sceptic:explain", "Say why a question costs what it costs, or what an epsilon means."),
     "ledger": ("lapwing.app.cli.ledger:ledger", "Show, check or export everything that was ever released."),
@@ -289,6 +291,7 @@ USERS: Final = {
         "recover",
         "write-off",
         "serve",
+        "people",
     ),
     "The sceptic checks": ("explain", "ledger", "audit", "attack"),
 }

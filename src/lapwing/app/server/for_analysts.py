@@ -6,12 +6,12 @@ import msgspec
 
 from lapwing.answers.answer import Answer
 from lapwing.answers.history import acts_of
+from lapwing.answers.pricing import QuestionLike
 from lapwing.app.server.calls import API, Reply, ServerCall
 from lapwing.app.server.jobs import Job, JobName, JobState, ending_of
 from lapwing.app.server.problems import ProblemError, body_of, status_of
 from lapwing.app.server.questions_wire import asking_type, read_question
 from lapwing.ledger.entries import Receipt
-from lapwing.session import Session
 from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.errors import LedgerRolledBackError, UnansweredError
 
@@ -34,7 +34,7 @@ def show_budget(call: ServerCall) -> Any:
 async def preview(call: ServerCall) -> Reply:
     """Say what a question would cost and how far off it would be. As long as nothing was charged since, it is known."""
     house = call.server.house
-    name = (house.last_entry(), call.person.id, call.population, call.raw)
+    name = (house.last_entry(), call.person.id, call.population, call.fingerprint)
     if (known := house.previews.get(name)) is not None:
         return Reply(body=known)
     told = await call.in_thread(_preview)
@@ -43,23 +43,33 @@ async def preview(call: ServerCall) -> Reply:
 
 
 def _preview(call: ServerCall) -> bytes:
-    question, words = read_question(call.body.question), call.body.price.words()
+    question, words = _asked(call)
     session = call.session()
     told = session.preview(question, **words)
-    stored = _stored(session, question, None, words) is not None
+    stored = session.stored(question, **words) is not None
     return msgspec.json.encode({**told.to_dict(), "question": told.asked.text, "stored": stored})
+
+
+def _asked(call: ServerCall) -> tuple[QuestionLike, dict[str, Any]]:
+    """Return what a call asks; the same object for the same bytes, so that it is planned once."""
+    known = call.server.house.asked.get(call.fingerprint)
+    if known is None:
+        question, words = read_question(call.body.question)
+        known = question, {**call.body.price.words(), **words}
+        call.server.house.asked.put(call.fingerprint, known)
+    return known
 
 
 def rehearse(call: ServerCall) -> Any:
     """Answer from made-up rows."""
-    words = call.body.price.words()
-    answer = call.session().rehearse(read_question(call.body.question), **words)
+    question, words = _asked(call)
+    answer = call.session().rehearse(question, **words)
     return _record(answer, None, words)
 
 
 async def ask(call: ServerCall) -> Reply:
     """Ask a question, and pay for it, once under its key."""
-    answers, name = call.server.answers, (call.job_name, call.raw)
+    answers, name = call.server.answers, (call.job_name, call.fingerprint)
     if (known := answers.get(name)) is not None:  # an answer under its key never changes
         return Reply(body=known)
 
@@ -72,20 +82,14 @@ async def ask(call: ServerCall) -> Reply:
 
 
 def _ask(call: ServerCall, job: Job) -> dict[str, Any]:
-    question, words = read_question(call.body.question), call.body.price.words()
-    answer = _stored(job.session, question, call.key, words)
+    question, words = _asked(call)
+    answer = job.session.stored(question, key=call.key, **words)
     call.remember()
     if answer is None:
         job.after_data = True
         answer = job.session.ask(question, key=call.key, **words)
     call.audit.update(price=str(answer.price), free=answer.free)
     return _record(answer, call.key, words)
-
-
-def _stored(session: Session, question: Any, key: str | None, words: dict[str, Any]) -> Answer | None:
-    look = getattr(session, "stored", None)
-    found: Answer | None = None if look is None else look(question, key=key, **words)
-    return found
 
 
 def _record(answer: Answer, key: str | None, words: dict[str, Any]) -> dict[str, Any]:
@@ -160,8 +164,9 @@ def show_answer(call: ServerCall) -> Reply:
 
 def _again(call: ServerCall, key: str, known: dict[str, Any]) -> dict[str, Any] | None:
     asked: Any = msgspec.convert(known["body"], asking_type())
-    words = asked.price.words()
-    answer = _stored(call.session(), read_question(asked.question), key, words)
+    question, beside = read_question(asked.question)
+    words = {**asked.price.words(), **beside}
+    answer = call.session().stored(question, key=key, **words)
     return None if answer is None else _record(answer, key, words)
 
 

@@ -7,8 +7,9 @@ newer entry, the same bytes are told again. An answer under its key never change
 import threading
 from collections import OrderedDict
 from pathlib import Path
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
+from lapwing.answers.pricing import QuestionLike
 from lapwing.app.server.people import Person
 from lapwing.app.server.problems import ProblemError
 from lapwing.app.server.roles import Role
@@ -20,7 +21,7 @@ from lapwing.workspace.workspace import Workspace, failure_log
 
 K = TypeVar("K")
 V = TypeVar("V")
-_KEPT: Final = 4096
+_KEPT: Final = 2048
 
 
 class Recent(Generic[K, V]):
@@ -57,6 +58,7 @@ class House:
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
         self.log = failure_log(workspace.folder)
+        self.asked: Recent[bytes, tuple[QuestionLike, dict[str, Any]]] = Recent()
         self.previews: Recent[tuple[int, str, str, bytes], bytes] = Recent()
         self.trouble: str | None = None
         self._doors: dict[str, Session] = {}

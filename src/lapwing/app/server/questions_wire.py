@@ -7,18 +7,16 @@ names that its builder gives them, its options are those that it takes, and `ask
 import inspect
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any, Final, TypeAlias, Union, get_type_hints
+from typing import Annotated, Any, Final, Union, get_type_hints
 
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
+from lapwing.answers.pricing import QuestionLike
 from lapwing.app.server.wire import Name, Number, Offer, Strict, Text, Whole
 from lapwing.queries.planning import Question
 from lapwing.queries.questions import Grouping, Statistic, bins
-from lapwing.queries.sql import read_sql
 from lapwing.queries.statistics import STATISTICS
 from lapwing.vocabulary.exact import as_written
-
-Questions: TypeAlias = Mapping[str, Question]
 
 
 class Bins(Strict):
@@ -113,15 +111,15 @@ def asking_type() -> type[Struct]:
     return made
 
 
-def read_question(given: Any) -> Questions:
-    """Return the questions, by the names of their columns, that a body puts."""
+def read_question(given: Any) -> tuple[QuestionLike, dict[str, Any]]:
+    """Return what a body asks, as a session takes it: the question, and words that go beside a SELECT."""
     if isinstance(given, Sql):
-        return read_sql(given.text, **{name: value for name, value in given.words().items() if name != "text"})
+        words = given.words()
+        return words.pop("text"), words
     if isinstance(given, together_type()):
         asked: Any = given
-        return {name: _alone(one) for name, one in asked.questions.items()}
-    question = _alone(given)
-    return {STATISTICS[given.__struct_config__.tag].result_of(question): question}
+        return {name: _alone(one) for name, one in asked.questions.items()}, {}
+    return _alone(given), {}
 
 
 def _alone(given: Any) -> Question:

@@ -155,6 +155,8 @@ def read_json(body: bytes) -> Any:
         raise MalformedError("this is no JSON") from None
     except RecursionError:
         raise MalformedError(f"it is nested more than {DEEPEST} deep") from None
+    if b"\\u" in body:
+        _require_unicode(value)
     if body.count(b"[") + body.count(b"{") > DEEPEST and _is_deeper([value], DEEPEST):
         raise MalformedError(f"it is nested more than {DEEPEST} deep")
     return value
@@ -191,6 +193,14 @@ def _whole(text: str) -> int:
 
 def _no_number(text: str) -> NoReturn:
     raise MalformedError(f"{text} is no number here")
+
+
+def _require_unicode(value: Any) -> None:
+    """Refuse half a surrogate pair, which can be escaped in JSON and is no text."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        raise MalformedError("it holds broken Unicode") from None
 
 
 def _is_deeper(within: list[Any], most: int) -> bool:

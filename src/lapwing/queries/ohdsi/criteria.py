@@ -30,8 +30,7 @@ from lapwing.queries.expressions import (
     value,
 )
 from lapwing.queries.joined import Has, InConcepts, PerPerson
-from lapwing.queries.ohdsi.document import JsonPart
-from lapwing.queries.ohdsi.events import KINDS, OF_PERSON, EventKind
+from lapwing.queries.ohdsi.events import KINDS, OF_PERSON, EventKind, JsonPart
 from lapwing.queries.public_tables import ConceptExpression
 from lapwing.vocabulary.errors import BadQuestionError
 

@@ -20,7 +20,7 @@ from lapwing.queries.expressions import (
 )
 from lapwing.queries.joined import Has, PerPerson
 from lapwing.queries.ohdsi.criteria import ALWAYS, CriteriaReader, EventRow, later
-from lapwing.queries.ohdsi.document import JsonPart, Remarks, load
+from lapwing.queries.ohdsi.events import JsonPart, Remarks, load
 from lapwing.queries.public_tables import ConceptExpression, ConceptItem
 from lapwing.queries.statistics.counts import CountPeople
 from lapwing.queries.statistics.funnel import Funnel

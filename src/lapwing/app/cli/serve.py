@@ -1,0 +1,221 @@
+"""The server from the command line: `lapwing serve`, and `lapwing people` for those who may come in."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from lapwing.app.cli.commands import facts, json_option, progress, table, tell
+from lapwing.app.cli.options import folder_option
+from lapwing.vocabulary.errors import MissingExtraError, ParameterError
+from lapwing.vocabulary.wording import several
+
+if TYPE_CHECKING:
+    from lapwing.app.server.door_file import Listening
+    from lapwing.app.server.people import Directory
+
+ROLES: Final = ("guest", "analyst", "custodian", "auditor")
+_DEMO_PEOPLE: Final = 20_000
+
+
+@click.command()
+@click.option("--listen", "address", metavar="HOST:PORT", help="Where to listen.  [default: 127.0.0.1:8431]")
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="How many processes serve.")
+@click.option("--plain", is_flag=True, help="Speak plain HTTP where others can reach it: behind a proxy with TLS only.")
+@click.option("--demo", is_flag=True, help="Serve a clinic that is made up, with people who are signed in.")
+@folder_option
+def serve(folder: Path, *, address: str | None, workers: int, plain: bool, demo: bool) -> None:
+    """Serve a workspace over HTTP, for analysts, custodians and auditors.
+
+    It listens on this machine only; other addresses need a certificate in door.toml, or --plain behind a proxy that
+    speaks TLS. The first time, it prints a link with which the first custodian comes in; add others with lapwing
+    people. See docs/server.md.
+
+    \b
+    lapwing serve --demo
+    lapwing serve --listen 127.0.0.1:8431 --workers 2
+
+    It costs nothing. What is asked through it costs what it costs everywhere.
+    """
+    _require_server()
+    from lapwing.app.server.door_file import Listening, parse_address, read_door
+
+    listening = Listening() if demo else read_door(folder)
+    if address is not None:
+        host, port = parse_address(address)
+        listening = replace(listening, host=host, port=port)
+    listening = replace(listening, plain=plain)
+    listening.require_safe()
+    if demo:
+        with TemporaryDirectory(prefix="lapwing-") as made:
+            place = Path(made) / "clinic"
+            _make_demo(place)
+            _serve(place, listening, workers=workers, tokens=_demo_tokens(place))
+    else:
+        _serve(folder, listening, workers=workers, tokens={})
+
+
+def _serve(folder: Path, listening: "Listening", *, workers: int, tokens: dict[str, str]) -> None:
+    from lapwing.app.server.running import listen
+    from lapwing.app.server.running import serve as run
+    from lapwing.workspace.workspace import open_workspace
+
+    open_workspace(folder).close()  # what is wrong with it is said here, once
+    with listen(listening) as bound:
+        listening = replace(listening, port=bound.getsockname()[1])
+        click.echo(
+            f"lapwing serves {folder.name} at {listening.address} ({several(workers, 'process')}); Ctrl+C ends it."
+        )
+        _say_how_to_come_in(folder, listening, tokens)
+        run(folder, listening, bound, workers=workers)
+
+
+def _say_how_to_come_in(folder: Path, listening: "Listening", tokens: dict[str, str]) -> None:
+    from lapwing.app.server.people import FIRST_LINK_FOR
+    from lapwing.app.server.roles import Role
+
+    with _directory(folder) as people:
+        if people.is_empty:
+            role, by = Role.CUSTODIAN, "the first start"
+            secret = people.invite("custodian", "Custodian", role, by=by, seconds=FIRST_LINK_FOR)
+            click.echo(
+                f"Nobody can come in yet. For the first custodian, once and within {FIRST_LINK_FOR // 60} minutes:"
+            )
+            click.echo(f"  {listening.address}/invitations/{secret}")
+            click.echo(
+                f"  curl {listening.address}/api/v1/acceptances -H 'Content-Type: application/json' "
+                f'-d \'{{"secret": "{secret}"}}\''
+            )
+    for who, token in tokens.items():
+        click.echo(f"  {who}: {token}")
+    if tokens:
+        first = next(iter(tokens.values()))
+        click.echo(f"  curl {listening.address}/api/v1/me -H 'Authorization: Bearer {first}'")
+
+
+def _make_demo(folder: Path) -> None:
+    from lapwing.app.clinic.clinic_files import make_clinic
+    from lapwing.workspace.workspace import create
+
+    with progress("Making up a clinic", _DEMO_PEOPLE) as tick:
+        create(make_clinic(folder, _DEMO_PEOPLE, progress=tick)).close()
+
+
+def _demo_tokens(folder: Path) -> dict[str, str]:
+    from lapwing.app.server.roles import Role
+
+    cast = {"ana": Role.ANALYST, "cleo": Role.CUSTODIAN, "otto": Role.AUDITOR}
+    tokens = {}
+    with _directory(folder) as people:
+        for name, role in cast.items():
+            person = people.add(name, name.capitalize(), role)
+            tokens[f"{name} ({role.value})"], _ = people.make_token(person, "the demo", days=1)
+    return tokens
+
+
+@click.group()
+def people() -> None:
+    """Say who may come in to the server of a workspace.
+
+    \b
+    lapwing people add ana --name "Ana Li" --role analyst
+    lapwing people list
+    lapwing people disable ana
+    """
+
+
+@people.command("add")
+@click.argument("id_", metavar="ID")
+@click.option("--name", help="What to call them.  [default: their id]")
+@click.option("--role", type=click.Choice(ROLES), default="analyst", show_default=True, help="What they may do.")
+@click.option(
+    "--days", type=click.IntRange(1, 365), default=90, show_default=True, help="For how long the token is good."
+)
+@folder_option
+@json_option
+def add_person(id_: str, *, name: str | None, role: str, days: int, folder: Path, as_json: bool) -> None:
+    """Add a person, and print their first token: it is shown this once, and kept as a hash only.
+
+    \b
+    lapwing people add ana --name "Ana Li" --role analyst
+
+    It costs nothing.
+    """
+    from lapwing.app.server.roles import Role
+
+    with _directory(folder) as known:
+        person = known.add(id_, name or id_, Role(role))
+        token, _ = known.make_token(person, "lapwing people add", days=days)
+    tell(
+        {**person.to_dict(), "token": token},
+        facts(("added", f"{person.name} ({person.id}), {person.role.value}"), ("token", token)),
+        as_json=as_json,
+    )
+
+
+@people.command("list")
+@folder_option
+@json_option
+def list_people(folder: Path, *, as_json: bool) -> None:
+    """List everybody who may come in.
+
+    \b
+    lapwing people list
+
+    It costs nothing.
+    """
+    with _directory(folder) as known:
+        everybody = known.everybody()
+    rows = [[one.id, one.name, one.role.value, "no" if one.disabled else "yes"] for one in everybody]
+    shown = table(["id", "name", "role", "may come in"], rows, left=4) if rows else "Nobody yet: lapwing people add ID"
+    tell({"people": [one.to_dict() for one in everybody]}, shown, as_json=as_json)
+
+
+@people.command("disable")
+@click.argument("id_", metavar="ID")
+@click.option("--again", is_flag=True, help="Let them come in again.")
+@folder_option
+@json_option
+def disable_person(id_: str, *, again: bool, folder: Path, as_json: bool) -> None:
+    """Let a person come in no more; their tokens and sign-ins end with their next request.
+
+    \b
+    lapwing people disable ana
+    lapwing people disable ana --again
+
+    It costs nothing. What they asked stays charged and in the ledger.
+    """
+    with _directory(folder) as known:
+        person = known.change(id_, disabled=not again)
+    tell(person.to_dict(), facts(("may come in", "yes" if again else "no"), ("who", person.id)), as_json=as_json)
+
+
+@contextmanager
+def _directory(folder: Path) -> "Iterator[Directory]":
+    _require_server()
+    from lapwing.app.server.application import open_store
+    from lapwing.app.server.people import Directory
+    from lapwing.workspace.settings import FILE
+
+    if not (folder / FILE).exists():
+        remedy = "name the folder of a workspace with -w"
+        raise ParameterError("workspace", str(folder), reason=f"has no {FILE}", remedy=remedy)
+    store = open_store(folder)
+    try:
+        yield Directory(store)
+    finally:
+        store.close()
+
+
+def _require_server() -> None:
+    """Refuse to go on where what serves is not installed."""
+    try:
+        import msgspec  # noqa: F401
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as missing:
+        raise MissingExtraError(missing.name or "starlette", extra="server") from None

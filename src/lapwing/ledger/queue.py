@@ -1,0 +1,123 @@
+"""Changes that wait for the one writer of a process: who leads, and how the changes of a group are made together.
+
+Whoever finds nobody at work leads: it takes all who wait, makes their changes in its own transaction, one after the
+other in the order of their coming, and tells each how its own ended. Whoever waits first when the transaction is over
+leads next. Nobody waits for others to come: a group is who came while the one before it was written.
+"""
+
+import copy
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any, Final
+
+from lapwing.ledger.database import Lookups
+from lapwing.ledger.states import RefusedError
+from lapwing.ledger.transaction import ConflictError, Transaction
+from lapwing.vocabulary.errors import LapwingError, LedgerInDoubtError
+
+MOST: Final = 64
+"""The changes of one transaction: more would keep the first one waiting for the last."""
+
+
+class SpoiledError(Exception):
+    """One change of a group failed after something was written: all are undone, and to be made one by one."""
+
+
+class PendingChange:
+    """A change that somebody waits for, and how it ended."""
+
+    def __init__(self, act: str, change: Callable[[Transaction], Any], lookups: Lookups, *, only_appends: bool) -> None:
+        self.act, self.run, self.lookups, self.only_appends = act, change, lookups, only_appends
+        self.turn = Lock()  # taken until it leads, or has its end
+        self.turn.acquire()
+        self.leads = self.has_end = False
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+    def forget(self) -> None:
+        """Forget how it ended: it was undone."""
+        self.result = self.error = None
+
+    def outcome(self) -> Any:
+        """Return what it returned, or fail as it failed."""
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+
+class WriterQueue:
+    """Who waits for the writer; one of them leads, or nobody is there."""
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._lock, self._waiting, self._is_led, self._process = Lock(), deque[PendingChange](), False, os.getpid()
+
+    def wait(self, one: PendingChange) -> None:
+        """Return when a change leads, or has its end."""
+        if self._process != os.getpid():  # who waited when the process forked waits on the other side
+            self._begin()
+        with self._lock:
+            if not self._is_led:
+                self._is_led = one.leads = True
+                return
+            self._waiting.append(one)
+        one.turn.acquire()
+
+    def take(self, leader: PendingChange) -> list[PendingChange]:
+        """Return the leader and those who wait behind it."""
+        with self._lock:
+            return [leader, *(self._waiting.popleft() for _ in range(min(len(self._waiting), MOST - 1)))]
+
+    def leave(self, one: PendingChange) -> None:
+        """Let the next one lead, if this one did, or wait no longer for it."""
+        with self._lock:
+            if one.leads:
+                one.leads, self._is_led = False, bool(self._waiting)
+                if self._waiting:
+                    following = self._waiting.popleft()
+                    following.leads = True
+                    following.turn.release()
+            elif not one.has_end and one in self._waiting:
+                self._waiting.remove(one)
+
+
+def run(group: Sequence[PendingChange], transaction: Transaction) -> None:
+    """Make changes one after the other; the error of one that wrote nothing is its own."""
+    if len(group) > 1:
+        transaction.look_up(tuple(asked for one in group for asked in one.lookups))
+    for one in group:
+        one.forget()
+        before = transaction.writes
+        try:
+            one.result = one.run(transaction)
+        except (LapwingError, RefusedError) as error:
+            if len(group) == 1 or transaction.writes != before:
+                raise
+            one.error = error
+
+
+@contextmanager
+def spoiling(group: Sequence[PendingChange]) -> Iterator[None]:
+    """Say that a group is spoiled where it fails: what one of them did must not be the failure of the others."""
+    try:
+        yield
+    except (ConflictError, LedgerInDoubtError):
+        raise
+    except Exception as error:
+        if len(group) == 1:
+            raise
+        raise SpoiledError from error
+
+
+def end(group: Sequence[PendingChange], error: Exception | None = None) -> None:
+    """Tell everybody in a group that it is over, and that it failed if it did."""
+    for one in group:
+        if error is not None:
+            one.error = copy.copy(error) if isinstance(error, LapwingError) else error
+        one.has_end = True
+        one.turn.release()

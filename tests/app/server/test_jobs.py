@@ -1,0 +1,253 @@
+"""Jobs: what takes long, what is stopped, what fails, and what the clock on the wall tells."""
+
+import json
+import socket
+import threading
+import time
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from app.server.doors import UNLIMITED, P, code_of, count, make_folder, serving
+from lapwing.answers.releases import NoisyNumbers
+from lapwing.app.server.application import DoorSettings
+from lapwing.app.server.rates import Limits, Rate
+from lapwing.engines.reading import stoppable
+from lapwing.noise.randomness import fresh_name
+
+SECRET = "the secret of patient 4711"  # noqa: S105 - it is what must not be seen
+
+
+@pytest.fixture
+def folder(quick_path):
+    return make_folder(quick_path / "clinic")
+
+
+class Brake:
+    """Holds every reading of data until it is let go, as a slow database would; a statement can be stopped."""
+
+    def __init__(self, monkeypatch) -> None:
+        self.go, self.reading = threading.Event(), threading.Event()
+        read = NoisyNumbers.read
+
+        def slowly(release, engine):
+            stopped = threading.Event()
+            self.reading.set()
+            with stoppable(stopped.set):
+                while not self.go.wait(0.01):
+                    if stopped.is_set():
+                        raise InterruptedError(SECRET)
+            return read(release, engine)
+
+        monkeypatch.setattr(NoisyNumbers, "read", slowly)
+
+
+def ask_and_leave(door, where: str, key: str) -> None:
+    told = door.call("ana", "POST", f"{P}/questions", count(where), key=key, headers={"Prefer": "wait=0"})
+    assert (told.status_code, told.headers["Location"]) == (202, f"{P}/jobs/{key}")
+
+
+def state_of(door, key: str, *, until: set[str], who: str = "ana") -> dict:
+    for _ in range(500):
+        job = door.get(who, f"{P}/jobs/{key}").json()
+        if job["state"] in until:
+            return job
+        time.sleep(0.02)
+    raise AssertionError(job)
+
+
+def test_a_running_question_that_is_stopped_is_lost_and_stays_charged(folder, monkeypatch) -> None:
+    with serving(folder) as door:
+        brake, key = Brake(monkeypatch), fresh_name()
+        ask_and_leave(door, "age = 1", key)
+        assert brake.reading.wait(20)
+        assert door.get("ana", f"{P}/jobs/{key}").json()["state"] == "running"
+        assert door.call("ben", "DELETE", f"{P}/jobs/{key}").status_code == 404
+        told = door.call("ana", "DELETE", f"{P}/jobs/{key}").json()
+        assert (told["state"], told["outcome"]["error"]["code"]) == ("lost", "engine")
+        assert Fraction(door.left()) == Fraction("9.9")
+        brake.go.set()
+        again = door.ask("ana", "age = 1", "0.1", key)
+        assert (again.status_code, code_of(again)) == (410, "unanswered")
+        assert door.get("ana", f"{P}/answers/{key}").status_code == 410
+        assert state_of(door, key, until={"lost"})
+
+
+def test_a_question_that_waits_for_its_turn_can_be_cancelled_for_nothing(folder, monkeypatch) -> None:
+    settings = DoorSettings(limits=replace(UNLIMITED, at_once=1), tick=0.02)
+    with serving(folder, settings) as door:
+        brake, first, second = Brake(monkeypatch), fresh_name(), fresh_name()
+        ask_and_leave(door, "age = 1", first)
+        assert brake.reading.wait(20)
+        ask_and_leave(door, "age = 2", second)
+        assert door.get("ana", f"{P}/jobs/{second}").json()["state"] == "queued"
+        assert door.call("ana", "DELETE", f"{P}/jobs/{second}").json()["state"] == "cancelled"
+        brake.go.set()
+        assert state_of(door, first, until={"answered"})["outcome"]["key"] == first
+        assert Fraction(door.left()) == Fraction("9.9")
+        assert door.ask("ana", "age = 2", "0.1", second).status_code == 200  # nothing had happened under this key
+
+
+def test_too_many_that_wait_are_sent_away(folder, monkeypatch) -> None:
+    with serving(folder, DoorSettings(limits=replace(UNLIMITED, at_once=1, waiting=2), tick=0.02)) as door:
+        brake = Brake(monkeypatch)
+        for age in (1, 2):
+            ask_and_leave(door, f"age = {age}", fresh_name())
+        told = door.ask("ana", "age = 3")
+        assert (told.status_code, code_of(told), told.headers["Retry-After"]) == (503, "busy", "2")
+        brake.go.set()
+
+
+def test_whoever_hangs_up_finds_the_answer_under_the_key(folder, monkeypatch) -> None:
+    with serving(folder) as door:
+        brake, key = Brake(monkeypatch), fresh_name()
+        body = json.dumps(count("age = 5")).encode()
+        head = [
+            f"POST {P}/questions HTTP/1.1",
+            "Host: 127.0.0.1",
+            f"Authorization: Bearer {door.tokens['ana']}",
+            "Content-Type: application/json",
+            f"Idempotency-Key: {key}",
+            f"Content-Length: {len(body)}",
+        ]
+        with socket.create_connection(("127.0.0.1", door.port), 5) as line:
+            line.sendall("\r\n".join(head).encode() + b"\r\n\r\n" + body)
+            assert brake.reading.wait(20)
+        brake.go.set()
+        assert state_of(door, key, until={"answered"})
+        assert door.get("ana", f"{P}/answers/{key}").json()["key"] == key
+        assert Fraction(door.left()) == Fraction("9.9")
+
+
+def test_a_failure_after_data_has_one_body_and_tells_no_secret(folder, monkeypatch) -> None:
+    def fail(*_):
+        raise ValueError(SECRET)
+
+    with serving(folder) as door:
+        monkeypatch.setattr(NoisyNumbers, "read", fail)
+        told = [door.ask("ana", f"age = {age}") for age in (1, 2)]
+        monkeypatch.setattr(NoisyNumbers, "read", lambda *_: None)  # another failure, in another place
+        told.append(door.ask("ana", "age = 3"))
+        assert {one.status_code for one in told} == {500}
+        assert len({one.content for one in told}) == 1
+        assert Fraction(door.left()) == Fraction("9.7")
+        for one in told:
+            assert SECRET not in one.text + str(one.headers)
+        assert SECRET in "".join(door.get("cleo", "/api/v1/failures").json()["lines"])
+    logs = "".join(path.read_text() for path in folder.glob("audit-*.log"))
+    assert '"status": 500' in logs
+    assert SECRET not in logs
+
+
+def test_stored_answers_are_told_when_the_data_is_gone(folder) -> None:
+    with serving(folder) as door:
+        key = fresh_name()
+        first = door.ask("ana", "age > 50", "0.1", key)
+        assert first.status_code == 200
+    (folder / "patient.csv").unlink()
+    with serving(folder, tokens=door.tokens) as door:
+        assert door.ask("ana", "age > 50", "0.1", key).json()["released"] == first.json()["released"]
+        assert door.ask("ben", "age > 50", "0.1").json()["released"] == first.json()["released"]
+        assert door.get("ana", f"{P}/answers/{key}").json()["released"] == first.json()["released"]
+        left = door.left()
+        missing = door.ask("ana", "age > 51", "0.1")
+        assert missing.status_code in {500, 503}
+        assert "patient.csv" not in missing.text
+        assert door.left() == left
+
+
+def test_free_answers_do_not_make_the_ledger_grow(folder) -> None:
+    with serving(folder) as door:
+        door.ask("ana", "age > 50")
+        entries = door.get("otto", "/api/v1/ledger/head").json()["entries"]
+        for _ in range(20):
+            assert door.ask("ben", "age > 50").json()["answer"]["free"] is True
+        assert door.get("otto", "/api/v1/ledger/head").json()["entries"] == entries
+
+
+def test_answers_leave_at_ticks_and_what_is_public_at_once(folder) -> None:
+    tick = 0.4
+    with serving(folder, DoorSettings(limits=UNLIMITED, tick=tick)) as door:
+        door.ask("ana", "age > 1")
+        taken = []
+        for age in range(10, 16):
+            begun = time.perf_counter()
+            assert door.ask("ana", f"age > {age}", "0.01").status_code == 200
+            taken.append(time.perf_counter() - begun)
+        assert min(taken) >= tick
+        assert (
+            sorted(one % tick for one in taken)[2] < tick / 3
+        )  # most leave right after a tick, whatever the machine does
+        begun = time.perf_counter()
+        door.ask("ana", "age > 10", "0.01")
+        assert time.perf_counter() - begun < tick
+
+
+def test_a_failure_leaves_at_a_tick(folder, monkeypatch) -> None:
+    tick = 0.4
+    with serving(folder, DoorSettings(limits=UNLIMITED, tick=tick)) as door:
+        monkeypatch.setattr(NoisyNumbers, "read", lambda *_: 1 / 0)
+        begun = time.perf_counter()
+        assert door.ask("ana", "age > 10", "0.01").status_code == 500
+        assert time.perf_counter() - begun >= tick
+
+
+def test_rates_bind_each_person_for_themselves(folder) -> None:
+    slow = Limits(asks=Rate(burst=20, a_second=0.01), wrong_tokens=Rate(burst=10, a_second=0.01))
+    with serving(folder, DoorSettings(limits=slow)) as door:
+        told = [door.ask("ana", "agee = 1").status_code for _ in range(30)]
+        assert told[:20] == [422] * 20
+        assert 429 in told
+        refused = door.ask("ana", "age = 1")
+        assert int(refused.headers["Retry-After"]) >= 1
+        assert door.ask("ben", "agee = 1").status_code == 422
+        wrong = [door.get(None, "/api/v1/me").status_code for _ in range(12)]
+        assert wrong[:10] == [401] * 10
+        assert 429 in wrong
+        assert door.get("ben", "/api/v1/me").status_code == 200
+
+
+def test_the_audit_says_who_did_what_and_holds_no_data(folder) -> None:
+    with serving(folder) as door:
+        told = door.ask("ana", "age = 37 and sex = 'F'", "0.125", "a-key-of-mine-1")
+        door.call("cleo", "POST", f"{P}/suspension", {"suspended": False})
+        door.get("ben", f"{P}/streams/somebody-elses")
+        door.get("ana", "/api/v1/me")
+    (log,) = folder.glob("audit-*.log")
+    assert log.stat().st_mode & 0o077 == 0
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    asked, decided, refused = lines
+    assert (asked["who"], asked["did"], asked["status"]) == (
+        "ana",
+        "POST /api/v1/populations/{population}/questions",
+        200,
+    )
+    assert (asked["key"], asked["price"]) == ("a-key-of-mine-1", "epsilon 0.125")
+    assert (decided["who"], refused["who"], refused["status"]) == ("cleo", "ben", 404)
+    assert all(line["ms"] % 20 == 0 for line in lines)
+    for hidden in ("age = 37", "'F'", "somebody", door.tokens["ana"], told.json()["answer"]["receipt"]):
+        assert hidden not in log.read_text()
+
+
+def test_new_settings_are_taken_up_while_it_runs_if_the_ledger_agrees(folder) -> None:
+    import lapwing as lw  # noqa: PLC0415
+
+    with serving(folder) as door:
+        settings = (folder / "lapwing.toml").read_text()
+        (folder / "lapwing.toml").write_text(settings.replace('epsilon = "10"', 'epsilon = "12"'))
+        for _ in range(100):
+            trouble = door.get("cleo", f"{P}/changes").json()["settings"]
+            if trouble:
+                break
+            time.sleep(0.05)
+        assert "not the budget that the ledger keeps" in trouble
+        assert door.ask("ana", "age = 1", "1").status_code == 200
+        with lw.open_workspace(folder) as workspace:
+            workspace.update()
+        for _ in range(100):
+            if door.get("cleo", f"{P}/changes").json()["settings"] is None:
+                break
+            time.sleep(0.05)
+        assert door.ask("ana", "age = 2", "1").status_code == 200
+        assert door.left() == "10"

@@ -1,0 +1,183 @@
+"""Every operation, as every role: the table in the code is what happens."""
+
+from pathlib import Path
+
+import pytest
+
+from app.server.doors import PEOPLE, P, code_of
+from lapwing.app.server.calls import API
+from lapwing.app.server.openapi import statuses
+from lapwing.app.server.operations import OPERATIONS
+from lapwing.app.server.people import Directory
+from lapwing.app.server.problems import NOT_THERE
+from lapwing.app.server.roles import RIGHTS, Right, Role
+from lapwing.noise.randomness import fresh_name
+
+GUEST, ANALYST, CUSTODIAN, AUDITOR = Role.GUEST, Role.ANALYST, Role.CUSTODIAN, Role.AUDITOR
+ALL = set(Role)
+ASK, OVERSEE, MANAGE = {ANALYST, CUSTODIAN}, {CUSTODIAN, AUDITOR}, {CUSTODIAN}
+MATRIX = {
+    **dict.fromkeys(("me", "tokens", "make_token", "revoke_token", "populations", "population", "receipt"), ALL),
+    **dict.fromkeys(("preview", "ask", "rehearse", "budget", "job", "cancel_job", "answers", "answer", "history"), ASK),
+    **dict.fromkeys(("preview_stream", "streams", "open_stream", "stream", "ask_stream", "ask_stream_many"), ASK),
+    **dict.fromkeys(("close_stream", "own_requests", "request_budget"), ASK),
+    **dict.fromkeys(("account", "all_requests", "ledger_entries", "ledger_head", "verify_ledger"), OVERSEE),
+    "export_ledger": OVERSEE,
+    **dict.fromkeys(("people", "change_person", "revoke_tokens", "invitations", "invite", "suspend"), MANAGE),
+    **dict.fromkeys(("advance_version", "changes", "decide_request", "failures", "unsettled", "recover"), MANAGE),
+    "health": None,
+    "accept_invitation": None,
+}
+"""Who may call what, written down once more: a slip in the table of operations shows here."""
+
+SPENDS = {"ask", "open_stream", "ask_stream", "ask_stream_many", "close_stream"}
+
+
+def test_the_table_says_who_may_call_what() -> None:
+    assert {one.name: one.roles if one.roles is None else set(one.roles) for one in OPERATIONS} == MATRIX
+    assert len({one.name for one in OPERATIONS}) == len(OPERATIONS) == len({(o.method, o.path) for o in OPERATIONS})
+
+
+def test_only_these_operations_spend_and_none_of_them_can_be_called_by_a_link() -> None:
+    assert {one.name for one in OPERATIONS if one.charges} == SPENDS
+    assert {one.method for one in OPERATIONS if one.charges} == {"POST", "DELETE"}
+    assert all(one.right is Right.ASK for one in OPERATIONS if one.charges)
+
+
+def path_of(operation) -> str:
+    parts = dict.fromkeys(operation.parts, "absent-1234") | {"population": "clinic"}
+    return API + operation.path.format(**parts)
+
+
+@pytest.mark.parametrize("name", [one.name for one in OPERATIONS])
+def test_every_operation_as_every_role(door, name) -> None:
+    operation = next(one for one in OPERATIONS if one.name == name)
+    for who, role in [*PEOPLE.items(), (None, None)]:
+        body = None if operation.body is None else {}
+        told = door.call(who, operation.method, path_of(operation), body, key=fresh_name())
+        assert told.status_code in statuses(operation), (who, told.text)
+        if operation.roles is None:
+            assert told.status_code != 401
+        elif role is None:
+            assert (told.status_code, code_of(told)) == (401, "token")
+        elif role not in operation.roles:
+            assert (told.status_code, told.json()["error"]["message"]) == (404, NOT_THERE[1])
+        elif not set(operation.parts) - {"population"}:
+            assert told.status_code not in {401, 404}, told.text
+
+
+def test_a_token_may_do_less_than_its_owner_and_never_more(door) -> None:
+    made = door.call("ana", "POST", "/api/v1/tokens", {"name": "looks", "may": ["read", "preview"]}).json()
+    door.tokens["ana, looking"] = made["secret"]
+    assert door.get("ana, looking", f"{P}/budget").status_code == 200
+    assert door.ask("ana, looking").status_code == 404
+    more = door.call("ana, looking", "POST", "/api/v1/tokens", {"name": "more", "may": ["ask"]})
+    assert (more.status_code, more.json()["error"]["name"]) == (422, "may")
+    assert door.call("ana", "POST", "/api/v1/tokens", {"name": "x", "may": ["manage"]}).status_code == 422
+    assert door.call("ana", "DELETE", f"/api/v1/tokens/{made['id']}").status_code == 200
+    assert door.get("ana, looking", "/api/v1/me").status_code == 401
+
+
+def test_a_role_that_changes_counts_at_the_next_request(door) -> None:
+    invited = door.call("cleo", "POST", "/api/v1/invitations", {"id": "hans", "name": "Hans", "role": "analyst"}).json()
+    accepted = door.call(None, "POST", "/api/v1/acceptances", {"secret": invited["secret"]}).json()
+    door.tokens["hans"] = accepted["token"]["secret"]
+    assert door.get("hans", f"{P}/budget").status_code == 200
+    assert door.call(None, "POST", "/api/v1/acceptances", {"secret": invited["secret"]}).status_code == 404
+    door.call("cleo", "PATCH", "/api/v1/people/hans", {"role": "auditor"})
+    assert door.get("hans", f"{P}/budget").status_code == 404
+    assert door.get("hans", "/api/v1/ledger/head").status_code == 200
+    door.call("cleo", "PATCH", "/api/v1/people/hans", {"disabled": True})
+    assert door.get("hans", "/api/v1/me").status_code == 401
+    door.call("cleo", "PATCH", "/api/v1/people/hans", {"disabled": False})
+    assert door.call("cleo", "DELETE", "/api/v1/people/hans/tokens").json() == {"revoked": 1}
+    assert door.get("hans", "/api/v1/me").status_code == 401
+
+
+def test_the_last_custodian_stays(door) -> None:
+    told = door.call("cleo", "PATCH", "/api/v1/people/cleo", {"role": "analyst"})
+    assert (told.status_code, told.json()["error"]["reason"]) == (422, "is the last custodian")
+    assert door.call("cleo", "PATCH", "/api/v1/people/cleo", {"disabled": True}).status_code == 422
+
+
+def test_rights_grow_with_roles() -> None:
+    assert RIGHTS[GUEST] < RIGHTS[ANALYST] < RIGHTS[CUSTODIAN] == frozenset(Right)
+    assert RIGHTS[AUDITOR] == {Right.READ}
+
+
+def test_no_live_token_is_kept_anywhere(door) -> None:
+    door.ask("ana")
+    files = [path for path in Path(door.folder).rglob("*") if path.is_file()]
+    assert {path.name for path in files} >= {"door.db", "ledger.db"}
+    for path in files:
+        content = path.read_bytes()
+        assert not [who for who, token in door.tokens.items() if token.encode() in content], path
+
+
+def test_an_auditor_sees_the_ledger_and_no_question_can_be_asked_by_one(door) -> None:
+    entries = door.get("otto", "/api/v1/ledger/entries", params={"limit": 3}).json()
+    assert [one["entry"]["seq"] for one in entries] == [1, 2, 3]
+    later = door.get("otto", "/api/v1/ledger/entries", params={"after": 1, "limit": 1}).json()
+    assert later == entries[1:2]
+    head = door.get("otto", "/api/v1/ledger/head").json()
+    verified = door.call("otto", "POST", "/api/v1/ledger/verifications", {"receipts": [head["head"]]}).json()
+    assert verified["entries"] == head["entries"]
+    exported = door.get("otto", "/api/v1/ledger/export")
+    assert len(exported.text.splitlines()) == head["entries"] + 1
+    assert exported.headers["Lapwing-Head"] == head["head"]
+    assert door.get("otto", f"{P}/account").json()["population"] == "clinic"
+
+
+def test_a_custodian_stops_spending_and_allows_it_again(door) -> None:
+    assert door.call("cleo", "POST", f"{P}/suspension", {"suspended": True}).status_code == 200
+    told = door.ask("ana", "age = 71", "0.01")
+    assert (told.status_code, code_of(told)) == (403, "suspended")
+    door.call("cleo", "POST", f"{P}/suspension", {"suspended": False})
+    assert door.ask("ana", "age = 71", "0.01").status_code == 200
+    assert door.call("cleo", "POST", f"{P}/suspension", {"suspended": True, "analyst": "ben"}).status_code == 200
+    assert door.ask("ben", "age = 72", "0.01").status_code == 403
+    assert door.ask("ana", "age = 72", "0.01").status_code == 200
+    door.call("cleo", "POST", f"{P}/suspension", {"suspended": False, "analyst": "ben"})
+    acts = door.get("otto", "/api/v1/ledger/entries", params={"limit": 500}).json()
+    assert {one["entry"]["by"] for one in acts if one["entry"].get("change") == "suspension"} == {"cleo"}
+
+
+def test_a_new_version_is_announced(door) -> None:
+    version = door.get("ana", P).json()["versions"]["patient"]
+    told = door.call("cleo", "POST", f"{P}/tables/patient/versions")
+    assert told.json() == {"table": "patient", "version": version + 1}
+    assert door.get("ana", P).json()["versions"]["patient"] == version + 1
+    assert door.call("cleo", "POST", f"{P}/tables/absent/versions").status_code == 404
+
+
+def test_a_directory_counts_what_it_must(quick_path) -> None:
+    from lapwing.app.server.application import open_store  # noqa: PLC0415
+
+    now = [1_000_000.0]
+    store = open_store(quick_path)
+    directory = Directory(store, most_tokens=2, clock=lambda: now[0])
+    assert directory.is_empty
+    ana = directory.add("ana", "Ana", Role.ANALYST, password="correct horse battery")  # noqa: S106
+    assert directory.by_password("ana", "correct horse battery") == ana
+    assert directory.by_password("ana", "wrong") is None
+    assert directory.by_password("nobody", "correct horse battery") is None
+    secret = directory.sign_in("ana")
+    assert directory.by_sign_in(secret) == ana
+    now[0] += 29 * 60
+    assert directory.by_sign_in(secret) == ana
+    now[0] += 31 * 60
+    assert directory.by_sign_in(secret) is None
+    token, about = directory.make_token(ana, "a", days=1)
+    assert directory.by_token(token) == ana
+    directory.make_token(ana, "b", days=1)
+    with pytest.raises(ValueError, match="all that one person may have"):
+        directory.make_token(ana, "c")
+    now[0] += 86_401
+    assert directory.by_token(token) is None
+    again, about = directory.make_token(ana, "d")
+    assert directory.revoke_token("ben", about["id"]) is False
+    assert directory.by_token(again) == ana
+    invited = directory.invite("ben", "Ben", Role.AUDITOR, by="cleo", seconds=60)
+    now[0] += 61
+    assert directory.accept(invited) is None
+    store.close()
