@@ -84,7 +84,9 @@ clean:      ## forget all environments
 	@touch $@
 
 .venv-313/dev: .venv/run
-	@$(BIN)/uv venv --quiet --clear --python $(PYTHON313) .venv-313
+	@$(BIN)/uv venv --quiet --clear --python $(PYTHON313) .venv-313 || { \
+	  echo 'NOT TESTED on Python 3.13: there is none here, and uv could not fetch one.'; \
+	  echo 'Install it, or say: make test-313 PYTHON313=/path/to/python3.13'; exit 1; }
 	@$(INSTALL) --python .venv-313/bin/python -c constraints.txt -e '.[plots,postgres,spark,server,sign-in]' --group dev
 	@touch $@
 

@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 
@@ -112,7 +113,7 @@ def replace_receipt(kept, receipt):
 
 def damaged(place: Place, statement: str, *values) -> None:
     """Change the file behind the back of its triggers."""
-    with sqlite3.connect(place.where) as database:
+    with closing(sqlite3.connect(place.where)) as database, database:
         for trigger in ("changed", "deleted"):
             database.execute(f"drop trigger entries_are_never_{trigger}")
         database.execute(statement, values)
@@ -141,7 +142,7 @@ def test_an_account_before_the_checkpoint_that_gives_budget_back_is_refused(plac
 def test_a_state_that_an_index_has_lost_is_missed(place) -> None:
     """The newest account is there, but nothing finds it: the older one, which has spent less, is not believed."""
     opened(place).close()
-    with sqlite3.connect(place.where) as database:
+    with closing(sqlite3.connect(place.where)) as database, database:
         database.execute("pragma writable_schema = on")
         database.execute(
             "update sqlite_schema set sql = replace(sql, 'is not null', 'is not null and seq < 7')"
@@ -149,7 +150,7 @@ def test_a_state_that_an_index_has_lost_is_missed(place) -> None:
         )
         database.execute("pragma writable_schema = off")
     database.close()
-    with sqlite3.connect(place.where) as database:
+    with closing(sqlite3.connect(place.where)) as database, database:
         database.execute("reindex entries_account")
         database.execute("pragma writable_schema = on")
         database.execute(
@@ -162,7 +163,7 @@ def test_a_state_that_an_index_has_lost_is_missed(place) -> None:
 
 def forge(place: Place, seq: int, old: str, new: str) -> None:
     """Change an entry and give it the hash that it then must have: it hangs on the one before it, and none on it."""
-    with sqlite3.connect(place.where) as database:
+    with closing(sqlite3.connect(place.where)) as database, database:
         (body,) = database.execute("select body from entries where seq = ?", (seq,)).fetchone()
         (before,) = database.execute("select hash from entries where seq = ?", (seq - 1,)).fetchone()
     database.close()

@@ -288,7 +288,7 @@ class TestBackups:
         with Place.in_file(file).open() as ledger:
             receipt, before = ask(ledger, "after the backup").receipt, head_of(file).path.read_bytes()
         shutil.copy(backup, file)
-        with sqlite3.connect(backup) as old:
+        with closing(sqlite3.connect(backup)) as old, old:
             (seq, hash_) = old.execute("select seq, hash from ledger").fetchone()
         head_of(file).accept(Receipt(ledger="2f1c", seq=seq, hash=hash_.hex()))
         with Place.in_file(file).open() as ledger:

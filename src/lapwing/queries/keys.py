@@ -29,7 +29,7 @@ from lapwing.queries.column import (
 )
 from lapwing.queries.days import day_of
 from lapwing.queries.derived import CaseResult, Computed, Part, begin
-from lapwing.queries.expressions import DATE_UNITS, By, DatePart, DateTrunc, Literal, Step, Value
+from lapwing.queries.expressions import DATE_UNITS, By, DatePart, DateTrunc, Literal, Name, Step, Value
 from lapwing.queries.measure import step_width
 from lapwing.queries.predicate import (
     ALWAYS,
@@ -71,7 +71,9 @@ _MONTHS: Final = {Part.YEAR: 12, Part.QUARTER: 3, Part.MONTH: 1}
 
 def bind_key(by: By, scope: Scope, where: Predicate = ALWAYS) -> KeyOfColumn:
     """Return the cells that `by` makes, as far as `where` says where they end."""
-    value = simplified(scope.spelled(by.column), scope)
+    value = scope.spelled(by.column)
+    if not isinstance(value, Name):  # a column is as simple as it gets
+        value = simplified(value, scope)
     if isinstance(value, Literal):
         raise BadQuestionError("a constant makes no groups; group by a column or by a value that is computed from one")
     if by.edges is not None:

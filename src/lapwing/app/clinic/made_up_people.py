@@ -28,6 +28,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 _EPOCH: Final = 1970
 _TODAY: Final = np.datetime64(TODAY, "D")
+_DAY: Final = np.timedelta64(1, "D")
 _AGE_PYRAMID: Final = ((0.0, 0.0), (0.24, 20.0), (0.72, 60.0), (0.90, 80.0), (0.985, 92.0), (1.0, OLDEST + 1.0))
 """The share of people who are younger than an age; straight lines between."""
 _SITE_SHARES: Final = (0.29, 0.20, 0.15, 0.12, 0.09, 0.07, 0.05, 0.03)
@@ -125,7 +126,7 @@ def _people(draws: Uniforms, block: int, people: int) -> PeopleBlock:
         id=np.arange(people) + block * BLOCK + 1,
         male=male,
         age=age,
-        born=year + 1 + (365 * draws.take("birthday", people)).astype(np.int64),
+        born=year + (1 + (365 * draws.take("birthday", people)).astype(np.int64)) * _DAY,
         site=np.searchsorted(np.cumsum(_SITE_SHARES)[:-1], draws.take("site", people)),
         frailty=frailty,
         body_mass=np.clip(grown + 1.2 * frailty + 4.4 * draws.normal("body mass", people), 11, 60).round(1),
@@ -154,7 +155,7 @@ def _conditions(draws: Uniforms, who: PeopleBlock, has: Mapping[str, Mask]) -> C
     return {
         "person_id": person[order],
         "concept": Named(concept[order], tuple(one.name for one in concepts.CONDITIONS)),
-        "day": _TODAY - days[order],
+        "day": _TODAY - days[order] * _DAY,
     }
 
 
@@ -176,7 +177,7 @@ def _visits(draws: Uniforms, who: PeopleBlock, cancer: Mask) -> Columns:
         "person_id": who.id[of],
         "kind": Named(kind, concepts.VISITS),
         "service": Named(np.ma.masked_array(_service(draws, ill, mother), ~inpatient), concepts.SERVICES),
-        "day": _TODAY - who.days(YEARS_OF_VISITS, draws.take("day of visit", len(of)), of),
+        "day": _TODAY - who.days(YEARS_OF_VISITS, draws.take("day of visit", len(of)), of) * _DAY,
         "nights": np.where(inpatient, np.minimum(nights, 60), 0),
     }
 
@@ -278,7 +279,7 @@ def _not_weighed(draws: Uniforms, who: PeopleBlock) -> Mask:
 
 
 def _recently(draws: Uniforms, who: PeopleBlock) -> NDArray[np.datetime64]:
-    return _TODAY - who.days(2, draws.take("measured", len(who.id)))
+    return _TODAY - who.days(2, draws.take("measured", len(who.id))) * _DAY
 
 
 def _of(events: Columns, who: PeopleBlock) -> Whole:
