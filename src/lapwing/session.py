@@ -16,7 +16,7 @@ from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.accounting.planned_total import MOST_BOOKINGS, PlannedTotal, planned_total
 from lapwing.answers.answer import Answer
 from lapwing.answers.preview import BudgetStatus, Preview
-from lapwing.answers.pricing import Pricing, QuestionLike, Terms
+from lapwing.answers.pricing import OfferedTerms, Pricing, QuestionLike
 from lapwing.answers.releases import CONFIDENCE, Price, PricedQuestion, StoredAnswer, read_together
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
@@ -316,7 +316,7 @@ class Session:
     ) -> tuple[list[PricedQuestion], Snapshot]:
         """Plan questions and choose the release of each plan, at one moment of the ledger."""
         target, snapshot = parse_target(**offer), self._snapshot()
-        terms = Terms(target, snapshot.account.budget, max_rows, max_groups)
+        terms = OfferedTerms(target, snapshot.account.budget, max_rows, max_groups)
         return [self._pricing.price(question, self.population, terms) for question in questions], snapshot
 
     def _ask_together(

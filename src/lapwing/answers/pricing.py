@@ -17,7 +17,7 @@ QuestionLike: TypeAlias = Question | Mapping[str, Question] | str
 _REMEMBERED: Final = 2000
 
 
-class Terms(NamedTuple):
+class OfferedTerms(NamedTuple):
     """What a price depends on besides the question and the catalogue."""
 
     target: Target
@@ -36,7 +36,7 @@ class Pricing:
     def __init__(self) -> None:
         self._known: dict[Hashable, tuple[QuestionLike, Population, PricedQuestion]] = {}
 
-    def price(self, question: QuestionLike, population: Population, terms: Terms) -> PricedQuestion:
+    def price(self, question: QuestionLike, population: Population, terms: OfferedTerms) -> PricedQuestion:
         """Return a question with its price, or refuse it; the price is shared equally by all that is in it."""
         asked: Hashable = question if isinstance(question, str) else id(question)
         _, catalogue, priced = self._known.get((asked, terms), (None, None, None))
@@ -50,7 +50,7 @@ class Pricing:
         return priced
 
 
-def _priced(question: QuestionLike, population: Population, terms: Terms) -> PricedQuestion:
+def _priced(question: QuestionLike, population: Population, terms: OfferedTerms) -> PricedQuestion:
     if isinstance(question, str):
         question = read_sql(question, max_rows=terms.max_rows, max_groups=terms.max_groups)
     elif terms.max_rows is not None or terms.max_groups is not None:
