@@ -216,12 +216,12 @@ class ValueReader(ABC):
         """Read LEFT(text, n) and SUBSTRING(text, 1, n): the first characters of a text."""
         if isinstance(node, exp.Left):
             only(node, "this", "expression")
-            start, length = Literal(1), self.value(node.expression)
+            bounds: list[Value] = [Literal(1), self.value(node.expression)]
         else:
             only(node, "this", "start", "length")
             parts = [node.args.get("start"), node.args.get("length")]
-            start, length = (Literal(None) if part is None else self.value(part) for part in parts)  # type: ignore[assignment]
-        match start, length:
+            bounds = [Literal(None) if part is None else self.value(part) for part in parts]
+        match bounds:
             case Literal(1), Literal(int() as number):
                 return LeftOf(self.value(node.this), number)
             case _:
