@@ -5,8 +5,7 @@ charge, nothing depends on data; a refusal costs nothing. After it, there is the
 nothing and keeps the charge. Noise is drawn once for a charge, never again.
 """
 
-import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +33,13 @@ from lapwing.queries.statistics.funnel import funnel
 from lapwing.streams import QuestionStream, name_of_key
 from lapwing.tables import Tables
 from lapwing.vocabulary.codec import from_text, to_text
-from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, EngineError, ParameterError
+from lapwing.vocabulary.errors import (
+    BadQuestionError,
+    BudgetExceededError,
+    EngineError,
+    ParameterError,
+    RequestConflictError,
+)
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.lifetime import Lifetime
 from lapwing.vocabulary.results import shows_words
@@ -112,9 +117,10 @@ class Session:
             `confidence=`, for the smallest price that gives it; `max_rows=` and `max_groups=` are for a SELECT from
             tables with many rows a person: any other question says them itself
         """
-        (asked,), snapshot = self._price([question], **words)
-        status = self._status(snapshot, self.population.touched)
-        return Preview.of(asked, status, words.get("confidence", CONFIDENCE))
+        (ways,), snapshot = self._ways([question], **words)
+        status, confidence = self._status(snapshot, self.population.touched), words.get("confidence", CONFIDENCE)
+        previews = [Preview.of(asked, status, confidence) for asked in ways]
+        return next((one for one in previews if one.affordable), previews[0])
 
     @shows_words(QuestionWords, confidence="0.95")
     def ask(self, question: QuestionLike, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
@@ -127,7 +133,7 @@ class Session:
         `key`, for ever: ask again with it where it is not known whether the first time went through. A
         `BadQuestionError` or `BudgetError` costs nothing; an `EngineError` came after the charge, which stays.
         """
-        (answer,) = self._ask_together([question], None if key is None else iter([key]), **words)
+        (answer,) = self._ask_together([question], [key], **words)
         return answer
 
     @shows_words(QuestionWords, confidence="0.95")
@@ -150,7 +156,7 @@ class Session:
         if len(asked) > MOST_TOGETHER:
             many = f"{len(asked):,} questions are asked at once, more than {MOST_TOGETHER:,}"
             raise BadQuestionError(f"{many}; ask them in parts")
-        keys = None if key is None else (f"{key} {number}" for number in itertools.count(1))
+        keys = [None if key is None else f"{key} {number}" for number in range(1, len(asked) + 1)]
         return self._ask_together(asked, keys, **words) if asked else []
 
     @shows_words(QuestionWords, confidence="0.95")
@@ -162,9 +168,12 @@ class Session:
         Nothing is written, charged or read from a database, so it works while none can be reached. A `key` that was
         charged and has no answer is an `UnansweredError`, as it is for `ask`.
         """
-        (asked,), _ = self._price([question], **words)
-        told = self.ledger.questions.stored(self._request(asked, key))
-        return None if told is None else _answer(asked, told, free=True)
+        (ways,), _ = self._ways([question], **words)
+        for asked in ways:
+            told = self.ledger.questions.stored(self._request(asked, key))
+            if told is not None:
+                return _answer(asked, told, free=True)
+        return None
 
     @shows_words(QuestionWords, confidence="0.95")
     def sql(self, text: str, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
@@ -201,7 +210,7 @@ class Session:
 
         The words are those of `preview`, so that the noise is what it would be.
         """
-        (asked,), _ = self._price([question], **words)
+        ((asked, *_),), _ = self._ways([question], **words)
         engine = self._tables.rehearsal()
         numbers = hide_failures(
             lambda: {name: one.release(one.read(engine)) for name, one in asked.releases.items()}, self._on_failure
@@ -306,35 +315,48 @@ class Session:
         self._lifetime.require()
         return self.ledger.snapshot(self.population.name, self.analyst)
 
-    def _price(
+    def _ways(
         self,
         questions: Sequence[QuestionLike],
         *,
         max_rows: int | None = None,
         max_groups: int | None = None,
         **offer: Unpack[TargetWords],
-    ) -> tuple[list[PricedQuestion], Snapshot]:
-        """Plan questions and choose the release of each plan, at one moment of the ledger."""
+    ) -> tuple[list[list[PricedQuestion]], Snapshot]:
+        """Plan questions and choose the releases of their plans, in each way to pay, at one moment of the ledger."""
         target, snapshot = parse_target(**offer), self._snapshot()
         terms = OfferedTerms(target, snapshot.account.budget, max_rows, max_groups)
         return [self._pricing.price(question, self.population, terms) for question in questions], snapshot
 
     def _ask_together(
-        self, questions: Sequence[QuestionLike], keys: Iterator[str] | None, **words: Unpack[QuestionWords]
+        self, questions: Sequence[QuestionLike], keys: Sequence[str | None], **words: Unpack[QuestionWords]
     ) -> list[Answer]:
         """Price, charge, touch data, release, tell: for one question, or for many at once."""
-        asked, snapshot = self._price(questions, **words)
-        different = {one.text: one for one in asked}
-        requests = [self._request(one, None if keys is None else next(keys)) for one in different.values()]
+        ways, snapshot = self._ways(questions, **words)
+        first, *others = ([one[min(i, len(one) - 1)] for one in ways] for i in range(max(map(len, ways))))
         with self._tables.hold(snapshot.versions):  # what they are about stays open until they have their end
             fault_point("ask.checked")
-            with self.ledger.questions.turns(requests):
-                ends = dict(zip(different, self._charge(asked, requests, snapshot), strict=True))
-                fault_point("ask.charged")
-                charged = {text: end for text, end in ends.items() if isinstance(end, Charged)}
-                if not charged:
-                    return _answers(asked, ends)
-                return self._answer_charged(asked, charged, ends)
+            try:
+                return self._charge_and_answer(first, keys, snapshot)
+            except (BudgetExceededError, RequestConflictError):
+                for other in others:
+                    with suppress(BudgetExceededError, RequestConflictError):
+                        return self._charge_and_answer(other, keys, snapshot)
+                raise
+
+    def _charge_and_answer(
+        self, asked: Sequence[PricedQuestion], keys: Sequence[str | None], snapshot: Snapshot
+    ) -> list[Answer]:
+        """Charge, commit, touch data, release; where somebody asks the same just now, their answer is everybody's."""
+        different = {one.text: one for one in asked}
+        requests = [self._request(one, key) for one, key in zip(different.values(), keys, strict=False)]
+        with self.ledger.questions.turns(requests):
+            ends = dict(zip(different, self._charge(asked, requests, snapshot), strict=True))
+            fault_point("ask.charged")
+            charged = {text: end for text, end in ends.items() if isinstance(end, Charged)}
+            if not charged:
+                return _answers(asked, ends)
+            return self._answer_charged(asked, charged, ends)
 
     def _request(self, asked: PricedQuestion, key: str | None) -> Request:
         return Request(

@@ -283,7 +283,7 @@ most 1050 grid steps; one person is added or removed."""
         (ask.total("visits", "cost", max_rows=3), "the total of cost, in steps of"),
         (ask.variance("visits", "cost", max_rows=3), "the variance of cost, and"),
         (ask.correlation("patients", "age", "bmi"), "the correlation of age and bmi, and"),
-        (ask.median("patients", "age"), "the quantiles of age at 1/2,"),
+        (ask.median("patients", "age"), "the median of age,"),
         (ask.mean("visits", "cost + nights", max_rows=3), "the mean of a value of cost and nights, and"),
         (ask.total("visits", "cost * nights", max_rows=3), "the total of a value of cost and nights,"),
         (ask.mean("patients", "2 * age"), "the mean of a value of age, and"),

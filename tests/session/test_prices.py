@@ -15,7 +15,14 @@ from lapwing.ledger import streams
 from lapwing.ledger.entries import recall_digest
 from lapwing.ledger.replay import verify
 from lapwing.vocabulary.codec import to_record
-from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError, ParameterError, StreamError, SuspendedError
+from lapwing.vocabulary.errors import (
+    BudgetExceededError,
+    LapwingError,
+    LedgerDamagedError,
+    ParameterError,
+    StreamError,
+    SuspendedError,
+)
 from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
 from ledger.clinic import Place, ask, opening, spent
@@ -197,3 +204,39 @@ def test_a_stream_has_a_last_question(ledger, monkeypatch) -> None:
     assert ledger.head().seq == before
     stream.close()
     verify(ledger)
+
+
+@pytest.fixture
+def approximate(quick_path):
+    budget = ApproximateDP(epsilon=Fraction(10), delta=Fraction(1, 10**6))
+    with Place.in_file(quick_path / "ledger.db").clinic(unit=population().unit, budget=budget) as ledger:
+        yield ledger
+
+
+def test_an_accuracy_is_paid_in_epsilon_where_no_rho_is_left_for_it(approximate) -> None:
+    clinic, question = door(approximate, FixedNumber(100)), asking.count("patients", "age = 3")
+    assert clinic.preview(question, within=20).asked.event.sigma_squared, "in rho, while there is some"
+    clinic.ask(asking.count("patients"), epsilon=9)
+    assert clinic.budget().remaining.gaussian == 0 < clinic.budget().remaining.pure
+    preview = clinic.preview(question, within=20)
+    assert preview.affordable
+    told = clinic.ask(question, within=20, key="once")
+    assert told.price == preview.price
+    assert told.margin() <= 20
+    for key in (None, "once"):
+        again = clinic.ask(question, within=20, key=key)
+        assert (again.free, again.value) == (True, told.value)
+    with pytest.raises(BudgetExceededError):
+        clinic.ask(question, within=1)
+
+
+def test_an_accuracy_that_was_paid_in_rho_stays_free_when_no_rho_is_left(approximate) -> None:
+    clinic, question = door(approximate, FixedNumber(100)), asking.count("patients", "age = 3")
+    told = clinic.ask(question, within=20)
+    other, number = asking.count("patients"), 0
+    while clinic.preview(other, within=20).affordable:
+        some, number = float(clinic.budget().remaining.gaussian / 3), number + 1
+        clinic.ask(asking.count("patients", f"bmi > {number}"), rho=f"{some:.11f}")
+    assert number
+    again = clinic.ask(question, within=20)
+    assert (again.free, again.value) == (True, told.value)

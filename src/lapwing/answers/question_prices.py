@@ -4,11 +4,12 @@ from collections.abc import Hashable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 from lapwing.answers.releases import PricedQuestion
-from lapwing.answers.target import Target, release_of
+from lapwing.answers.target import Target, release_of, ways_to_pay
 from lapwing.queries.catalogue import Population
 from lapwing.queries.planning import Question, plan_together
 from lapwing.queries.sql import Selection, read_sql
 from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.guarantee import Guarantee
 
 QuestionLike: TypeAlias = Question | Mapping[str, Question] | str
@@ -34,23 +35,23 @@ class Pricing:
     """
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, tuple[QuestionLike, Population, PricedQuestion]] = {}
+        self._known: dict[Hashable, tuple[QuestionLike, Population, list[PricedQuestion]]] = {}
 
-    def price(self, question: QuestionLike, population: Population, terms: OfferedTerms) -> PricedQuestion:
-        """Return a question with its price, or refuse it; the price is shared equally by all that is in it."""
+    def price(self, question: QuestionLike, population: Population, terms: OfferedTerms) -> list[PricedQuestion]:
+        """Return a question in each way to pay, the cheapest first, or refuse it; all that is in it shares equally."""
         asked: Hashable = question if isinstance(question, str) else id(question)
-        _, catalogue, priced = self._known.get((asked, terms), (None, None, None))
-        if priced is not None and catalogue is population:
-            return priced
-        priced = _priced(question, population, terms)
+        _, catalogue, ways = self._known.get((asked, terms), (None, None, None))
+        if ways is not None and catalogue is population:
+            return ways
+        ways = _priced(question, population, terms)
         if not isinstance(question, Mapping):
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            self._known[asked, terms] = (question, population, priced)
-        return priced
+            self._known[asked, terms] = (question, population, ways)
+        return ways
 
 
-def _priced(question: QuestionLike, population: Population, terms: OfferedTerms) -> PricedQuestion:
+def _priced(question: QuestionLike, population: Population, terms: OfferedTerms) -> list[PricedQuestion]:
     if isinstance(question, str):
         question = read_sql(question, max_rows=terms.max_rows, max_groups=terms.max_groups)
     elif terms.max_rows is not None or terms.max_groups is not None:
@@ -60,9 +61,13 @@ def _priced(question: QuestionLike, population: Population, terms: OfferedTerms)
         )
     asked = question if isinstance(question, Mapping) else {"answer": question}
     plans = plan_together(asked, population)
-    share = terms.target.shared(len(plans) or 1)
-    releases = {name: release_of(one, share, terms.budget) for name, one in plans.items()}
     arrangement = next((one.arranged(name) for name, one in asked.items()), None)
     if isinstance(question, Selection):
         arrangement = question.arrangement
-    return PricedQuestion(releases=releases, arrangement=arrangement)
+    ways = dict[Event, PricedQuestion]()
+    for way in ways_to_pay(terms.target, terms.budget):
+        share = way.shared(len(plans) or 1)
+        releases = {name: release_of(one, share, terms.budget) for name, one in plans.items()}
+        priced = PricedQuestion(releases=releases, arrangement=arrangement)
+        ways.setdefault(priced.event, priced)
+    return list(ways.values())

@@ -41,7 +41,7 @@ from lapwing.vocabulary.exact import (
 )
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 from lapwing.vocabulary.search import decimals
-from lapwing.vocabulary.wording import Call, Message, Setting
+from lapwing.vocabulary.wording import Call, Message, Setting, format_exact
 
 SMALLEST_EPSILON = Fraction(1, 10**9)
 LARGEST_EPSILON = Fraction(20)
@@ -88,6 +88,11 @@ class Within:
         """Return the target as it is: each part is wanted as accurately as the whole."""
         del parts
         return self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithinByEpsilon(Within):
+    """The same accuracy, paid in epsilon alone, whatever it would cost in rho."""
 
 
 class TargetWords(TypedDict, total=False):
@@ -199,6 +204,17 @@ def _is_short(number: Fraction, finest: Fraction) -> bool:
     return (finest.denominator * _PARTS) % number.denominator == 0
 
 
+def ways_to_pay(target: Target, budget: Guarantee) -> tuple[Target, ...]:
+    """Return the ways in which a target can be paid, the cheapest first.
+
+    An accuracy is bought with the noise of the smaller rho. Where an (epsilon, delta) budget has no rho left for it,
+    its sum of epsilons may still have room for noise that is paid in epsilon.
+    """
+    if not isinstance(target, Within) or not isinstance(budget, ApproximateDP):
+        return (target,)
+    return target, WithinByEpsilon(margin=target.margin, confidence=target.confidence)
+
+
 def release_of(plan: Plan, target: Target, budget: Guarantee) -> Release:
     """Return how `plan` is released to grant `target` under a budget of this kind.
 
@@ -242,7 +258,7 @@ def _noise(plan: Plan, meaning: NoisyMeaning, target: Target, budget: Guarantee)
     laplace, gaussian = _makers(plan, meaning)
     if isinstance(target, AtRho):
         return gaussian(target)
-    if isinstance(target, Within) and not isinstance(budget, PureDP):
+    if isinstance(target, Within) and not isinstance(target, WithinByEpsilon) and not isinstance(budget, PureDP):
         return min(laplace(target), gaussian(target), key=lambda one: _rho(one.event))
     if isinstance(target, AtEpsilon) and target.delta is not None:
         return _smaller(plan, laplace(target), gaussian(target))
@@ -347,7 +363,9 @@ def _selection(plan: Plan, meaning: ChosenMeaning, target: Target, selector: Sel
                     search.tell(at(ceil_to_grid(search.guess, FINEST)).margin(confidence) <= margin)
                 return at(ceil_to_grid(search.above, FINEST))
         case AtRho(rho=rho):
-            raise ParameterError("rho", rho, reason="cannot pay for a selection", remedy="offer an epsilon")
+            raise ParameterError(
+                "rho", format_exact(rho), reason="cannot pay for a selection", remedy="offer an epsilon"
+            )
 
 
 def _keys(plan: Plan, target: Target, budget: Guarantee) -> PartitionSelection:

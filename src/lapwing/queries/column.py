@@ -247,6 +247,8 @@ def number_for(column: Column, value: object) -> Fraction:
         )
     if isinstance(column.type, Category) and isinstance(value, str) and value.removeprefix("-").isdecimal():
         return Fraction(value)
+    if isinstance(column.type, Category) and isinstance(value, str):
+        raise BadQuestionError(f"{column.name!r} has no category {value!r}; it has {column.values}")
     if not isinstance(value, int | Fraction):
         unquoted = isinstance(value, str) and value.removeprefix("-").isdecimal()
         raise BadQuestionError(

@@ -22,6 +22,7 @@ from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, S
 from lapwing.queries.words import Told, words
 
 _CUT = "..."
+_MOST_NAMED = 4
 
 
 def title(derived: DerivedColumn) -> str:
@@ -52,7 +53,8 @@ def _title_of_row(derived: DerivedColumn) -> str:
         case Filled(column=column, constant=constant):
             return f"coalesce({column}, {_result(constant)})"
         case CaseResult():
-            return f"case {_branches(derived, {})}" if _truth(derived) is None else words(derived.branches[0].where)
+            truth = _truth(derived)
+            return f"case ({_listed(derived)})" if truth is None else words(truth)
         case Computed(term=term):
             return spell(term)
         case _:
@@ -136,6 +138,12 @@ def _day(end: str | int) -> str:
 def _branches(case: CaseResult, told: Told) -> str:
     said = [f"{_result(branch.result)} where {words(branch.where, told)}" for branch in case.branches]
     return ", else ".join([*said, _result(case.otherwise)])
+
+
+def _listed(case: CaseResult) -> str:
+    """Return what a case can be, the first few of many."""
+    known = [str(result).lower() if isinstance(result, bool) else str(result) for result in case.results]
+    return ", ".join(known if len(known) <= _MOST_NAMED else [*known[:_MOST_NAMED], _CUT])
 
 
 def _truth(case: CaseResult) -> Predicate | None:

@@ -3,7 +3,7 @@
 Everything here is total by construction, or refused with what to write instead.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from string import ascii_lowercase, ascii_uppercase
 from typing import Final
@@ -68,7 +68,7 @@ from lapwing.queries.expressions import (
 from lapwing.queries.joined import PerPerson
 from lapwing.queries.measure import Measure, ends_of, is_elapsed, measure, name_of
 from lapwing.queries.pattern import read_as
-from lapwing.queries.predicate import NEVER
+from lapwing.queries.predicate import AllOf, AnyOf, IsMissing, Predicate
 from lapwing.queries.same_person import untied_where
 from lapwing.queries.scope import Scope
 from lapwing.queries.simplifying import simplified
@@ -168,9 +168,22 @@ def _case(written: Case, scope: Scope) -> CaseResult:
 def _truth(condition: Condition, scope: Scope) -> CaseResult:
     """Return whether a condition is true; missing only where it can be unknown: no group would be nobody's."""
     true = Branch(bind(condition, scope), True)  # noqa: FBT003 - a public value
-    if bind(Is(condition, None), scope) == NEVER:
+    unknown = bind(Is(condition, None), scope)
+    if not any(scope.row.column(column).nullable for column in _missing(unknown)):
         return CaseResult(name="", branches=(true,), otherwise=False)
     return CaseResult(name="", branches=(true, Branch(bind(Not(condition), scope), False)), otherwise=None)  # noqa: FBT003
+
+
+def _missing(predicate: Predicate) -> Iterator[str]:
+    """Yield the columns that a predicate about this row finds missing."""
+    match predicate:
+        case IsMissing(column=column):
+            yield column
+        case AllOf(parts) | AnyOf(parts):
+            for part in parts:
+                yield from _missing(part)
+        case _:
+            pass
 
 
 def _filled(inner: Value, otherwise: Literal, scope: Scope) -> Column:

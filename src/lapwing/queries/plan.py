@@ -26,7 +26,7 @@ from lapwing.queries.aggregate import (
     LastStepPerPerson,
     Sensitivity,
 )
-from lapwing.queries.days import period_words
+from lapwing.queries.days import period_of, period_words
 from lapwing.queries.derived_words import explained
 from lapwing.queries.predicate import ALWAYS
 from lapwing.queries.words import Told, bin_words, groups_at_most, in_groups, key_words, words
@@ -34,7 +34,7 @@ from lapwing.vocabulary.codec import from_text, stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError, LedgerDamagedError
 from lapwing.vocabulary.exact import Exact, float_below, probability
 from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
-from lapwing.vocabulary.wording import format_short
+from lapwing.vocabulary.wording import format_short, several
 
 if TYPE_CHECKING:
     from lapwing.mechanisms.counted_top import CountedTop
@@ -386,7 +386,7 @@ class Plan:
     @property
     def groups(self) -> list[str]:
         """The groups of each key, in words."""
-        return [key_words(key) for key in self.grouped_by]
+        return [_period_words(key) or key_words(key) for key in self.grouped_by]
 
     def explain(self) -> str:
         """Return what is asked, whose data counts how often, how far one person can move it, and why."""
@@ -414,6 +414,15 @@ def _margin(noise: Noise, confidence: Fraction, values: int) -> int:
 
 def _place(label: Label) -> tuple[bool, Any]:
     return label is None, 0 if label is None else label
+
+
+def _period_words(key: Key) -> str | None:
+    """Return how many years, quarters or months a key has; None where its groups are something else."""
+    if not isinstance(key, BinnedKey):
+        return None
+    found = {period_of(key.domain, one) for one in key.bins}
+    period = found.pop() if len(found) == 1 else None
+    return None if period is None else f"{several(len(key.bins), period.name.lower())} of {key.column}"
 
 
 def _label_words(kind: Key, label: Label) -> Shown:

@@ -162,7 +162,7 @@ def read_sql(text: str, *, max_rows: int | None = None, max_groups: int | None =
     tree = parsed(text)
     if not isinstance(tree, exp.Select):
         raise _no_select(tree)
-    select = _Select(tree, max_rows, max_groups)
+    select = _Select(tree, text, max_rows, max_groups)
     selection = select.selection()
     check_all_read(tree)
     select.reader.check_all_used()
@@ -172,7 +172,7 @@ def read_sql(text: str, *, max_rows: int | None = None, max_groups: int | None =
 class _Select:
     """One SELECT on its way to questions."""
 
-    def __init__(self, tree: exp.Select, max_rows: int | None, max_groups: int | None) -> None:
+    def __init__(self, tree: exp.Select, text: str, max_rows: int | None, max_groups: int | None) -> None:
         if tree.args.get("distinct"):
             raise BadQuestionError(
                 "SELECT DISTINCT would show which values people have; count them, with count(distinct column), or how "
@@ -180,7 +180,7 @@ class _Select:
             )
         only(tree, "expressions", "from_", "joins", "where", "group", "having", "with_", "order", "limit", "offset")
         self.tree = tree
-        self.items = items_of(tree)
+        self.items = items_of(tree, text)
         self.statistics = [item for item in self.items if is_statistic(item.node)]
         self.reader = _read_with(tree.args.get("with_"))
         rows, joins, condition = self.reader.chosen(tree)
@@ -208,7 +208,7 @@ class _Select:
                 self.check_known(item.node)
                 if item.node is not self.group[places[0]]:
                     grouping(self.reader, item.node)
-                told.append(AnswerColumn(item, places[0], item.alias or _made(item.node)))
+                told.append(AnswerColumn(item, places[0], item.heading or _made(item.node)))
             elif item in self.statistics:
                 check_most("statistics", len(questions) + 1, MOST_STATISTICS)
                 name, question = read_filtered(self.selected, item.node)

@@ -1,31 +1,43 @@
 """Reads GROUP BY: columns and expressions, places and names of what is selected, ALL, and bins."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from sqlglot import exp
 
 from lapwing.queries.expressions import By, Literal
-from lapwing.queries.sql_nodes import identifier, literal, name_of, only
+from lapwing.queries.sql_nodes import as_written, identifier, literal, name_of, only
 from lapwing.queries.sql_values import ValueReader
 from lapwing.vocabulary.errors import BadQuestionError
+
+_LONGEST_HEADING: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
 class SelectItem:
-    """One column of a SELECT: what it is made by, and the name that it gets, if any."""
+    """One column of a SELECT: what it is made by, the name that it gets, if any, and how it is written, if shortly."""
 
     alias: str | None
     node: exp.Expr
+    written: str | None = None
+
+    @property
+    def heading(self) -> str | None:
+        """What it is called: by its name, or as it is written where it is more than a column."""
+        return self.alias or (None if isinstance(self.node, exp.Column) else self.written)
 
 
-def items_of(select: exp.Select) -> list[SelectItem]:
-    """Return the columns of a SELECT."""
-    return [_item(node) for node in select.expressions]
+def items_of(select: exp.Select, text: str = "") -> list[SelectItem]:
+    """Return the columns of a SELECT; `text` is what it was read from."""
+    written = as_written(text)
+    if len(written) != len(select.expressions):
+        written = [""] * len(select.expressions)
+    return [_item(node, " ".join(words.split())) for node, words in zip(select.expressions, written, strict=True)]
 
 
-def _item(node: exp.Expr) -> SelectItem:
+def _item(node: exp.Expr, written: str) -> SelectItem:
     if not isinstance(node, exp.Alias):
-        return SelectItem(None, node)
+        return SelectItem(None, node, written if 0 < len(written) <= _LONGEST_HEADING else None)
     only(node, "this", "alias")
     return SelectItem(identifier(node.args["alias"]), node.this)
 

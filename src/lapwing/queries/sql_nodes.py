@@ -215,6 +215,26 @@ def _trees(text: str, into: type[exp.Expr] | None) -> tuple[Sequence[exp.Expr | 
         _PARSING.reset(silence)
 
 
+def as_written(text: str) -> list[str]:
+    """Return the columns of the outermost SELECT of a text, each as it is written.
+
+    >>> as_written("with v as (select 1) select age >= 65, count(*) as n from v")
+    ['age >= 65', 'count(*) as n']
+    """
+    columns, depth, start = list[str](), 0, -1
+    for token in DuckDB().tokenize(text):
+        kind = token.token_type
+        depth += (kind in _OPENING) - (kind in _CLOSING)
+        if depth == 0 and kind is TokenType.SELECT:
+            start = token.end + 1
+        elif depth == 0 and start >= 0 and kind in {TokenType.COMMA, TokenType.FROM}:
+            columns.append(text[start : token.start].strip())
+            start = token.end + 1
+            if kind is TokenType.FROM:
+                break
+    return columns
+
+
 def _check_tokens(tokens: Sequence[Token]) -> None:
     """Refuse a text that is long or nested deeply, or has brackets that mean nothing here, before it is parsed."""
     check_most("words and signs", len(tokens), MOST_TOKENS)

@@ -30,7 +30,7 @@ def read_arrangement(
     select: exp.Select, reader: ValueReader, items: list[SelectItem], told: Sequence[AnswerColumn]
 ) -> Arrangement:
     """Return how the rows of the answer are shown."""
-    names = {one.by: one.item.alias for one in told if isinstance(one.by, int)}
+    names = {one.by: one.item.heading for one in told if isinstance(one.by, int)}
     order, having = select.args.get("order"), select.args.get("having")
     if order is not None:
         only(order, "expressions")

@@ -46,6 +46,7 @@ from lapwing.queries.predicate import (
     double_at,
 )
 from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, SteppedDown, Term, Times, columns
+from lapwing.vocabulary.wording import several
 
 Told: TypeAlias = Mapping[object, str]
 """What lists of values are called, by the lists as predicates hold them."""
@@ -134,7 +135,7 @@ def key_words(key: Key) -> str:
         case DeclaredKey(column=column, values=values):
             return f"the {len(values)} declared values of {column}"
         case BinnedKey(column=column, bins=bins):
-            return f"{len(bins)} bins of {column}"
+            return f"{several(len(bins), 'bin')} of {column}"
         case GridKey():
             return f"{key.cells} cells"
         case PrivateKey(column=column):

@@ -201,7 +201,7 @@ _OPTIONS: Final = {
     **{name: f"--{name}" for name in ("epsilon", "delta", "rho", "within", "confidence", "where", "by", "at", "table")},
     **{
         name: f"--{name}"
-        for name in ("yeses", "questions", "population", "plot", "rehearse", "prior", "name", "analyst")
+        for name in ("yeses", "questions", "population", "plot", "rehearse", "prior", "name", "analyst", "counts")
     },
     **{name: f"--{name.replace('_', '-')}" for name in ("max_rows", "max_groups", "person_key", "at_least")},
     "steps": "--step",
@@ -222,7 +222,8 @@ def as_typed(piece: Setting | Call) -> str:
     ('bins(age, 0, 18, 65)', 'lapwing stream open --at-least 200')
     """
     if isinstance(piece, Setting):
-        return f"{_OPTIONS.get(piece.name, piece.name)}{'' if piece.value is None else f' {piece.value}'}"
+        said = "" if piece.value is None or piece.value is True else f" {piece.value}"
+        return f"{_OPTIONS.get(piece.name, piece.name)}{said}"
     if piece.name in _VERBS:
         return " ".join([_VERBS[piece.name], *(as_typed(one) for one in piece.arguments if isinstance(one, Setting))])
     first, *rest = piece.arguments
@@ -237,7 +238,11 @@ def message_of(failure: LapwingError) -> str:
     names = failure.name.split(", ")
     if not all(name in _OPTIONS or name.startswith("-") for name in names):
         return failure.spelled(as_typed)
-    given = "" if failure.given is None or len(names) > 1 else f" {str(failure.given).strip() or repr(failure.given)}"
+    given = (
+        ""
+        if failure.given in (None, True) or len(names) > 1
+        else f" {str(failure.given).strip() or repr(failure.given)}"
+    )
     given = given if len(given) <= _LINE else f"{given[: _LINE - 3]}..."
     typed = ", ".join(_OPTIONS.get(name, name) for name in names)
     return f"{typed}{given} {Message(failure.reason, '; ', failure.remedy).spelled(as_typed)}"

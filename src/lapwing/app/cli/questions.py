@@ -179,9 +179,14 @@ def _grouping(text: str) -> Grouping:
 def answer_blocks(answer: Answer, left: BudgetStatus, confidence: Exact) -> tuple[str, str]:
     """Return an answer in words: what was told, then what about it."""
     rows, sure = answer.bounded(confidence), percent(probability("confidence", confidence))
-    single = len(rows) == 1 and len(answer.columns) == 1 and not answer.keys
+    single = len(rows) == 1 and len(answer.columns) == 1 and _is_one_value(answer)
     told = _single(rows[0], answer.columns[0], sure) if single else _table(answer, rows, sure)
     return told, facts(*answer.facts(confidence), ("left", left), ("receipt", answer.receipt))
+
+
+def _is_one_value(answer: Answer) -> bool:
+    """Say whether an answer is one value and nothing else: a median is, a category with its name is a row."""
+    return not answer.keys or (len(answer.keys) == 1 and next(answer.asked.several()).plan.has_one_value)
 
 
 def _single(row: Row, column: str, sure: str) -> str:

@@ -185,7 +185,10 @@ class Quantiles(ChosenMeaning):
         """Say what is asked."""
         term = _grid(plan).term
         value = value_words([term], as_it_is=is_a_column(term))
-        return f"the quantiles of {value} at {', '.join(str(fraction) for fraction in self.at)}"
+        if self.at == (Fraction(1, 2),):
+            return f"the median of {value}"
+        several = "quantiles" if len(self.at) > 1 else "quantile"
+        return f"the {several} of {value} at {', '.join(str(fraction) for fraction in self.at)}"
 
     def bounding(self, plan: Plan) -> str:
         """Say how many rows of a person count."""

@@ -34,6 +34,7 @@ from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.guarantee import Adjacency
+from lapwing.vocabulary.wording import Setting
 
 _JUDGED_AT: Final = Fraction(95, 100)
 """The confidence at which two ways are compared."""
@@ -166,7 +167,11 @@ def top(
     """
     if not counts:
         if max_groups is not None:
-            raise BadQuestionError("max_groups is for counts; leave it out, or write counts=True")
+            raise BadQuestionError(
+                Setting("max_groups", max_groups),
+                " is in how many categories one person is counted; leave it out, or ask for the counts as well: ",
+                Setting("counts", value=True),
+            )
         return TopCategories(table=table, column=as_name(column), k=as_int("k", k), where=as_condition(where))
     common: dict[str, Any] = {
         "table": table,
@@ -184,10 +189,20 @@ class Top(ChosenMeaning):
     unit = "people"
     row_name = "rank"
     rows_have_names = True
-    asks = "which {self.k} of {plan.groups[0]} have the most people"
+    asks = "which {self.which} {plan.groups[0]} {self.have} the most people"
     accurate = "no category that is left out has over {margin} people more"
     told = "no category that is missing has over {margin} people more"
     k: int
+
+    @property
+    def which(self) -> str:
+        """How many are asked for, in words."""
+        return "of" if self.k == 1 else f"{self.k} of"
+
+    @property
+    def have(self) -> str:
+        """Have, or has."""
+        return "has" if self.k == 1 else "have"
 
     @property
     def choices(self) -> int:
