@@ -213,7 +213,7 @@ class Session:
         ((asked, *_),), _ = self._ways([question], **words)
         engine = self._tables.rehearsal()
         numbers = hide_failures(
-            lambda: {name: one.release(one.read(engine)) for name, one in asked.releases.items()}, self._on_failure
+            lambda: asked.by_column([one.release(one.read(engine)) for one in asked.sources]), self._on_failure
         )
         return Answer(asked=asked, numbers=numbers, receipt=None, versions={}, free=True, rehearsal=True)
 
@@ -442,5 +442,5 @@ def _answers(
 def _answer(asked: PricedQuestion, told: Released, *, free: bool) -> Answer:
     """Return the answer that stands in the ledger, under the names that its columns have now."""
     stored = from_text(StoredAnswer, told.answer)
-    numbers = dict(zip(asked.releases, stored.released, strict=True))
+    numbers = asked.by_column(stored.released)
     return Answer(asked=asked, numbers=numbers, receipt=told.receipt, versions=stored.versions, free=free)

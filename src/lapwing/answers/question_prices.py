@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 from lapwing.answers.releases import PricedQuestion
-from lapwing.answers.target import Target, release_of, ways_to_pay
+from lapwing.answers.target import Target, release_together, ways_to_pay
 from lapwing.queries.catalogue import Population
 from lapwing.queries.planning import Question, plan_together
 from lapwing.queries.sql import Selection, read_sql
@@ -40,14 +40,15 @@ class Pricing:
     def price(self, question: QuestionLike, population: Population, terms: OfferedTerms) -> list[PricedQuestion]:
         """Return a question in each way to pay, the cheapest first, or refuse it; all that is in it shares equally."""
         asked: Hashable = question if isinstance(question, str) else id(question)
-        _, catalogue, ways = self._known.get((asked, terms), (None, None, None))
+        key = (asked, terms.target, type(terms.budget), *terms[2:])  # releases depend on the kind of budget alone
+        _, catalogue, ways = self._known.get(key, (None, None, None))
         if ways is not None and catalogue is population:
             return ways
         ways = _priced(question, population, terms)
         if not isinstance(question, Mapping):
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            self._known[asked, terms] = (question, population, ways)
+            self._known[key] = (question, population, ways)
         return ways
 
 
@@ -66,8 +67,7 @@ def _priced(question: QuestionLike, population: Population, terms: OfferedTerms)
         arrangement = question.arrangement
     ways = dict[Event, PricedQuestion]()
     for way in ways_to_pay(terms.target, terms.budget):
-        share = way.shared(len(plans) or 1)
-        releases = {name: release_of(one, share, terms.budget) for name, one in plans.items()}
+        releases = release_together(asked, plans, population, way, terms.budget)
         priced = PricedQuestion(releases=releases, arrangement=arrangement)
         ways.setdefault(priced.event, priced)
     return list(ways.values())

@@ -21,8 +21,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from lapwing.accounting.filters.charge import SingleRelease
-from lapwing.ledger.database import Lookup, Lookups
-from lapwing.ledger.entries import Entry, Receipt, Record, name, recall_digest, text
+from lapwing.ledger.entries import Entry, Lookup, Lookups, Receipt, Record, name, recall_digest, text
 from lapwing.ledger.states import RefusedError
 from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Transaction

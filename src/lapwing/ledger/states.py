@@ -13,8 +13,7 @@ from typing import Any, Final, TypeVar
 from lapwing.accounting.filters.account import EVERYONE, Account, Booking, Budget
 from lapwing.accounting.filters.charge import Charge, Reservation, StreamClosing, YesCharge
 from lapwing.accounting.filters.remaining import Refusal, tightest
-from lapwing.ledger.database import STATES, Asked
-from lapwing.ledger.entries import Entry, Receipt, Record, name, text
+from lapwing.ledger.entries import STATES, Asked, Entry, Receipt, Record, name, text
 from lapwing.vocabulary.codec import digest, stored, to_record
 from lapwing.vocabulary.errors import BudgetExceededError, ParameterError, SuspendedError, UnnamedAnalystError
 from lapwing.vocabulary.exact import as_int

@@ -20,8 +20,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from lapwing.accounting.filters.charge import StreamClosing, YesCharge
-from lapwing.ledger.database import Lookup, Lookups
-from lapwing.ledger.entries import Entry, Record, name, recall_digest, text
+from lapwing.ledger.entries import Entry, Lookup, Lookups, Record, name, recall_digest, text
 from lapwing.ledger.sealed_secrets import drop_secrets, keep_secret, replace_secret, secret
 from lapwing.ledger.states import (
     Decision,

@@ -11,18 +11,21 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from lapwing.accounting.filters.account import Account, Booking
-from lapwing.ledger.database import (
+from lapwing.ledger.database import ConflictError, Connection, Database, Row, Value
+from lapwing.ledger.entries import (
     STATES,
     Asked,
-    Connection,
-    Database,
+    Entry,
     Lookup,
     Lookups,
-    Row,
-    Value,
+    Receipt,
+    Record,
+    check_chain,
     found_by,
+    genesis,
+    link,
+    require_format,
 )
-from lapwing.ledger.entries import Entry, Receipt, Record, check_chain, genesis, link, require_format
 from lapwing.ledger.states import AccountChanges, PopulationRecord, StateCache, StreamRecord
 from lapwing.vocabulary.codec import canonical, from_record, to_record
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, ParameterError, RequestConflictError
@@ -39,10 +42,6 @@ _UNSETTLED: Final = """not exists (select 1 from entries as done where done.reco
 _HEAD: Final = "select name, seq, hash, version"
 _RECALLS: Final = """select digest, seq, place from recalls where digest in ({0})
     union all select record ->> 'recall', seq, -1 from entries where record ->> 'recall' in ({0}) order by 2"""
-
-
-class ConflictError(Exception):
-    """The chain has grown since its end was read, or the connection had gone before anything was written: try again."""
 
 
 class Recalled(NamedTuple):
