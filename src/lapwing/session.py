@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, Self, Unpack
 
-from lapwing.accounting.filters.charge import SingleRelease
+from lapwing.accounting.filters.charge import Charge, SingleRelease
 from lapwing.accounting.planned_total import MOST_BOOKINGS, PlannedTotal, planned_total
 from lapwing.answers.answer import Answer
 from lapwing.answers.preview import BudgetStatus, Preview
@@ -35,6 +35,7 @@ from lapwing.tables import Tables
 from lapwing.vocabulary.codec import from_text, to_text
 from lapwing.vocabulary.errors import (
     BadQuestionError,
+    BudgetError,
     BudgetExceededError,
     EngineError,
     ParameterError,
@@ -118,8 +119,11 @@ class Session:
             tables with many rows a person: any other question says them itself
         """
         (ways,), snapshot = self._ways([question], **words)
-        status, confidence = self._status(snapshot, self.population.touched), words.get("confidence", CONFIDENCE)
-        previews = [Preview.of(asked, status, confidence) for asked in ways]
+        confidence = words.get("confidence", CONFIDENCE)
+        segments, previews = self.population.touched, list[Preview]()
+        for asked in ways:
+            charge = SingleRelease(event=asked.event, segments=segments)
+            previews.append(Preview.of(asked, self._status(snapshot, segments, charge, asked.tables), confidence))
         return next((one for one in previews if one.affordable), previews[0])
 
     @shows_words(QuestionWords, confidence="0.95")
@@ -225,7 +229,8 @@ class Session:
         """
         agreed = StreamTerms.of(self.population, **terms)
         confidence, questions = terms.get("confidence", CONFIDENCE), terms.get("questions", 1)
-        return StreamPreview.of(agreed, self._status(self._snapshot(), None), confidence, questions)
+        status = self._status(self._snapshot(), None, agreed.reservation("preview"), [agreed.table])
+        return StreamPreview.of(agreed, status, confidence, questions)
 
     @shows_words(StreamOffer, confidence="0.95")
     def stream(
@@ -301,13 +306,25 @@ class Session:
         tables = ", ".join(table.name for table in self.population.tables) or "no tables"
         return f"<session of {self.analyst} at {self.population.name}: {tables}>"
 
-    def _status(self, snapshot: Snapshot, segments: frozenset[str] | None) -> BudgetStatus:
-        """Return what some segments have left, and whether it may be spent; streams are paid by all of them."""
-        own = snapshot.allowance
+    def _status(
+        self,
+        snapshot: Snapshot,
+        segments: frozenset[str] | None,
+        charge: Charge | None = None,
+        tables: Iterable[str] = (),
+    ) -> BudgetStatus:
+        """Return what some segments have left, and whether it may be spent: at all, or for this charge.
+
+        Streams are paid by all segments.
+        """
+        own, decided = snapshot.allowance, snapshot.population
+        refused: BudgetError | None = decided.suspension(self.analyst)
+        if refused is None and charge is not None:
+            refused = decided.forbids(self.analyst, tables, charge, snapshot.account)
         return BudgetStatus(
             account=snapshot.account.within(segments),
             allowance=own and own.within(segments),
-            suspension=snapshot.population.suspension(self.analyst),
+            suspension=refused,
         )
 
     def _snapshot(self) -> Snapshot:
@@ -413,10 +430,14 @@ class Session:
         return {text: told[end.seq] for text, end in charged.items()}
 
     def _stream(self, name: str, terms: StreamTerms) -> QuestionStream:
+        may = self.ledger.population(self.population.name).analyst(self.analyst).tables
+        people = self.population
+        if may is not None:  # conditions may be about these only
+            people = replace(people, tables=tuple(table for table in people.tables if table.name in may))
         return QuestionStream(
             name,
             terms,
-            population=self.population,
+            population=people,
             ledger=self.ledger,
             tables=self._tables,
             running=self._running,

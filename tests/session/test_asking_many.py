@@ -17,7 +17,7 @@ OTHERS = [
     count("patients", by=bins("age", [0, 50, 100])),
     total("visits", "ward", "kind = 'ER'"),
     "select count(*) from visits where ward = 3",
-    {"people": count("patients"), "age": mean("patients", "age")},
+    {"people": count("patients", "age > 3"), "bmi": mean("patients", "bmi")},
 ]
 
 

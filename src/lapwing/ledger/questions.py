@@ -189,8 +189,9 @@ class Questions:
             whole = SingleRelease(
                 event=Composed(parts=tuple(one.charge.event for one in new)), segments=refused.charge.segments
             )
+            accounts = transaction.accounts(transaction.population(requests[0].population), requests[0].analyst)
             try:
-                transaction.accounts(transaction.population(new[0].population), new[0].analyst).admit(whole)
+                accounts.write_off(whole)  # nothing is written where a transaction only reads
             except RefusedError as together:
                 return together
         return refused
@@ -341,7 +342,7 @@ def charge_in(transaction: Transaction, request: Request) -> Charged | Released:
         return read_answer(transaction, known)
     versions = population.versions(request.tables)
     changes = transaction.accounts(population, request.analyst)
-    changes.admit(request.charge)
+    changes.admit(request.charge, request.tables)
     entry = transaction.append_changes("charge", changes, **asked, question=request.question, versions=versions)
     return Charged(seq=entry.seq, versions=MappingProxyType(versions), receipt=transaction.receipt_of(entry))
 
@@ -350,6 +351,7 @@ def _find_answer(transaction: Transaction, request: Request, digest: str) -> Rel
     """Return the answer under this key, or else the entry that answers this question about the present data."""
     population = transaction.population(request.population)
     population.require_admitted(request.analyst)
+    population.require_tables(request.analyst, request.tables)
     if earlier := transaction.request(population.name, request.analyst, request=request.key, digest=digest):
         return _read_earlier(transaction, earlier)
     recall = recall_digest(f"population {population.name}", request.question)

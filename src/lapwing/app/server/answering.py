@@ -72,8 +72,7 @@ class Answering:
             if wait := buckets.take(person.id):
                 raise ProblemError.too_many("too many requests at once; nothing was asked or charged", wait)
         path: dict[str, str] = request.path_params
-        if "population" in path:
-            self._server.house.require_population(path["population"], person)
+        last = self._server.house.require_population(path["population"], person) if "population" in path else 0
         raw: bytes = request.scope["body"]
         body = None if operation.body is None else _body(operation, headers, raw)
         key = _key(operation, headers)
@@ -90,6 +89,7 @@ class Answering:
             key=key,
             headers=headers,
             begun=request.scope["begun"],
+            last_entry=last,
             audit=audit,
         )
 

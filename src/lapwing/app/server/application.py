@@ -1,6 +1,7 @@
 """The application: a workspace, the people of its door, and the routes of the table, behind the guard."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -78,6 +79,8 @@ def make_application(workspace: Workspace, store: DoorStore, settings: DoorSetti
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
         await to_thread.run_sync(server.house.warm)
+        gc.collect()
+        gc.freeze()  # what is here now stays: looking through it for garbage would cost every request
         watching = asyncio.create_task(_watch(server))
         try:
             yield
