@@ -14,8 +14,7 @@ from typing import Final, Self, Unpack
 from lapwing.accounting.filters.charge import Charge, SingleRelease
 from lapwing.accounting.planned_total import MOST_BOOKINGS, PlannedTotal, planned_total
 from lapwing.answers.answer import Answer
-from lapwing.answers.preview import BudgetStatus, Preview
-from lapwing.answers.question_prices import OfferedTerms, Pricing, QuestionLike
+from lapwing.answers.preview import BudgetStatus, OfferedTerms, Preview, Pricing, QuestionLike
 from lapwing.answers.releases import CONFIDENCE, Price, PricedQuestion, StoredAnswer, read_together
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms

@@ -6,7 +6,7 @@ import msgspec
 
 from lapwing.answers.answer import Answer
 from lapwing.answers.history import acts_of
-from lapwing.answers.question_prices import QuestionLike
+from lapwing.answers.preview import QuestionLike
 from lapwing.app.server.calls import API, Reply, ServerCall
 from lapwing.app.server.jobs import Job, JobName, JobState, ending_of
 from lapwing.app.server.problems import ProblemError, body_of, status_of

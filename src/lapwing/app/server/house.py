@@ -9,7 +9,7 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
-from lapwing.answers.question_prices import QuestionLike
+from lapwing.answers.preview import QuestionLike
 from lapwing.app.server.people import Person
 from lapwing.app.server.problems import ProblemError
 from lapwing.app.server.roles import Role

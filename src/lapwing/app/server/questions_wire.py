@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Union, get_type_hints
 
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
-from lapwing.answers.question_prices import QuestionLike
+from lapwing.answers.preview import QuestionLike
 from lapwing.app.server.wire import Name, Number, Offer, Strict, Text, Whole
 from lapwing.queries.planning import Question
 from lapwing.queries.questions import Grouping, Statistic, bins
