@@ -14,7 +14,7 @@ from typing import Final, Self, Unpack
 from lapwing.accounting.filters.charge import Charge, SingleRelease
 from lapwing.accounting.planned_total import MOST_BOOKINGS, PlannedTotal, planned_total
 from lapwing.answers.answer import Answer
-from lapwing.answers.preview import BudgetStatus, OfferedTerms, Preview, Pricing, QuestionLike
+from lapwing.answers.preview import BudgetStatus, OfferedTerms, Preview, Pricing, QuestionLike, QuestionWords
 from lapwing.answers.releases import CONFIDENCE, Price, PricedQuestion, StoredAnswer, read_together
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
@@ -49,13 +49,6 @@ STEPS: Final = ("ask.checked", "ask.charged", "ask.read", "ask.noised", "ask.ans
 
 MOST_TOGETHER: Final = 1000
 """How many questions are charged, read and answered together; whoever else asks waits for them."""
-
-
-class QuestionWords(TargetWords, total=False):
-    """How a question is paid and, for a SELECT, how many rows of one person count, and in how many groups."""
-
-    max_rows: int | None
-    max_groups: int | None
 
 
 class Session:

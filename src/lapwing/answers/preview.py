@@ -10,7 +10,7 @@ from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import Charge, ConcentratedFilter, PureFilter, SingleRelease, StreamClosing
 from lapwing.accounting.filters.remaining import Refusal, Remaining, tightest
 from lapwing.answers.releases import Price, PricedQuestion
-from lapwing.answers.target import Target, accuracy_at, release_together, ways_to_pay
+from lapwing.answers.target import Target, TargetWords, accuracy_at, release_together, ways_to_pay
 from lapwing.queries.catalogue import Population
 from lapwing.queries.plan import Number
 from lapwing.queries.planning import Question, plan_together
@@ -317,6 +317,13 @@ QuestionLike: TypeAlias = Question | Mapping[str, Question] | str
 """How a question is put: as itself, as several that are charged as one, or as the text of a SELECT."""
 
 _REMEMBERED: Final = 2000
+
+
+class QuestionWords(TargetWords, total=False):
+    """How a question is paid and, for a SELECT, how many rows of one person count, and in how many groups."""
+
+    max_rows: int | None
+    max_groups: int | None
 
 
 class OfferedTerms(NamedTuple):
