@@ -18,11 +18,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 
 import lapwing as lw
 from _report import Goals, clock, table
+from lapwing.app.clinic import concepts
 from lapwing.app.clinic.clinic_files import make_clinic
 from lapwing.engines.emitter import emit
 from lapwing.ledger.checkpoint import CheckpointFile
@@ -65,6 +67,21 @@ def conditions() -> list[Condition]:
     visits = [lw.col("visits") >= number for number in range(10)]
     made = itertools.product(sexes, ages, [*flags, *(~flag for flag in flags)], visits)
     return [sex & age & flag & visit for sex, age, flag, visit in made][:TOGETHER]
+
+
+def conditions_of_visits() -> list[Condition]:
+    """Return as many conditions about events, made of few atoms."""
+    kinds = [lw.col("kind") == kind for kind in concepts.VISITS]
+    nights = [lw.col("nights").between(low, low + width) for low in range(12) for width in range(12)]
+    days = [lw.col("day") >= date(2010 + half // 2, 1 + half % 2 * 6, 1) for half in range(30)]
+    made = itertools.product(kinds, nights, days)
+    return [kind & few & day for kind, few, day in made][:TOGETHER]
+
+
+def conditions_of_rows() -> list[Condition]:
+    """Return as many conditions about people who have an event, and several of them."""
+    some = conditions_of_visits()
+    return [lw.has("visit", where, at_least=1 + number % 3) for number, where in enumerate(some)]
 
 
 def texts() -> list[str]:
@@ -139,6 +156,28 @@ def streams(measured: Measured, clinic: Session) -> dict[str, float]:
     return {name: 1 / cpu for name, (cpu, _) in measured.items() if name.startswith("stream question")}
 
 
+def streams_of_events(measured: Measured, clinic: Session) -> None:
+    """Measure the same for events, and for people who have some."""
+    of_visits, of_people = conditions_of_visits(), conditions_of_rows()
+    with clinic.stream(table="visit", at_least=90_000, yeses=3, epsilon=1) as stream:
+        stream.ask_many(of_visits)
+    with clinic.stream(table="visit", at_least=90_000, yeses=3, epsilon=1) as stream:
+        stream.ask_many(of_visits[:100])
+        with measured.measure("stream question about visits", STREAMED):
+            for where in of_visits[100 : 100 + STREAMED]:
+                stream.ask(where)
+    with (
+        clinic.stream(table="visit", at_least=90_000, yeses=3, epsilon=1) as stream,
+        measured.measure("stream question of ask_many, about visits", len(of_visits)),
+    ):
+        stream.ask_many(of_visits)
+    with (
+        clinic.stream(at_least=90_000, yeses=3, epsilon=1) as stream,
+        measured.measure("stream question of ask_many, who has visits", len(of_people)),
+    ):
+        stream.ask_many(of_people)
+
+
 def opening(measured: Measured, folder: Path, entries: int) -> None:
     """Open a ledger with many entries for the second time."""
     ledger = create_ledger(folder / "big.db", name="b16")
@@ -185,6 +224,7 @@ def main(size: float = 1.0) -> None:
         with lw.open(place, analyst="ana") as clinic:
             one_shot(measured, clinic)
             bare_parts(measured, clinic, folder)
+            streams_of_events(measured, clinic)
             rates = streams(measured, clinic)
         opening(measured, folder, int(ENTRIES * size))
         measured.show("The door beside its parts")
@@ -196,6 +236,10 @@ def main(size: float = 1.0) -> None:
     goals.at_most("the same again, free", 1e3 * measured.cpu("the same again"), 1, " ms")
     goals.at_most("stream question beside bitmaps and two commits", measured.cpu("stream question") / counted, 3)
     goals.at_least("ask_many from built conditions, a CPU second", together, 5000, "")
+    goals.at_least("ask_many about visits", rates["stream question of ask_many, about visits"], 5000, "")
+    goals.at_least("ask_many of who has visits", rates["stream question of ask_many, who has visits"], 1000, "")
+    beside = measured.cpu("stream question about visits") / measured.cpu("stream question")
+    goals.at_most("stream question about visits beside one about people", beside, 1.25)
     goals.at_least("ask_many from text", rates["stream question of ask_many, from text"], 2000, "")
     goals.at_least("ask_many beside one by one", together * measured.cpu("stream question"), 100)
     name = next(name for name in measured if name.startswith("opening"))

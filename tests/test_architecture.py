@@ -1,14 +1,18 @@
 """Rules about the source that no linter knows."""
 
 import ast
+import importlib
 from collections import Counter
 from functools import cache
 from pathlib import Path
+
+import pytest
 
 import lapwing
 
 SOURCE = Path(lapwing.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 LONGEST = 460
 MOST_MODULES = 250
 MOST_OF_SERVER = 35
@@ -110,3 +114,24 @@ def test_nobody_reads_what_is_private_to_another_folder() -> None:
         if private(alias.name)
     }
     assert read | imported == set()
+
+
+@pytest.fixture
+def walk(monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    return importlib.import_module("walk")
+
+
+def test_a_question_walks_through_few_modules_and_never_up(walk) -> None:
+    """The goals of `benchmarks/walk.py`, held by every run; it names the modules with `--modules`."""
+    found = walk.walks()
+    modules = {name: len(found[name].modules) for name in walk.MOST_MODULES}
+    assert {name: many for name, many in modules.items() if many > walk.MOST_MODULES[name]} == {}
+    assert min(modules.values()) > 20, "calls were not traced"
+    assert [step for one in found.values() for step in one.upward()] == []
+
+
+def test_a_call_up_the_layers_is_seen(walk) -> None:
+    seen = walk.Walk()
+    seen.steps = [("lapwing.session", "lapwing.ledger.ledger"), ("lapwing.vocabulary.exact", "lapwing.ledger.ledger")]
+    assert seen.upward() == [("lapwing.vocabulary.exact", "lapwing.ledger.ledger")]

@@ -11,14 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, Self, TypeAlias, Unpack
 
-from lapwing.accounting.filters.charge import SingleRelease
+from lapwing.accounting.filters.charge import Charge, SingleRelease
 from lapwing.accounting.planned_total import MOST_BOOKINGS, PlannedTotal, planned_total
 from lapwing.answers.answer import Answer
 from lapwing.answers.preview import BudgetStatus, Preview
 from lapwing.answers.releases import CONFIDENCE, Price, PricedQuestion, StoredAnswer
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
-from lapwing.answers.target import Target, TargetWords, accuracy_at, parse_target, release_of, ways_to_pay
+from lapwing.answers.target import Target, TargetWords, accuracy_at, parse_target, release_together, ways_to_pay
 from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger, Snapshot
@@ -36,6 +36,7 @@ from lapwing.tables import Tables
 from lapwing.vocabulary.codec import from_text, to_text
 from lapwing.vocabulary.errors import (
     BadQuestionError,
+    BudgetError,
     BudgetExceededError,
     EngineError,
     ParameterError,
@@ -149,8 +150,11 @@ class Session:
             tables with many rows a person: any other question says them itself
         """
         ways, snapshot = self._ways(question, **words)
-        status, confidence = self._status(snapshot, self.population.touched), words.get("confidence", CONFIDENCE)
-        previews = [Preview.of(asked, status, confidence) for asked in ways]
+        confidence = words.get("confidence", CONFIDENCE)
+        segments, previews = self.population.touched, list[Preview]()
+        for asked in ways:
+            charge = SingleRelease(event=asked.event, segments=segments)
+            previews.append(Preview.of(asked, self._status(snapshot, segments, charge, asked.tables), confidence))
         return next((one for one in previews if one.affordable), previews[0])
 
     @shows_words(QuestionWords, confidence="0.95")
@@ -228,7 +232,7 @@ class Session:
         asked, _ = self._price(question, **words)
         engine = self._tables.rehearsal()
         numbers = hide_failures(
-            lambda: {name: one.release(one.read(engine)) for name, one in asked.releases.items()}, self._on_failure
+            lambda: asked.by_column([one.release(one.read(engine)) for one in asked.sources]), self._on_failure
         )
         return Answer(asked=asked, numbers=numbers, receipt=None, versions={}, free=True, rehearsal=True)
 
@@ -240,7 +244,8 @@ class Session:
         """
         agreed = StreamTerms.of(self.population, **terms)
         confidence, questions = terms.get("confidence", CONFIDENCE), terms.get("questions", 1)
-        return StreamPreview.of(agreed, self._status(self._snapshot(), None), confidence, questions)
+        status = self._status(self._snapshot(), None, agreed.reservation("preview"), [agreed.table])
+        return StreamPreview.of(agreed, status, confidence, questions)
 
     @shows_words(StreamOffer, confidence="0.95")
     def stream(
@@ -316,13 +321,25 @@ class Session:
         tables = ", ".join(table.name for table in self.population.tables) or "no tables"
         return f"<session of {self.analyst} at {self.population.name}: {tables}>"
 
-    def _status(self, snapshot: Snapshot, segments: frozenset[str] | None) -> BudgetStatus:
-        """Return what some segments have left, and whether it may be spent; streams are paid by all of them."""
-        own = snapshot.allowance
+    def _status(
+        self,
+        snapshot: Snapshot,
+        segments: frozenset[str] | None,
+        charge: Charge | None = None,
+        tables: Iterable[str] = (),
+    ) -> BudgetStatus:
+        """Return what some segments have left, and whether it may be spent: at all, or for this charge.
+
+        Streams are paid by all segments.
+        """
+        own, decided = snapshot.allowance, snapshot.population
+        refused: BudgetError | None = decided.suspension(self.analyst)
+        if refused is None and charge is not None:
+            refused = decided.forbids(self.analyst, tables, charge, snapshot.account)
         return BudgetStatus(
             account=snapshot.account.within(segments),
             allowance=own and own.within(segments),
-            suspension=snapshot.population.suspension(self.analyst),
+            suspension=refused,
         )
 
     def _snapshot(self) -> Snapshot:
@@ -346,7 +363,7 @@ class Session:
         """Plan a question and choose the releases of its plans, in each way to pay; a price is shared equally."""
         target, snapshot = parse_target(**offer), self._snapshot()
         budget = snapshot.account.budget
-        terms = (target, budget, max_rows, max_groups)
+        terms = (target, type(budget), max_rows, max_groups)  # releases depend on the kind of budget alone
         ways = self._priced.find(question, terms, self.population)
         if ways is None:
             ways = self._price_anew(question, target, budget, max_rows, max_groups)
@@ -370,8 +387,7 @@ class Session:
             arrangement = question.arrangement
         ways = dict[Event, PricedQuestion]()
         for way in ways_to_pay(target, budget):
-            share = way.shared(len(plans) or 1)
-            releases = {name: release_of(one, share, budget) for name, one in plans.items()}
+            releases = release_together(asked, plans, self.population, way, budget)
             priced = PricedQuestion(releases=releases, arrangement=arrangement)
             ways.setdefault(priced.event, priced)
         return list(ways.values())
@@ -409,9 +425,9 @@ class Session:
     def _read_and_release(self, asked: PricedQuestion, charged: Charged) -> Answer:
         """Read the data, add noise, commit, and tell what was committed. It is called inside `hide_failures` only."""
         with self._tables.lease(charged.versions) as engine, self._running.scope():
-            exact = [one.read(engine) for one in asked.several()]
+            exact = [one.read(engine) for one in asked.sources]
         fault_point("ask.read")
-        released = [one.release(numbers) for one, numbers in zip(asked.several(), exact, strict=True)]
+        released = [one.release(numbers) for one, numbers in zip(asked.sources, exact, strict=True)]
         fault_point("ask.noised")
         written = to_text(StoredAnswer(released=tuple(map(tuple, released)), versions=charged.versions))
         told = self.ledger.questions.answer(charged.seq, written)
@@ -419,10 +435,14 @@ class Session:
         return _answer(asked, told, free=False)
 
     def _stream(self, name: str, terms: StreamTerms) -> QuestionStream:
+        may = self.ledger.population(self.population.name).analyst(self.analyst).tables
+        people = self.population
+        if may is not None:  # conditions may be about these only
+            people = replace(people, tables=tuple(table for table in people.tables if table.name in may))
         return QuestionStream(
             name,
             terms,
-            population=self.population,
+            population=people,
             ledger=self.ledger,
             tables=self._tables,
             running=self._running,
@@ -435,5 +455,5 @@ class Session:
 def _answer(asked: PricedQuestion, told: Released, *, free: bool) -> Answer:
     """Return the answer that stands in the ledger, under the names that its columns have now."""
     stored = from_text(StoredAnswer, told.answer)
-    numbers = dict(zip(asked.releases, stored.released, strict=True))
+    numbers = asked.by_column(stored.released)
     return Answer(asked=asked, numbers=numbers, receipt=told.receipt, versions=stored.versions, free=free)

@@ -174,7 +174,7 @@ class CrowdedTables(Tables):
 def test_a_batch_that_is_decided_with_two_noises_is_caught(quick_path) -> None:
     """Its noise follows from no seed: whoever interrupts it after each decision sees another one."""
     with fresh_noise_on_recovery():
-        found = watched(quick_path, partial(interrupted_batch, interrupts=1000), tables=CrowdedTables)
+        found = watched(quick_path, partial(interrupted_batch, interrupts=800), tables=CrowdedTables)
     assert found.refuted, found
 
 
@@ -183,4 +183,4 @@ def test_a_batch_that_is_interrupted_is_decided_with_one_noise(quick_path) -> No
     with new_ledger(quick_path, CLAIMED) as ledger:
         difference, (first, second), _ = interrupted_batch(Visit(ledger, tables), interrupts=20)
     tables.close()
-    assert difference == second[1] - first[1]
+    assert round(difference) == second[1] - first[1]

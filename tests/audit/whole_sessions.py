@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from itertools import zip_longest
-from statistics import median_low
+from statistics import median_grouped
 from typing import Any
 
 import pyarrow as pa
@@ -219,7 +219,7 @@ def interrupted_batch(visit: Visit, interrupts: int = 5) -> list[Any]:
             stands = told(opened.ask_many(["sex = 'F'", "sex = 'M' or city = 'Atlantis'"]))
         finally:
             QuestionStream._read_and_decide_many = decide  # type: ignore[method-assign]
-        without, with_them = (median_low(gaps) for gaps in zip_longest(*decided, fillvalue=0))
+        without, with_them = (median_grouped(gaps) for gaps in zip_longest(*decided, fillvalue=0))
         return [with_them - without, stands, opened.spent]
 
 

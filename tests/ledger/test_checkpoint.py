@@ -10,8 +10,7 @@ import pytest
 
 from lapwing.ledger import ledger as ledger_module
 from lapwing.ledger.checkpoint import CheckpointFile
-from lapwing.ledger.database import Lookup
-from lapwing.ledger.entries import link
+from lapwing.ledger.entries import Lookup, link
 from lapwing.ledger.ledger import open_ledger
 from lapwing.ledger.replay import verify
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerRolledBackError

@@ -17,8 +17,8 @@ from typing import Any
 import duckdb
 
 from engines.clinic import arrow_tables
-from lapwing.answers.releases import PricedQuestion
-from lapwing.answers.target import Target, parse_target, release_of
+from lapwing.answers.releases import PricedQuestion, ReadColumn, Release
+from lapwing.answers.target import Target, parse_target, release_together
 from lapwing.engines.engine import Engine
 from lapwing.queries.aggregate import BinnedKey, GridKey
 from lapwing.queries.plan import BoundedValue, ChosenMeaning, Family, NoisyMeaning, Plan, Scale
@@ -61,16 +61,18 @@ def statements(section: str = "") -> list[Statement]:
     return [Statement(one["text"], one["outcome"], one["plain"] or one["text"]) for one in found]
 
 
-def asked(text: str) -> tuple[Selection, dict[str, Plan]]:
-    """Return what a statement asks, planned."""
+def asked(text: str) -> tuple[Selection, dict[str, Release]]:
+    """Return what a statement asks, and how each of its columns is released."""
     selection = read_sql(text, **BOUNDS)
     plans = plan_together(selection, omop())
-    PricedQuestion(releases={name: release_of(plan, _price(plan), BUDGET) for name, plan in plans.items()})
-    return selection, plans
+    releases = release_together(selection, plans, omop(), _price(plans), BUDGET)
+    PricedQuestion(releases=releases)
+    return selection, releases
 
 
-def _price(plan: Plan) -> Target:
-    return parse_target(epsilon=1, delta="1e-6") if plan.family is Family.THRESHOLD else parse_target(epsilon=1)
+def _price(plans: dict[str, Plan]) -> Target:
+    opened = any(plan.family is Family.THRESHOLD for plan in plans.values())
+    return parse_target(epsilon=1, delta="1e-6") if opened else parse_target(epsilon=1)
 
 
 def outcome(text: str) -> str:
@@ -96,12 +98,13 @@ def database() -> duckdb.DuckDBPyConnection:
 
 def disagreement(statement: Statement, engine: Engine, truth: duckdb.DuckDBPyConnection) -> str | None:
     """Return where the numbers of an engine, before noise, are not those of a database; None where they all agree."""
-    selection, plans = asked(statement.text)
+    selection, releases = asked(statement.text)
+    plans = {name: one.plan for name, one in releases.items()}
     told = truth.execute(statement.plain.replace("current_date", f"date '{NOW}'")).fetchall()
     is_number = [is_statistic(item.node) for item in items_of(parsed(statement.text))]  # type: ignore[arg-type]
     chosen = {name: plan for name, plan in plans.items() if isinstance(plan.meaning, ChosenMeaning)}
     if not any(is_number) or not chosen:
-        return None if chosen else _unlike_numbers(statement, selection, plans, engine, told)
+        return None if chosen else _unlike_numbers(statement, selection, releases, engine, told)
     if selection.key_names and isinstance(plan := next(iter(chosen.values())).meaning, CountedTopMeaning):
         return _unlike_top(next(iter(chosen.values())), plan.k, engine, told)
     if selection.key_names:
@@ -113,18 +116,18 @@ def disagreement(statement: Statement, engine: Engine, truth: duckdb.DuckDBPyCon
 
 
 def _unlike_numbers(
-    statement: Statement, selection: Selection, plans: dict[str, Plan], engine: Engine, told: list[tuple]
+    statement: Statement, selection: Selection, releases: dict[str, Release], engine: Engine, told: list[tuple]
 ) -> str | None:
     is_number = [is_statistic(item.node) for item in items_of(parsed(statement.text))]  # type: ignore[arg-type]
-    first = next(iter(plans.values()))
+    first = next(iter(releases.values())).plan
     cells: dict[Any, dict[str, BoundedValue]] = {}
-    for name, plan in plans.items():
-        for key, value in _estimates(plan, engine).items():
+    for name, release in releases.items():
+        for key, value in _estimates(release, engine).items():
             exact = BoundedValue(key=key, value=value, low=None, high=None)
             cells.setdefault(key, {})[name] = selection.arrangement.told(name, exact)
     shown = selection.arrangement.shown(cells, first.in_order(list(cells)))
     as_days = "date_trunc" in statement.text
-    ours = {_labels(first, key, as_days=as_days): [cells[key][name].value for name in plans] for key in shown}
+    ours = {_labels(first, key, as_days=as_days): [cells[key][name].value for name in releases] for key in shown}
     theirs = {
         tuple(_plain(part) for part, number in zip(row, is_number, strict=True) if not number): [
             part for part, number in zip(row, is_number, strict=True) if number
@@ -143,7 +146,11 @@ def _unlike_numbers(
     return None
 
 
-def _estimates(plan: Plan, engine: Engine) -> dict:
+def _estimates(release: Release, engine: Engine) -> dict:
+    plan = release.plan
+    if isinstance(release, ReadColumn):
+        source = release.source.plan
+        return release.reading.estimates(source, engine.vector(source.aggregate).open_for_release())
     assert isinstance(plan.meaning, NoisyMeaning)
     if plan.aggregate.cell_count is None:
         return {key: value for key, (value, *_) in engine.keyed(plan.aggregate).open_for_release().items()}

@@ -32,6 +32,16 @@ PARTS = [
     "false",
     "age + 1 > 30",
     "age > bmi",
+    "age <= bmi",
+    "survivor or age > 60",
+    "has(visits, ward = 3)",
+    "not has(visits, ward = 3)",
+    "2 * age > bmi + 7",
+    "case when age > 60 then 'old' else 'young' end = 'old'",
+    "number_of(visits, 2) >= 1",
+    "number_of(visits, ward = 3, 2) >= 1",
+    "number_of(visits, 1) = 1",
+    "case when age > 60 then 1 else 0 end in (1, 2)",
 ]
 PEOPLE = population()
 

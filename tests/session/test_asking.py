@@ -246,7 +246,9 @@ def test_a_select_is_one_charge_shared_equally_and_one_table(clinic) -> None:
     answer = clinic.sql("select sex, count(*) as n, avg(age) from patients group by sex", epsilon=20)
     assert spent(clinic.ledger) - before == 20
     assert answer.price.epsilon == 20
-    assert [release.event.l1_sensitivity / release.event.scale for release in answer.asked.several()] == [10, 10]
+    assert [release.event.l1_sensitivity / release.event.scale for release in answer.asked.sources] == [20]
+    several = clinic.preview("select count(*) as n, avg(age), avg(2 * age) as b from patients", epsilon=20).asked
+    assert [release.event.l1_sensitivity / release.event.scale for release in several.sources] == [10, 10]
     assert (answer.keys, answer.columns, [row.key for row in answer.rows]) == (
         ("sex",),
         ("n", "avg"),
@@ -254,7 +256,7 @@ def test_a_select_is_one_charge_shared_equally_and_one_table(clinic) -> None:
     )
     assert all(abs(row["n"] - PEOPLE // 2) <= 3 for row in answer.rows)
     assert abs(answer.rows[0]["avg"] - 49) < 1
-    assert str(answer).splitlines()[0].split() == ["sex", "n", "avg", "rows"]
+    assert str(answer).splitlines()[0].split() == ["sex", "n", "avg"]
     with pytest.raises(BadQuestionError, match="2 rows and 2 columns"):
         _ = answer.value
 

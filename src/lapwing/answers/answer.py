@@ -224,10 +224,20 @@ class Answer(TableResult):
 
     @cached_property
     def counted(self) -> tuple[str, ...]:
-        """The columns whose values are told with the number of rows they were computed over."""
+        """The columns whose values are told with the number of rows they were computed over.
+
+        Of columns over the same rows one is enough, and none is needed where a column is this number.
+        """
         cells = [(name, row.cells[name]) for row in self.rows for name in self.columns if name in row.cells]
         told = {name for name, cell in cells if cell.rows is not None}
-        return tuple(name for name in self.columns if name in told)
+        seen = {one.over for one in self.asked.several() if one.counts_rows}
+        counted = list[str]()
+        for name in self.columns:
+            over = self.asked.releases[name].over
+            if name in told and over not in seen:
+                counted.append(name)
+                seen.add(over)
+        return tuple(counted)
 
     def to_json(self, confidence: Exact = CONFIDENCE) -> str:
         """Return the answer as JSON, with bounds that hold with this confidence."""
@@ -272,8 +282,8 @@ class Answer(TableResult):
         plan = next(self.asked.several()).plan
         if plan.family is Family.THRESHOLD:
             return "bounds are those of each group for itself, given that it is shown; one barely shown may be small"
-        margin = self.margin(confidence)
-        if margin is None or not isinstance(plan.meaning, ChosenMeaning):
+        margin = next(self.asked.several()).margin_of_choice(as_confidence(confidence))
+        if margin is None or self.changes or not isinstance(plan.meaning, ChosenMeaning):
             return None
         told = plan.meaning.told.format(margin=format_short(margin))
         return f"{told}, with {percent(as_confidence(confidence))} confidence"

@@ -12,7 +12,7 @@ from lapwing.accounting.filters.remaining import Refusal, Remaining, tightest
 from lapwing.answers.releases import Price, PricedQuestion
 from lapwing.answers.target import accuracy_at
 from lapwing.queries.plan import Number
-from lapwing.vocabulary.errors import BudgetExceededError, SuspendedError
+from lapwing.vocabulary.errors import BudgetError, BudgetExceededError, PolicyError
 from lapwing.vocabulary.exact import Exact, as_confidence
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 from lapwing.vocabulary.results import Result
@@ -27,11 +27,11 @@ MOST_TIMES = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class BudgetStatus(Result):
-    """An account as it stands, the allowance of the one who looks, and why they can spend nothing, if that is so."""
+    """An account as it stands, the allowance of the one who looks, and why they may not spend, if that is so."""
 
     account: Account
     allowance: Account | None = None
-    suspension: SuspendedError | None = None
+    suspension: BudgetError | None = None
 
     @property
     def left(self) -> Fraction | None:
@@ -118,6 +118,8 @@ class Forecast(Result):
 
     @property
     def _can(self) -> str:
+        if isinstance(self.before.suspension, PolicyError):
+            return "not allowed"
         return "suspended" if self.before.suspension else "affordable" if self.affordable else "refused now"
 
 

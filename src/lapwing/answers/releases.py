@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lapwing.accounting.filters.charge import cost_of_event
 from lapwing.engines.engine import Engine
@@ -32,6 +32,9 @@ from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import Composed, DiscreteLaplaceNoise, Event, PureRelease
 from lapwing.vocabulary.exact import Exact, as_confidence, float_above, probability
 from lapwing.vocabulary.wording import format_exact, format_short
+
+if TYPE_CHECKING:
+    from lapwing.queries.readings import Reading
 
 KeyedCount: TypeAlias = tuple[tuple[Label, ...] | None, int]
 Numbers: TypeAlias = Sequence[Any]
@@ -60,6 +63,21 @@ class Release(ABC):
     mechanism: Any
 
     @property
+    def source(self) -> "Release":
+        """What is released: itself, unless it is read from what others are read from too."""
+        return self
+
+    @property
+    def over(self) -> object:
+        """What tells the rows that it is computed over from those of others."""
+        return id(self)
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether it tells over how many rows others of the same release are computed."""
+        return False
+
+    @property
     def event(self) -> Event:
         """What will happen, as it is charged."""
         event: Event = self.mechanism.event
@@ -76,6 +94,11 @@ class Release(ABC):
     @abstractmethod
     def margin(self, confidence: Exact) -> Number | None:
         """Return how far off all numbers of the answer are at most; None where that depends on what comes out."""
+
+    def margin_of_choice(self, confidence: Exact) -> Number | None:
+        """Return how far what was chosen may be from the best; None where nothing was chosen."""
+        del confidence
+        return None
 
     def error_if(self, rows: int, confidence: Exact) -> Number | None:
         """Return about how far off it would be if this number of rows counted, where that decides; otherwise None."""
@@ -130,6 +153,51 @@ def charged_as(event: Event) -> Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadColumn(Release):
+    """A column that is read from a `shared` release; `plan` is what it would ask by itself."""
+
+    mechanism: Noise
+    shared: NoisyNumbers
+    reading: "Reading"
+
+    @property
+    def source(self) -> Release:
+        """What is released."""
+        return self.shared
+
+    @property
+    def over(self) -> object:
+        """What tells the rows that it is computed over from those of others: parts have rows of their own."""
+        return id(self.shared), self.reading.part_of_rows
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether it tells over how many rows the others are computed."""
+        return self.reading.counts_rows
+
+    @property
+    def event(self) -> Event:
+        """What will happen, once for all columns that are read from it."""
+        return self.shared.event
+
+    def release(self, exact: object) -> Numbers:
+        """Refuse: it is the source that is released."""
+        raise TypeError(exact)
+
+    def margin(self, confidence: Exact) -> Number | None:
+        """Return how far off all numbers are at most, all at once."""
+        return self.reading.margin(self.shared.plan, self.mechanism, confidence)
+
+    def error_if(self, rows: int, confidence: Exact) -> Number | None:
+        """Return about how far off it would be if this number of rows counted, where that decides; otherwise None."""
+        return self.reading.error_if(self.shared.plan, self.mechanism, confidence, rows)
+
+    def values(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
+        """Return what is read in each group."""
+        return self.reading.values(self.shared.plan, numbers, self.mechanism, confidence)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenOnes(Release):
     """Chosen by private selection from a histogram."""
 
@@ -141,15 +209,20 @@ class ChosenOnes(Release):
         return list(self.mechanism.release(exact))
 
     def margin(self, confidence: Exact) -> Number | None:
-        """Return how many rows, or people, the choices may be away from the best ones."""
+        """Return how many rows, or people, the choices may be away from the best ones; how far off counts are."""
         return self.mechanism.margin(confidence)
+
+    def margin_of_choice(self, confidence: Exact) -> Number | None:
+        """Return how many rows, or people, the choices may be away from the best ones."""
+        chooser = self.mechanism
+        return chooser.margin_of_choice(confidence) if isinstance(chooser, CountedTop) else chooser.margin(confidence)
 
     def values(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
         """Return what was chosen, and between which bounds it lies where it was counted."""
         values = self.meaning.values(self.plan, numbers)
         if not isinstance(self.mechanism, CountedTop):
             return values
-        margin = self.mechanism.margin_of_counts(confidence)
+        margin = self.mechanism.margin(confidence)
         return [BoundedValue.around(one.key, Fraction(one.value), margin) for one in values]
 
 
@@ -242,7 +315,7 @@ class PricedPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class PricedQuestion:
-    """One or more plans, each with its release, asked together and charged as one.
+    """One or more columns, each with its release, asked together and charged as one.
 
     `arrangement` says how the rows of the answer are shown; it is no part of what is asked and charged.
     """
@@ -268,18 +341,18 @@ class PricedQuestion:
     @cached_property
     def event(self) -> Event:
         """What is charged."""
-        events = [release.event for release in self.releases.values()]
+        events = [release.event for release in self.sources]
         return events[0] if len(events) == 1 else Composed(parts=tuple(events))
 
     @cached_property
     def text(self) -> str:
         """The canonical text: equal for what is the same question at the same price."""
-        return to_text([PricedPlan(question=one.plan.question, event=one.event) for one in self.several()])
+        return to_text([PricedPlan(question=one.plan.question, event=one.event) for one in self.sources])
 
     @cached_property
     def tables(self) -> frozenset[str]:
         """Every table that is read."""
-        return frozenset(table for one in self.releases.values() for table in tables_of(one.plan.aggregate))
+        return frozenset(table for one in self.sources for table in tables_of(one.plan.aggregate))
 
     @cached_property
     def words(self) -> str:
@@ -290,9 +363,15 @@ class PricedQuestion:
     @cached_property
     def bounding(self) -> str:
         """What the bounds leave out: how many rows and groups of a person count, and to what values are clipped."""
-        return ", ".join(
-            dict.fromkeys(phrase for one in self.several() for phrase in one.plan.meaning.bounds_away(one.plan))
-        )
+        return ", ".join(dict.fromkeys(phrase for plan in self._bounded for phrase in plan.meaning.bounds_away(plan)))
+
+    @property
+    def _bounded(self) -> Iterator[Plan]:
+        """The plans that say how people are bounded: those of the columns, unless a release bounds them otherwise."""
+        for one in self.several():
+            released = one.source.plan
+            same = one.plan.aggregate.bounding == released.aggregate.bounding
+            yield one.plan if same else released
 
     @property
     def bounding_remark(self) -> str | None:
@@ -310,8 +389,18 @@ class PricedQuestion:
         return {name: one.plan.meaning.unit for name, one in self.releases.items()}
 
     def several(self) -> Iterator[Release]:
-        """Go through the releases."""
+        """Go through the columns."""
         return iter(self.releases.values())
+
+    @cached_property
+    def sources(self) -> list[Release]:
+        """What is released, each once: columns may be read from the same release."""
+        return list({id(one.source): one.source for one in self.several()}.values())
+
+    def by_column(self, released: Sequence[Numbers]) -> dict[str, Numbers]:
+        """Return the released numbers that each column is read from; they come in the order of `sources`."""
+        told = {id(one): numbers for one, numbers in zip(self.sources, released, strict=True)}
+        return {name: told[id(one.source)] for name, one in self.releases.items()}
 
     def margin(self, confidence: Exact = CONFIDENCE) -> Mapping[str, Number | None]:
         """Return, for each column, how far off its numbers are at most; None where that depends on what comes out."""

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Final, TypeAlias, TypedDict
+from typing import Final, Protocol, TypeAlias, TypedDict
 
 from lapwing.accounting.pricing import price
-from lapwing.answers.releases import ChosenOnes, NoisyNumbers, OpenKeys, Release, charged_as
+from lapwing.answers.releases import ChosenOnes, NoisyNumbers, OpenKeys, ReadColumn, Release, charged_as
 from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.geometric import GeometricMechanism
@@ -24,7 +24,9 @@ from lapwing.mechanisms.histogram_selection import Selector
 from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.queries.aggregate import PrivateKey
-from lapwing.queries.plan import Choosing, ChosenMeaning, Family, Noise, NoisyMeaning, Plan
+from lapwing.queries.catalogue import Population
+from lapwing.queries.plan import Choosing, ChosenMeaning, Family, Noise, NoisyMeaning, Number, Plan
+from lapwing.queries.planning import Question
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import (
@@ -51,6 +53,16 @@ _FINEST_DELTA: Final = Fraction(1, 10**24)
 _PARTS: Final = math.lcm(*range(1, 65))
 _JUDGED_AT: Final = Fraction(95, 100)
 """The confidence at which two kinds of noise are compared."""
+
+
+class Judge(Protocol):
+    """What says how exact a release is: what its numbers mean, or all that is read from it."""
+
+    def refusal_of_margin(self, plan: Plan) -> str:
+        """Say why no margin can be promised beforehand, where none can."""
+
+    def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> Number | None:
+        """Return how far off all numbers are at most; None where that depends on what comes out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,8 +227,8 @@ def ways_to_pay(target: Target, budget: Guarantee) -> tuple[Target, ...]:
     return target, WithinByEpsilon(margin=target.margin, confidence=target.confidence)
 
 
-def release_of(plan: Plan, target: Target, budget: Guarantee) -> Release:
-    """Return how `plan` is released to grant `target` under a budget of this kind.
+def release_of(plan: Plan, target: Target, budget: Guarantee, judged: Judge | None = None) -> Release:
+    """Return how `plan` is released to grant `target` under a budget of this kind; `judged` says how exact it is.
 
     Under a pure budget noise is discrete Laplace, and selection is permute-and-flip. Under a budget of rho whichever
     noise is smaller at the same rho is taken, which is Gaussian nearly always, and selection is exponential. Under an
@@ -232,7 +244,7 @@ def release_of(plan: Plan, target: Target, budget: Guarantee) -> Release:
         )
     match plan.meaning:
         case NoisyMeaning() as meaning:
-            return NoisyNumbers(plan=plan, meaning=meaning, mechanism=_noise(plan, meaning, target, budget))
+            return NoisyNumbers(plan=plan, meaning=meaning, mechanism=_noise(plan, judged or meaning, target, budget))
         case ChosenMeaning() as meaning:
             selector = PermuteAndFlip if pure else ExponentialMechanism
             return ChosenOnes(plan=plan, meaning=meaning, mechanism=_selection(plan, meaning, target, selector))
@@ -240,6 +252,39 @@ def release_of(plan: Plan, target: Target, budget: Guarantee) -> Release:
             raise BadQuestionError(
                 '"at least" is answered in a stream; open one: ', Call("stream", (Setting("at_least", 200), ...))
             )
+
+
+def release_together(
+    questions: Mapping[str, Question],
+    plans: Mapping[str, Plan],
+    population: Population,
+    target: Target,
+    budget: Guarantee,
+) -> dict[str, Release]:
+    """Return how what is asked together is released: each release gets an equal share of the price.
+
+    Proof: proofs/shared_releases.md
+    """
+    if len(plans) <= 1:
+        return {name: release_of(planned, target, budget) for name, planned in plans.items()}
+    from lapwing.queries.readings import AllReadings  # noqa: PLC0415 - most questions ask for one number
+    from lapwing.queries.sharing import share  # noqa: PLC0415
+
+    shared = share(questions, plans, population)
+    owner = {name: one for one in shared for name in one.readings}
+    part = target.shared(len(shared) + len(plans) - len(owner))
+    sources = [release_of(one.plan, part, budget, AllReadings(list(one.readings.values()))) for one in shared]
+    releases = dict[str, Release]()
+    for name, planned in plans.items():
+        if name not in owner:
+            releases[name] = release_of(planned, part, budget)
+            continue
+        source = next(source for source, one in zip(sources, shared, strict=True) if one is owner[name])
+        if not isinstance(source, NoisyNumbers):
+            raise TypeError(source)
+        reading = owner[name].readings[name]
+        releases[name] = ReadColumn(plan=planned, mechanism=source.mechanism, shared=source, reading=reading)
+    return releases
 
 
 def accuracy_at(releases: Mapping[str, Release], epsilon: Fraction, budget: Guarantee) -> str:
@@ -254,7 +299,7 @@ def accuracy_at(releases: Mapping[str, Release], epsilon: Fraction, budget: Guar
     return "" if margin is None else f"{plans[0].meaning.accuracy(margin)} with 95 % confidence"
 
 
-def _noise(plan: Plan, meaning: NoisyMeaning, target: Target, budget: Guarantee) -> Noise:
+def _noise(plan: Plan, meaning: Judge, target: Target, budget: Guarantee) -> Noise:
     laplace, gaussian = _makers(plan, meaning)
     if isinstance(target, AtRho):
         return gaussian(target)
@@ -268,7 +313,7 @@ def _noise(plan: Plan, meaning: NoisyMeaning, target: Target, budget: Guarantee)
     return laplace(target)
 
 
-def _makers(plan: Plan, meaning: NoisyMeaning) -> tuple[Callable[[Target], Noise], Callable[[Target], Noise]]:
+def _makers(plan: Plan, meaning: Judge) -> tuple[Callable[[Target], Noise], Callable[[Target], Noise]]:
     """Return what makes Laplace noise, and what makes Gaussian noise, for a target."""
     many = plan.numbers
     moved, squared = plan.sensitivity.l1, plan.sensitivity.l2_squared
@@ -310,13 +355,14 @@ def _calibrated(squared: int, epsilon: Fraction, delta: Fraction | None, many: i
     return found.event.sigma_squared
 
 
-def _within(plan: Plan, meaning: NoisyMeaning, target: Within, at: Callable[[Fraction], Noise]) -> Noise:
+def _within(plan: Plan, meaning: Judge, target: Within, at: Callable[[Fraction], Noise]) -> Noise:
     """Return the largest noise, of four digits, that grants an accuracy."""
-    if meaning.margin_refusal:
+    refusal = meaning.refusal_of_margin(plan)
+    if refusal:
         raise ParameterError(
             "within",
             target.margin,
-            reason=meaning.margin_refusal,
+            reason=refusal,
             remedy="offer an epsilon; the answer comes with its interval",
         )
     search = decimals(digits=4)

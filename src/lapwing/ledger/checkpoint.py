@@ -21,8 +21,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from lapwing.ledger.database import Asked, Lookup
-from lapwing.ledger.entries import Receipt
+from lapwing.ledger.entries import Asked, Lookup, Receipt
 from lapwing.vocabulary.codec import canonical, parse
 from lapwing.vocabulary.errors import ParameterError
 

@@ -7,15 +7,11 @@ it, and in no export. `recalls` finds the answers of batches, many in one entry,
 is an index, and what it finds must be what its entry says.
 """
 
-import os
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from contextlib import suppress
-from enum import StrEnum
 from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
-from lapwing.ledger.entries import Entry, HeadFile, Record
+from lapwing.ledger.entries import Asked, Entry, HeadFile
 from lapwing.vocabulary.errors import LedgerError
 
 Value: TypeAlias = str | int | bytes | None
@@ -30,6 +26,10 @@ class Connection(Protocol):
 
     def close(self) -> None:
         """Let go of it."""
+
+
+class ConflictError(Exception):
+    """The chain has grown since its end was read, or the connection had gone before anything was written: try again."""
 
 
 class Turns(Protocol):
@@ -116,77 +116,6 @@ class Database(ABC):
         """Return where requests take turns."""
 
 
-class LazyConnection:
-    """One connection that is opened when it is needed, and again when it broke or the process forked."""
-
-    def __init__(self, database: Database) -> None:
-        self.lock = threading.RLock()
-        self._database = database
-        self._connection: Connection | None = None
-        self._process = os.getpid()
-        self._begun = False
-
-    def open(self) -> Connection:
-        """Return the connection, as it is."""
-        if self._process != os.getpid():
-            _left_to_the_parent.append(self._connection)
-            self._connection, self._process, self._begun = None, os.getpid(), False
-        if self._connection is None:
-            self._connection = self._database.connect()
-        return self._connection
-
-    def idle(self) -> Connection:
-        """Return the connection outside any transaction: one whose end was interrupted ends with its connection."""
-        connection = self.open()
-        if self._begun:
-            self.drop()
-            connection = self.open()
-        return connection
-
-    def begin(self, statements: Sequence[str]) -> Connection:
-        """Begin a transaction; a connection that broke since it was last used is replaced, once."""
-        idle = self._connection
-        try:
-            return self._begin(statements)
-        except Exception:
-            if idle is None or not self._database.is_lost(idle):
-                raise
-            self.drop()
-            return self._begin(statements)
-
-    def _begin(self, statements: Sequence[str]) -> Connection:
-        connection = self.idle()
-        self._begun = True
-        for statement in statements:
-            connection.execute(statement)
-        return connection
-
-    def undo(self) -> None:
-        """End the transaction without a trace; a connection that cannot even do that is dropped."""
-        if self._connection is not None and self._begun:
-            try:
-                self._connection.execute("ROLLBACK")
-                self._begun = False
-            except Exception:  # noqa: BLE001 - whatever it is, the transaction dies with its connection
-                self.drop()
-
-    def commit(self) -> None:
-        """Make what was written durable."""
-        self.open().execute("COMMIT")
-        self._begun = False
-
-    def drop(self) -> None:
-        """Close it; the next one to use it opens another."""
-        if self._connection is not None and self._process == os.getpid():
-            with suppress(Exception):
-                self._connection.close()
-        self._connection, self._begun = None, False
-
-
-_left_to_the_parent: list[Connection | None] = []
-"""Connections that were open when the process forked: not to be used on both sides, nor closed on this one."""
-
-
 _INDEXES: Final = (
     """create index entries_policy on entries ((record ->> 'population'), seq)
        where record ->> 'policy' is not null""",
@@ -205,6 +134,11 @@ _INDEXES: Final = (
        where record ->> 'stream' is not null""",
     """create unique index entries_question on entries ((record ->> 'stream'), (cast(record ->> 'number' as bigint)))
        where record ->> 'kind' = 'intent'""",
+    """create index entries_asked on entries ((record ->> 'population'), (record ->> 'analyst'), seq)
+       where record ->> 'kind' = 'intent'""",
+    """create index entries_about on entries ((record ->> 'population'), seq)""",
+    """create index entries_caused on entries ((record ->> 'population'), (record ->> 'analyst'), seq)
+       where record ->> 'analyst' is not null""",
     """create unique index entries_population on entries ((record ->> 'population'))
        where record ->> 'kind' = 'population'""",
 )
@@ -240,40 +174,3 @@ POSTGRES_TABLES: Final = (
        execute function entries_are_for_ever()""",
     *_INDEXES,
 )
-
-
-class Lookup(StrEnum):
-    """Statements that find the number of the last entry that says something, or of the first that used a key."""
-
-    POLICY = "select max(seq) from entries where record ->> 'population' = ? and record ->> 'policy' is not null"
-    ACCOUNT = "select max(seq) from entries where record ->> 'population' = ? and record ->> 'account' is not null"
-    ALLOWANCE = """select max(seq) from entries
-        where record ->> 'population' = ? and record ->> 'analyst' = ? and record ->> 'allowance' is not null"""
-    REQUEST = """select seq from entries
-        where record ->> 'population' = ? and record ->> 'analyst' = ? and record ->> 'request' = ? limit 1"""
-    RECALL = "select max(seq) from entries where record ->> 'recall' = ?"
-    SETTLES = """select seq from entries
-        where cast(record ->> 'settles' as bigint) = ? and record ->> 'settles' is not null limit 1"""
-    STREAM = "select max(seq) from entries where record ->> 'stream' = ?"
-
-
-Asked: TypeAlias = tuple[Lookup, tuple[str | int, ...]]  # a lookup with its values
-Lookups: TypeAlias = tuple[Asked, ...]
-
-STATES: Final = frozenset({Lookup.POLICY, Lookup.ACCOUNT, Lookup.ALLOWANCE, Lookup.STREAM})
-"""The lookups that find how something stands."""
-
-
-def found_by(record: Record) -> list[Asked]:
-    """Return the lookups that find an entry: the last word on something, or the first that used a key."""
-    population, analyst = record.get("population"), record.get("analyst")
-    named: dict[Lookup, tuple[str, tuple[Any, ...]]] = {
-        Lookup.POLICY: ("policy", (population,)),
-        Lookup.ACCOUNT: ("account", (population,)),
-        Lookup.ALLOWANCE: ("allowance", (population, analyst)),
-        Lookup.REQUEST: ("request", (population, analyst, record.get("request"))),
-        Lookup.RECALL: ("recall", (record.get("recall"),)),
-        Lookup.SETTLES: ("settles", (record.get("settles"),)),
-        Lookup.STREAM: ("stream", (record.get("stream"),)),
-    }
-    return [(lookup, values) for lookup, (field, values) in named.items() if record.get(field) is not None]

@@ -17,6 +17,8 @@ committed and never told; it is never ahead of it. A receipt of entry 0 promises
 
 The file has two slots, a page apart, and a new receipt goes over the older one: a write that the power cut tore leaves
 the other, and what was torn was not told. Each slot is one line of text, a receipt and the SHA-256 of it.
+
+Entries are found by lookups: the last one that says how something stands, or the first that used a key.
 """
 
 import errno
@@ -28,6 +30,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -371,3 +374,40 @@ def require_format(version: object) -> None:
         raise LedgerSchemaError(
             f"the ledger has format {version}, and this lapwing reads format {FORMAT}; use the lapwing that wrote it"
         )
+
+
+class Lookup(StrEnum):
+    """Statements that find the number of the last entry that says something, or of the first that used a key."""
+
+    POLICY = "select max(seq) from entries where record ->> 'population' = ? and record ->> 'policy' is not null"
+    ACCOUNT = "select max(seq) from entries where record ->> 'population' = ? and record ->> 'account' is not null"
+    ALLOWANCE = """select max(seq) from entries
+        where record ->> 'population' = ? and record ->> 'analyst' = ? and record ->> 'allowance' is not null"""
+    REQUEST = """select seq from entries
+        where record ->> 'population' = ? and record ->> 'analyst' = ? and record ->> 'request' = ? limit 1"""
+    RECALL = "select max(seq) from entries where record ->> 'recall' = ?"
+    SETTLES = """select seq from entries
+        where cast(record ->> 'settles' as bigint) = ? and record ->> 'settles' is not null limit 1"""
+    STREAM = "select max(seq) from entries where record ->> 'stream' = ?"
+
+
+Asked: TypeAlias = tuple[Lookup, tuple[str | int, ...]]  # a lookup with its values
+Lookups: TypeAlias = tuple[Asked, ...]
+
+STATES: Final = frozenset({Lookup.POLICY, Lookup.ACCOUNT, Lookup.ALLOWANCE, Lookup.STREAM})
+"""The lookups that find how something stands."""
+
+
+def found_by(record: Record) -> list[Asked]:
+    """Return the lookups that find an entry: the last word on something, or the first that used a key."""
+    population, analyst = record.get("population"), record.get("analyst")
+    named: dict[Lookup, tuple[str, tuple[Any, ...]]] = {
+        Lookup.POLICY: ("policy", (population,)),
+        Lookup.ACCOUNT: ("account", (population,)),
+        Lookup.ALLOWANCE: ("allowance", (population, analyst)),
+        Lookup.REQUEST: ("request", (population, analyst, record.get("request"))),
+        Lookup.RECALL: ("recall", (record.get("recall"),)),
+        Lookup.SETTLES: ("settles", (record.get("settles"),)),
+        Lookup.STREAM: ("stream", (record.get("stream"),)),
+    }
+    return [(lookup, values) for lookup, (field, values) in named.items() if record.get(field) is not None]

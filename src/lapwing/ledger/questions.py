@@ -21,8 +21,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from lapwing.accounting.filters.charge import SingleRelease
-from lapwing.ledger.database import Lookup, Lookups
-from lapwing.ledger.entries import Entry, Receipt, Record, name, recall_digest, text
+from lapwing.ledger.entries import Entry, Lookup, Lookups, Receipt, Record, name, recall_digest, text
 from lapwing.ledger.states import RefusedError
 from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Transaction
@@ -296,7 +295,7 @@ def charge_in(transaction: Transaction, request: Request) -> Charged | Released:
         return read_answer(transaction, known)
     versions = population.versions(request.tables)
     changes = transaction.accounts(population, request.analyst)
-    changes.admit(request.charge)
+    changes.admit(request.charge, request.tables)
     entry = transaction.append_changes("charge", changes, **asked, question=request.question, versions=versions)
     return Charged(seq=entry.seq, versions=MappingProxyType(versions), receipt=transaction.receipt_of(entry))
 
@@ -305,6 +304,7 @@ def _find_answer(transaction: Transaction, request: Request, digest: str) -> Rel
     """Return the answer under this key, or else the entry that answers this question about the present data."""
     population = transaction.population(request.population)
     population.require_admitted(request.analyst)
+    population.require_tables(request.analyst, request.tables)
     if earlier := transaction.request(population.name, request.analyst, request=request.key, digest=digest):
         return _read_earlier(transaction, earlier)
     recall = recall_digest(f"population {population.name}", request.question)

@@ -1,4 +1,4 @@
-"""Changes that wait for the one writer of a process: who leads, and how the changes of a group are made together.
+"""The connections of a process to a ledger, and changes that wait for the one that writes: who leads, and how.
 
 Whoever finds nobody at work leads: it takes all who wait, makes their changes in its own transaction, one after the
 other in the order of their coming, and tells each how its own ended. Whoever waits first when the transaction is over
@@ -7,19 +7,92 @@ leads next. Nobody waits for others to come: a group is who came while the one b
 
 import copy
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import Any, Final
 
-from lapwing.ledger.database import Lookups
+from lapwing.ledger.database import ConflictError, Connection, Database
+from lapwing.ledger.entries import Lookups
 from lapwing.ledger.states import RefusedError
-from lapwing.ledger.transaction import ConflictError, Transaction
+from lapwing.ledger.transaction import Transaction
 from lapwing.vocabulary.errors import LapwingError, LedgerInDoubtError
 
 MOST: Final = 64
 """The changes of one transaction: more would keep the first one waiting for the last."""
+
+
+class LazyConnection:
+    """One connection that is opened when it is needed, and again when it broke or the process forked."""
+
+    def __init__(self, database: Database) -> None:
+        self.lock = threading.RLock()
+        self._database = database
+        self._connection: Connection | None = None
+        self._process = os.getpid()
+        self._begun = False
+
+    def open(self) -> Connection:
+        """Return the connection, as it is."""
+        if self._process != os.getpid():
+            _left_to_the_parent.append(self._connection)
+            self._connection, self._process, self._begun = None, os.getpid(), False
+        if self._connection is None:
+            self._connection = self._database.connect()
+        return self._connection
+
+    def idle(self) -> Connection:
+        """Return the connection outside any transaction: one whose end was interrupted ends with its connection."""
+        connection = self.open()
+        if self._begun:
+            self.drop()
+            connection = self.open()
+        return connection
+
+    def begin(self, statements: Sequence[str]) -> Connection:
+        """Begin a transaction; a connection that broke since it was last used is replaced, once."""
+        idle = self._connection
+        try:
+            return self._begin(statements)
+        except Exception:
+            if idle is None or not self._database.is_lost(idle):
+                raise
+            self.drop()
+            return self._begin(statements)
+
+    def _begin(self, statements: Sequence[str]) -> Connection:
+        connection = self.idle()
+        self._begun = True
+        for statement in statements:
+            connection.execute(statement)
+        return connection
+
+    def undo(self) -> None:
+        """End the transaction without a trace; a connection that cannot even do that is dropped."""
+        if self._connection is not None and self._begun:
+            try:
+                self._connection.execute("ROLLBACK")
+                self._begun = False
+            except Exception:  # noqa: BLE001 - whatever it is, the transaction dies with its connection
+                self.drop()
+
+    def commit(self) -> None:
+        """Make what was written durable."""
+        self.open().execute("COMMIT")
+        self._begun = False
+
+    def drop(self) -> None:
+        """Close it; the next one to use it opens another."""
+        if self._connection is not None and self._process == os.getpid():
+            with suppress(Exception):
+                self._connection.close()
+        self._connection, self._begun = None, False
+
+
+_left_to_the_parent: list[Connection | None] = []
+"""Connections that were open when the process forked: not to be used on both sides, nor closed on this one."""
 
 
 class SpoiledError(Exception):

@@ -38,11 +38,21 @@ from typing import Final, TypeVar
 from weakref import ref
 
 from lapwing.ledger.checkpoint import Checkpoint
-from lapwing.ledger.database import Connection, Database, LazyConnection, Lookup, Lookups, found_by
-from lapwing.ledger.entries import Entry, Receipt, check_chain, compare, require_format, require_promised
-from lapwing.ledger.queue import PendingChange, SpoiledError, WriterQueue, end, run, spoiling
+from lapwing.ledger.database import ConflictError, Connection, Database
+from lapwing.ledger.entries import (
+    Entry,
+    Lookup,
+    Lookups,
+    Receipt,
+    check_chain,
+    compare,
+    found_by,
+    require_format,
+    require_promised,
+)
+from lapwing.ledger.queue import LazyConnection, PendingChange, SpoiledError, WriterQueue, end, run, spoiling
 from lapwing.ledger.states import PopulationRecord, StateCache, StreamRecord
-from lapwing.ledger.transaction import Append, Clock, ConflictError, Known, Transaction
+from lapwing.ledger.transaction import Append, Clock, Known, Transaction
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, LedgerInDoubtError, LedgerUnwritableError
 
 T = TypeVar("T")

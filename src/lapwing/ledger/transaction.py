@@ -11,18 +11,21 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from lapwing.accounting.filters.account import Account, Booking
-from lapwing.ledger.database import (
+from lapwing.ledger.database import ConflictError, Connection, Database, Row, Value
+from lapwing.ledger.entries import (
     STATES,
     Asked,
-    Connection,
-    Database,
+    Entry,
     Lookup,
     Lookups,
-    Row,
-    Value,
+    Receipt,
+    Record,
+    check_chain,
     found_by,
+    genesis,
+    link,
+    require_format,
 )
-from lapwing.ledger.entries import Entry, Receipt, Record, check_chain, genesis, link, require_format
 from lapwing.ledger.states import AccountChanges, PopulationRecord, StateCache, StreamRecord
 from lapwing.vocabulary.codec import canonical, from_record, to_record
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, ParameterError, RequestConflictError
@@ -39,10 +42,6 @@ _UNSETTLED: Final = """not exists (select 1 from entries as done where done.reco
 _HEAD: Final = "select name, seq, hash, version"
 _RECALLS: Final = """select digest, seq, place from recalls where digest in ({0})
     union all select record ->> 'recall', seq, -1 from entries where record ->> 'recall' in ({0}) order by 2"""
-
-
-class ConflictError(Exception):
-    """The chain has grown since its end was read, or the connection had gone before anything was written: try again."""
 
 
 class Recalled(NamedTuple):
@@ -237,11 +236,6 @@ class Transaction:
         """Return all entries about a population, in their order."""
         return self._all("where record ->> 'population' = ? order by seq", population)
 
-    def has_unrecorded_releases(self, population: str) -> bool:
-        """Say whether something was released that no entry tells of: entries are lost, or it was written off."""
-        unrecorded = "record ->> 'kind' = 'note' or (record ->> 'kind' = 'write-off' and record ->> 'population' = ?)"
-        return self._first(f"where {unrecorded}", population) is not None
-
     def populations(self) -> list[str]:
         """Return the names of all populations."""
         rows = self.all("select record ->> 'population' from entries where record ->> 'kind' = 'population'")
@@ -352,6 +346,11 @@ class Transaction:
         opened = """select record ->> 'stream' from entries where record ->> 'stream' is not null
                and record ->> 'kind' = 'opening' and record ->> 'population' = ? order by seq"""
         return [name for (name,) in self.all(opened, population)]
+
+    @property
+    def day(self) -> str:
+        """The day, in Greenwich."""
+        return self._clock().astimezone(UTC).date().isoformat()
 
     def question(self, stream: str, number: int) -> Entry | None:
         """Return the intent of a question of a stream."""

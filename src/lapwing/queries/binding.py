@@ -7,7 +7,7 @@ write instead. Text and numbers are never compared with one another, so no engin
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from lapwing.queries.beside import beside
+from lapwing.queries.beside import beside, untied_where
 from lapwing.queries.column import (
     Boolean,
     Category,
@@ -89,7 +89,6 @@ from lapwing.queries.predicate import (
     intervals_of,
     some,
 )
-from lapwing.queries.same_person import untied_where
 from lapwing.queries.scope import Scope
 from lapwing.queries.simplifying import simplified
 from lapwing.vocabulary.errors import BadQuestionError

@@ -4,13 +4,13 @@ A stream answers a whole grid at the price of its yeses: `stream.ask_many(grid)`
 
 Thousands of "at least N people?" questions about one table are made of few conditions. Each condition that is joined
 by "and" is planned by itself once, with all its checks, and remembered: by the object that it is, and by what it says.
-A question that is nothing but such conditions about different columns is then put together from what they mean.
+A question that is nothing but such conditions about different things is then put together from what they mean.
 Everything else, also whatever comes near a limit, is planned as if it were asked alone. The plan and its canonical
 text are the same either way.
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
@@ -20,11 +20,13 @@ from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias, overload
 
 from lapwing.queries.catalogue import Population
+from lapwing.queries.column import DerivedColumn
+from lapwing.queries.derived import in_order
 from lapwing.queries.expressions import EVERYONE, And, By, Condition, Literal, Value, col, condition
 from lapwing.queries.limits import LONGEST_TEXT, MOST_OPERATIONS
 from lapwing.queries.plan import Plan
 from lapwing.queries.planning import plan, walk
-from lapwing.queries.predicate import AllOf, AnyOf, Predicate
+from lapwing.queries.predicate import NEVER, AllOf, AnyOf, HasRows, LacksRows, Predicate, topic
 from lapwing.queries.questions import ConditionLike, as_condition
 from lapwing.queries.statistics.counts import AtLeast, at_least
 from lapwing.vocabulary.codec import canonical, to_record, to_text
@@ -144,14 +146,15 @@ class _Atom(NamedTuple):
     text: str
     record: Any
     predicate: Predicate
-    column: str
+    topic: object
 
 
 class _Part(NamedTuple):
-    """What one condition means: its atoms, and how many parts it was written in."""
+    """What one condition means: its atoms, the derived columns they are about, and how many parts it was written in."""
 
     condition: Condition
     atoms: tuple[_Atom, ...]
+    derived: tuple[DerivedColumn, ...]
     size: int
 
 
@@ -183,20 +186,27 @@ class CohortPlanner:
         parts = [self._part(part) for part in (where.parts if isinstance(where, And) else (where,))]
         known = [part for part in parts if part is not None]
         atoms = sorted(chain.from_iterable(part.atoms for part in known), key=itemgetter(0))
-        apart = len({atom.column for atom in atoms}) == len(atoms)
+        apart = len({atom.topic for atom in atoms}) == len(atoms)
         small = sum(part.size for part in known) < MOST_OPERATIONS and sum(len(a.text) for a in atoms) < LONGEST_TEXT
-        if not (apart and small and atoms and len(known) == len(parts)) or self._population.segment is not None:
+        derived = _together(part.derived for part in known)
+        if (
+            not (apart and small and atoms and len(known) == len(parts))
+            or derived is None
+            or self._population.segment is not None
+        ):
             alone = plan(at_least(people, self._table, where), self._population)
             return alone, alone.canonical
         predicates = tuple(atom.predicate for atom in atoms)
         records = [atom.record for atom in atoms]
         one = len(atoms) == 1
-        aggregate = replace(self._everybody.aggregate, where=predicates[0] if one else AllOf(predicates))
+        where_all = predicates[0] if one else AllOf(predicates)
+        aggregate = replace(self._everybody.aggregate, where=where_all, derived=derived)
         planned = replace(self._everybody, aggregate=aggregate, meaning=AtLeast(people=people))
-        said = records[0] if one else {**_ALL_OF, "parts": records}
+        said = {**self._record["aggregate"], "where": records[0] if one else {**_ALL_OF, "parts": records}}
+        if derived:
+            said["derived"] = [to_record(column) for column in derived]
         meaning = {**self._record["meaning"], "people": people}
-        record = {**self._record, "aggregate": {**self._record["aggregate"], "where": said}, "meaning": meaning}
-        return planned, canonical(record)
+        return planned, canonical({**self._record, "aggregate": said, "meaning": meaning})
 
     def _part(self, condition: Condition) -> _Part | None:
         """Return what a condition means by itself; None where it must be planned with all that is around it."""
@@ -219,10 +229,24 @@ class CohortPlanner:
             return None
         aggregate = plan(at_least(1, self._table, condition), self._population).aggregate
         predicates = aggregate.where.parts if isinstance(aggregate.where, AllOf) else (aggregate.where,)
-        if aggregate.derived or any(isinstance(one, AnyOf) or not hasattr(one, "column") for one in predicates):
+        if NEVER in predicates:
             return None
-        atoms = tuple(_Atom(to_text(one), to_record(one), one, one.column) for one in predicates)  # type: ignore[union-attr]
-        return _Part(condition, atoms, size)
+        atoms = tuple(_Atom(to_text(one), to_record(one), one, _topic(one)) for one in predicates)
+        return _Part(condition, atoms, aggregate.derived, size)
+
+
+def _topic(part: Predicate) -> object:
+    """Return what tells a part from those that it would become one with."""
+    return part if isinstance(part, HasRows | LacksRows | AnyOf) else topic(part)
+
+
+def _together(several: Iterable[tuple[DerivedColumn, ...]]) -> tuple[DerivedColumn, ...] | None:
+    """Return the derived columns of several conditions in their one order; None where two want the same name."""
+    named: dict[str, DerivedColumn] = {}
+    for column in chain.from_iterable(several):
+        if named.setdefault(column.name.casefold(), column) != column:
+            return None
+    return in_order(named.values()) if named else ()
 
 
 _ALL_OF: Final = {key: value for key, value in to_record(AllOf(())).items() if key != "parts"}

@@ -8,6 +8,7 @@ from fractions import Fraction
 from string import ascii_lowercase, ascii_uppercase
 from typing import Final
 
+from lapwing.queries.beside import untied_where
 from lapwing.queries.binding import bind
 from lapwing.queries.catalogue import RowsPerPerson
 from lapwing.queries.column import (
@@ -69,7 +70,6 @@ from lapwing.queries.joined import PerPerson
 from lapwing.queries.measure import Measure, ends_of, is_elapsed, measure, name_of
 from lapwing.queries.pattern import read_as
 from lapwing.queries.predicate import AllOf, AnyOf, IsMissing, Predicate
-from lapwing.queries.same_person import untied_where
 from lapwing.queries.scope import Scope
 from lapwing.queries.simplifying import simplified
 from lapwing.queries.term import bounds, magnitude

@@ -170,6 +170,11 @@ class NoisyMeaning(Meaning):
         """Return how far off all numbers are at most, all at once; None where that depends on what comes out."""
         return plan.margin_of_each(noise, confidence)
 
+    def refusal_of_margin(self, plan: "Plan") -> str:
+        """Say why no margin can be promised beforehand, where none can."""
+        del plan
+        return self.margin_refusal
+
     def error_if(self, plan: "Plan", noise: Noise, confidence: Exact, rows: int) -> Number | None:
         """Return about how far off it is if this number of rows counts in each cell; None where `margin` says it."""
         del plan, noise, confidence, rows

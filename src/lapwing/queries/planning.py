@@ -102,10 +102,10 @@ class Question(ABC):
         return None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Question) and _shape(self) == _shape(other)
+        return isinstance(other, Question) and shape(self) == shape(other)
 
     def __hash__(self) -> int:
-        return hash(_shape(self))
+        return hash(shape(self))
 
     def __repr__(self) -> str:
         from lapwing.queries.written import described  # noqa: PLC0415 - most questions are never shown
@@ -395,13 +395,13 @@ def walk(asked: tuple[object, ...]) -> Iterator[tuple[object, int]]:
                 ]
 
 
-def _shape(node: Any) -> tuple[object, ...]:
+def shape(node: Any) -> tuple[object, ...]:
     """Return what makes two questions equal, where parts would make a condition of `==`: the same parts in place."""
     if isinstance(node, tuple | list):
-        return tuple(map(_shape, node))
+        return tuple(map(shape, node))
     kind: Any = type(node)
     names = _field_names(kind)
-    parts: tuple[object, ...] = (node,) if names is None else tuple(_shape(getattr(node, name)) for name in names)
+    parts: tuple[object, ...] = (node,) if names is None else tuple(shape(getattr(node, name)) for name in names)
     return (kind, *parts)
 
 

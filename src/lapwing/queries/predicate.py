@@ -344,7 +344,7 @@ def _merged(parts: Iterable[Predicate], merge: Callable[[Predicate, Predicate], 
     todo = list(parts)
     while todo:
         part = todo.pop()
-        others = done.setdefault(_topic(part), [])
+        others = done.setdefault(topic(part), [])
         for other in others:
             merged = merge(part, other)
             if merged is not None:
@@ -356,7 +356,7 @@ def _merged(parts: Iterable[Predicate], merge: Callable[[Predicate, Predicate], 
     return [part for others in done.values() for part in others]
 
 
-def _topic(part: Predicate) -> object:
+def topic(part: Predicate) -> object:
     """Return what a part speaks about: parts about different things are never merged, nor are those about others."""
     match part:
         case Gap(until=until, since=since, unit=unit):

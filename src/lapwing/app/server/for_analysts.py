@@ -34,7 +34,7 @@ def show_budget(call: ServerCall) -> Any:
 async def preview(call: ServerCall) -> Reply:
     """Say what a question would cost and how far off it would be. As long as nothing was charged since, it is known."""
     house = call.server.house
-    name = (house.last_entry(), call.person.id, call.population, call.fingerprint)
+    name = (call.last_entry, call.person.id, call.population, call.fingerprint)
     if (known := house.previews.get(name)) is not None:
         return Reply(body=known)
     told = await call.in_thread(_preview)

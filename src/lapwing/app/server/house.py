@@ -14,6 +14,7 @@ from lapwing.app.server.problems import ProblemError
 from lapwing.app.server.roles import Role
 from lapwing.ledger.ledger import Ledger
 from lapwing.session import QuestionLike, Session
+from lapwing.streams import QuestionStream
 from lapwing.vocabulary.errors import LapwingError
 from lapwing.workspace.settings import FILE
 from lapwing.workspace.workspace import Workspace, failure_log
@@ -59,7 +60,9 @@ class House:
         self.log = failure_log(workspace.folder)
         self.asked: Recent[bytes, tuple[QuestionLike, dict[str, Any]]] = Recent()
         self.previews: Recent[tuple[int, str, str, bytes], bytes] = Recent()
+        self.streams: Recent[tuple[str, str, str], tuple[Session, QuestionStream]] = Recent()
         self.trouble: str | None = None
+        self._admitted: Recent[tuple[str, str], int] = Recent()
         self._doors: dict[str, Session] = {}
         self._lock = threading.Lock()
         self._settings = self._stamp()
@@ -78,12 +81,19 @@ class House:
         """Return the names of the populations."""
         return sorted(self.workspace.settings.populations)
 
-    def require_population(self, name: str, person: Person) -> None:
-        """Refuse a population that is not there, or not for this person: both alike."""
+    def require_population(self, name: str, person: Person) -> int:
+        """Refuse a population that is not there, or not for this person: both alike.
+
+        Return the number of the last entry of the ledger; as long as it is the same, so is what was found.
+        """
         if name not in self.workspace.settings.populations:
             raise ProblemError.not_there()
-        if person.role is Role.ANALYST and not self.ledger.population(name).admits(person.id):
-            raise ProblemError.not_there()
+        last = self.last_entry()
+        if person.role is Role.ANALYST and self._admitted.get((name, person.id)) != last:
+            if not self.ledger.population(name).admits(person.id):
+                raise ProblemError.not_there()
+            self._admitted.put((name, person.id), last)
+        return last
 
     def session(self, population: str, person: Person) -> Session:
         """Return a session of its own for one request of a person, who is the analyst."""
@@ -118,6 +128,7 @@ class House:
         with self._lock:
             self._doors.clear()
         self.previews.clear()
+        self.streams.clear()
         self._settings, self.trouble = stamp, None
 
     def _stamp(self) -> tuple[object, ...]:

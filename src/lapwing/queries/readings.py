@@ -1,0 +1,304 @@
+"""What a column of an answer reads from a release that others are read from too.
+
+A reading is arithmetic on released numbers and the law of their noise, so it costs nothing. `plan` is that of the
+release.
+
+Proof: proofs/shared_releases.md
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import ClassVar, TypeAlias
+
+from lapwing.mechanisms.margins import confidence_of_each, margin_of_sum
+from lapwing.mechanisms.weighted_sums import Reach, WholeNoise
+from lapwing.queries.aggregate import BoundedRowsPerPerson, LastStepPerPerson
+from lapwing.queries.plan import BoundedValue, CellKey, Estimate, Noise, NoisyMeaning, Number, Plan, plain_number
+from lapwing.queries.statistics.bernstein import Moment, degree_of
+from lapwing.queries.statistics.moments import Moments, row_count
+from lapwing.vocabulary.exact import Exact, float_below, probability
+
+Form: TypeAlias = Mapping[int, Fraction]
+"""A weighted sum of released numbers: the weight of each, by its place among them."""
+
+
+class Reading(ABC):
+    """How one column is read from the numbers of a release."""
+
+    __slots__ = ()
+    counts_rows: ClassVar[bool] = False
+    """Whether it tells over how many rows others are computed."""
+
+    @property
+    def part_of_rows(self) -> int | None:
+        """The part of the rows that it is about; None where it is about all."""
+        return None
+
+    def refusal_of_margin(self, plan: Plan) -> str:
+        """Say why no margin can be promised beforehand, where none can."""
+        del plan
+        return ""
+
+    @abstractmethod
+    def estimates(self, plan: Plan, released: Sequence[int]) -> dict[CellKey, Estimate]:
+        """Return what is told in each group."""
+
+    @abstractmethod
+    def values(self, plan: Plan, released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
+        """Return what is told in each group, with bounds that hold all at once."""
+
+    @abstractmethod
+    def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> Number | None:
+        """Return how far off all numbers are at most, all at once; None where that depends on what comes out."""
+
+    def error_if(self, plan: Plan, noise: Noise, confidence: Exact, rows: int) -> Number | None:
+        """Return about how far off it is if this number of rows counts in each group; None where `margin` says it."""
+        del plan, noise, confidence, rows
+        return None
+
+    def forms(self, plan: Plan) -> Mapping[CellKey, Form] | None:
+        """Return the weighted sum that it is in each group, where it is one."""
+        del plan
+        return None
+
+
+class WeightedSums(Reading):
+    """A weighted sum of released numbers in each group."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def forms(self, plan: Plan) -> Mapping[CellKey, Form]:
+        """Return the weighted sum in each group."""
+
+    def estimates(self, plan: Plan, released: Sequence[int]) -> dict[CellKey, Estimate]:
+        """Return the sum in each group."""
+        return {
+            key: sum((weight * released[place] for place, weight in form.items()), Fraction(0))
+            for key, form in self.forms(plan).items()
+        }
+
+    def values(self, plan: Plan, released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
+        """Return the sum in each group, with the same margin on both sides."""
+        margin = self.margin(plan, noise, confidence)
+        return [BoundedValue.around(key, value, margin) for key, value in self.estimates(plan, released).items()]
+
+    def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> Number:
+        """Return how far off all sums are at most: their noise is that of different numbers, so it is independent."""
+        forms = self.forms(plan)
+        each = confidence_of_each(probability("confidence", confidence), len(forms))
+        return max(far(noise.event, tuple(sorted(map(abs, form.values()))), each) for form in forms.values())
+
+
+@lru_cache(maxsize=256)
+def far(noise: WholeNoise, sizes: tuple[Fraction, ...], confidence: Fraction) -> Number:
+    """Return how far off a sum of numbers with these weights is at most, with this confidence.
+
+    Proof: proofs/shared_releases.md
+    """
+    least, most = sizes[0], sizes[-1]
+    reach = Reach(noise, float_below(1 - confidence)).of([float(size / most) for size in sizes])
+    if least != most:
+        return reach * float(most)
+    steps = margin_of_sum(noise, len(sizes), confidence)
+    return plain_number(most * (steps if len(sizes) == 1 else min(steps, math.floor(reach))))
+
+
+@dataclass(frozen=True, slots=True)
+class AsReleased(Reading):
+    """What the release itself means: two columns that ask for the same."""
+
+    @staticmethod
+    def _meaning(plan: Plan) -> NoisyMeaning:
+        if not isinstance(plan.meaning, NoisyMeaning):
+            raise TypeError(plan.meaning)
+        return plan.meaning
+
+    def refusal_of_margin(self, plan: Plan) -> str:
+        """Say why no margin can be promised beforehand, where none can."""
+        return self._meaning(plan).refusal_of_margin(plan)
+
+    def estimates(self, plan: Plan, released: Sequence[int]) -> dict[CellKey, Estimate]:
+        """Return what the numbers mean."""
+        return self._meaning(plan).estimates(plan, released)
+
+    def values(self, plan: Plan, released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
+        """Return what the numbers mean, with their bounds."""
+        return self._meaning(plan).values(plan, released, noise, confidence)
+
+    def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> Number | None:
+        """Return how far off they are at most."""
+        return self._meaning(plan).margin(plan, noise, confidence)
+
+    def error_if(self, plan: Plan, noise: Noise, confidence: Exact, rows: int) -> Number | None:
+        """Return about how far off they are if this number of rows counts."""
+        return self._meaning(plan).error_if(plan, noise, confidence, rows)
+
+    def forms(self, plan: Plan) -> Mapping[CellKey, Form] | None:
+        """Return the one number of each group, where there is one."""
+        if plan.aggregate.terms > 1 or isinstance(plan.aggregate.bounding, LastStepPerPerson):
+            return None
+        step = getattr(plan.meaning, "step", Fraction(1))
+        return {key: {place: step} for place, key in enumerate(plan.aggregate.cells or ())}
+
+
+@dataclass(frozen=True, slots=True)
+class PartsTogether(WeightedSums):
+    """The numbers of some `parts` added up; the part is the last key of the release, which has one number a cell."""
+
+    parts: frozenset[int]
+
+    def forms(self, plan: Plan) -> Mapping[CellKey, Form]:
+        """Return the sum over the parts, in each group."""
+        found: dict[CellKey, dict[int, Fraction]] = {}
+        for place, (*group, part) in enumerate(plan.aggregate.cells or ()):
+            if part in self.parts:
+                found.setdefault(tuple(group), {})[place] = Fraction(1)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class PartAlone(Reading):
+    """What `own` plan asks, of one `part`: the part is the last key of the release."""
+
+    part: int
+    own: Plan
+
+    @property
+    def part_of_rows(self) -> int:
+        """Its part."""
+        return self.part
+
+    @property
+    def meaning(self) -> NoisyMeaning:
+        """What the numbers mean."""
+        if not isinstance(self.own.meaning, NoisyMeaning):
+            raise TypeError(self.own.meaning)
+        return self.own.meaning
+
+    def refusal_of_margin(self, plan: Plan) -> str:
+        """Say why no margin can be promised beforehand, where none can."""
+        del plan
+        return self.meaning.refusal_of_margin(self.own)
+
+    def _picked(self, plan: Plan, released: Sequence[int]) -> list[int]:
+        return [number for (*_, part), block in plan.blocks(released) if part == self.part for number in block]
+
+    def estimates(self, plan: Plan, released: Sequence[int]) -> dict[CellKey, Estimate]:
+        """Return what the numbers of the part mean."""
+        return self.meaning.estimates(self.own, self._picked(plan, released))
+
+    def values(self, plan: Plan, released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
+        """Return what the numbers of the part mean, with their bounds."""
+        return self.meaning.values(self.own, self._picked(plan, released), noise, confidence)
+
+    def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> Number | None:
+        """Return how far off they are at most."""
+        del plan
+        return self.meaning.margin(self.own, noise, confidence)
+
+    def error_if(self, plan: Plan, noise: Noise, confidence: Exact, rows: int) -> Number | None:
+        """Return about how far off they are if this number of rows counts."""
+        del plan
+        return self.meaning.error_if(self.own, noise, confidence, rows)
+
+    def forms(self, plan: Plan) -> Mapping[CellKey, Form] | None:
+        """Return the one number of each group, where there is one."""
+        step = getattr(self.meaning, "step", Fraction(1))
+        if plan.aggregate.terms > 1:
+            return None
+        cells = enumerate(plan.aggregate.cells or ())
+        return {tuple(group): {place: step} for place, (*group, part) in cells if part == self.part}
+
+
+@dataclass(frozen=True, slots=True)
+class MomentOfSums(Reading):
+    """A moment of one value, from Bernstein sums of a degree that is enough for it."""
+
+    moment: Moment
+
+    def refusal_of_margin(self, plan: Plan) -> str:
+        """Say why no margin can be promised beforehand."""
+        return self._meaning(plan).refusal_of_margin(plan)
+
+    def _meaning(self, plan: Plan) -> Moments:
+        if not isinstance(plan.meaning, Moments):
+            raise TypeError(plan.meaning)
+        return Moments(moment=self.moment, scales=plan.meaning.scales)
+
+    def estimates(self, plan: Plan, released: Sequence[int]) -> dict[CellKey, Estimate]:
+        """Return the moment in each group."""
+        return self._meaning(plan).estimates(plan, released)
+
+    def values(self, plan: Plan, released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
+        """Return the moment in each group with its bounds."""
+        return self._meaning(plan).values(plan, released, noise, confidence)
+
+    def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> None:
+        """Return None: the error of a moment depends on how many rows there are."""
+
+    def error_if(self, plan: Plan, noise: Noise, confidence: Exact, rows: int) -> Number | None:
+        """Return about how far off it is if this number of rows counts."""
+        return self._meaning(plan).error_if(plan, noise, confidence, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class RowsOfSums(WeightedSums):
+    """The number of rows, from Bernstein sums: a row adds the same to all of them together."""
+
+    counts_rows: ClassVar[bool] = True
+
+    def forms(self, plan: Plan) -> Mapping[CellKey, Form]:
+        """Return the sum of all numbers of a group, in rows."""
+        weight = Fraction(1, plan.bounded_by(BoundedRowsPerPerson).most)
+        return _in_each_cell(plan, [weight] * plan.aggregate.terms)
+
+    def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> Number:
+        """Return how far off all numbers are at most, with half a row for what is rounded."""
+        return math.floor(super(RowsOfSums, self).margin(plan, noise, confidence) + Fraction(1, 2))
+
+    def values(self, plan: Plan, released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
+        """Return the number of rows, which is a whole one, and not below 0."""
+        unit, chance = plan.bounded_by(BoundedRowsPerPerson).most, plan.chance_of_each(confidence)
+        return [row_count(key, block, unit, noise.event, chance) for key, block in plan.blocks(released)]
+
+
+@dataclass(frozen=True, slots=True)
+class TotalOfSums(WeightedSums):
+    """The total of a value, from its Bernstein sums."""
+
+    def forms(self, plan: Plan) -> Mapping[CellKey, Form]:
+        """Return low and the part of the width that is in each number, in units of one row."""
+        if not isinstance(plan.meaning, Moments):
+            raise TypeError(plan.meaning)
+        (scale,) = plan.meaning.scales
+        unit, degree = plan.bounded_by(BoundedRowsPerPerson).most, degree_of(1, range(plan.aggregate.terms))
+        weights = [(scale.low + scale.width * Fraction(i, degree)) / unit for i in range(degree + 1)]
+        return _in_each_cell(plan, weights)
+
+
+def _in_each_cell(plan: Plan, weights: Sequence[Fraction]) -> Mapping[CellKey, Form]:
+    many = len(weights)
+    return {
+        key: {i * many + place: weight for place, weight in enumerate(weights) if weight}
+        for i, key in enumerate(plan.aggregate.cells or ())
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class AllReadings:
+    """How exact all readings of a release are, where a margin for each of them is paid for."""
+
+    readings: Sequence[Reading]
+
+    def refusal_of_margin(self, plan: Plan) -> str:
+        """Say why no margin can be promised for one of them."""
+        return next(filter(None, (one.refusal_of_margin(plan) for one in self.readings)), "")
+
+    def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> Number:
+        """Return how far off the least exact of them is."""
+        return max(one.margin(plan, noise, confidence) or 0 for one in self.readings)

@@ -1,0 +1,245 @@
+"""What is asked together and shares a release is paid for once, and means what it would mean alone."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import lapwing as ask
+from engines.clinic import clinic, rows_of_anyone
+from engines.neighbours import cells, excess, moves, neighbours, replacements
+from engines.workbenches import ENGINES
+from lapwing.answers.releases import ReadColumn
+from lapwing.answers.target import parse_target, release_together
+from lapwing.queries.planning import plan_together
+from lapwing.queries.predicate import every
+from lapwing.queries.readings import AsReleased, PartAlone, PartsTogether, RowsOfSums
+from lapwing.queries.sharing import apart, share, within
+from lapwing.queries.sql import read_sql
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.guarantee import Adjacency, PureDP
+from queries.asked import POPULATION, conditions
+
+CLINIC, REPLACED = clinic(), clinic(adjacency=Adjacency.REPLACE)
+SLOW = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
+PATIENTS, VISITS, _ = POPULATION.tables
+MANY = 20
+"""More rows than anybody has: then it does not matter in how many parts these are."""
+
+
+def shared(asked, population=CLINIC):
+    """Return the plans of what is asked, and what of it is released together."""
+    asked = read_sql(asked, max_rows=MANY).questions if isinstance(asked, str) else asked
+    plans = plan_together(asked, population)
+    return plans, share(asked, plans, population)
+
+
+def releases(text, population=CLINIC, **offer):
+    asked = read_sql(text, max_rows=MANY).questions
+    plans = plan_together(asked, population)
+    offer = offer or {"epsilon": 1}
+    return release_together(asked, plans, population, parse_target(**offer), PureDP(epsilon=10))
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("select count(*) filter (where sex = 'F') f, count(*) filter (where sex = 'M') m from patients", [1, 1]),
+        ("select sum(case when age < 18 then 1 else 0 end) a, count_if(age >= 18) b from patients", [1, 1]),
+        ("select count(*) filter (where smoker) a, count(*) filter (where not smoker) b from patients", [1, 1]),
+        ("select count(*) filter (where age is null) a, count(*) filter (where age > 3) b from patients", [1, 1]),
+        ("select count(*) filter (where sex = 'F') a, count(*) n from patients", [1, 2]),
+        (
+            "select count(*) filter (where age > 60) a, count(*) filter (where age > 40) b, count(*) n from patients",
+            [1, 2, 3],
+        ),
+        ("select count(*) filter (where age > 60) a, count(*) filter (where sex = 'F') b from patients", [2, 2]),
+        (
+            "select count(*) filter (where has(visits)) a, count(*) filter (where not has(visits)) b from patients",
+            [1, 1],
+        ),
+        (
+            (
+                "select count(*) filter (where sex = 'F' and age > 9) a, "
+                "count(*) filter (where not (sex = 'F' and age > 9)) b from patients"
+            ),
+            [1, 1],
+        ),
+        ("select count(*) filter (where kind = 'ER') a, count(*) filter (where kind <> 'ER') b from visits", [1, 1]),
+        (
+            "select avg(nights) filter (where kind = 'ER') a, avg(nights) filter (where kind = 'other') b from visits",
+            [1, 1],
+        ),
+        ("select sum(age) filter (where sex = 'F') a, sum(age) filter (where sex = 'M') b from patients", [1, 1]),
+        (
+            (
+                "select count(distinct pid) filter (where patients.sex = 'F') a, "
+                "count(distinct pid) filter (where patients.sex = 'M') b from visits"
+            ),
+            [1, 1],
+        ),
+    ],
+)
+def test_counts_of_parts_are_one_release(text, parts) -> None:
+    plans, (one,) = shared(text)
+    assert list(one.readings) == list(plans)
+    told = [len(one.parts) if isinstance(one, PartsTogether) else 1 for one in one.readings.values()]
+    assert told == parts
+    alone = max(planned.sensitivity.l1 for planned in plans.values())
+    assert one.plan.sensitivity.l1 == alone
+    assert len({id(column.source) for column in releases(text).values()}) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select count(distinct pid) filter (where nights=1), count(distinct pid) filter (where nights=2) from visits",
+        "select avg(nights) filter (where kind = 'ER') a, avg(nights) filter (where nights > 2) b from visits",
+        "select avg(nights) filter (where kind = 'ER') a, avg(cost) filter (where kind = 'other') b from visits",
+        "select sum(nights) filter (where kind = 'ER') a, sum(nights) filter (where kind = 'other') b from visits",
+        "select count(*) a, median(age) b from patients",
+        "select count(*) n, avg(age) from patients",  # people without an age count only for one of the two
+    ],
+)
+def test_what_cannot_be_one_release_is_paid_for_one_by_one(text) -> None:
+    plans, found = shared(text)
+    assert not found
+    columns = releases(text)
+    assert len({id(column.source) for column in columns.values()}) == len(plans)
+    assert not any(isinstance(column, ReadColumn) for column in columns.values())
+
+
+def test_one_of_two_overlapping_counts_has_less_noise_than_at_half_of_the_price() -> None:
+    text = "select count(*) filter (where age > 60) a, count(*) filter (where sex = 'F') b from patients"
+    columns = releases(text, epsilon="0.1")
+    half = release_together(
+        {}, plan_together(read_sql(text).questions, CLINIC), CLINIC, parse_target(epsilon="0.1"), PureDP(epsilon=10)
+    )["a"]
+    for name in ("a", "b"):
+        assert columns[name].margin("0.95") < half.margin("0.95") * 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select count(age) n, avg(age), var_pop(age), sum(age) from patients",
+        "select sum(age), count(age) from patients",
+        "select avg(age), count(*) from patients where age is not null",
+        "select ward, sum(age), count(age) from patients group by ward",
+        "select count(nights), avg(nights) from visits",
+        "select kind, count(nights), stddev(nights) from visits group by kind",
+        "select avg(number_of(visits, 5)), count(*) from patients",
+    ],
+)
+def test_a_mean_tells_the_number_of_its_rows_and_their_total(text) -> None:
+    plans, (one,) = shared(text)
+    assert set(one.readings) == set(plans)
+
+
+def test_two_that_ask_the_same_are_one_release() -> None:
+    _, (one,) = shared("select count(*) a, count(1) b from patients")
+    assert list(one.readings.values()) == [AsReleased(), AsReleased()]
+
+
+def test_a_margin_is_granted_for_each_column() -> None:
+    columns = releases("select count(*) n, count(*) filter (where smoker) a from patients", within=20)
+    assert max(one.margin("0.95") for one in columns.values()) == 20
+    assert columns["a"].margin("0.95") < 20
+
+
+def tidy(tables):
+    """The rows as the catalogue declares them: one a patient, and nothing missing where nothing may be."""
+    patients = {row["pid"]: {**row, "ward": row["ward"] or 1} for row in tables["patients"]}
+    return {
+        **tables,
+        "patients": [row for pid, row in patients.items() if pid is not None],
+        "visits": [{**row, "kind": row["kind"] or "ER"} for row in tables["visits"]],
+    }
+
+
+def together(table):
+    """Several statistics of one kind, of different rows; and of different kinds, of the same rows."""
+    by = st.sampled_from([(), ("sex",) if table is PATIENTS else ("kind",), ("ward",) if table is PATIENTS else ()])
+    value = "age" if table is PATIENTS else "nights"
+    where = conditions(table, depth=1, with_derived=True) | st.sampled_from([None, f"{value} > 9", f"{value} is null"])
+    rows = {} if table is PATIENTS else {"max_rows": MANY}
+    counts = [ask.count] if table is PATIENTS else [ask.count_rows]
+
+    def of_parts(builder, wheres, by):
+        given = (table.name, value) if builder is ask.mean else (table.name,)
+        return {f"c{i}": builder(*given, where, by=by, **rows) for i, where in enumerate(wheres)}
+
+    def of_sums(where, by):
+        known = f"{value} is not null" if where is None else None
+        statistics = {"mean": ask.mean, "variance": ask.variance, "total": ask.total}
+        limits = {**rows, **({} if table is PATIENTS else {"max_groups": 3})}
+        asked = {n: one(table.name, value, where, by=by, **limits) for n, one in statistics.items()}
+        return {**asked, "n": ask.count_rows(table.name, known or where, by=by, **limits)}
+
+    parts = st.builds(of_parts, st.sampled_from([*counts, ask.mean]), st.lists(where, min_size=2, max_size=3), by)
+    return parts | st.builds(of_sums, where, by)
+
+
+TOGETHER = together(PATIENTS) | together(VISITS)
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def bench(request):
+    with ENGINES[request.param](CLINIC, request) as bench:
+        yield bench
+
+
+def test_columns_of_a_shared_release_have_the_numbers_that_they_have_alone(bench) -> None:
+    seen = set()
+
+    @settings(max_examples=10 * bench.examples, **SLOW)
+    @given(rows_of_anyone(CLINIC), TOGETHER)
+    def agree(tables, asked) -> None:
+        engine = bench.load(tidy(tables))
+        try:
+            plans, found = shared(asked)
+        except BadQuestionError:
+            return
+        for one in found:
+            released = engine.vector(one.plan.aggregate).open_for_release()
+            for name, reading in one.readings.items():
+                seen.add(type(reading))
+                alone = engine.vector(plans[name].aggregate).open_for_release()
+                assert reading.estimates(one.plan, released) == plans[name].meaning.estimates(plans[name], alone)
+
+    agree()
+    assert seen >= {PartAlone, PartsTogether, RowsOfSums} or bench.examples < 5
+
+
+@pytest.mark.parametrize("population", [CLINIC, REPLACED], ids=["added", "replaced"])
+def test_one_person_moves_a_shared_release_by_at_most_its_sensitivity(bench, population) -> None:
+    pairs = neighbours(CLINIC) if population is CLINIC else replacements(CLINIC)
+
+    @settings(max_examples=5 * bench.examples, **SLOW)
+    @given(pairs, TOGETHER)
+    def holds(pair, asked) -> None:
+        try:
+            _, found = shared(asked, population)
+        except BadQuestionError:
+            return
+        for one in found:
+            before, after = (cells(bench.load(tables), one.plan.aggregate) for tables in pair)
+            assert not excess(one.plan.sensitivity, moves(before, after)), one.plan.asked
+
+    holds()
+
+
+@settings(max_examples=200, **SLOW)
+@given(st.data())
+def test_what_is_said_of_two_conditions_is_true_of_every_row(data) -> None:
+    table = data.draw(st.sampled_from([PATIENTS, VISITS]))
+    wheres = [data.draw(conditions(table, depth=1, with_derived=True)) for _ in range(2)]
+    one, other = (plan_together({"n": ask.count_rows(table.name, where)}, CLINIC)["n"].aggregate for where in wheres)
+    if one.derived and other.derived and one.derived != other.derived:
+        return
+    both = replace(one, where=every([one.where, other.where]), derived=one.derived or other.derived)
+    engine = ENGINES["rows"](CLINIC, None).load(data.draw(rows_of_anyone(CLINIC)))
+    met, meeting = (sum(cells(engine, each).values()) for each in (one, both))
+    assert not apart(one.where, other.where) or meeting == 0
+    assert not within(one.where, other.where) or meeting == met
