@@ -5,7 +5,7 @@ from dataclasses import fields
 from datetime import date
 from enum import Enum
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lapwing.queries.column import written_name
 from lapwing.queries.expressions import (
@@ -44,9 +44,6 @@ from lapwing.queries.expressions import (
 from lapwing.queries.joined import Has, InConceptSet, PerPerson
 from lapwing.vocabulary.wording import format_exact
 
-if TYPE_CHECKING:
-    from lapwing.queries.planning import Question
-
 _PER_PERSON = {"count": "number_of", "distinct": "different_of", "first": "first_of", "last": "last_of"}
 _MORE = "..."
 _ORDINARY = ("table", "alias", "columns", "joins", "where", "kept", "by", "each")
@@ -76,7 +73,7 @@ def written(part: object) -> str:
             return str(part)
 
 
-def described(question: "Question") -> str:
+def described(question: Any) -> str:
     """Return a question in one line: what kind it is, of which rows, by which groups, and what else it says.
 
     >>> from lapwing.queries.statistics.counts import count
