@@ -1,22 +1,27 @@
 """Pictures of answers: counts are bars from zero, means and quantiles dots with intervals, and time goes to the right.
 
-What is drawn was released before; a picture costs nothing.
+The answers of a stream over a grid of cohorts are a map. What is drawn was released before; a picture costs nothing.
+
+A sign that no font of this machine has would be an empty box. A group that has a value beside its name is told by the
+value then, any other sign stands as a question mark, and the picture says so once.
 """
 
 import textwrap
+import unicodedata
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from matplotlib import rc_context
+from matplotlib import font_manager, rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator
 
-from lapwing.answers.canvas import ACCENT, INK
-from lapwing.answers.legible import caption_for, legible, style
+from lapwing.answers.canvas import ACCENT, INK, QUIET, STYLE
 
 _WIDEST_LABEL, _WIDEST_TITLE, _MOST_LINES = 34, 74, 3
 _CROWDED: Final = 40
@@ -24,6 +29,18 @@ _MOST_TICKS: Final = 12
 _MOST_MARKED: Final = 60
 _STEPS: Final = (1, 2, 3, 4, 6, 12, 24, 36, 60, 120, 240)
 """How many months, quarters or years from one label of a line to the next: a year has whole numbers of them."""
+_OWN: Final = "DejaVu Sans"
+_FONTS: Final = (
+    *(f"Noto Sans CJK {place}" for place in ("SC", "TC", "JP", "KR")),
+    *("Source Han Sans SC", "WenQuanYi Zen Hei", "WenQuanYi Micro Hei", "Droid Sans Fallback", "Microsoft YaHei"),
+    *("SimHei", "PingFang SC", "Hiragino Sans", "Yu Gothic", "MS Gothic", "Malgun Gothic", "Apple SD Gothic Neo"),
+    *("Noto Sans Arabic", "Noto Sans Hebrew", "Noto Sans Devanagari", "Noto Sans Thai", "Arial Unicode MS", "Unifont"),
+)
+NO_FONT: Final = "no font here has some signs of the names: they are told by values, or as ?"
+_NO, _UNASKED = "#e2e8f0", "#ffffff"
+_UPRIGHT: Final = 6
+_MOST_WRITTEN: Final = 300
+"""In so many cells there is room for a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +158,124 @@ def _line(axes: Axes, panel: Panel) -> None:
         axes.axhline(0, color=INK, linewidth=0.8)
     axes.set_title(panel.name)
     axes.yaxis.set_major_formatter(lambda number, _: f"{number:,.6g}")
+
+
+@dataclass(frozen=True, slots=True)
+class GridCell:
+    """One cohort: its labels, by axis, whether it was a yes (None: it was not answered), and what to write into it."""
+
+    labels: Mapping[str, str]
+    above: bool | None
+    text: str
+
+
+def draw_grid(cells: Sequence[GridCell], *, title: str, caption: str, path: Path | None = None) -> Picture:
+    """Draw a cell for each cohort: the axis with the most values goes to the right, all others go down."""
+    axes_of = {name: list(dict.fromkeys(cell.labels[name] for cell in cells)) for name in cells[0].labels}
+    across = max(axes_of, key=lambda name: len(axes_of[name]))
+    down = [name for name in axes_of if name != across]
+    columns = {label: place for place, label in enumerate(axes_of[across])}
+    rows = {row: place for place, row in enumerate(dict.fromkeys(_row(cell, down) for cell in cells))}
+    words = [*columns, *rows]
+    size = (max(6.5, 4.6 + 0.62 * len(columns)), max(2.6, 2.1 + 0.36 * len(rows)))
+    with rc_context(style()):
+        figure = Picture(figsize=size, layout="constrained")
+        axes = figure.add_subplot()
+        for cell in cells:
+            _draw(axes, (columns[cell.labels[across]], rows[_row(cell, down)]), cell, write=len(cells) <= _MOST_WRITTEN)
+        _label(axes, list(columns), list(rows), across, ", ".join(down))
+        figure.legend(handles=_legend(cells), loc="outside right upper", fontsize=8, frameon=False)
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+        figure.supxlabel(textwrap.fill(caption_for(caption, words), 90), fontsize=8, color=INK)
+        save(figure, path)
+    return figure
+
+
+def _row(cell: GridCell, down: Sequence[str]) -> str:
+    return ", ".join(cell.labels[name] for name in down)
+
+
+def _draw(axes: Axes, place: tuple[int, int], cell: GridCell, *, write: bool) -> None:
+    column, row = place
+    colour = _UNASKED if cell.above is None else ACCENT if cell.above else _NO
+    hatch = "////" if cell.above is None else None
+    box = (column - 0.47, row - 0.44)
+    axes.add_patch(Rectangle(box, 0.94, 0.88, facecolor=colour, edgecolor=QUIET if hatch else colour, hatch=hatch))
+    if write and cell.text:
+        axes.text(column, row, cell.text, ha="center", va="center", fontsize=7, color="#ffffff")
+
+
+def _label(axes: Axes, columns: list[str], rows: list[str], across: str, down: str) -> None:
+    turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if max(map(len, columns)) > _UPRIGHT else {}
+    axes.set_xticks(range(len(columns)), [_short(label) for label in legible(columns)], **turned)  # type: ignore[arg-type]
+    axes.set_yticks(range(len(rows)), [_short(label) for label in legible(rows)])
+    axes.set_xlim(-0.6, len(columns) - 0.4)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.set_title(f"{f'down: {down}    ' if down else ''}across: {across}", fontsize=8, fontweight="normal")
+    axes.grid(visible=False)
+    axes.tick_params(length=0)
+    for side in axes.spines.values():
+        side.set_visible(False)
+
+
+def _legend(cells: Sequence[GridCell]) -> list[Patch]:
+    known = [Patch(color=ACCENT, label="yes"), Patch(color=_NO, label="no")]
+    if any(cell.above is None for cell in cells):
+        known.append(Patch(facecolor=_UNASKED, edgecolor=QUIET, hatch="////", label="not answered: the stream halted"))
+    return known
+
+
+def _short(label: str) -> str:
+    return textwrap.shorten(label, _WIDEST_LABEL, placeholder="...")
+
+
+def style() -> dict[Any, Any]:
+    """Return the style of pictures, with all fonts of this machine that have signs beyond our own."""
+    return {**STYLE, "font.family": [_OWN, *others()]}
+
+
+@cache
+def others() -> tuple[str, ...]:
+    """Return the fonts of this machine that have signs beyond our own."""
+    known = {font.name for font in font_manager.fontManager.ttflist}
+    return tuple(name for name in _FONTS if name in known)
+
+
+def legible(texts: Sequence[str], instead: Sequence[str] | None = None) -> list[str]:
+    r"""Return texts that can be written: a text that cannot be is what stands `instead`, or has question marks.
+
+    >>> legible(["Bern", "a\ue000"], ["1", "2"])
+    ['Bern', '2']
+    >>> legible(["a\ue000"])
+    ['a?']
+    """
+    told = list(texts)
+    for place, text in enumerate(told):
+        if _unknown(text):
+            other = "" if instead is None else instead[place]
+            told[place] = other if other and not _unknown(other) else _with_marks(text)
+    return told
+
+
+def caption_for(caption: str, texts: Sequence[str]) -> str:
+    """Return the words below a picture, which say so where some of these texts could not be written."""
+    if not any(map(_unknown, texts)):
+        return caption
+    return f"{caption}; {NO_FONT}" if caption else NO_FONT
+
+
+def _with_marks(text: str) -> str:
+    return "".join("?" if not _has(sign) else sign for sign in text)
+
+
+def _unknown(text: str) -> bool:
+    return not all(map(_has, set(text)))
+
+
+@cache
+def _has(sign: str) -> bool:
+    """Say whether one of the fonts has a sign."""
+    if unicodedata.category(sign) in {"Cc", "Cf", "Zs", "Zl", "Zp"}:
+        return True  # a blank or a line break, which no font draws
+    files = (font_manager.findfont(font_manager.FontProperties(family=[name])) for name in (_OWN, *others()))
+    return any(font_manager.get_font(file).get_char_index(ord(sign)) for file in files)

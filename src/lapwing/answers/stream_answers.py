@@ -103,7 +103,7 @@ class StreamAnswers(TableResult, Sequence[StreamAnswer | None]):
                 "'M']}))"
             )
         file = checked_path("picture.png" if path is None else path)
-        from lapwing.answers.grid_picture import GridCell, draw_grid  # noqa: PLC0415 - half a second, and an extra
+        from lapwing.answers.pictures import GridCell, draw_grid  # noqa: PLC0415 - half a second, and an extra
 
         cells = []
         for labels, one in zip(self.labels, self.answers, strict=True):
