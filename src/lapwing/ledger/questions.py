@@ -10,17 +10,14 @@ free of charge, and may ask (and pay) anew: noise is not drawn again behind anyb
 that holds it, so a charge that a dead one left behind keeps nobody waiting.
 """
 
-import os
-import time
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Lock
 from types import MappingProxyType
 from typing import Any, Final
 
 from lapwing.accounting.filters.charge import SingleRelease
+from lapwing.ledger.database import PATIENCE, pauses, place_of
 from lapwing.ledger.entries import Entry, Lookup, Lookups, Receipt, Record, name, recall_digest, text
 from lapwing.ledger.states import RefusedError
 from lapwing.ledger.store import Store
@@ -28,8 +25,6 @@ from lapwing.ledger.transaction import Transaction
 from lapwing.vocabulary.codec import digest, to_record
 from lapwing.vocabulary.errors import EngineError, LapwingError, LedgerUnwritableError, ParameterError, UnansweredError
 
-PATIENCE: Final = 900.0  # seconds to wait for somebody else's answer: longer than any database is given for it
-_SHORTEST, _LONGEST = 0.002, 0.1
 _SHOWN: Final = ("seq", "population", "analyst", "question", "at")
 
 
@@ -93,59 +88,11 @@ class Unsettled:
     at: str
 
 
-class Gate(ABC):
-    """Numbered places that one request at a time may hold, among all threads and processes that use a ledger.
-
-    A place is given back when its holder leaves, and also when its process dies: nothing is ever left locked by the
-    dead. Nothing about money is decided here; a gate that fails lets two do the same work, and the ledger charges both.
-    """
-
-    def __init__(self) -> None:
-        self._lock, self._held = Lock(), dict[int, object]()
-        self.process = os.getpid()
-
-    def enter(self, place: int, holder: object) -> bool:
-        """Take a place, unless somebody has it; return whether it is ours now, or say that nobody can be asked."""
-        with self._lock:
-            if place in self._held:
-                return False
-            self._held[place] = holder  # first, so that `leave` finds it after any interrupt
-            try:
-                granted = self._take(place)
-            except Exception as error:
-                del self._held[place]
-                if isinstance(error, LapwingError):
-                    raise
-                unknown = "nobody can say whether the same question is being answered just now"
-                raise LedgerUnwritableError(f"{unknown} ({error}); nothing was charged") from error
-            if not granted:
-                del self._held[place]
-            return granted
-
-    def leave(self, place: int, holder: object) -> None:
-        """Give a place back, if this holder has it: also one that was interrupted while it took it."""
-        with self._lock:
-            if self._held.get(place) is holder:
-                self._give_back(place)
-                del self._held[place]
-
-    @abstractmethod
-    def _take(self, place: int) -> bool:
-        """Lock a place that no thread of this process holds; return whether it is ours now."""
-
-    @abstractmethod
-    def _give_back(self, place: int) -> None: ...
-
-    @abstractmethod
-    def close(self) -> None:
-        """Let go of files and connections."""
-
-
 class Questions:
     """Charging and answering one-shot questions, one at a time where several ask the same."""
 
     def __init__(self, store: Store) -> None:
-        self._store, self._gate = store, store.database.gate()
+        self._store, self._gate = store, store.gate
 
     def charge(self, request: Request) -> Charged | Released:
         """Charge a question, or return the answer it already has.
@@ -201,8 +148,7 @@ class Questions:
 
         It is an `EngineError` if somebody else asked first and was charged for a failure; nothing was charged here.
         """
-        place = int(digest(["turn", request.population, request.question])[:15], 16)
-        holder = object()
+        place, holder = place_of("turn", request.population, request.question), object()
         try:
             if not self._gate.enter(place, holder):
                 self._wait(request, place, holder, patience)
@@ -210,17 +156,36 @@ class Questions:
         finally:
             self._gate.leave(place, holder)
 
+    def lose_abandoned(self) -> int:
+        """Give up every question that was charged and that nobody who lives is working on; return how many.
+
+        Whoever works on a question holds its turn from before the charge until its end, and loses it with the process
+        or the connection. So no clock decides: who can be interrupted here is who could not answer any more, or will
+        be told that the question was given up, and forget what it was about to tell.
+        """
+        lost = 0
+        for one in self.unsettled():
+            place, holder = place_of("turn", one.population, one.question), object()
+            try:
+                if self._gate.enter(place, holder):
+                    self.lose(one.seq)
+                    lost += 1
+            finally:
+                self._gate.leave(place, holder)
+        return lost
+
     def _wait(self, request: Request, place: int, holder: object, patience: float) -> None:
         """Return when the turn is ours, or when the question has its end in the ledger."""
-        first, pause, end = self._first_in_progress(request), _SHORTEST, time.monotonic() + patience
-        while not self._gate.enter(place, holder):
+        first = self._first_in_progress(request)
+        for _ in pauses(patience):
+            if self._gate.enter(place, holder):
+                break
             if self._has_an_end(request):
                 return
-            if time.monotonic() > end:
+        else:
+            if not self._gate.enter(place, holder):
                 slow = "the same question is being answered for somebody else, and it takes too long"
                 raise LedgerUnwritableError(f"{slow}; nothing was charged: ask again later")
-            time.sleep(pause)
-            pause = min(2 * pause, _LONGEST)
         if not self._has_an_end(request) and self._was_lost(request, first):
             raise EngineError
 
