@@ -95,6 +95,11 @@ class Release(ABC):
     def margin(self, confidence: Exact) -> Number | None:
         """Return how far off all numbers of the answer are at most; None where that depends on what comes out."""
 
+    def margin_of_choice(self, confidence: Exact) -> Number | None:
+        """Return how far what was chosen may be from the best; None where nothing was chosen."""
+        del confidence
+        return None
+
     def error_if(self, rows: int, confidence: Exact) -> Number | None:
         """Return about how far off it would be if this number of rows counted, where that decides; otherwise None."""
         del rows, confidence
@@ -204,15 +209,20 @@ class ChosenOnes(Release):
         return list(self.mechanism.release(exact))
 
     def margin(self, confidence: Exact) -> Number | None:
-        """Return how many rows, or people, the choices may be away from the best ones."""
+        """Return how many rows, or people, the choices may be away from the best ones; how far off counts are."""
         return self.mechanism.margin(confidence)
+
+    def margin_of_choice(self, confidence: Exact) -> Number | None:
+        """Return how many rows, or people, the choices may be away from the best ones."""
+        chooser = self.mechanism
+        return chooser.margin_of_choice(confidence) if isinstance(chooser, CountedTop) else chooser.margin(confidence)
 
     def values(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
         """Return what was chosen, and between which bounds it lies where it was counted."""
         values = self.meaning.values(self.plan, numbers)
         if not isinstance(self.mechanism, CountedTop):
             return values
-        margin = self.mechanism.margin_of_counts(confidence)
+        margin = self.mechanism.margin(confidence)
         return [BoundedValue.around(one.key, Fraction(one.value), margin) for one in values]
 
 

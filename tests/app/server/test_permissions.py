@@ -8,7 +8,6 @@ from app.server.doors import PEOPLE, P, code_of
 from lapwing.app.server.calls import API
 from lapwing.app.server.openapi import statuses
 from lapwing.app.server.operations import OPERATIONS
-from lapwing.app.server.people import Directory
 from lapwing.app.server.problems import NOT_THERE
 from lapwing.app.server.roles import RIGHTS, Right, Role
 from lapwing.noise.randomness import fresh_name
@@ -148,36 +147,3 @@ def test_a_new_version_is_announced(door) -> None:
     assert told.json() == {"table": "patient", "version": version + 1}
     assert door.get("ana", P).json()["versions"]["patient"] == version + 1
     assert door.call("cleo", "POST", f"{P}/tables/absent/versions").status_code == 404
-
-
-def test_a_directory_counts_what_it_must(quick_path) -> None:
-    from lapwing.app.server.application import open_store  # noqa: PLC0415
-
-    now = [1_000_000.0]
-    store = open_store(quick_path)
-    directory = Directory(store, most_tokens=2, clock=lambda: now[0])
-    assert directory.is_empty
-    ana = directory.add("ana", "Ana", Role.ANALYST, password="correct horse battery")  # noqa: S106
-    assert directory.by_password("ana", "correct horse battery") == ana
-    assert directory.by_password("ana", "wrong") is None
-    assert directory.by_password("nobody", "correct horse battery") is None
-    secret = directory.sign_in("ana")
-    assert directory.by_sign_in(secret) == ana
-    now[0] += 29 * 60
-    assert directory.by_sign_in(secret) == ana
-    now[0] += 31 * 60
-    assert directory.by_sign_in(secret) is None
-    token, about = directory.make_token(ana, "a", days=1)
-    assert directory.by_token(token) == ana
-    directory.make_token(ana, "b", days=1)
-    with pytest.raises(ValueError, match="all that one person may have"):
-        directory.make_token(ana, "c")
-    now[0] += 86_401
-    assert directory.by_token(token) is None
-    again, about = directory.make_token(ana, "d")
-    assert directory.revoke_token("ben", about["id"]) is False
-    assert directory.by_token(again) == ana
-    invited = directory.invite("ben", "Ben", Role.AUDITOR, by="cleo", seconds=60)
-    now[0] += 61
-    assert directory.accept(invited) is None
-    store.close()
