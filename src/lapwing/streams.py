@@ -213,7 +213,7 @@ class QuestionStream:
 
         It is many times as fast as one by one, and as durable: up to 2,000 questions are committed together before data
         is read, and their answers before any is told. A condition that was asked before is answered as it was, for
-        free. All are read before the first is asked, so that a bad one costs nothing. After the halt there is no answer.
+        free. All are read before the first is asked, so that a bad one costs nothing; after the halt is no answer.
 
         If the database fails (`EngineError`), up to 2,000 questions stay in flight, and nothing is lost: the next
         question decides them with the noise that they have. If it fails again then, they are lost, which costs a yes
