@@ -9,11 +9,12 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
+from lapwing.answers.preview import QuestionLike
 from lapwing.app.server.people import Person
 from lapwing.app.server.problems import ProblemError
 from lapwing.app.server.roles import Role
 from lapwing.ledger.ledger import Ledger
-from lapwing.session import QuestionLike, Session
+from lapwing.session import Session
 from lapwing.streams import QuestionStream
 from lapwing.vocabulary.errors import LapwingError
 from lapwing.workspace.settings import FILE
