@@ -24,9 +24,7 @@ from lapwing.ledger.entries import Entry, Lookup, Lookups, Record, name, recall_
 from lapwing.ledger.states import (
     Decision,
     Intent,
-    Opening,
     PopulationRecord,
-    RefusedError,
     StreamOutcome,
     StreamRecord,
     StreamStatus,
@@ -55,23 +53,11 @@ MOST_QUESTIONS: Final = 100_000
 """A no is free and leaves two entries, so that without a limit one stream could fill a disk."""
 
 
-class Streams:
-    """Opening, asking and closing streams."""
+class StreamQuestions:
+    """Asking streams."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-
-    def open(self, opening: Opening) -> StreamRecord:
-        """Charge a stream and store its secret, together. The same key again returns the stream as it stands.
-
-        If an account says no, nothing was charged, and the secret is to be thrown away.
-        """
-        from lapwing.ledger.openings import open_in  # noqa: PLC0415 - it is made of what is here
-
-        try:
-            return self._store.change("open", lambda transaction: open_in(transaction, opening))
-        except RefusedError as refused:
-            raise refused.explained() from None
 
     def stream(self, stream: str) -> StreamRecord:
         """Return a stream as it stands."""
@@ -141,34 +127,10 @@ class Streams:
             self._store.shred()
         return decision
 
-    def close(self, stream: str) -> StreamRecord:
-        """End a stream with no question in flight: its secrets are destroyed, what no yes has used is given back."""
-        return self._end(stream, "close")
-
-    def forfeit(self, stream: str) -> StreamRecord:
-        """End a stream that cannot go on: all that was reserved is spent, and a question in flight is lost.
-
-        For a stream whose key is gone or whose seal is broken, and for one whose noise is not priced for lost answers.
-        """
-        return self._end(stream, "forfeit")
-
     def unsettled(self) -> list[Intent]:
         """Return every question that has no outcome yet: in flight, or left over from a crash."""
         with self._store.reading() as transaction:
             return [intent_in(transaction, entry.record) for entry in transaction.unsettled("intent")]
-
-    def _end(self, stream: str, act: str) -> StreamRecord:
-        from lapwing.ledger.openings import end_in  # noqa: PLC0415 - it is made of what is here
-
-        def change(transaction: Transaction) -> StreamRecord:
-            known = stream_in(transaction, stream)
-            if known.status is StreamStatus.OPEN:
-                end_in(transaction, known, forfeit=act == "forfeit")
-            return stream_in(transaction, stream)
-
-        ended = self._store.change(act, change)
-        self._store.shred()
-        return ended
 
 
 def stream_lookups(store: Store, stream: str, key: str | None = None) -> Lookups:
