@@ -50,7 +50,8 @@ THIN = {"hide_failures", "opaque.<locals>.hidden", "_constant", "_constant.<loca
 THIN |= {
     "Session.ask",
     "Session._ask_together",
-    "Session._ask_together.<locals>.<dictcomp>",
+    "Session._charge_and_answer",
+    "Session._charge_and_answer.<locals>.<dictcomp>",
     "Session._charge",
     "Session._answer_charged",
     "Questions.turn",

@@ -126,11 +126,15 @@ class House:
         except LapwingError as failure:  # an edit that `lapwing update` has not brought to the ledger yet
             self.trouble = str(failure)
             return
+        self._settings, self.trouble = stamp, None
+        self.renew()
+
+    def renew(self) -> None:
+        """Forget what followed from the settings before."""
         with self._lock:
             self._doors.clear()
         self.previews.clear()
         self.streams.clear()
-        self._settings, self.trouble = stamp, None
 
     def _stamp(self) -> tuple[object, ...]:
         """Return what the settings look like from outside, and what the ledger decided last about each population."""
