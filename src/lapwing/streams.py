@@ -22,9 +22,9 @@ from typing import Concatenate, Final, ParamSpec, Self, TypeVar
 from lapwing.answers.stream_answers import StreamAnswers
 from lapwing.answers.stream_terms import StreamAnswer, StreamTerms, read_verdict, verdict_text
 from lapwing.engines.reading import CancelGroup, hide_failures
-from lapwing.ledger.database import PATIENCE
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.queue import PATIENCE
 from lapwing.ledger.states import Decision, Intent, Opening, StreamOutcome, StreamRecord
 from lapwing.ledger.store import fault_point
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus, SparseVectorStream

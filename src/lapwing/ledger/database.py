@@ -7,22 +7,13 @@ it, and in no export. `recalls` finds the answers of batches, many in one entry,
 is an index, and what it finds must be what its entry says.
 """
 
-import os
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from threading import Lock
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
 from lapwing.ledger.entries import Asked, Entry, HeadFile
-from lapwing.vocabulary.codec import digest
-from lapwing.vocabulary.errors import LapwingError, LedgerError, LedgerUnwritableError
-
-PATIENCE: Final = 900.0
-"""Seconds to wait for somebody else's answer: longer than any database is given for it."""
-_SHORTEST, _LONGEST = 0.002, 0.1
-"""Seconds between two looks whether it is there."""
+from lapwing.vocabulary.errors import LedgerError
 
 Value: TypeAlias = str | int | bytes | None
 Row: TypeAlias = tuple[Any, ...]
@@ -42,80 +33,20 @@ class ConflictError(Exception):
     """The chain has grown since its end was read, or the connection had gone before anything was written: try again."""
 
 
-class Gate(ABC):
-    """Numbered places that one request at a time may hold, among all threads and processes that use a ledger.
-
-    A place is given back when its holder leaves, and also when its process dies: nothing is ever left locked by the
-    dead. Nothing about money is decided here; a gate that fails lets two do the same work, and the ledger charges both.
-    """
-
-    def __init__(self) -> None:
-        self._lock, self._held = Lock(), dict[int, object]()
-        self.process = os.getpid()
+class Turns(Protocol):
+    """Where those who do the same take turns."""
 
     def enter(self, place: int, holder: object) -> bool:
-        """Take a place, unless somebody has it; return whether it is ours now, or say that nobody can be asked."""
-        with self._lock:
-            if place in self._held:
-                return False
-            self._held[place] = holder  # first, so that `leave` finds it after any interrupt
-            try:
-                granted = self._take(place)
-            except Exception as error:
-                del self._held[place]
-                if isinstance(error, LapwingError):
-                    raise
-                unknown = "nobody can say whether the same question is being answered just now"
-                raise LedgerUnwritableError(f"{unknown} ({error}); nothing was charged") from error
-            if not granted:
-                del self._held[place]
-            return granted
+        """Take a place, unless somebody has it; return whether it is ours now."""
 
     def leave(self, place: int, holder: object) -> None:
-        """Give a place back, if this holder has it: also one that was interrupted while it took it."""
-        with self._lock:
-            if self._held.get(place) is holder:
-                self._give_back(place)
-                del self._held[place]
+        """Give a place back, if this holder has it."""
 
-    @abstractmethod
-    def _take(self, place: int) -> bool:
-        """Lock a place that no thread of this process holds; return whether it is ours now."""
+    def working(self, stream: str, patience: float = 0.0) -> AbstractContextManager[bool]:
+        """Hold a stream while a question of it is decided; say whether it is ours."""
 
-    @abstractmethod
-    def _give_back(self, place: int) -> None: ...
-
-    @abstractmethod
     def close(self) -> None:
         """Let go of files and connections."""
-
-    @contextmanager
-    def working(self, stream: str, patience: float = 0.0) -> Iterator[bool]:
-        """Hold a stream while a question of it is decided; say whether it is ours, after waiting for so many seconds.
-
-        Where it is not, somebody who lives is deciding: what is in flight is theirs.
-        """
-        place, holder = place_of("stream", stream), object()
-        try:
-            yield any(self.enter(place, holder) for _ in pauses(patience))
-        finally:
-            self.leave(place, holder)
-
-
-def place_of(*what: str) -> int:
-    """Return where those meet who do the same."""
-    return int(digest(list(what))[:15], 16)
-
-
-def pauses(patience: float) -> Iterator[None]:
-    """Go on at once, and then again and again after a while, for so many seconds."""
-    pause, end = _SHORTEST, time.monotonic() + patience
-    while True:
-        yield
-        if time.monotonic() >= end:
-            return
-        time.sleep(pause)
-        pause = min(2 * pause, _LONGEST)
 
 
 class Database(ABC):
@@ -185,7 +116,7 @@ class Database(ABC):
         """Make an empty ledger with the name `ledger` and begin its head, whole or not at all."""
 
     @abstractmethod
-    def gate(self) -> Gate:
+    def gate(self) -> Turns:
         """Return where requests take turns."""
 
 

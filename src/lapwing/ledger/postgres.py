@@ -15,8 +15,9 @@ from typing import Any, Final
 import psycopg
 from psycopg import sql
 
-from lapwing.ledger.database import POSTGRES_TABLES, Connection, Database, Gate
+from lapwing.ledger.database import POSTGRES_TABLES, Connection, Database
 from lapwing.ledger.entries import Asked, Entry, HeadFile, Lookup
+from lapwing.ledger.queue import Gate
 from lapwing.ledger.store import fault_point
 from lapwing.vocabulary.codec import FORMAT
 from lapwing.vocabulary.errors import (

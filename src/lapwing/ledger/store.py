@@ -38,7 +38,7 @@ from typing import Final, TypeVar
 from weakref import ref
 
 from lapwing.ledger.checkpoint import Checkpoint
-from lapwing.ledger.database import ConflictError, Connection, Database, Gate
+from lapwing.ledger.database import ConflictError, Connection, Database, Turns
 from lapwing.ledger.entries import (
     Entry,
     Lookup,
@@ -107,7 +107,7 @@ class Store:
         self._reading: Callable[[], Transaction | None] = _nothing
 
     @cached_property
-    def gate(self) -> Gate:
+    def gate(self) -> Turns:
         """Where those who do the same take turns."""
         return self.database.gate()
 
