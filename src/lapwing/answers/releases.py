@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lapwing.accounting.filters.charge import cost_of_event
-from lapwing.engines.engine import Engine
+from lapwing.engines.engine import Engine, is_cohort
 from lapwing.mechanisms.counted_top import CountedTop
 from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.queries.aggregate import Label
@@ -87,6 +87,11 @@ class Release(ABC):
         """Read the data; what comes back is wrapped."""
         return engine.vector(self.plan.aggregate)
 
+    @property
+    def is_counted_with_others(self) -> bool:
+        """Whether it is a plain count of people, which is read together with others."""
+        return False
+
     @abstractmethod
     def release(self, exact: Any) -> Numbers:
         """Add noise, or choose. This is the only time that it is done."""
@@ -121,6 +126,11 @@ class NoisyNumbers(Release):
     def event(self) -> Event:
         """What will happen, as it is charged."""
         return charged_as(self.mechanism.event)
+
+    @property
+    def is_counted_with_others(self) -> bool:
+        """Whether it is a plain count of people, which is read together with others."""
+        return is_cohort(self.plan.aggregate)
 
     def release(self, exact: Any) -> Numbers:
         """Add noise to each."""
@@ -392,6 +402,10 @@ class PricedQuestion:
         """Go through the columns."""
         return iter(self.releases.values())
 
+    def release(self, exact: Sequence[Any]) -> tuple[tuple[int, ...], ...]:
+        """Add noise to what was read for each release, or choose. This is the only time that it is done."""
+        return tuple(tuple(one.release(read)) for one, read in zip(self.sources, exact, strict=True))
+
     @cached_property
     def sources(self) -> list[Release]:
         """What is released, each once: columns may be read from the same release."""
@@ -405,6 +419,18 @@ class PricedQuestion:
     def margin(self, confidence: Exact = CONFIDENCE) -> Mapping[str, Number | None]:
         """Return, for each column, how far off its numbers are at most; None where that depends on what comes out."""
         return {name: one.margin(as_confidence(confidence)) for name, one in self.releases.items()}
+
+
+def read_together(asked: Sequence[PricedQuestion], engine: Engine, versions: Mapping[str, int]) -> list[list[Any]]:
+    """Read for several questions; where there are many, people are counted together, and all else one by one."""
+    if len(asked) == 1:
+        return [[one.read(engine) for one in asked[0].sources]]
+    counted = [one.plan.aggregate for question in asked for one in question.sources if one.is_counted_with_others]
+    counts = iter(engine.vectors(counted, versions=versions))
+    return [
+        [next(counts) if one.is_counted_with_others else one.read(engine) for one in question.sources]
+        for question in asked
+    ]
 
 
 def tables_of(noun: object) -> set[str]:
