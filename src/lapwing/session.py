@@ -18,13 +18,14 @@ from lapwing.answers.preview import BudgetStatus, Preview
 from lapwing.answers.releases import CONFIDENCE, Price, PricedQuestion, StoredAnswer
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
-from lapwing.answers.target import Target, TargetWords, accuracy_at, parse_target, release_together, ways_to_pay
+from lapwing.answers.target import Target, TargetWords, Within, accuracy_at, parse_target, release_together, ways_to_pay
 from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger, Snapshot
 from lapwing.ledger.questions import Charged, Released, Request
 from lapwing.ledger.store import fault_point
 from lapwing.noise.randomness import fresh_name
+from lapwing.queries.arrangement import arranged_together
 from lapwing.queries.catalogue import Population, TableList
 from lapwing.queries.planning import Question, plan_together
 from lapwing.queries.public_tables import ConceptSet, concept_set
@@ -229,8 +230,7 @@ class Session:
 
         The words are those of `preview`, so that the noise is what it would be.
         """
-        asked, _ = self._price(question, **words)
-        engine = self._tables.rehearsal()
+        asked, engine = self._price(question, **words)[0], self._tables.rehearsal()
         numbers = hide_failures(
             lambda: asked.by_column([one.release(one.read(engine)) for one in asked.sources]), self._on_failure
         )
@@ -382,9 +382,10 @@ class Session:
             )
         asked = question if isinstance(question, Mapping) else {"answer": question}
         plans = plan_together(asked, self.population)
-        arrangement = next((one.arranged(name) for name, one in asked.items()), None)
-        if isinstance(question, Selection):
-            arrangement = question.arrangement
+        of_all = arranged_together([one.arranged(name) for name, one in asked.items()])
+        arrangement = question.arrangement if isinstance(question, Selection) else of_all
+        if arrangement is not None and isinstance(target, Within):
+            arrangement.check_within(target.margin)
         ways = dict[Event, PricedQuestion]()
         for way in ways_to_pay(target, budget):
             releases = release_together(asked, plans, self.population, way, budget)

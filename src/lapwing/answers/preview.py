@@ -156,6 +156,7 @@ class Preview(Forecast):
         found = {
             name: {rows: one.error_if(rows, self.confidence) for rows in ROWS}
             for name, one in self.asked.releases.items()
+            if name in self.asked.columns
         }
         return {
             name: {rows: error for rows, error in errors.items() if error is not None}

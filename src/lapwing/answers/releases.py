@@ -6,7 +6,7 @@ two, after the charge.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,11 +15,12 @@ from lapwing.accounting.filters.charge import cost_of_event
 from lapwing.engines.engine import Engine
 from lapwing.mechanisms.counted_top import CountedTop
 from lapwing.mechanisms.partition_selection import PartitionSelection
-from lapwing.queries.aggregate import Label
-from lapwing.queries.arrangement import Arrangement
+from lapwing.queries.aggregate import Label, tables_of
+from lapwing.queries.arrangement import Arrangement, Quotient
 from lapwing.queries.plan import (
     BoundedValue,
     CanonicalQuestion,
+    CellKey,
     Choosing,
     ChosenMeaning,
     Noise,
@@ -34,7 +35,7 @@ from lapwing.vocabulary.exact import Exact, as_confidence, float_above, probabil
 from lapwing.vocabulary.wording import format_exact, format_short
 
 if TYPE_CHECKING:
-    from lapwing.queries.readings import Reading
+    from lapwing.queries.readings import Form, Reading
 
 KeyedCount: TypeAlias = tuple[tuple[Label, ...] | None, int]
 Numbers: TypeAlias = Sequence[Any]
@@ -76,6 +77,11 @@ class Release(ABC):
     def counts_rows(self) -> bool:
         """Whether it tells over how many rows others of the same release are computed."""
         return False
+
+    @property
+    def forms(self) -> "Mapping[CellKey, Form] | None":
+        """The weighted sums of released numbers that it is, where it is such sums."""
+        return None
 
     @property
     def event(self) -> Event:
@@ -121,6 +127,13 @@ class NoisyNumbers(Release):
     def event(self) -> Event:
         """What will happen, as it is charged."""
         return charged_as(self.mechanism.event)
+
+    @property
+    def forms(self) -> "Mapping[CellKey, Form] | None":
+        """The numbers themselves, where there is one in each group."""
+        from lapwing.queries.readings import AsReleased  # noqa: PLC0415 - few divide answers
+
+        return AsReleased().forms(self.plan)
 
     def release(self, exact: Any) -> Numbers:
         """Add noise to each."""
@@ -174,6 +187,11 @@ class ReadColumn(Release):
     def counts_rows(self) -> bool:
         """Whether it tells over how many rows the others are computed."""
         return self.reading.counts_rows
+
+    @property
+    def forms(self) -> "Mapping[CellKey, Form] | None":
+        """The weighted sums of released numbers that it is, where it is such sums."""
+        return self.reading.forms(self.shared.plan)
 
     @property
     def event(self) -> Event:
@@ -386,11 +404,42 @@ class PricedQuestion:
     @cached_property
     def units(self) -> Mapping[str, str]:
         """What the margin of each column counts."""
-        return {name: one.plan.meaning.unit for name, one in self.releases.items()}
+        known = self.releases
+        return {name: known[name].plan.meaning.unit if name in known else "value" for name in self.columns}
 
     def several(self) -> Iterator[Release]:
         """Go through the columns."""
         return iter(self.releases.values())
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The numbers that are told of each row."""
+        chosen = self.arrangement.columns if self.arrangement is not None else ()
+        return chosen or tuple(self.releases)
+
+    def quotient(self, made: Quotient, numbers: Mapping[str, Numbers], confidence: Exact) -> list[BoundedValue]:
+        """Return what is computed from several columns, with its bounds."""
+        from lapwing.queries.readings import quotient_of_boxes, quotient_of_sums  # noqa: PLC0415 - few divide answers
+
+        columns = {name: self.releases[name] for name in made.names}
+        source = next(iter(columns.values())).source
+        forms = {name: found for name, one in columns.items() if one.source is source and (found := one.forms)}
+        if isinstance(source, NoisyNumbers) and len(forms) == len(columns):
+            released, noise = numbers[made.names[0]], source.mechanism
+            return quotient_of_sums(made, forms, source.plan, numbers=released, noise=noise, confidence=confidence)
+        each, alone = 1 - (1 - as_confidence(confidence)) / len(columns), self.in_one_row
+        told = {name: self.values(name, numbers[name], each) for name in columns}
+        return quotient_of_boxes(
+            made, {name: {() if alone else one.key: one for one in cells} for name, cells in told.items()}
+        )
+
+    def values(self, name: str, numbers: Numbers, confidence: Fraction) -> list[BoundedValue]:
+        """Return what a column tells in each group, as it is arranged."""
+        release, arrangement = self.releases[name], self.arrangement
+        if arrangement is None:
+            return release.values(numbers, confidence)
+        wanted = arrangement.confidences(name, confidence)
+        return arrangement.combined(name, *(release.values(numbers, each) for each in wanted))
 
     @cached_property
     def sources(self) -> list[Release]:
@@ -404,16 +453,5 @@ class PricedQuestion:
 
     def margin(self, confidence: Exact = CONFIDENCE) -> Mapping[str, Number | None]:
         """Return, for each column, how far off its numbers are at most; None where that depends on what comes out."""
-        return {name: one.margin(as_confidence(confidence)) for name, one in self.releases.items()}
-
-
-def tables_of(noun: object) -> set[str]:
-    """Return the tables that an aggregate reads: its own, and those its conditions look into."""
-    found: set[str] = set()
-    if isinstance(noun, tuple):
-        return found.union(*map(tables_of, noun))
-    if is_dataclass(noun):
-        for field in fields(noun):
-            part = getattr(noun, field.name)
-            found |= {part} if field.name == "table" else tables_of(part)
-    return found
+        told, wanted = self.columns, as_confidence(confidence)
+        return {name: self.releases[name].margin(wanted) if name in self.releases else None for name in told}
