@@ -20,7 +20,7 @@ from pathlib import Path
 
 import lapwing as lw
 from _report import Goals, clock, table
-from lapwing.app.server.application import open_store
+from lapwing.app.server.door_store import open_store
 from lapwing.app.server.people import Directory
 from lapwing.app.server.roles import Role
 

@@ -27,7 +27,15 @@ from lapwing.answers.cells import (
     text_table,
 )
 from lapwing.answers.frames import FrameColumn, TableResult, is_time, key_columns
-from lapwing.answers.releases import CONFIDENCE, Numbers, Price, PricedQuestion
+from lapwing.answers.releases import (
+    CONFIDENCE,
+    NoisyNumbers,
+    Numbers,
+    Price,
+    PricedQuestion,
+    ReadColumn,
+    Release,
+)
 from lapwing.ledger.entries import Receipt
 from lapwing.queries.arrangement import AS_IT_IS, Quotient
 from lapwing.queries.plan import BoundedValue, CellKey, ChosenMeaning, Family, Number
@@ -129,7 +137,7 @@ class Answer(TableResult):
                 key = () if self.asked.in_one_row else cell.key
                 table.setdefault(key, {})[name] = reduce(lambda one, change: change.of(one), self.changes, cell)
         for name, made in ({} if arrangement is None else arrangement.made).items():
-            for cell in self.asked.quotient(made, self.numbers, as_confidence(confidence)):
+            for cell in quotient(self.asked, made, self.numbers, as_confidence(confidence)):
                 changed = reduce(lambda one, change: change.of(one), self.changes, cell)
                 table.setdefault(cell.key, {})[name] = changed
         keys = plan.in_order(list(table))
@@ -331,7 +339,8 @@ class Answer(TableResult):
         from lapwing.answers.pictures import Panel, draw_panels  # noqa: PLC0415 - half a second, and an extra
 
         rows, releases, over_time = self.bounded(confidence), self.asked.releases, self._over_time
-        labels = [self._label(row) for row in rows]
+        labels, plan = [self._label(row) for row in rows], next(self.asked.several()).plan
+        values_of = [", ".join(map(named, plan.without_names(row.key))) for row in rows]
         panels = []
         for name in self.columns:
             release = releases.get(name)
@@ -341,11 +350,8 @@ class Answer(TableResult):
             values, lows, highs = (
                 [None if one is None else drawn(getattr(one, end)) for one in cells] for end in ("value", "low", "high")
             )
-            panels.append(
-                Panel(
-                    name, labels, values, lows, highs, release is not None and release.plan.drawn_from_zero, over_time
-                )
-            )
+            zero = release is not None and release.plan.drawn_from_zero
+            panels.append(Panel(name, labels, values, lows, highs, zero, over_time, values_of))
         words = self.asked.words
         title = f"{'Made up: ' if self.rehearsal else ''}{words[0].upper()}{words[1:]}"
         known = any(low is not None for panel in panels for low in panel.lows)
@@ -415,3 +421,37 @@ class Answer(TableResult):
         rows = [f"... and {hidden} more rows: all are in the JSON and in data frames"] if hidden > 0 else []
         groups = [f"... and {self.left_out} smaller groups, for which there was no room"] if self.left_out else []
         return rows + groups
+
+
+def quotient(
+    asked: PricedQuestion, made: Quotient, numbers: Mapping[str, Numbers], confidence: Fraction
+) -> list[BoundedValue]:
+    """Return what is computed from several columns: by the law of their common noise, or from the bounds of each.
+
+    Proof: proofs/quotients.md
+    """
+    from lapwing.queries.readings import quotient_of_boxes, quotient_of_sums  # noqa: PLC0415 - few divide answers
+
+    columns = {name: asked.releases[name] for name in made.names}
+    source = next(iter(columns.values())).source
+    forms = {name: found for name, one in columns.items() if one.source is source and (found := _forms(one))}
+    if isinstance(source, NoisyNumbers) and len(forms) == len(columns):
+        released, noise = numbers[made.names[0]], source.mechanism
+        return quotient_of_sums(made, forms, source.plan, numbers=released, noise=noise, confidence=confidence)
+    each, alone = 1 - (1 - confidence) / len(columns), asked.in_one_row
+    told = {name: asked.values(name, numbers[name], each) for name in columns}
+    boxes = {name: {() if alone else one.key: one for one in cells} for name, cells in told.items()}
+    return quotient_of_boxes(made, boxes)
+
+
+def _forms(column: Release) -> Mapping[CellKey, Mapping[int, Fraction]] | None:
+    """Return the weighted sums of released numbers that a column is, where it is such sums."""
+    from lapwing.queries.readings import AsReleased  # noqa: PLC0415 - few divide answers
+
+    match column:
+        case ReadColumn(shared=shared, reading=reading):
+            return reading.forms(shared.plan)
+        case NoisyNumbers(plan=plan):
+            return AsReleased().forms(plan)
+        case _:
+            return None

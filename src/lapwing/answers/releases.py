@@ -12,15 +12,14 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lapwing.accounting.filters.charge import cost_of_event
-from lapwing.engines.engine import Engine
+from lapwing.engines.engine import Engine, is_cohort
 from lapwing.mechanisms.counted_top import CountedTop
 from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.queries.aggregate import Label, tables_of
-from lapwing.queries.arrangement import Arrangement, Quotient
+from lapwing.queries.arrangement import Arrangement
 from lapwing.queries.plan import (
     BoundedValue,
     CanonicalQuestion,
-    CellKey,
     Choosing,
     ChosenMeaning,
     Noise,
@@ -35,7 +34,7 @@ from lapwing.vocabulary.exact import Exact, as_confidence, float_above, probabil
 from lapwing.vocabulary.wording import format_exact, format_short
 
 if TYPE_CHECKING:
-    from lapwing.queries.readings import Form, Reading
+    from lapwing.queries.readings import Reading
 
 KeyedCount: TypeAlias = tuple[tuple[Label, ...] | None, int]
 Numbers: TypeAlias = Sequence[Any]
@@ -79,11 +78,6 @@ class Release(ABC):
         return False
 
     @property
-    def forms(self) -> "Mapping[CellKey, Form] | None":
-        """The weighted sums of released numbers that it is, where it is such sums."""
-        return None
-
-    @property
     def event(self) -> Event:
         """What will happen, as it is charged."""
         event: Event = self.mechanism.event
@@ -92,6 +86,11 @@ class Release(ABC):
     def read(self, engine: Engine) -> Any:
         """Read the data; what comes back is wrapped."""
         return engine.vector(self.plan.aggregate)
+
+    @property
+    def is_counted_with_others(self) -> bool:
+        """Whether it is a plain count of people, which is read together with others."""
+        return False
 
     @abstractmethod
     def release(self, exact: Any) -> Numbers:
@@ -129,11 +128,9 @@ class NoisyNumbers(Release):
         return charged_as(self.mechanism.event)
 
     @property
-    def forms(self) -> "Mapping[CellKey, Form] | None":
-        """The numbers themselves, where there is one in each group."""
-        from lapwing.queries.readings import AsReleased  # noqa: PLC0415 - few divide answers
-
-        return AsReleased().forms(self.plan)
+    def is_counted_with_others(self) -> bool:
+        """Whether it is a plain count of people, which is read together with others."""
+        return is_cohort(self.plan.aggregate)
 
     def release(self, exact: Any) -> Numbers:
         """Add noise to each."""
@@ -187,11 +184,6 @@ class ReadColumn(Release):
     def counts_rows(self) -> bool:
         """Whether it tells over how many rows the others are computed."""
         return self.reading.counts_rows
-
-    @property
-    def forms(self) -> "Mapping[CellKey, Form] | None":
-        """The weighted sums of released numbers that it is, where it is such sums."""
-        return self.reading.forms(self.shared.plan)
 
     @property
     def event(self) -> Event:
@@ -417,22 +409,6 @@ class PricedQuestion:
         chosen = self.arrangement.columns if self.arrangement is not None else ()
         return chosen or tuple(self.releases)
 
-    def quotient(self, made: Quotient, numbers: Mapping[str, Numbers], confidence: Exact) -> list[BoundedValue]:
-        """Return what is computed from several columns, with its bounds."""
-        from lapwing.queries.readings import quotient_of_boxes, quotient_of_sums  # noqa: PLC0415 - few divide answers
-
-        columns = {name: self.releases[name] for name in made.names}
-        source = next(iter(columns.values())).source
-        forms = {name: found for name, one in columns.items() if one.source is source and (found := one.forms)}
-        if isinstance(source, NoisyNumbers) and len(forms) == len(columns):
-            released, noise = numbers[made.names[0]], source.mechanism
-            return quotient_of_sums(made, forms, source.plan, numbers=released, noise=noise, confidence=confidence)
-        each, alone = 1 - (1 - as_confidence(confidence)) / len(columns), self.in_one_row
-        told = {name: self.values(name, numbers[name], each) for name in columns}
-        return quotient_of_boxes(
-            made, {name: {() if alone else one.key: one for one in cells} for name, cells in told.items()}
-        )
-
     def values(self, name: str, numbers: Numbers, confidence: Fraction) -> list[BoundedValue]:
         """Return what a column tells in each group, as it is arranged."""
         release, arrangement = self.releases[name], self.arrangement
@@ -440,6 +416,10 @@ class PricedQuestion:
             return release.values(numbers, confidence)
         wanted = arrangement.confidences(name, confidence)
         return arrangement.combined(name, *(release.values(numbers, each) for each in wanted))
+
+    def release(self, exact: Sequence[Any]) -> tuple[tuple[int, ...], ...]:
+        """Add noise to what was read for each release, or choose. This is the only time that it is done."""
+        return tuple(tuple(one.release(read)) for one, read in zip(self.sources, exact, strict=True))
 
     @cached_property
     def sources(self) -> list[Release]:
@@ -455,3 +435,15 @@ class PricedQuestion:
         """Return, for each column, how far off its numbers are at most; None where that depends on what comes out."""
         told, wanted = self.columns, as_confidence(confidence)
         return {name: self.releases[name].margin(wanted) if name in self.releases else None for name in told}
+
+
+def read_together(asked: Sequence[PricedQuestion], engine: Engine, versions: Mapping[str, int]) -> list[list[Any]]:
+    """Read for several questions; where there are many, people are counted together, and all else one by one."""
+    if len(asked) == 1:
+        return [[one.read(engine) for one in asked[0].sources]]
+    counted = [one.plan.aggregate for question in asked for one in question.sources if one.is_counted_with_others]
+    counts = iter(engine.vectors(counted, versions=versions))
+    return [
+        [next(counts) if one.is_counted_with_others else one.read(engine) for one in question.sources]
+        for question in asked
+    ]

@@ -7,7 +7,7 @@ little larger than another may stand below it, and a group near the limit of HAV
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
@@ -207,14 +207,11 @@ def of_sample(variance: BoundedValue, rows: BoundedValue | None) -> BoundedValue
     return BoundedValue(key=variance.key, value=value, low=min(low, value), high=max(high, value), rows=variance.rows)
 
 
-def arranged_together(several: Iterable[Arrangement | None]) -> Arrangement | None:
+def arranged_together(several: Sequence[Arrangement]) -> Arrangement:
     """Return how an answer is shown of which several columns say how: the first says the order of its rows."""
-    known = [one for one in several if one is not None]
-    if not known:
-        return None
-    roots = frozenset().union(*(one.roots for one in known))
-    samples = frozenset().union(*(one.samples for one in known))
-    return replace(known[0], roots=roots, samples=samples)
+    roots = frozenset().union(*(one.roots for one in several))
+    samples = frozenset().union(*(one.samples for one in several))
+    return replace(several[0], roots=roots, samples=samples)
 
 
 def _value(table: Cells, key: CellKey, by: Place) -> Any:

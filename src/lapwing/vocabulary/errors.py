@@ -171,6 +171,15 @@ class BudgetExceededError(BudgetError):
             asked=self.asked, left=self.left, currency=self.currency, remedies=remedies, fits=self.fits, price=price
         )
 
+    def of_each(self, questions: int) -> "BudgetExceededError":
+        """Return the refusal of so many questions that were asked together, each at the same price."""
+        share = (self.fits if self.currency == "epsilon" else self.left) / questions
+        instead = f"ask at {self.currency} {decimal_below(share)} or less for each of these {questions:,} questions"
+        remedies = (*([instead] if share > 0 else []), "ask fewer of them", self._remedies[-1])
+        return BudgetExceededError(
+            asked=self.asked, left=self.left, currency=self.currency, remedies=remedies, fits=self.fits / questions
+        )
+
 
 class SuspendedError(BudgetError):
     """The custodian has stopped all spending of `who`, a population or an analyst."""

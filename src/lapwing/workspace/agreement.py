@@ -111,29 +111,29 @@ class Agreement:
         kept, key = self._ledger.population(people.name), whose_row(people, people.table(table))
         return table not in kept.tables or kept.keys.get(table, key) != key
 
-    def update(self, declared: PopulationSettings) -> None:
-        """Bring the ledger to what is declared about a population, after `require_possible`."""
+    def update(self, declared: PopulationSettings, *, by: str = "custodian") -> None:
+        """Bring the ledger to what is declared about a population, after `require_possible`; `by` is who decided it."""
         people, administration = declared.population, self._ledger.administration
         if people.name not in self._ledger.populations():
-            administration.create_population(people.name, **_terms(declared))
+            administration.create_population(people.name, **_terms(declared), by=by)
         elif self._has_other_terms(declared):
             kept = self._ledger.population(people.name)
             keys = {**kept.keys, **{table.name: whose_row(people, table) for table in people.tables}}
             own = {table: keys.get(table, (people.unit.person_key, "integer")) for table in kept.tables}
-            administration.correct(people.name, **_terms(declared), keys=own)
+            administration.correct(people.name, **_terms(declared), keys=own, by=by)
         kept = self._ledger.population(people.name)
         for table in people.tables:
             key = whose_row(people, table)
             if table.name not in kept.tables:
-                administration.add_table(people.name, table.name, key=key)
+                administration.add_table(people.name, table.name, key=key, by=by)
             elif kept.keys.get(table.name, key) != key:
-                administration.correct_key(people.name, table.name, key)
+                administration.correct_key(people.name, table.name, key, by=by)
         if self._ledger.account(people.name).budget != declared.budget:
             with declared.section.blamed("budget"):
-                administration.set_budget(people.name, declared.budget)
-        self._allow(declared)
+                administration.set_budget(people.name, declared.budget, by=by)
+        self._allow(declared, by)
 
-    def _allow(self, declared: PopulationSettings) -> None:
+    def _allow(self, declared: PopulationSettings, by: str) -> None:
         """Say who may spend how much."""
         name, administration = declared.population.name, self._ledger.administration
         kept = self._ledger.population(name)
@@ -141,17 +141,17 @@ class Agreement:
             allowance: Budget | None = declared.analysts.get(analyst)
             if kept.analyst(analyst).allowance != allowance:
                 with declared.section.blamed("analysts", analyst):
-                    administration.set_allowance(name, analyst, allowance)
+                    administration.set_allowance(name, analyst, allowance, by=by)
         for analyst in {**kept.analysts, **declared.limits}:
             tables, most = _declared_limits(declared, analyst)
             if _limits_of(kept, analyst) != (tables, most):
                 with declared.section.blamed("analysts", analyst):
-                    administration.limit_analyst(name, analyst, tables=tables, most=most)
+                    administration.limit_analyst(name, analyst, tables=tables, most=most, by=by)
         if (kept.most, kept.noes_a_day) != (declared.most, declared.noes_a_day):
             with declared.section.blamed("policy"):
-                administration.set_limits(name, most=declared.most, noes_a_day=declared.noes_a_day)
+                administration.set_limits(name, most=declared.most, noes_a_day=declared.noes_a_day, by=by)
         if kept.only_named != declared.only_named:
-            administration.admit_analysts(name, only_named=declared.only_named)
+            administration.admit_analysts(name, only_named=declared.only_named, by=by)
 
     def _is_correctable(self, population: str, table: str | None) -> bool:
         return self._ledger.administration.is_correctable(population, table)

@@ -38,6 +38,7 @@ class Server:
     threads: CapacityLimiter
     answers: Recent[tuple[JobName, bytes], bytes]
     requests: BudgetRequests
+    is_remote: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

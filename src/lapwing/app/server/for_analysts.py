@@ -6,12 +6,12 @@ import msgspec
 
 from lapwing.answers.answer import Answer
 from lapwing.answers.history import acts_of
+from lapwing.answers.preview import QuestionLike
 from lapwing.app.server.calls import API, Reply, ServerCall
 from lapwing.app.server.jobs import Job, JobName, JobState, ending_of
 from lapwing.app.server.problems import ProblemError, body_of, status_of
 from lapwing.app.server.questions_wire import asking_type, read_question
 from lapwing.ledger.entries import Receipt
-from lapwing.session import QuestionLike
 from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.errors import LedgerRolledBackError, UnansweredError
 

@@ -9,11 +9,12 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
+from lapwing.answers.preview import QuestionLike
 from lapwing.app.server.people import Person
 from lapwing.app.server.problems import ProblemError
 from lapwing.app.server.roles import Role
 from lapwing.ledger.ledger import Ledger
-from lapwing.session import QuestionLike, Session
+from lapwing.session import Session
 from lapwing.streams import QuestionStream
 from lapwing.vocabulary.errors import LapwingError
 from lapwing.workspace.settings import FILE
@@ -125,11 +126,15 @@ class House:
         except LapwingError as failure:  # an edit that `lapwing update` has not brought to the ledger yet
             self.trouble = str(failure)
             return
+        self._settings, self.trouble = stamp, None
+        self.renew()
+
+    def renew(self) -> None:
+        """Forget what followed from the settings before."""
         with self._lock:
             self._doors.clear()
         self.previews.clear()
         self.streams.clear()
-        self._settings, self.trouble = stamp, None
 
     def _stamp(self) -> tuple[object, ...]:
         """Return what the settings look like from outside, and what the ledger decided last about each population."""
