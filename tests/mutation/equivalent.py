@@ -95,6 +95,8 @@ EQUIVALENT: dict[str, str] = {
     "_within: meaning.margin(plan, at(search.guess), target.confidence) or 0 -> meaning.margin(plan, at(": (
         "what has no margin was refused on the lines before"
     ),
+    "PartAlone.meaning: raise TypeError(self.own.meaning) -> pass": "only what has noise is made a part",
+    "_line: raise BadQuestionError(": "a column of text is refused on every way that leads there",
 }
 
 
