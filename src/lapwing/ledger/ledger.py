@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from lapwing.accounting.filters.account import Account, Booking
 from lapwing.ledger.administration import Administration
@@ -27,6 +27,9 @@ from lapwing.ledger.store import Store, now
 from lapwing.ledger.transaction import Clock
 from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
 from lapwing.vocabulary.loading import load_extra
+
+if TYPE_CHECKING:
+    from lapwing.ledger.overviews import Overviews
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +74,13 @@ class Ledger:
     def batches(self) -> Batches:
         """Many questions, charged and answered together."""
         return Batches(self.store)
+
+    @cached_property
+    def overviews(self) -> "Overviews":
+        """Entries by the page, how a budget was used up, and by whom."""
+        from lapwing.ledger.overviews import Overviews  # noqa: PLC0415 - no question needs it
+
+        return Overviews(self.store)
 
     def populations(self) -> list[str]:
         """Return the names of all populations."""
