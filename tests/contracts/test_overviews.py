@@ -35,7 +35,7 @@ def busy(ledger) -> Ledger:
 class TestEntries:
     def test_pages_go_through_all_of_a_population_once(self, busy) -> None:
         seen, after = [], None
-        while page := busy.overviews.entries("clinic", after=after, limit=4):
+        while page := busy.entries("clinic", after=after, limit=4):
             assert len(page) <= 4
             seen += page
             after = page[-1]["seq"]
@@ -43,27 +43,27 @@ class TestEntries:
 
     def test_backwards_it_is_the_same(self, busy) -> None:
         seen, after = [], None
-        while page := busy.overviews.entries("clinic", after=after, limit=4, newest_first=True):
+        while page := busy.entries("clinic", after=after, limit=4, newest_first=True):
             seen += page
             after = page[-1]["seq"]
         assert seen[::-1] == busy.history("clinic")
 
     def test_kinds_and_analysts_are_chosen(self, busy) -> None:
-        found = busy.overviews.entries("clinic", kinds=["charge", "opening"], analyst="ana", newest_first=True, limit=2)
+        found = busy.entries("clinic", kinds=["charge", "opening"], analyst="ana", newest_first=True, limit=2)
         assert [(one["kind"], one.get("request")) for one in found] == [("opening", "open s"), ("charge", "a4")]
-        assert {one["analyst"] for one in busy.overviews.entries("clinic", analyst="bob")} == {"bob"}
-        assert busy.overviews.entries("clinic", analyst="nobody") == []
+        assert {one["analyst"] for one in busy.entries("clinic", analyst="bob")} == {"bob"}
+        assert busy.entries("clinic", analyst="nobody") == []
 
     def test_a_population_that_there_is_not_and_a_page_that_is_too_long_are_refused(self, busy) -> None:
         with pytest.raises(ParameterError, match="nowhere"):
-            busy.overviews.entries("nowhere")
+            busy.entries("nowhere")
         with pytest.raises(ParameterError, match="limit"):
-            busy.overviews.entries("clinic", limit=10**6)
+            busy.entries("clinic", limit=10**6)
 
 
 class TestBurningDown:
     def test_it_has_the_first_and_the_last_and_never_falls(self, busy) -> None:
-        points = busy.overviews.burn_down("clinic", points=4)
+        points = busy.burn_down("clinic", points=4)
         amounts = [point.account.filters["everyone"].spent for point in points]
         assert (len(points), amounts[0], amounts[-1]) == (4, 0, spent(busy))
         assert amounts == sorted(amounts)
@@ -71,21 +71,21 @@ class TestBurningDown:
 
     def test_a_short_history_has_all_its_points(self, busy) -> None:
         changes = [one["seq"] for one in busy.history("clinic") if "account" in one]
-        assert [point.seq for point in busy.overviews.burn_down("clinic")] == changes
+        assert [point.seq for point in busy.burn_down("clinic")] == changes
 
 
 class TestWhoSpent:
     def test_the_parts_are_the_whole(self, busy) -> None:
-        shares = {who: one.filters["everyone"].spent for who, one in busy.overviews.spent_by("clinic").items()}
+        shares = {who: one.filters["everyone"].spent for who, one in busy.spent_by("clinic").items()}
         assert shares == {"ana": Fraction(7, 10), "bob": Fraction(4, 10)}
         assert sum(shares.values()) == spent(busy)
 
     def test_the_next_look_goes_on_from_the_last(self, busy) -> None:
-        before = busy.overviews.spent_by("clinic")
+        before = busy.spent_by("clinic")
         ask(busy, "more", analyst="bob")
         busy.administration.set_budget("clinic", PureDP(epsilon=Fraction(20)))
         busy.administration.write_off("clinic", pure("1/2"), reason="told on paper")
-        after = busy.overviews.spent_by("clinic")
+        after = busy.spent_by("clinic")
         assert after["bob"].filters["everyone"].spent == before["bob"].filters["everyone"].spent + Fraction(1, 10)
         assert after["ana"].filters["everyone"].spent == Fraction(7, 10)
 
