@@ -101,7 +101,7 @@ bench-queries: .venv-smartnoise/ready .venv-tumult/ready
 .venv-peers/ready: .venv/run benchmarks/peers.txt
 	@echo 'Setting up .venv-peers (once)'
 	@$(PYTHON) -m venv .venv-peers
-	@$(INSTALL) --python $(PEERS)/python -e '.[postgres]' -r benchmarks/peers.txt
+	@$(INSTALL) --python $(PEERS)/python -e '.[postgres,server]' -r benchmarks/peers.txt
 	@touch $@
 
 # Peers that quarrel with the others. One that cannot be installed here is left out, and the benchmark says so.

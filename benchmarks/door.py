@@ -36,7 +36,7 @@ from lapwing.vocabulary.guarantee import PrivacyUnit, PureDP
 from lapwing.workspace.workspace import create
 
 PEOPLE, ENTRIES = 100_000, 1_000_000
-ONE_SHOT, STREAMED, TOGETHER = 100, 300, 20_000
+ONE_SHOT, STREAMED, TOGETHER, TOGETHER_AT_ONCE = 100, 300, 20_000, 1000
 
 
 class Measured(dict[str, tuple[float, float]]):
@@ -136,11 +136,17 @@ def one_shot(measured: Measured, clinic: Session) -> None:
                 clinic.ask(question, epsilon="0.001")
 
 
+def many_at_once(measured: Measured, clinic: Session) -> None:
+    asked = [lw.count("patient", where) for where in conditions()[ONE_SHOT : ONE_SHOT + TOGETHER_AT_ONCE]]
+    with measured.measure("one-shot count of ask_many", len(asked)):
+        clinic.ask_many(asked, epsilon="0.001")
+
+
 def streams(measured: Measured, clinic: Session) -> dict[str, float]:
     """Measure a stream one by one and together; return how many are answered a CPU second."""
     built, written = conditions(), texts()
     with clinic.stream(at_least=90_000, yeses=3, epsilon=1) as stream:
-        stream.ask_many(built[:100])
+        stream.ask_many(built[: 100 + STREAMED], at_least=80_000)  # other questions, made of the same atoms
         with measured.measure("stream question", STREAMED):
             for where in built[100 : 100 + STREAMED]:
                 stream.ask(where)
@@ -223,6 +229,7 @@ def main(size: float = 1.0) -> None:
         create(place).close()
         with lw.open(place, analyst="ana") as clinic:
             one_shot(measured, clinic)
+            many_at_once(measured, clinic)
             bare_parts(measured, clinic, folder)
             streams_of_events(measured, clinic)
             rates = streams(measured, clinic)

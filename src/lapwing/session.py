@@ -5,20 +5,20 @@ charge, nothing depends on data; a refusal costs nothing. After it, there is the
 nothing and keeps the charge. Noise is drawn once for a charge, never again.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Self, TypeAlias, Unpack
+from typing import Final, Self, Unpack
 
-from lapwing.accounting.filters.charge import SingleRelease
+from lapwing.accounting.filters.charge import Charge, SingleRelease
 from lapwing.accounting.planned_total import MOST_BOOKINGS, PlannedTotal, planned_total
 from lapwing.answers.answer import Answer
-from lapwing.answers.preview import BudgetStatus, Preview
-from lapwing.answers.releases import CONFIDENCE, Price, PricedQuestion, StoredAnswer
+from lapwing.answers.preview import BudgetStatus, OfferedTerms, Preview, Pricing, QuestionLike, QuestionWords
+from lapwing.answers.releases import CONFIDENCE, Price, PricedQuestion, StoredAnswer, read_together
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
-from lapwing.answers.target import Target, TargetWords, accuracy_at, parse_target, release_together, ways_to_pay
+from lapwing.answers.target import TargetWords, accuracy_at, parse_target
 from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger, Snapshot
@@ -26,67 +26,29 @@ from lapwing.ledger.questions import Charged, Released, Request
 from lapwing.ledger.store import fault_point
 from lapwing.noise.randomness import fresh_name
 from lapwing.queries.catalogue import Population, TableList
-from lapwing.queries.planning import Question, plan_together
 from lapwing.queries.public_tables import ConceptSet, concept_set
 from lapwing.queries.questions import ConditionLike
-from lapwing.queries.sql import Selection, read_sql
 from lapwing.queries.statistics.funnel import funnel
 from lapwing.streams import QuestionStream, name_of_key
 from lapwing.tables import Tables
 from lapwing.vocabulary.codec import from_text, to_text
 from lapwing.vocabulary.errors import (
     BadQuestionError,
+    BudgetError,
     BudgetExceededError,
     EngineError,
     ParameterError,
     RequestConflictError,
 )
-from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import Exact
-from lapwing.vocabulary.guarantee import Guarantee
 from lapwing.vocabulary.lifetime import Lifetime
 from lapwing.vocabulary.results import shows_words
-
-QuestionLike: TypeAlias = Question | Mapping[str, Question] | str
-"""How a question is put: as itself, as several that are charged as one, or as the text of a SELECT."""
 
 STEPS: Final = ("ask.checked", "ask.charged", "ask.read", "ask.noised", "ask.answered")
 """The fault points of a question, in their order (see `lapwing.ledger.store`)."""
 
-_REMEMBERED: Final = 200
-
-
-class QuestionWords(TargetWords, total=False):
-    """How a question is paid and, for a SELECT, how many rows of one person count, and in how many groups."""
-
-    max_rows: int | None
-    max_groups: int | None
-
-
-class PricedBefore:
-    """Questions that were planned and priced lately: whoever looks at the price of one and then asks it has it once.
-
-    A question is known by the object that it is, which cannot change and is kept with it, and a SELECT by its text.
-    """
-
-    def __init__(self) -> None:
-        self._kept: dict[Hashable, tuple[QuestionLike, Population, list[PricedQuestion]]] = {}
-
-    def find(self, question: QuestionLike, terms: Hashable, population: Population) -> list[PricedQuestion] | None:
-        """Return what was kept for the same question on the same terms, in the same catalogue: each way to pay."""
-        _, catalogue, ways = self._kept.get((_identity(question), terms), (None, None, None))
-        return ways if catalogue is population else None
-
-    def keep(self, question: QuestionLike, terms: Hashable, population: Population, ways: list[PricedQuestion]) -> None:
-        """Keep one, unless it is a mapping, which may change."""
-        if not isinstance(question, Mapping):
-            if len(self._kept) >= _REMEMBERED:
-                self._kept.clear()
-            self._kept[_identity(question), terms] = (question, population, ways)
-
-
-def _identity(question: QuestionLike) -> Hashable:
-    return question if isinstance(question, str) else id(question)
+MOST_TOGETHER: Final = 1000
+"""How many questions are charged, read and answered together; whoever else asks waits for them."""
 
 
 class Session:
@@ -119,7 +81,7 @@ class Session:
         self.population, self.ledger, self.analyst = population, ledger, named("analyst", analyst)
         self._tables, self._key, self._on_failure, self._on_close = tables, key, on_failure, on_close
         self._running = CancelGroup()
-        self._priced = PricedBefore()
+        self._pricing = Pricing()
         self._lifetime = Lifetime("this session", remedy="open a new one", within=within)
 
     def for_analyst(self, analyst: str) -> "Session":
@@ -134,7 +96,7 @@ class Session:
             on_failure=self._on_failure,
             within=self._lifetime,
         )
-        beside._priced = self._priced
+        beside._pricing = self._pricing
         return beside
 
     @shows_words(QuestionWords, confidence="0.95")
@@ -148,9 +110,12 @@ class Session:
             `confidence=`, for the smallest price that gives it; `max_rows=` and `max_groups=` are for a SELECT from
             tables with many rows a person: any other question says them itself
         """
-        ways, snapshot = self._ways(question, **words)
-        status, confidence = self._status(snapshot, self.population.touched), words.get("confidence", CONFIDENCE)
-        previews = [Preview.of(asked, status, confidence) for asked in ways]
+        (ways,), snapshot = self._ways([question], **words)
+        confidence = words.get("confidence", CONFIDENCE)
+        segments, previews = self.population.touched, list[Preview]()
+        for asked in ways:
+            charge = SingleRelease(event=asked.event, segments=segments)
+            previews.append(Preview.of(asked, self._status(snapshot, segments, charge, asked.tables), confidence))
         return next((one for one in previews if one.affordable), previews[0])
 
     @shows_words(QuestionWords, confidence="0.95")
@@ -164,16 +129,31 @@ class Session:
         `key`, for ever: ask again with it where it is not known whether the first time went through. A
         `BadQuestionError` or `BudgetError` costs nothing; an `EngineError` came after the charge, which stays.
         """
-        (asked, *others), snapshot = self._ways(question, **words)
-        with self._tables.hold(snapshot.versions):  # what the question is about stays open until it has its end
-            fault_point("ask.checked")
-            try:
-                return self._charge_and_answer(asked, key, snapshot)
-            except (BudgetExceededError, RequestConflictError):
-                for other in others:
-                    with suppress(BudgetExceededError, RequestConflictError):
-                        return self._charge_and_answer(other, key, snapshot)
-                raise
+        (answer,) = self._ask_together([question], [key], **words)
+        return answer
+
+    @shows_words(QuestionWords, confidence="0.95")
+    def ask_many(
+        self, questions: Iterable[QuestionLike], *, key: str | None = None, **words: Unpack[QuestionWords]
+    ) -> list[Answer]:
+        """Ask different questions together, each at the price that the words of `preview` say, and pay for all of them.
+
+        They are charged in one transaction, all or none: what does not fit as a whole is refused, and costs nothing.
+        Data is read once for all plain counts of people, and one after the other for all else, and the answers are
+        committed together. Each has a receipt of its own. A question that was answered before, or that is here twice,
+        is free. If the database fails (`EngineError`), all of them are lost, and charged.
+
+        Parameters
+        ----------
+        questions : at most 1,000, as in `ask`
+        key : the idempotency key of the whole; each question has it with its number, from 1
+        """
+        asked = list(questions)
+        if len(asked) > MOST_TOGETHER:
+            many = f"{len(asked):,} questions are asked at once, more than {MOST_TOGETHER:,}"
+            raise BadQuestionError(f"{many}; ask them in parts")
+        keys = [None if key is None else f"{key} {number}" for number in range(1, len(asked) + 1)]
+        return self._ask_together(asked, keys, **words) if asked else []
 
     @shows_words(QuestionWords, confidence="0.95")
     def stored(
@@ -184,7 +164,8 @@ class Session:
         Nothing is written, charged or read from a database, so it works while none can be reached. A `key` that was
         charged and has no answer is an `UnansweredError`, as it is for `ask`.
         """
-        for asked in self._ways(question, **words)[0]:
+        (ways,), _ = self._ways([question], **words)
+        for asked in ways:
             told = self.ledger.questions.stored(self._request(asked, key))
             if told is not None:
                 return _answer(asked, told, free=True)
@@ -225,7 +206,7 @@ class Session:
 
         The words are those of `preview`, so that the noise is what it would be.
         """
-        asked, _ = self._price(question, **words)
+        ((asked, *_),), _ = self._ways([question], **words)
         engine = self._tables.rehearsal()
         numbers = hide_failures(
             lambda: asked.by_column([one.release(one.read(engine)) for one in asked.sources]), self._on_failure
@@ -240,7 +221,8 @@ class Session:
         """
         agreed = StreamTerms.of(self.population, **terms)
         confidence, questions = terms.get("confidence", CONFIDENCE), terms.get("questions", 1)
-        return StreamPreview.of(agreed, self._status(self._snapshot(), None), confidence, questions)
+        status = self._status(self._snapshot(), None, agreed.reservation("preview"), [agreed.table])
+        return StreamPreview.of(agreed, status, confidence, questions)
 
     @shows_words(StreamOffer, confidence="0.95")
     def stream(
@@ -316,13 +298,25 @@ class Session:
         tables = ", ".join(table.name for table in self.population.tables) or "no tables"
         return f"<session of {self.analyst} at {self.population.name}: {tables}>"
 
-    def _status(self, snapshot: Snapshot, segments: frozenset[str] | None) -> BudgetStatus:
-        """Return what some segments have left, and whether it may be spent; streams are paid by all of them."""
-        own = snapshot.allowance
+    def _status(
+        self,
+        snapshot: Snapshot,
+        segments: frozenset[str] | None,
+        charge: Charge | None = None,
+        tables: Iterable[str] = (),
+    ) -> BudgetStatus:
+        """Return what some segments have left, and whether it may be spent: at all, or for this charge.
+
+        Streams are paid by all segments.
+        """
+        own, decided = snapshot.allowance, snapshot.population
+        refused: BudgetError | None = decided.suspension(self.analyst)
+        if refused is None and charge is not None:
+            refused = decided.forbids(self.analyst, tables, charge, snapshot.account)
         return BudgetStatus(
             account=snapshot.account.within(segments),
             allowance=own and own.within(segments),
-            suspension=snapshot.population.suspension(self.analyst),
+            suspension=refused,
         )
 
     def _snapshot(self) -> Snapshot:
@@ -330,50 +324,48 @@ class Session:
         self._lifetime.require()
         return self.ledger.snapshot(self.population.name, self.analyst)
 
-    def _price(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> tuple[PricedQuestion, Snapshot]:
-        """Plan a question and choose the release of each plan, in the cheapest way."""
-        ways, snapshot = self._ways(question, **words)
-        return ways[0], snapshot
-
     def _ways(
         self,
-        question: QuestionLike,
+        questions: Sequence[QuestionLike],
         *,
         max_rows: int | None = None,
         max_groups: int | None = None,
         **offer: Unpack[TargetWords],
-    ) -> tuple[list[PricedQuestion], Snapshot]:
-        """Plan a question and choose the releases of its plans, in each way to pay; a price is shared equally."""
+    ) -> tuple[list[list[PricedQuestion]], Snapshot]:
+        """Plan questions and choose the releases of their plans, in each way to pay, at one moment of the ledger."""
         target, snapshot = parse_target(**offer), self._snapshot()
-        budget = snapshot.account.budget
-        terms = (target, type(budget), max_rows, max_groups)  # releases depend on the kind of budget alone
-        ways = self._priced.find(question, terms, self.population)
-        if ways is None:
-            ways = self._price_anew(question, target, budget, max_rows, max_groups)
-            self._priced.keep(question, terms, self.population, ways)
-        return ways, snapshot
+        terms = OfferedTerms(target, snapshot.account.budget, max_rows, max_groups)
+        return [self._pricing.price(question, self.population, terms) for question in questions], snapshot
 
-    def _price_anew(
-        self, question: QuestionLike, target: Target, budget: Guarantee, max_rows: int | None, max_groups: int | None
-    ) -> list[PricedQuestion]:
-        if isinstance(question, str):
-            question = read_sql(question, max_rows=max_rows, max_groups=max_groups)
-        elif max_rows is not None or max_groups is not None:
-            raise BadQuestionError(
-                "max_rows and max_groups beside a question are for a SELECT; write them into the question itself: "
-                "count(..., max_groups=3)"
-            )
-        asked = question if isinstance(question, Mapping) else {"answer": question}
-        plans = plan_together(asked, self.population)
-        arrangement = next((one.arranged(name) for name, one in asked.items()), None)
-        if isinstance(question, Selection):
-            arrangement = question.arrangement
-        ways = dict[Event, PricedQuestion]()
-        for way in ways_to_pay(target, budget):
-            releases = release_together(asked, plans, self.population, way, budget)
-            priced = PricedQuestion(releases=releases, arrangement=arrangement)
-            ways.setdefault(priced.event, priced)
-        return list(ways.values())
+    def _ask_together(
+        self, questions: Sequence[QuestionLike], keys: Sequence[str | None], **words: Unpack[QuestionWords]
+    ) -> list[Answer]:
+        """Price, charge, touch data, release, tell: for one question, or for many at once."""
+        ways, snapshot = self._ways(questions, **words)
+        first, *others = ([one[min(i, len(one) - 1)] for one in ways] for i in range(max(map(len, ways))))
+        with self._tables.hold(snapshot.versions):  # what they are about stays open until they have their end
+            fault_point("ask.checked")
+            try:
+                return self._charge_and_answer(first, keys, snapshot)
+            except (BudgetExceededError, RequestConflictError):
+                for other in others:
+                    with suppress(BudgetExceededError, RequestConflictError):
+                        return self._charge_and_answer(other, keys, snapshot)
+                raise
+
+    def _charge_and_answer(
+        self, asked: Sequence[PricedQuestion], keys: Sequence[str | None], snapshot: Snapshot
+    ) -> list[Answer]:
+        """Charge, commit, touch data, release; where somebody asks the same just now, their answer is everybody's."""
+        different = {one.text: one for one in asked}
+        requests = [self._request(one, key) for one, key in zip(different.values(), keys, strict=False)]
+        with self.ledger.questions.turns(requests):
+            ends = dict(zip(different, self._charge(asked, requests, snapshot), strict=True))
+            fault_point("ask.charged")
+            charged = {text: end for text, end in ends.items() if isinstance(end, Charged)}
+            if not charged:
+                return _answers(asked, ends)
+            return self._answer_charged(asked, charged, ends)
 
     def _request(self, asked: PricedQuestion, key: str | None) -> Request:
         return Request(
@@ -386,42 +378,58 @@ class Session:
             fresh=key is None,
         )
 
-    def _charge_and_answer(self, asked: PricedQuestion, key: str | None, snapshot: Snapshot) -> Answer:
-        """Charge, commit, touch data, release; where somebody asks the same just now, their answer is everybody's."""
-        request = self._request(asked, key)
-        with self.ledger.questions.turn(request):
-            try:
-                charged = self.ledger.questions.charge(request)
-            except BudgetExceededError as refused:
-                accuracy = accuracy_at(asked.releases, refused.fits, snapshot.account.budget)
-                raise refused.about(accuracy=accuracy, price=str(Price.of(asked.event))) from None
-            fault_point("ask.charged")
-            if isinstance(charged, Released):
-                return _answer(asked, charged, free=True)
-            try:
-                return hide_failures(lambda: self._read_and_release(asked, charged), self._on_failure)
-            except BaseException:
-                with suppress(EngineError):  # where the ledger fails as well, the charge is kept and has no end
-                    hide_failures(lambda: self.ledger.questions.lose(charged.seq), self._on_failure)
-                raise
+    def _charge(
+        self, asked: Sequence[PricedQuestion], requests: Sequence[Request], snapshot: Snapshot
+    ) -> list[Charged | Released]:
+        try:
+            return self.ledger.questions.charge_many(requests)
+        except BudgetExceededError as refused:
+            if len(asked) > 1:
+                raise refused.of_each(len(asked)) from None
+            accuracy = accuracy_at(asked[0].releases, refused.fits, snapshot.account.budget)
+            raise refused.about(accuracy=accuracy, price=str(Price.of(asked[0].event))) from None
 
-    def _read_and_release(self, asked: PricedQuestion, charged: Charged) -> Answer:
-        """Read the data, add noise, commit, and tell what was committed. It is called inside `hide_failures` only."""
-        with self._tables.lease(charged.versions) as engine, self._running.scope():
-            exact = [one.read(engine) for one in asked.sources]
+    def _answer_charged(
+        self, asked: Sequence[PricedQuestion], charged: Mapping[str, Charged], ends: Mapping[str, Charged | Released]
+    ) -> list[Answer]:
+        try:
+            return hide_failures(
+                lambda: _answers(asked, {**ends, **self._read_and_release(asked, charged)}, paid=charged),
+                self._on_failure,
+            )
+        except BaseException:
+            with suppress(EngineError):  # where the ledger fails as well, the charges are kept and have no end
+                hide_failures(lambda: self.ledger.questions.lose(*(c.seq for c in charged.values())), self._on_failure)
+            raise
+
+    def _read_and_release(
+        self, asked: Sequence[PricedQuestion], charged: Mapping[str, Charged]
+    ) -> Mapping[str, Released]:
+        """Read the data, add noise, commit, and return what was committed. It is called in `hide_failures` only."""
+        versions = {table: version for end in charged.values() for table, version in end.versions.items()}
+        new = {one.text: one for one in asked if one.text in charged}
+        with self._tables.lease(versions) as engine, self._running.scope():
+            exact = read_together(list(new.values()), engine, versions)
         fault_point("ask.read")
-        released = [one.release(numbers) for one, numbers in zip(asked.sources, exact, strict=True)]
+        released = {text: one.release(numbers) for (text, one), numbers in zip(new.items(), exact, strict=True)}
         fault_point("ask.noised")
-        written = to_text(StoredAnswer(released=tuple(map(tuple, released)), versions=charged.versions))
-        told = self.ledger.questions.answer(charged.seq, written)
+        written = {
+            end.seq: to_text(StoredAnswer(released=released[text], versions=end.versions))
+            for text, end in charged.items()
+        }
+        told = self.ledger.questions.answer_many(written)
         fault_point("ask.answered")
-        return _answer(asked, told, free=False)
+        return {text: told[end.seq] for text, end in charged.items()}
 
     def _stream(self, name: str, terms: StreamTerms) -> QuestionStream:
+        may = self.ledger.population(self.population.name).analyst(self.analyst).tables
+        people = self.population
+        if may is not None:  # conditions may be about these only
+            people = replace(people, tables=tuple(table for table in people.tables if table.name in may))
         return QuestionStream(
             name,
             terms,
-            population=self.population,
+            population=people,
             ledger=self.ledger,
             tables=self._tables,
             running=self._running,
@@ -429,6 +437,19 @@ class Session:
             on_failure=self._on_failure,
             lifetime=self._lifetime,
         )
+
+
+def _answers(
+    asked: Iterable[PricedQuestion], ends: Mapping[str, Charged | Released], *, paid: Iterable[str] = ()
+) -> list[Answer]:
+    """Return the answers that stand in the ledger; of questions that were paid for, the first of each is."""
+    left, answers = set(paid), []
+    for one in asked:
+        end = ends[one.text]
+        if isinstance(end, Released):
+            answers.append(_answer(one, end, free=one.text not in left))
+        left.discard(one.text)
+    return answers
 
 
 def _answer(asked: PricedQuestion, told: Released, *, free: bool) -> Answer:

@@ -111,7 +111,7 @@ class QuestionStream:
                 stream=self.name,
                 charge=self.terms.reservation(self.name),
                 units=self.terms.yeses,
-                tables=frozenset(table.name for table in self._population.tables),
+                tables=frozenset({self.terms.table, *(table.name for table in self._population.tables)}),
                 terms=self.terms.to_text(),
                 sealed=sealed,
             )

@@ -200,3 +200,13 @@ def test_the_rho_of_whatever_is_pure_is_the_lesser_of_its_two_bounds(epsilon) ->
     e = float(epsilon)
     assert float(atoms.pure_rho(epsilon)) == pytest.approx(e * math.tanh(e / 2), rel=1e-9)
     assert atoms.pure_rho(epsilon) <= epsilon**2 / 2
+
+
+@pytest.mark.parametrize(("moved", "scale"), [(2, Fraction(3)), (5, Fraction(1, 2)), (40, Fraction(7))])
+def test_the_rho_of_discrete_laplace_noise_is_its_divergence_where_that_is_the_lesser(moved, scale) -> None:
+    law = atoms.discrete_laplace(moved, scale)
+    x = np.arange(-400, 401 + moved)
+    noise = np.exp(-np.abs(x) / float(scale))
+    noise /= noise.sum()
+    divergence = float((noise * (np.abs(x - moved) - np.abs(x)) / float(scale)).sum())
+    assert float(law.rho) == pytest.approx(min(divergence, float(atoms.pure_rho(moved / scale))), rel=1e-6)

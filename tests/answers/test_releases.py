@@ -10,7 +10,7 @@ from lapwing.answers.target import AtEpsilon, AtRho, Within, release_of
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.guarantee import ConcentratedDP, PureDP
+from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
 from session.clinic import population
 
 FAR = 400
@@ -80,3 +80,14 @@ def test_the_error_of_a_mean_is_told_for_numbers_of_rows_and_falls_with_them() -
     assert few / 110 < many < few / 90
     with pytest.raises(ParameterError, match="offer an epsilon; the answer comes with its interval"):
         release_of(release.plan, Within(margin=Fraction(1), confidence=Fraction(1, 2)), WISHES["pure"][0])
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [AtRho(rho=Fraction(1)), Within(margin=Fraction(3), confidence=Fraction(9, 10)), AtEpsilon(epsilon=Fraction(1))],
+    ids=lambda wish: type(wish).__name__,
+)
+def test_values_that_are_not_public_are_shown_for_an_epsilon_with_a_delta_only(wish) -> None:
+    budget = ApproximateDP(epsilon=Fraction(9), delta=Fraction(1, 1000))
+    with pytest.raises(ParameterError, match="delta = None is missing, and the values of city are not public"):
+        release_of(plan(count("patients", by="city"), population()), wish, budget)

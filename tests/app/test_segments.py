@@ -99,7 +99,7 @@ def test_whoever_is_not_in_the_segment_changes_no_exact_number(folder, question)
     exact = {}
     for turn in range(2):
         with lw.open(folder, analyst="ana", segment="north") as door:
-            asked, _ = door._price(question, epsilon=1)
+            asked = door.preview(question, epsilon=1).asked
             with door._tables.lease({"patients": 1 + turn, "visits": 1 + turn}) as engine:
                 exact[turn] = [one.read(engine).open_for_release() for one in asked.releases.values()]
         for table in ("patients", "visits"):

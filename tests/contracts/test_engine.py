@@ -383,6 +383,12 @@ def test_hostile_texts_are_only_texts(bench) -> None:
     found = [number.open_for_release() for number in bench.numbers(cohorts, versions={"patients": 1})]
     assert found == [1 for _ in INJECTIONS] + [sum(t.startswith(text) for t in INJECTIONS) for text in INJECTIONS]
     assert [bench.number(cohort).open_for_release() for cohort in cohorts[:4]] == found[:4]
+    grouped = plan(ask.count("patients", by=ask.bins("age", [0, 50, 100])), CLINIC).aggregate
+    together = bench.vectors([*cohorts[:4], grouped], versions={"patients": 1})
+    assert [numbers.open_for_release() for numbers in together] == [
+        *((number,) for number in found[:4]),
+        bench.vector(grouped).open_for_release(),
+    ]
     assert numbers(bench, ask.count("patients", by="city")) == {(text,): (1,) for text in INJECTIONS}
 
 

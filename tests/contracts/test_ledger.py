@@ -444,6 +444,11 @@ class TestStreams:
         with pytest.raises(ParameterError, match="more than the dearest yes"):
             _question(ledger, 1, StreamOutcome.YES, stream="t", units=3)
 
+    def test_a_population_that_is_not_there_is_said_to_be_missing(self, ledger) -> None:
+        for look in (ledger.account, ledger.administration.is_correctable):
+            with pytest.raises(ParameterError, match="'ward' is not in this ledger; these are: clinic"):
+                look("ward")
+
     def test_a_stream_that_has_ended_has_no_units_left(self, ledger) -> None:
         ledger.streams.open(opening(yeses=3))
         assert ledger.streams.stream("s").units_left == 3

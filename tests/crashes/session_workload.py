@@ -13,6 +13,7 @@ from typing import Any
 
 from crashes.workload import Release
 from lapwing import count, mean, streams
+from lapwing.answers.answer import Answer
 from lapwing.answers.stream_answers import StreamAnswers
 from lapwing.answers.stream_terms import StreamAnswer, StreamTerms
 from lapwing.ledger.ledger import Ledger
@@ -61,6 +62,34 @@ def ask_in(stream: streams.QuestionStream, number: int) -> StreamAnswer | None:
         return stream.ask(f"age = {number}", key=f"{stream.name} {number}")
     except StreamError:
         return None
+
+
+def ask_many_at_once(pipe: Connection, place: Place, fault: str, turn: str) -> None:
+    """Ask four questions at once, twice, and die on the way."""
+    os.environ[VARIABLE] = fault
+    with place.open() as ledger:
+        for number in range(2):
+            answers = many(ledger, turn, number)
+            cost = sum((answer.price.epsilon for answer in answers if not answer.free), Fraction(0))
+            pipe.send(Release(f"{turn} {number}", str([answer.numbers for answer in answers]), cost))
+
+
+def many(ledger: Ledger, turn: str, number: int) -> list[Answer]:
+    """Ask four questions at once, one of which is in every batch of a turn."""
+    questions = [mean("patients", "age"), *(count("patients", f"age = {3 * number + i}") for i in range(3))]
+    clinic = door(ledger, FixedNumber(200))
+    return clinic.ask_many(questions, epsilon=PRICE + Fraction(int(turn), 10**6), key=f"m{turn} {number}")
+
+
+def check_many(ledger: Ledger, releases: dict[str, Release]) -> None:
+    """The ledger is sound, and each key leads to what was told under it, for nothing."""
+    verify(ledger)
+    check_charges(ledger, releases)
+    before = ledger.account("clinic")
+    for key, release in releases.items():
+        turn, _, number = key.partition(" ")
+        assert str([answer.numbers for answer in many(ledger, turn, int(number))]) == release.told, key
+    assert ledger.account("clinic") == before, "asking again was charged"
 
 
 def ask_batches(pipe: Connection, place: Place, fault: str, turn: str) -> None:

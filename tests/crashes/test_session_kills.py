@@ -13,9 +13,11 @@ from crashes.session_workload import (
     TERMS,
     ask_batches,
     ask_everything,
+    ask_many_at_once,
     check,
     check_batches,
     check_charges,
+    check_many,
     clinic,
     decision,
     die_after_deciding,
@@ -23,6 +25,7 @@ from crashes.session_workload import (
     recover,
 )
 from crashes.workload import Release, child, told
+from lapwing import session
 from lapwing.streams import STEPS
 from ledger.clinic import Place
 from session.clinic import FixedNumber, door
@@ -73,6 +76,31 @@ def test_whatever_was_told_before_a_kill_was_charged(request, kind, turn) -> Non
         check(ledger, releases)
     assert kills == len(SESSION_POINTS) == 29
     assert len(releases) >= 20
+
+
+@pytest.mark.parametrize("kind", BACK_ENDS)
+@pytest.mark.parametrize("turn", [1, 2])
+def test_many_questions_are_all_charged_before_any_is_told_and_all_answered_or_none(request, kind, turn) -> None:
+    place = Place.chosen(kind, request)
+    releases: dict[str, Release] = {}
+    clinic(place)
+    points = [f"{act}.{phase}" for act in ("charge", "answer") for phase in PHASES] + list(session.STEPS)
+    kills = 0
+    for number, point in enumerate(points):
+        with child(ask_many_at_once, place, f"{point}:kill:{turn}", f"{number}") as (process, pipe):
+            for release in told(pipe):
+                assert releases.setdefault(release.key, release).told == release.told, release
+            process.join()
+            kills += process.exitcode == KILLED
+        with place.open() as ledger:
+            left = len(ledger.questions.unsettled())
+            assert left in {0, 4 if turn == 1 else 3}, f"{point}: the charges of a batch have their ends together"
+            recover(ledger)
+            check_charges(ledger, releases)
+    with place.open() as ledger:
+        check_many(ledger, releases)
+    assert kills == len(points) == 11
+    assert len(releases) == (turn - 1) * len(points)
 
 
 @pytest.mark.parametrize("kind", BACK_ENDS)

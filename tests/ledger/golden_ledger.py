@@ -93,6 +93,8 @@ def _decide(ledger: Ledger) -> None:
     keys = {"patients": ("person", "integer"), "visits": ("id", "text")}
     custodian.correct("corrected", unit=people, budget=PureDP(epsilon=Fraction(2)), keys=keys)
     custodian.admit_analysts("corrected", only_named=True)
+    custodian.set_limits("pure", most=PureDP(epsilon=Fraction(5)), noes_a_day=50)
+    custodian.limit_analyst("pure", "ana", tables=["patients", "visits"], most=PureDP(epsilon=Fraction(4)))
     _door(ledger, "corrected").ask(lw.count("patients"), epsilon="0.1")
     custodian.correct_key("corrected", "visits", ("person", "integer"))
 

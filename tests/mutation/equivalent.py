@@ -77,7 +77,7 @@ EQUIVALENT: dict[str, str] = {
         "an account that is not remembered is read from the entry that was just appended"
     ),
     "of_derived: Number('the day of a week'": "the numbers of all days, a week more or less, are within 64 bits",
-    "_LazyConnection.undo: self._connection is not None and self._begun -> self._begun": (
+    "LazyConnection.undo: self._connection is not None and self._begun -> self._begun": (
         "what has begun has a connection: whoever drops it says that nothing has begun"
     ),
     "_of_bounding: _sum('the total', rows * low, rows * high, rows=MOST_ROWS) -> _sum('the total', low, ": (
@@ -85,6 +85,15 @@ EQUIVALENT: dict[str, str] = {
     ),
     "PricedLoss.is_attained: all((law.is_attained for law, _ in self.factors)) -> any(": (
         "fewer bounds are looked at, of which the least is taken: errs towards more cost"
+    ),
+    "_LEAST: ": "nothing lies below minus infinity, on whichever side of it",
+    "_case_type: any((isinstance(result, bool) for result in results)) -> all(": "a case gives results of one kind",
+    "Table.__post_init__: most=2 ** 20 -> most=2 ** 21": "how many rows may be declared: another limit is as good",
+    "_is_absurd: max(map(abs, law.span(_RARE))) -> min(map(abs, law.span(_RARE)))": (
+        "a law with one end that lies far away is composed all the same, which gives a bound as well"
+    ),
+    "_within: meaning.margin(plan, at(search.guess), target.confidence) or 0 -> meaning.margin(plan, at(": (
+        "what has no margin was refused on the lines before"
     ),
 }
 

@@ -4,9 +4,9 @@ from datetime import date
 
 import pytest
 
-from lapwing.queries.catalogue import KeyType, Population, Table
+from lapwing.queries.catalogue import ELSEWHERE, KeyType, Population, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real
-from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.guarantee import PrivacyUnit
 
 UNIT = PrivacyUnit(person_key="pid")
@@ -75,3 +75,10 @@ def test_bounds_move_outwards_to_the_grid() -> None:
 def test_a_step_is_chosen_where_none_is_given() -> None:
     assert 2**19 <= (60 - 10) / Real(low=10, high=60).step <= 2**20
     assert Real(low=0, high=0).step > 0
+
+
+def test_a_population_without_segments_has_nobody_elsewhere() -> None:
+    clinic = Population(name="clinic", unit=PrivacyUnit(person_key="id"), tables=(Table(name="patients", columns=()),))
+    for segment in ("north", ELSEWHERE):
+        with pytest.raises(BadQuestionError, match=f"has no segment '{segment}'; it has none"):
+            clinic.within(segment)

@@ -353,7 +353,7 @@ def test_a_column_is_named_as_it_is_called_whatever_the_signs_in_its_name() -> N
 @pytest.mark.parametrize(
     ("by", "refusal"),
     [
-        ("month(age)", "'age' holds no days"),
+        ("month(age)", "'age' holds no days; a part of a day needs a column of days"),
         ("year(sex)", "only a column of days has years"),
         ("first_of(visits.kind)", "the first and the last are those of days or numbers"),
         ("last_of(visits.kind)", "the first and the last are those of days or numbers"),
@@ -362,3 +362,9 @@ def test_a_column_is_named_as_it_is_called_whatever_the_signs_in_its_name() -> N
 def test_parts_of_days_and_first_days_need_days(by, refusal) -> None:
     with pytest.raises(BadQuestionError, match=refusal):
         plan(ask.count("patients", by=by), CLINIC)
+
+
+def test_the_place_of_an_answer_is_shown_and_its_span_is_not() -> None:
+    chosen = plan(ask.top("patients", "sex", 2), CLINIC)
+    assert chosen.shown((1,)) == (1,)
+    assert chosen.shown(((0, 17), "F")) == ("F",)

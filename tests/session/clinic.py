@@ -63,6 +63,10 @@ class FixedNumber:
     def vector(self, aggregate: Any) -> Sensitive[tuple[int, ...]]:
         return Sensitive((self._number,) * (len(aggregate.cells) * aggregate.terms))
 
+    def vectors(self, aggregates: Any, *, versions: Any) -> list[Sensitive[tuple[int, ...]]]:
+        del versions
+        return [self.vector(aggregate) for aggregate in aggregates]
+
     def keyed(self, aggregate: Any) -> Sensitive[Mapping[tuple[str], tuple[int]]]:
         del aggregate
         return Sensitive({("everywhere",): (self._number,)})

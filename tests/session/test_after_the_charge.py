@@ -49,8 +49,14 @@ ANY_INTERRUPT = {KeyboardInterrupt: ["", "injected"]}
 THIN = {"hide_failures", "opaque.<locals>.hidden", "_constant", "_constant.<locals>.<listcomp>"}
 THIN |= {
     "Session.ask",
+    "Session._ask_together",
     "Session._charge_and_answer",
+    "Session._charge_and_answer.<locals>.<dictcomp>",
+    "Session._charge",
+    "Session._answer_charged",
     "Questions.turn",
+    "Questions.turns",
+    "Questions.charge_many",
     "Gate.leave",
     "FileGate._give_back",
     "Tables.hold",
@@ -143,7 +149,7 @@ def test_a_question_that_fails_at_any_line_after_its_charge_tells_nothing(rich, 
     data = tables()
     data.engine({})  # is opened before anything is charged
     fail_at_every_line(rich, data, failing, EXACT)
-    assert {"Session._read_and_release", "all_numbers", "add_noise", "Questions.answer", "_answer"} <= failing.functions
+    assert {"Session._read_and_release", "all_numbers", "add_noise", "_answer_in", "_answer"} <= failing.functions
     assert door(rich, tables()).ask(count("patients"), epsilon=1).value, "the next question is answered"
 
 

@@ -113,7 +113,13 @@ POLICIES = (
         unit=UNIT,
         tables=MappingProxyType({"patients": 2}),
         keys=MappingProxyType({"patients": ("id", "integer")}),
-        analysts=MappingProxyType({"ada": Analyst(allowance=None, suspended=False)}),
+        analysts=MappingProxyType(
+            {
+                "ada": Analyst(
+                    allowance=None, suspended=False, tables=("patients",), most=PureDP(epsilon=Fraction(1, 10))
+                )
+            }
+        ),
         suspended=False,
     ),
 )

@@ -23,6 +23,7 @@ RAISED = [
         remedies=("ask for less", "wait"),
         fits=Fraction(1, 8),
     ),
+    errors.PolicyError("most", reason="it is too dear", remedy="ask for less"),
     errors.SuspendedError("clinic"),
     errors.UnnamedAnalystError("ana", "clinic"),
     errors.StreamHaltedError(yeses=3),
@@ -56,3 +57,11 @@ def test_what_survived_can_still_say_more() -> None:
     (refused,) = (error for error in RAISED if isinstance(error, errors.BudgetExceededError))
     again = pickle.loads(pickle.dumps(refused))
     assert str(again.about(whose="Ada")) == str(refused.about(whose="Ada"))
+
+
+def test_an_analyst_may_read_what_holds_no_path_and_no_business_of_the_custodian() -> None:
+    told = {kind for kind in KINDS if kind.for_analysts}
+    kept = (errors.LedgerError, errors.RegistrationError, errors.SettingsError, errors.MissingExtraError)
+    assert {errors.PolicyError, errors.BudgetExceededError, errors.StreamBusyError, errors.EngineError} <= told
+    assert {kind for kind in told if issubclass(kind, kept)} == {errors.UnansweredError}
+    assert not {errors.SecrecyError, errors.RandomnessError, errors.LapwingError} & told

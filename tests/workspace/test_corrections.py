@@ -187,3 +187,46 @@ def test_analysts_who_are_not_named_are_refused_where_it_is_said(folder) -> None
     update(folder)
     with lw.open(folder, analyst="carl") as clinic:
         clinic.ask(lw.count("patients"), epsilon="2")
+
+
+LIMITS = """
+[populations.clinic.policy]
+most = { epsilon = "2" }
+noes_a_day = 2
+"""
+
+
+def test_what_one_question_may_cost_and_who_may_ask_about_what_is_said_in_the_file_and_kept(folder) -> None:
+    lw.create(folder, SETTINGS).close()
+    limited = SETTINGS.replace('ana = { epsilon = "4" }', 'ana = { epsilon = "4", tables = ["visits"] }') + LIMITS
+    assert "tables = [" in limited
+    write(folder, limited)
+    with pytest.raises(SettingsError, match="the ledger keeps other limits of 'ana'"):
+        lw.open(folder, analyst="ana")
+    update(folder)
+    with lw.open(folder, analyst="ana") as clinic:
+        with pytest.raises(lw.errors.PolicyError, match="'ana' may ask about visits, and this is about patients"):
+            clinic.ask(lw.count("patients"), epsilon="1")
+        seen = clinic.preview(lw.count("patients"), epsilon="1")
+        assert "may ask about visits" in str(seen)
+        assert "not allowed" in repr(seen)
+        clinic.ask(lw.count("visits"), epsilon="1")
+        with pytest.raises(lw.errors.PolicyError, match="this is about patients"):
+            clinic.stream(table="patients", at_least=1, yeses=1, epsilon="1")
+    with lw.open(folder, analyst="bob") as clinic:
+        with pytest.raises(lw.errors.PolicyError, match=r"epsilon 2\.5 is asked at once.*at most epsilon 2 may be"):
+            clinic.ask(lw.count("patients"), epsilon="2.5")
+        with pytest.raises(lw.errors.PolicyError):
+            clinic.stream(table="patients", at_least=1, yeses=1, epsilon="2.5")
+        assert "at once" in str(clinic.preview_stream(table="patients", at_least=1, yeses=1, epsilon="2.5"))
+    write(folder, SETTINGS)
+    update(folder)
+    with lw.open(folder, analyst="ana") as clinic:
+        clinic.ask(lw.count("patients"), epsilon="1")
+
+
+def test_a_table_that_there_is_not_is_refused_with_its_line(folder) -> None:
+    lw.create(folder, SETTINGS).close()
+    write(folder, SETTINGS.replace('ana = { epsilon = "4" }', 'ana = { epsilon = "4", tables = ["notes"] }'))
+    with pytest.raises(SettingsError, match="notes"):
+        update(folder)

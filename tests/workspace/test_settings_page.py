@@ -16,6 +16,9 @@ SHAPES = {
     "populations.*": "`[populations.NAME]`",
     "populations.*.budget": "Budgets",
     "populations.*.analysts.*": "Budgets",
+    "populations.*.analysts.*.most": "Budgets",
+    "populations.*.policy": "`[populations.NAME.policy]`",
+    "populations.*.policy.most": "Budgets",
     "populations.*.segments.*": "`[populations.NAME.segments]`",
     "populations.*.tables.*": "`[populations.NAME.tables.TABLE]`",
     "populations.*.tables.*.source": "`source`",
@@ -48,7 +51,9 @@ public = {{ file = "public.csv" }}
 person_key = "id"
 budget = {{ epsilon = "3" }}
 [populations.clinic.analysts]
-ana = {{ epsilon = "1" }}
+ana = {{ epsilon = "1", tables = ["t"], most = {{ epsilon = "1" }} }}
+[populations.clinic.policy]
+most = {{ epsilon = "1" }}
 [populations.clinic.segments]
 north = {{ first = 1, last = 9 }}
 [populations.clinic.tables.t]

@@ -282,8 +282,8 @@ class Answer(TableResult):
         plan = next(self.asked.several()).plan
         if plan.family is Family.THRESHOLD:
             return "bounds are those of each group for itself, given that it is shown; one barely shown may be small"
-        margin = self.margin(confidence)
-        if margin is None or not isinstance(plan.meaning, ChosenMeaning):
+        margin = next(self.asked.several()).margin_of_choice(as_confidence(confidence))
+        if margin is None or self.changes or not isinstance(plan.meaning, ChosenMeaning):
             return None
         told = plan.meaning.told.format(margin=format_short(margin))
         return f"{told}, with {percent(as_confidence(confidence))} confidence"

@@ -142,8 +142,9 @@ def _policy(entry: Record, _: Record | None) -> tuple[str, str | None]:
         case "correction":
             key = decided.unit.person_key
             return f"corrected who is protected: person key {key}, a budget of {_budget(entry)}", None
-        case "admission":
-            return f"{'refused' if decided.only_named else 'admitted'} analysts without an allowance", None
+        case "admission" | "limits" as change:
+            admitted = f"{'refused' if decided.only_named else 'admitted'} analysts without an allowance"
+            return admitted if change == "admission" else _limits(decided, whose), None
         case "allowance":
             allowance = decided.analyst(whose or "").allowance
             given = "took away the allowance of" if allowance is None else f"allowed {budget_words(allowance)} to"
@@ -151,6 +152,18 @@ def _policy(entry: Record, _: Record | None) -> tuple[str, str | None]:
         case _:
             stopped = decided.suspended if whose is None else decided.analyst(whose).suspended
             return f"{'stopped' if stopped else 'allowed'} the spending of {whose or 'everybody'}", None
+
+
+def _limits(decided: PopulationRecord, whose: str | None) -> str:
+    """Say what a question may cost, and who may ask about what."""
+    one = decided.analyst(whose or "")
+    most = decided.most if whose is None else one.most
+    cost = "anything" if most is None else budget_words(most)
+    if whose is None:
+        daily = "any number of" if decided.noes_a_day is None else f"{decided.noes_a_day:,}"
+        return f"let one question cost {cost} at most, and an analyst ask streams {daily} questions a day"
+    about = "all tables" if one.tables is None else ", ".join(one.tables) or "no table"
+    return f"let {whose} ask about {about}, and one question cost {cost} at most"
 
 
 def _note(entry: Record, _: Record | None) -> tuple[str, str | None]:

@@ -1,18 +1,22 @@
 """What a question would cost and what would be left: computed from the question and the account, with no engine."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from lapwing.accounting.filters.account import EVERYONE, Account
 from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import Charge, ConcentratedFilter, PureFilter, SingleRelease, StreamClosing
 from lapwing.accounting.filters.remaining import Refusal, Remaining, tightest
 from lapwing.answers.releases import Price, PricedQuestion
-from lapwing.answers.target import accuracy_at
+from lapwing.answers.target import Target, TargetWords, accuracy_at, release_together, ways_to_pay
+from lapwing.queries.catalogue import Population
 from lapwing.queries.plan import Number
-from lapwing.vocabulary.errors import BudgetExceededError, SuspendedError
+from lapwing.queries.planning import Question, plan_together
+from lapwing.queries.sql import Selection, read_sql
+from lapwing.vocabulary.errors import BadQuestionError, BudgetError, BudgetExceededError, PolicyError
+from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import Exact, as_confidence
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 from lapwing.vocabulary.results import Result
@@ -27,11 +31,11 @@ MOST_TIMES = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class BudgetStatus(Result):
-    """An account as it stands, the allowance of the one who looks, and why they can spend nothing, if that is so."""
+    """An account as it stands, the allowance of the one who looks, and why they may not spend, if that is so."""
 
     account: Account
     allowance: Account | None = None
-    suspension: SuspendedError | None = None
+    suspension: BudgetError | None = None
 
     @property
     def left(self) -> Fraction | None:
@@ -118,6 +122,8 @@ class Forecast(Result):
 
     @property
     def _can(self) -> str:
+        if isinstance(self.before.suspension, PolicyError):
+            return "not allowed"
         return "suspended" if self.before.suspension else "affordable" if self.affordable else "refused now"
 
 
@@ -305,3 +311,71 @@ def budget_record(budget: Guarantee) -> dict[str, Any]:
 def budget_words(budget: Guarantee) -> str:
     """Return a budget in words."""
     return ", ".join(f"{name} {value}" for name, value in budget_record(budget).items())
+
+
+QuestionLike: TypeAlias = Question | Mapping[str, Question] | str
+"""How a question is put: as itself, as several that are charged as one, or as the text of a SELECT."""
+
+_REMEMBERED: Final = 2000
+
+
+class QuestionWords(TargetWords, total=False):
+    """How a question is paid and, for a SELECT, how many rows of one person count, and in how many groups."""
+
+    max_rows: int | None
+    max_groups: int | None
+
+
+class OfferedTerms(NamedTuple):
+    """What a price depends on besides the question and the catalogue."""
+
+    target: Target
+    budget: Guarantee
+    max_rows: int | None
+    max_groups: int | None
+
+
+class Pricing:
+    """Prices questions, each once: whoever looks at the price of one and then asks it does not wait for it twice.
+
+    A question is known by the object that it is, which cannot change and is kept, and a SELECT by its text. A mapping
+    of questions may change, and is priced anew.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, tuple[QuestionLike, Population, list[PricedQuestion]]] = {}
+
+    def price(self, question: QuestionLike, population: Population, terms: OfferedTerms) -> list[PricedQuestion]:
+        """Return a question in each way to pay, the cheapest first, or refuse it; all that is in it shares equally."""
+        asked: Hashable = question if isinstance(question, str) else id(question)
+        key = (asked, terms.target, type(terms.budget), *terms[2:])  # releases depend on the kind of budget alone
+        _, catalogue, ways = self._known.get(key, (None, None, None))
+        if ways is not None and catalogue is population:
+            return ways
+        ways = _priced(question, population, terms)
+        if not isinstance(question, Mapping):
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[key] = (question, population, ways)
+        return ways
+
+
+def _priced(question: QuestionLike, population: Population, terms: OfferedTerms) -> list[PricedQuestion]:
+    if isinstance(question, str):
+        question = read_sql(question, max_rows=terms.max_rows, max_groups=terms.max_groups)
+    elif terms.max_rows is not None or terms.max_groups is not None:
+        raise BadQuestionError(
+            "max_rows and max_groups beside a question are for a SELECT; write them into the question itself: "
+            "count(..., max_groups=3)"
+        )
+    asked = question if isinstance(question, Mapping) else {"answer": question}
+    plans = plan_together(asked, population)
+    arrangement = next((one.arranged(name) for name, one in asked.items()), None)
+    if isinstance(question, Selection):
+        arrangement = question.arrangement
+    ways = dict[Event, PricedQuestion]()
+    for way in ways_to_pay(terms.target, terms.budget):
+        releases = release_together(asked, plans, population, way, terms.budget)
+        priced = PricedQuestion(releases=releases, arrangement=arrangement)
+        ways.setdefault(priced.event, priced)
+    return list(ways.values())

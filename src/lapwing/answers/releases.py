@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lapwing.accounting.filters.charge import cost_of_event
-from lapwing.engines.engine import Engine
+from lapwing.engines.engine import Engine, is_cohort
 from lapwing.mechanisms.counted_top import CountedTop
 from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.queries.aggregate import Label
@@ -87,6 +87,11 @@ class Release(ABC):
         """Read the data; what comes back is wrapped."""
         return engine.vector(self.plan.aggregate)
 
+    @property
+    def is_counted_with_others(self) -> bool:
+        """Whether it is a plain count of people, which is read together with others."""
+        return False
+
     @abstractmethod
     def release(self, exact: Any) -> Numbers:
         """Add noise, or choose. This is the only time that it is done."""
@@ -94,6 +99,11 @@ class Release(ABC):
     @abstractmethod
     def margin(self, confidence: Exact) -> Number | None:
         """Return how far off all numbers of the answer are at most; None where that depends on what comes out."""
+
+    def margin_of_choice(self, confidence: Exact) -> Number | None:
+        """Return how far what was chosen may be from the best; None where nothing was chosen."""
+        del confidence
+        return None
 
     def error_if(self, rows: int, confidence: Exact) -> Number | None:
         """Return about how far off it would be if this number of rows counted, where that decides; otherwise None."""
@@ -116,6 +126,11 @@ class NoisyNumbers(Release):
     def event(self) -> Event:
         """What will happen, as it is charged."""
         return charged_as(self.mechanism.event)
+
+    @property
+    def is_counted_with_others(self) -> bool:
+        """Whether it is a plain count of people, which is read together with others."""
+        return is_cohort(self.plan.aggregate)
 
     def release(self, exact: Any) -> Numbers:
         """Add noise to each."""
@@ -204,15 +219,20 @@ class ChosenOnes(Release):
         return list(self.mechanism.release(exact))
 
     def margin(self, confidence: Exact) -> Number | None:
-        """Return how many rows, or people, the choices may be away from the best ones."""
+        """Return how many rows, or people, the choices may be away from the best ones; how far off counts are."""
         return self.mechanism.margin(confidence)
+
+    def margin_of_choice(self, confidence: Exact) -> Number | None:
+        """Return how many rows, or people, the choices may be away from the best ones."""
+        chooser = self.mechanism
+        return chooser.margin_of_choice(confidence) if isinstance(chooser, CountedTop) else chooser.margin(confidence)
 
     def values(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
         """Return what was chosen, and between which bounds it lies where it was counted."""
         values = self.meaning.values(self.plan, numbers)
         if not isinstance(self.mechanism, CountedTop):
             return values
-        margin = self.mechanism.margin_of_counts(confidence)
+        margin = self.mechanism.margin(confidence)
         return [BoundedValue.around(one.key, Fraction(one.value), margin) for one in values]
 
 
@@ -382,6 +402,10 @@ class PricedQuestion:
         """Go through the columns."""
         return iter(self.releases.values())
 
+    def release(self, exact: Sequence[Any]) -> tuple[tuple[int, ...], ...]:
+        """Add noise to what was read for each release, or choose. This is the only time that it is done."""
+        return tuple(tuple(one.release(read)) for one, read in zip(self.sources, exact, strict=True))
+
     @cached_property
     def sources(self) -> list[Release]:
         """What is released, each once: columns may be read from the same release."""
@@ -395,6 +419,18 @@ class PricedQuestion:
     def margin(self, confidence: Exact = CONFIDENCE) -> Mapping[str, Number | None]:
         """Return, for each column, how far off its numbers are at most; None where that depends on what comes out."""
         return {name: one.margin(as_confidence(confidence)) for name, one in self.releases.items()}
+
+
+def read_together(asked: Sequence[PricedQuestion], engine: Engine, versions: Mapping[str, int]) -> list[list[Any]]:
+    """Read for several questions; where there are many, people are counted together, and all else one by one."""
+    if len(asked) == 1:
+        return [[one.read(engine) for one in asked[0].sources]]
+    counted = [one.plan.aggregate for question in asked for one in question.sources if one.is_counted_with_others]
+    counts = iter(engine.vectors(counted, versions=versions))
+    return [
+        [next(counts) if one.is_counted_with_others else one.read(engine) for one in question.sources]
+        for question in asked
+    ]
 
 
 def tables_of(noun: object) -> set[str]:

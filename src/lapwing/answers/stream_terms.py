@@ -175,9 +175,7 @@ class StreamTerms:
         as there are yeses which deserve one, are *all* told apart is less likely than any such case, so that its
         margin is enough. Of one question both cases are looked at.
         """
-        many = as_int("questions", questions, most=_MOST_QUESTIONS)
-        cases = [(1, 0), (1, 1)] if many == 1 else [_all_of(many, self.yeses)]
-        return max(int(self.mechanism.margin(confidence, questions=asked, above=above)) for asked, above in cases)
+        return _margin_of(self, as_confidence(confidence), as_int("questions", questions, most=_MOST_QUESTIONS))
 
     def to_text(self) -> str:
         """Return the terms as the ledger keeps them."""
@@ -190,9 +188,7 @@ class StreamTerms:
 
     def placed_for(self, questions: int, confidence: Exact) -> "StreamTerms":
         """Return the terms with the shift at which the margin for these questions is smallest."""
-        asked, above = _all_of(questions, self.yeses)
-        centred = replace(self, shift=0)
-        return replace(self, shift=int(centred.mechanism.best_lift(asked, confidence, above=above)))
+        return replace(self, shift=_best_shift(replace(self, shift=0), as_confidence(confidence), questions))
 
     def for_margin(self, within: Fraction, questions: int, confidence: Exact) -> "StreamTerms":
         """Return the terms at the smallest epsilon (of three digits) whose margin for these questions is `within`."""
@@ -247,6 +243,18 @@ def _only_table(population: Population) -> str:
             f", one of {', '.join(table.name for table in population.tables)}",
         )
     return tables[0]
+
+
+@lru_cache(maxsize=1024)  # public, slow to find, and looked at again with every preview of the same stream
+def _margin_of(terms: StreamTerms, confidence: Exact, questions: int) -> int:
+    cases = [(1, 0), (1, 1)] if questions == 1 else [_all_of(questions, terms.yeses)]
+    return max(int(terms.mechanism.margin(confidence, questions=asked, above=above)) for asked, above in cases)
+
+
+@lru_cache(maxsize=1024)  # as above
+def _best_shift(centred: StreamTerms, confidence: Exact, questions: int) -> int:
+    asked, above = _all_of(questions, centred.yeses)
+    return int(centred.mechanism.best_lift(asked, confidence, above=above))
 
 
 @lru_cache(maxsize=64)  # every question of a stream, and every look at its account, wants it

@@ -116,8 +116,21 @@ class Engine(ABC):
         """
         for aggregate in aggregates:
             check_number(aggregate)
+        counts = iter(self._count_together(list(filter(is_cohort, aggregates)), versions))
+        return [Sensitive(next(counts)) if is_cohort(one) else self.number(one) for one in aggregates]
+
+    def vectors(
+        self, aggregates: Sequence[Aggregate], *, versions: Mapping[str, int]
+    ) -> list[Sensitive[tuple[int, ...]]]:
+        """Return all numbers of each of many aggregates with public cells; cohorts are counted as by `numbers`."""
+        for aggregate in aggregates:
+            check_vector(aggregate)
+        counts = iter(self._count_together(list(filter(is_cohort, aggregates)), versions))
+        return [Sensitive((next(counts),)) if is_cohort(one) else self.vector(one) for one in aggregates]
+
+    def _count_together(self, aggregates: Sequence[Aggregate], versions: Mapping[str, int]) -> list[int]:
         cohorts: dict[str, list[Fact]] = {}
-        for aggregate in filter(is_cohort, aggregates):
+        for aggregate in aggregates:
             cohorts.setdefault(aggregate.table, []).append(Fact(aggregate.where, aggregate.derived))
 
         def count_cohorts() -> dict[str, Iterator[int]]:
@@ -125,7 +138,7 @@ class Engine(ABC):
             return {table: iter(count(table, where, versions=versions)) for table, where in cohorts.items()}
 
         counts = hide_failures(count_cohorts, self._on_failure)
-        return [Sensitive(next(counts[a.table])) if is_cohort(a) else self.number(a) for a in aggregates]
+        return [next(counts[one.table]) for one in aggregates]
 
     def survey(self) -> "list[TableSurvey]":
         """Return exact facts about every table; for custodians only, and no private answer."""

@@ -27,6 +27,7 @@ from lapwing.ledger.transaction import Transaction, state
 from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
+from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.guarantee import PrivacyUnit
 from lapwing.vocabulary.wording import decimal_above
 
@@ -59,7 +60,7 @@ class Administration:
             if name in transaction.populations():
                 remedy = "its account goes on; choose another name"
                 raise ParameterError("population", name, reason="exists already", remedy=remedy)
-            if transaction.has_unrecorded_releases(name):  # its account may have been among the entries that are lost
+            if _has_unrecorded_releases(transaction, name):  # its account may have been among the entries that are lost
                 population = replace(population, suspended=True)
             fields = {"policy": to_record(population), "account": state((), account)}
             transaction.append("population", population=name, by=named("by", by), **fields)
@@ -168,6 +169,38 @@ class Administration:
             decided = replace(transaction.population(population), only_named=only_named)
             return self._decide(transaction, decided, by, "admission")
 
+    def set_limits(
+        self, population: str, *, most: Budget | None, noes_a_day: int | None, by: str = "custodian"
+    ) -> Receipt:
+        """Say what one question may cost, and how many questions of streams an analyst may ask in a day.
+
+        A stream counts with all that it sets aside. `None` is no limit. What was charged before is not touched.
+        """
+        if noes_a_day is not None:
+            as_int("noes_a_day", noes_a_day, least=0)
+        with self._store.writing("policy") as transaction:
+            known = transaction.population(population)
+            _require_limit(transaction, population, most)
+            return self._decide(transaction, replace(known, most=most, noes_a_day=noes_a_day), by, "limits")
+
+    def limit_analyst(
+        self,
+        population: str,
+        analyst: str,
+        *,
+        tables: Iterable[str] | None,
+        most: Budget | None,
+        by: str = "custodian",
+    ) -> Receipt:
+        """Say which tables an analyst may ask about, and what one question of theirs may cost; `None` is no limit."""
+        named("analyst", analyst)
+        with self._store.writing("policy") as transaction:
+            known = transaction.population(population)
+            _require_limit(transaction, population, most)
+            chosen = None if tables is None else tuple(sorted(known.versions(tables)))
+            decided = known.with_analyst(analyst, tables=chosen, most=most)
+            return self._decide(transaction, decided, by, "limits", analyst=analyst)
+
     def write_off(
         self, population: str, event: Event, *, reason: str, analyst: str | None = None, by: str = "custodian"
     ) -> Receipt:
@@ -267,14 +300,27 @@ def _taken(account: Account) -> str:
             return ""
 
 
+def _require_limit(transaction: Transaction, population: str, most: Budget | None) -> None:
+    """Refuse a limit that no account could have."""
+    if most is not None:
+        open_account(most, **_terms_of(transaction.account(population)))
+
+
 def _key(key: tuple[str, str]) -> tuple[str, str]:
     return text("person_key", key[0]), text("key_type", key[1])
+
+
+def _has_unrecorded_releases(transaction: Transaction, population: str) -> bool:
+    """Say whether something was released that no entry tells of: entries are lost, or it was written off."""
+    unrecorded = "record ->> 'kind' = 'note' or (record ->> 'kind' = 'write-off' and record ->> 'population' = ?)"
+    found = f"select seq from entries where {unrecorded} limit 1"  # noqa: S608 - our own words
+    return transaction.one(found, population) is not None
 
 
 def _is_correctable(transaction: Transaction, population: str, table: str | None) -> bool:
     """Say whether nothing was released: no charge of the population, or none that reads the table, and none lost."""
     transaction.follow()
-    if transaction.has_unrecorded_releases(population):
+    if _has_unrecorded_releases(transaction, population):
         return False
     if table is None:
         return not any(isinstance(line, Admission) for line in transaction.lines(population))

@@ -13,6 +13,7 @@ from lapwing.ledger.sealed_secrets import keep_secret
 from lapwing.ledger.states import Decision, Intent, StreamOutcome, StreamRecord, StreamStatus, require_sealed
 from lapwing.ledger.store import Store
 from lapwing.ledger.streams import (
+    asked_today,
     decision_in,
     intended,
     intent_in,
@@ -112,7 +113,8 @@ def _intend(
     if stream.dearest > 1:
         raise StreamError(f"yeses of stream {stream.name!r} have different prices; ask its questions one at a time")
     require_next(population, stream, number, len(new))
-    said = {"questions": new, "versions": versions, "number": number}
+    today = asked_today(transaction, stream, len(new))
+    said = {"questions": new, "versions": versions, "number": number, **today}
     entry = transaction.append("intent", **common, **said, **state_fields(stream, asked=number + len(new) - 1))
     keep_secret(transaction, stream.name, number, sealed)
     return intent_in(transaction, transaction.said(entry)), known

@@ -134,6 +134,11 @@ _INDEXES: Final = (
        where record ->> 'stream' is not null""",
     """create unique index entries_question on entries ((record ->> 'stream'), (cast(record ->> 'number' as bigint)))
        where record ->> 'kind' = 'intent'""",
+    """create index entries_asked on entries ((record ->> 'population'), (record ->> 'analyst'), seq)
+       where record ->> 'kind' = 'intent'""",
+    """create index entries_about on entries ((record ->> 'population'), seq)""",
+    """create index entries_caused on entries ((record ->> 'population'), (record ->> 'analyst'), seq)
+       where record ->> 'analyst' is not null""",
     """create unique index entries_population on entries ((record ->> 'population'))
        where record ->> 'kind' = 'population'""",
 )

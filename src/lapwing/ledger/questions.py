@@ -13,8 +13,8 @@ that holds it, so a charge that a dead one left behind keeps nobody waiting.
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from threading import Lock
 from types import MappingProxyType
@@ -27,6 +27,7 @@ from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Transaction
 from lapwing.vocabulary.codec import digest, to_record
 from lapwing.vocabulary.errors import EngineError, LapwingError, LedgerUnwritableError, ParameterError, UnansweredError
+from lapwing.vocabulary.event import Composed
 
 PATIENCE: Final = 900.0  # seconds to wait for somebody else's answer: longer than any database is given for it
 _SHORTEST, _LONGEST = 0.002, 0.1
@@ -62,6 +63,11 @@ class Request:
     def digest(self) -> str:
         """What tells two requests with the same key apart."""
         return digest([self.question, sorted(self.tables), to_record(self.charge)])
+
+    @property
+    def place(self) -> int:
+        """Where whoever asks the same takes turns."""
+        return int(digest(["turn", self.population, self.question])[:15], 16)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,32 +168,61 @@ class Questions:
         except RefusedError as refused:
             raise refused.explained() from None
 
+    def charge_many(self, requests: Sequence[Request]) -> list[Charged | Released]:
+        """Charge different questions in one transaction, or none of them; all else is as for `charge`.
+
+        A refusal is of all together: its numbers are those of what has no answer yet.
+        """
+        if len(requests) == 1:
+            return [self.charge(requests[0])]
+        try:
+            return self._store.change(
+                "charge", lambda transaction: [charge_in(transaction, request) for request in requests]
+            )
+        except RefusedError as refused:
+            raise self._refused_together(requests, refused).explained() from None
+
+    def _refused_together(self, requests: Sequence[Request], refused: RefusedError) -> RefusedError:
+        """Return why many questions are refused that were put before the accounts one after the other."""
+        with self._store.reading() as transaction:
+            new = [one for one in requests if _find_answer(transaction, one, one.digest) is None]
+            whole = SingleRelease(
+                event=Composed(parts=tuple(one.charge.event for one in new)), segments=refused.charge.segments
+            )
+            accounts = transaction.accounts(transaction.population(requests[0].population), requests[0].analyst)
+            try:
+                accounts.write_off(whole)  # nothing is written where a transaction only reads
+            except RefusedError as together:
+                return together
+        return refused
+
     def answer(self, seq: int, answer: str) -> Released:
         """Write down the answer to charge `seq`, and return what stands in the ledger: only that may be told.
 
         If the charge was given up meanwhile (`UnansweredError`), the answer must be forgotten.
         """
-        text("answer", answer)
+        return self.answer_many({seq: answer})[seq]
 
-        def settle(transaction: Transaction) -> Released:
-            charge = _charge_entry(transaction, seq)
-            if not transaction.settlement(seq):
-                recall = recall_digest(f"population {charge['population']}", charge["question"])
-                told = {"recall": recall, "versions": charge["versions"], "answer": answer}
-                transaction.append("answer", population=charge["population"], settles=seq, **told)
-            return _read_earlier(transaction, charge)
+    def answer_many(self, answers: Mapping[int, str]) -> dict[int, Released]:
+        """Write down the answers to charges, all in one transaction; all else is as for `answer`."""
+        for answer in answers.values():
+            text("answer", answer)
 
-        return self._store.change("answer", settle, ((Lookup.SETTLES, (seq,)),), only_appends=True)
+        def settle(transaction: Transaction) -> dict[int, Released]:
+            return {seq: _answer_in(transaction, seq, answer) for seq, answer in answers.items()}
 
-    def lose(self, seq: int) -> None:
-        """Give charge `seq` up: it stays charged and will never be answered. An answer that came first stands."""
+        return self._store.change("answer", settle, _settling(answers), only_appends=len(answers) == 1)
+
+    def lose(self, *charges: int) -> None:
+        """Give charges up: they stay charged and will never be answered. An answer that came first stands."""
 
         def settle(transaction: Transaction) -> None:
-            charge = _charge_entry(transaction, seq)
-            if not transaction.settlement(seq):
-                transaction.append("lost", population=charge["population"], settles=seq)
+            for seq in charges:
+                charge = _charge_entry(transaction, seq)
+                if not transaction.settlement(seq):
+                    transaction.append("lost", population=charge["population"], settles=seq)
 
-        self._store.change("lose", settle, ((Lookup.SETTLES, (seq,)),), only_appends=True)
+        self._store.change("lose", settle, _settling(charges), only_appends=len(charges) == 1)
 
     def unsettled(self) -> list[Unsettled]:
         """Return every question that was charged and neither answered nor given up."""
@@ -201,14 +236,21 @@ class Questions:
 
         It is an `EngineError` if somebody else asked first and was charged for a failure; nothing was charged here.
         """
-        place = int(digest(["turn", request.population, request.question])[:15], 16)
-        holder = object()
+        place, holder = request.place, object()
         try:
             if not self._gate.enter(place, holder):
                 self._wait(request, place, holder, patience)
             yield
         finally:
             self._gate.leave(place, holder)
+
+    @contextmanager
+    def turns(self, requests: Sequence[Request]) -> Iterator[None]:
+        """Hold the turns of different questions, taken in one order, so that nobody waits for one who waits."""
+        with ExitStack() as held:
+            for request in sorted(requests, key=lambda one: one.place):
+                held.enter_context(self.turn(request))
+            yield
 
     def _wait(self, request: Request, place: int, holder: object, patience: float) -> None:
         """Return when the turn is ours, or when the question has its end in the ledger."""
@@ -280,6 +322,11 @@ def _lookups(request: Request, recall: str) -> Lookups:
     )
 
 
+def _settling(charges: Collection[int]) -> Lookups:
+    """Return what settling one charge will want to know; for many it would be too much for one statement."""
+    return tuple((Lookup.SETTLES, (seq,)) for seq in charges) if len(charges) == 1 else ()
+
+
 def charge_in(transaction: Transaction, request: Request) -> Charged | Released:
     """Charge a question inside a transaction that somebody else has opened and will commit."""
     population = transaction.population(request.population)
@@ -295,7 +342,7 @@ def charge_in(transaction: Transaction, request: Request) -> Charged | Released:
         return read_answer(transaction, known)
     versions = population.versions(request.tables)
     changes = transaction.accounts(population, request.analyst)
-    changes.admit(request.charge)
+    changes.admit(request.charge, request.tables)
     entry = transaction.append_changes("charge", changes, **asked, question=request.question, versions=versions)
     return Charged(seq=entry.seq, versions=MappingProxyType(versions), receipt=transaction.receipt_of(entry))
 
@@ -304,10 +351,21 @@ def _find_answer(transaction: Transaction, request: Request, digest: str) -> Rel
     """Return the answer under this key, or else the entry that answers this question about the present data."""
     population = transaction.population(request.population)
     population.require_admitted(request.analyst)
+    population.require_tables(request.analyst, request.tables)
     if earlier := transaction.request(population.name, request.analyst, request=request.key, digest=digest):
         return _read_earlier(transaction, earlier)
     recall = recall_digest(f"population {population.name}", request.question)
     return transaction.recall(recall, population.versions(request.tables))
+
+
+def _answer_in(transaction: Transaction, seq: int, answer: str) -> Released:
+    charge = _charge_entry(transaction, seq)
+    if transaction.settlement(seq):
+        return _read_earlier(transaction, charge)
+    recall = recall_digest(f"population {charge['population']}", charge["question"])
+    told = {"recall": recall, "versions": charge["versions"], "answer": answer}
+    entry = transaction.append("answer", population=charge["population"], settles=seq, **told)
+    return Released(answer=answer, receipt=transaction.receipt_of(entry))
 
 
 def read_answer(transaction: Transaction, entry: Entry) -> Released:

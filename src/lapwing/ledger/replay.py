@@ -34,7 +34,7 @@ from lapwing.ledger.claims import (
 )
 from lapwing.ledger.entries import Entry, Receipt, check_chain, recall_digest
 from lapwing.ledger.ledger import Ledger
-from lapwing.ledger.states import PopulationRecord
+from lapwing.ledger.states import Analyst, PopulationRecord
 from lapwing.vocabulary.codec import canonical, from_record, to_record
 from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError
 from lapwing.vocabulary.results import Result
@@ -65,6 +65,8 @@ class Replay:
     touched: set[tuple[str, str]] = field(default_factory=set)
     """The tables that any question was charged or intended to read, each with its population."""
     written_off: set[str] = field(default_factory=set)
+    today: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
+    """What each analyst asked of streams on the last day on which they asked, where that has a limit."""
     has_lost_entries: bool = False
 
     def read(self, entry: Entry) -> None:
@@ -131,6 +133,8 @@ class Replay:
     def _decided(self, record: Record, before: PopulationRecord, after: PopulationRecord) -> PopulationRecord:
         """Return what a decision leads to, with all that it does not name as it was."""
         analyst: str = record.get("analyst", "")
+        if analyst:
+            return _decided_about(analyst, record["change"], before, after.analysts[analyst])
         match record["change"]:
             case "table":
                 require(record["table"] not in before.tables, "adds a table for the second time")
@@ -139,16 +143,14 @@ class Replay:
                 return due.with_key(record["table"], key) if key else due
             case "version":
                 return before.with_table(record["table"], before.tables[record["table"]] + 1)
-            case "suspension" if not analyst:
-                return replace(before, suspended=after.suspended)
             case "suspension":
-                return before.with_analyst(analyst, suspended=after.analysts[analyst].suspended)
+                return replace(before, suspended=after.suspended)
             case "admission":
                 return replace(before, only_named=after.only_named)
+            case "limits":
+                return replace(before, most=after.most, noes_a_day=after.noes_a_day)
             case "correction":
                 return self._corrected(record, before, after)
-            case "allowance":
-                return before.with_analyst(analyst, allowance=after.analysts[analyst].allowance)
             case _:
                 require(record["change"] == "budget", "changes nothing that can be changed")
                 return before
@@ -254,11 +256,25 @@ class Replay:
         require(stream.in_flight is None, "asks while another question is in flight")
         require(record["number"] == stream.asked + 1, "is not the next question of its stream")
         self._versions(record)
-        self.populations[record["population"]].require_spending(record["analyst"])
+        self._require_allowed(record, record["versions"])
         questions = record["questions"] if "questions" in record else [record["question"]]
         require(questions and len(set(questions)) == len(questions), "asks nothing, or the same twice")
+        self._count_today(record, len(questions))
         stream.asked, stream.in_flight = record["number"] + len(questions) - 1, record
         self._require_state(record, stream)
+
+    def _count_today(self, record: Record, questions: int) -> None:
+        """Count what an analyst asks of streams in a day, where that has a limit."""
+        population, analyst = self.populations[record["population"]], record["analyst"]
+        require(("today" in record) == (population.noes_a_day is not None), "counts what has no limit, or does not")
+        if "today" in record:
+            day, asked = record["today"]
+            last, before = self.today.get((population.name, analyst), (day, 0))
+            require(asked == (before if last == day else 0) + questions, "does not count what was asked today")
+            population.require_noes(analyst, day, asked)
+            self.today[population.name, analyst] = (day, asked)
+        else:
+            self.today.pop((population.name, analyst), None)
 
     def _outcome(self, record: Record) -> None:
         stream, opening = self.streams[record["stream"]], self.streams[record["stream"]].opening
@@ -322,8 +338,17 @@ class Replay:
         self.touched |= {(record["population"], table) for table in record["versions"]}
 
     def _admitted(self, record: Record, *kinds: type[Charge]) -> Charge:
-        self.populations[record["population"]].require_spending(record["analyst"])
-        return self._quoted(record, *kinds)
+        self._require_allowed(record, record["versions"] if "versions" in record else record["tables"])
+        before = self.accounts[record["population"], None]
+        charge = self._quoted(record, *kinds)
+        self.populations[record["population"]].require_price(record["analyst"], charge, before)
+        return charge
+
+    def _require_allowed(self, record: Record, tables: Iterable[str]) -> None:
+        """Refuse what the custodian had not allowed by then."""
+        population = self.populations[record["population"]]
+        population.require_spending(record["analyst"])
+        population.require_tables(record["analyst"], tables)
 
     def _quoted(self, record: Record, *kinds: type[Charge]) -> Charge:
         """Put a charge before the accounts again, and book it there."""
@@ -363,6 +388,13 @@ class Replay:
         self.accounts[whose] = account
         if column == "account":
             self.lines[whose[0]] += [(record.get("analyst"), line) for line in lines]
+
+
+def _decided_about(analyst: str, change: str, before: PopulationRecord, after: Analyst) -> PopulationRecord:
+    """Return what a decision about one analyst leads to."""
+    fields = {"suspension": ("suspended",), "limits": ("tables", "most"), "allowance": ("allowance",)}
+    require(change in fields, "changes nothing that can be changed")
+    return before.with_analyst(analyst, **{field: getattr(after, field) for field in fields[change]})
 
 
 def _units_of_one(record: Record, dearest: int) -> int:

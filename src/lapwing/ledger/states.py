@@ -7,17 +7,25 @@ custodian; nothing is learned from data. A stream is how it was opened, where it
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from lapwing.accounting.filters.account import EVERYONE, Account, Booking, Budget
-from lapwing.accounting.filters.charge import Charge, Reservation, StreamClosing, YesCharge
+from lapwing.accounting.filters.account import EVERYONE, Account, Booking, Budget, open_account
+from lapwing.accounting.filters.charge import Charge, DeltaShares, Reservation, StreamClosing, YesCharge
 from lapwing.accounting.filters.remaining import Refusal, tightest
 from lapwing.ledger.entries import STATES, Asked, Entry, Receipt, Record, name, text
 from lapwing.vocabulary.codec import digest, stored, to_record
-from lapwing.vocabulary.errors import BudgetExceededError, ParameterError, SuspendedError, UnnamedAnalystError
+from lapwing.vocabulary.errors import (
+    BudgetExceededError,
+    ParameterError,
+    PolicyError,
+    SuspendedError,
+    UnnamedAnalystError,
+)
 from lapwing.vocabulary.exact import as_int
-from lapwing.vocabulary.guarantee import PrivacyUnit
+from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
+from lapwing.vocabulary.wording import decimal_above, decimal_below
 
 K = TypeVar("K")
 S = TypeVar("S")
@@ -32,10 +40,15 @@ _SPARE: Final = 2000
 
 @stored("analyst")
 class Analyst:
-    """What the custodian has decided about one analyst: a budget of their own under the population's, and a stop."""
+    """What the custodian has decided about one analyst: a budget of their own under the population's, and a stop.
+
+    `tables` are those that they may ask about, and `most` is what one question of theirs may cost; `None` is no limit.
+    """
 
     allowance: Budget | None = None
     suspended: bool = False
+    tables: tuple[str, ...] | None = None
+    most: Budget | None = None
 
 
 @stored("population")
@@ -45,7 +58,9 @@ class PopulationRecord:
     `tables` has the version of each table that holds them: a counter the custodian advances, never a fingerprint of the
     content, which would tell whether one record had changed. `keys` has the column of each table that says whose row it
     is, and its type; `analysts` those about whom something was decided, the others are limited by the budget alone.
-    Where `only_named` is true, those who have no allowance are refused.
+    Where `only_named` is true, those who have no allowance are refused. `most` is what one question, or a whole stream,
+    may cost, and `noes_a_day` how many questions of streams, whose noes are free, one analyst may ask in a day; `None`
+    is no limit.
     """
 
     name: str
@@ -55,6 +70,8 @@ class PopulationRecord:
     analysts: Mapping[str, Analyst] = field(default_factory=lambda: MappingProxyType({}))
     suspended: bool = False
     only_named: bool = False
+    most: Budget | None = None
+    noes_a_day: int | None = None
 
     def versions(self, tables: Iterable[str]) -> dict[str, int]:
         """Return the present version of each of `tables`."""
@@ -87,6 +104,42 @@ class PopulationRecord:
         if not self.admits(analyst):
             raise UnnamedAnalystError(analyst, self.name)
 
+    def require_tables(self, analyst: str, tables: Iterable[str]) -> None:
+        """Refuse tables that this analyst may not ask about."""
+        allowed = self.analyst(analyst).tables
+        refused = [] if allowed is None else sorted(set(tables).difference(allowed))
+        if allowed is not None and refused:
+            may = f"may ask about {', '.join(allowed)}" if allowed else "may ask about no table"
+            reason = f"analyst {analyst!r} {may}, and this is about {', '.join(refused)}"
+            raise PolicyError("tables", reason=reason, remedy="ask the custodian for more")
+
+    def require_price(self, analyst: str, charge: Charge, account: Account) -> None:
+        """Refuse what costs more than one question may: more than a fresh account of that size would admit."""
+        limits = {f"population {self.name!r}": self.most, f"analyst {analyst!r}": self.analyst(analyst).most}
+        for whose, most in limits.items():
+            refused = None if most is None else _fresh_like(account, most).quote(charge)
+            if isinstance(refused, Refusal):
+                lacks = refused.insufficient
+                asked = "more" if lacks.asked is None else f"{lacks.currency} {decimal_above(lacks.asked)}"
+                reason = f"{asked} is asked at once, and of {whose} at most {_words(most)} may be"
+                raise PolicyError("most", reason=reason, remedy="ask at a smaller price, or ask the custodian")
+
+    def forbids(self, analyst: str, tables: Iterable[str], charge: Charge, account: Account) -> PolicyError | None:
+        """Return why a charge that is about these tables is not allowed to this analyst, whatever is left."""
+        try:
+            self.require_tables(analyst, tables)
+            self.require_price(analyst, charge, account)
+        except PolicyError as refused:
+            return refused
+        return None
+
+    def require_noes(self, analyst: str, day: str, asked: int) -> None:
+        """Refuse the question with which an analyst would ask streams more than so often in a day."""
+        if self.noes_a_day is not None and asked > self.noes_a_day:
+            reason = f"on {day} this would be question {asked:,} of {analyst!r} to streams, which answer no for nothing"
+            remedy = f"there may be {self.noes_a_day:,} a day: go on tomorrow, or ask the custodian"
+            raise PolicyError("noes_a_day", reason=reason, remedy=remedy)
+
     def analyst(self, name: str) -> Analyst:
         """Return what was decided about an analyst."""
         return self.analysts.get(name, Analyst())
@@ -108,6 +161,22 @@ class PopulationRecord:
         """Return the population with a new `allowance` or suspension of `analyst`."""
         changed = {analyst: replace(self.analyst(analyst), **decided)}
         return replace(self, analysts=MappingProxyType({**self.analysts, **changed}))
+
+
+def _fresh_like(account: Account, budget: Budget) -> Account:
+    """Return a fresh account of another budget, with the segments of an account."""
+    return _opened(budget, tuple(account.filters), account.adjacency, account.shares)
+
+
+@lru_cache(maxsize=64)
+def _opened(budget: Budget, segments: tuple[str, ...], adjacency: Adjacency, shares: DeltaShares) -> Account:
+    return open_account(budget, segments=segments, adjacency=adjacency, shares=shares)
+
+
+def _words(budget: object) -> str:
+    """Return a budget in words."""
+    amounts = {name: getattr(budget, name, None) for name in ("epsilon", "delta", "rho")}
+    return ", ".join(f"{name} {decimal_below(amount)}" for name, amount in amounts.items() if amount)
 
 
 class RefusedError(Exception):
@@ -155,9 +224,14 @@ class AccountChanges:
             whose = f"analyst {analyst!r}"
             self._all.append(AccountChange(column="allowance", holder=analyst, whose=whose, account=own))
 
-    def admit(self, charge: Charge) -> None:
-        """Put a charge before every account it concerns; a `RefusedError` of one of them undoes the transaction."""
+    def admit(self, charge: Charge, tables: Iterable[str]) -> None:
+        """Put a charge before every account it concerns; a `RefusedError` of one of them undoes the transaction.
+
+        What the custodian does not allow is refused first: to spend, to ask about these `tables`, to spend so much.
+        """
         self.population.require_spending(self.analyst)
+        self.population.require_tables(self.analyst, tables)
+        self.population.require_price(self.analyst, charge, self._all[0].account)
         self._book(charge)
 
     def write_off(self, charge: Charge) -> None:

@@ -49,6 +49,9 @@ from lapwing.vocabulary.exact import as_int
 STATE: Final = 0
 """The number of the sealed state of a stream; the seeds of its questions have the numbers of the questions, from 1."""
 
+_LAST_INTENT: Final = """select max(seq) from entries
+    where record ->> 'kind' = 'intent' and record ->> 'population' = ? and record ->> 'analyst' = ?"""
+
 MOST_QUESTIONS: Final = 100_000
 """A no is free and leaves two entries, so that without a limit one stream could fill a disk."""
 
@@ -186,7 +189,7 @@ def _open(transaction: Transaction, opening: Opening) -> StreamRecord:
         raise ParameterError("stream", opening.stream, reason=reason, remedy="choose a new name")
     population.versions(opening.tables)
     changes = transaction.accounts(population, opening.analyst)
-    changes.admit(opening.charge)
+    changes.admit(opening.charge, opening.tables)
     transaction.append_changes(
         "opening",
         changes,
@@ -222,9 +225,8 @@ def _intend(
             transaction.append("recall", **common, recalls=stored[question].receipt.seq)
         return stored[question]
     require_next(population, stream, number)
-    entry = transaction.append(
-        "intent", **common, question=question, versions=versions, number=number, **state_fields(stream, asked=number)
-    )
+    said = {"question": question, "versions": versions, "number": number, **asked_today(transaction, stream, 1)}
+    entry = transaction.append("intent", **common, **said, **state_fields(stream, asked=number))
     keep_secret(transaction, stream.name, number, sealed)
     return intent_in(transaction, transaction.said(entry))
 
@@ -233,6 +235,7 @@ def require_next(population: PopulationRecord, stream: StreamRecord, number: int
     """Refuse questions that may not be asked now: the stream has ended or is busy, or nothing may be spent."""
     _require_open(stream)
     population.require_spending(stream.analyst)
+    population.require_tables(stream.analyst, stream.tables)
     if stream.asked + questions > MOST_QUESTIONS:
         raise StreamError(
             f"stream {stream.name!r} has answered {stream.asked:,} questions, and there can be {MOST_QUESTIONS:,} at "
@@ -244,6 +247,22 @@ def require_next(population: PopulationRecord, stream: StreamRecord, number: int
         raise ParameterError(
             "number", number, reason=f"is not next in stream {stream.name!r}", remedy=f"ask as {stream.asked + 1}"
         )
+
+
+def asked_today(transaction: Transaction, stream: StreamRecord, questions: int) -> dict[str, Any]:
+    """Return the day and how many questions an analyst has then asked of streams in it, where that has a limit.
+
+    The clock decides nothing else here: a no is free, and only makes the ledger grow.
+    """
+    population = transaction.population(stream.population)
+    if population.noes_a_day is None:
+        return {}
+    (seq,) = transaction.one(_LAST_INTENT, stream.population, stream.analyst) or (None,)
+    last, day = transaction.entry(seq) if seq else None, transaction.day
+    known, before = last.record.get("today", ["", 0]) if last else ("", 0)
+    before = before if known == day else 0
+    population.require_noes(stream.analyst, day, before + questions)
+    return {"today": [day, before + questions]}
 
 
 def recalled(

@@ -236,11 +236,6 @@ class Transaction:
         """Return all entries about a population, in their order."""
         return self._all("where record ->> 'population' = ? order by seq", population)
 
-    def has_unrecorded_releases(self, population: str) -> bool:
-        """Say whether something was released that no entry tells of: entries are lost, or it was written off."""
-        unrecorded = "record ->> 'kind' = 'note' or (record ->> 'kind' = 'write-off' and record ->> 'population' = ?)"
-        return self._first(f"where {unrecorded}", population) is not None
-
     def populations(self) -> list[str]:
         """Return the names of all populations."""
         rows = self.all("select record ->> 'population' from entries where record ->> 'kind' = 'population'")
@@ -351,6 +346,11 @@ class Transaction:
         opened = """select record ->> 'stream' from entries where record ->> 'stream' is not null
                and record ->> 'kind' = 'opening' and record ->> 'population' = ? order by seq"""
         return [name for (name,) in self.all(opened, population)]
+
+    @property
+    def day(self) -> str:
+        """The day, in Greenwich."""
+        return self._clock().astimezone(UTC).date().isoformat()
 
     def question(self, stream: str, number: int) -> Entry | None:
         """Return the intent of a question of a stream."""

@@ -75,11 +75,15 @@ class CountedTop(Priced[Event]):
         noisy = self.counts.release(counts)
         return tuple(number for pair in zip(chosen, map(int, noisy), strict=True) for number in pair)
 
-    def margin(self, confidence: Exact) -> float:
-        """Return m such that no cell that is left out has over m people more, and counts are off by at most m."""
-        each = 1 - (1 - probability("confidence", confidence)) / 2
-        return max(self.choice.margin(each), self.margin_of_counts(each))
+    def margin(self, confidence: Exact) -> int:
+        """Return m such that all counts that are told are off by at most m, and `margin_of_choice` holds as well."""
+        return self.counts.margin(_of_each(confidence), values=len(self.choice.selectors))
 
-    def margin_of_counts(self, confidence: Exact) -> int:
-        """Return m such that all counts that are told are off by at most m."""
-        return self.counts.margin(Fraction(probability("confidence", confidence)), values=len(self.choice.selectors))
+    def margin_of_choice(self, confidence: Exact) -> float:
+        """Return m such that no cell that is left out has over m people more, and `margin` holds as well."""
+        return self.choice.margin(_of_each(confidence))
+
+
+def _of_each(confidence: Exact) -> Fraction:
+    """Return the confidence of each of two bounds that both hold with this one."""
+    return 1 - (1 - Fraction(probability("confidence", confidence))) / 2

@@ -4,7 +4,7 @@
 
     LapwingError
     ├── BadQuestionError        ParameterError, RequestConflictError
-    ├── BudgetError             BudgetExceededError, SuspendedError, UnnamedAnalystError
+    ├── BudgetError             BudgetExceededError, PolicyError, SuspendedError, UnnamedAnalystError
     ├── StreamError             StreamHaltedError, StreamClosedError, StreamBusyError, SealBrokenError
     ├── LedgerError             LedgerUnwritableError, LedgerInDoubtError, LedgerDurabilityError, LedgerSchemaError,
     │                           LedgerDamagedError, LedgerRolledBackError, UnansweredError
@@ -18,7 +18,7 @@ import copyreg
 import re
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from lapwing.vocabulary import wording
 from lapwing.vocabulary.results import Result
@@ -39,6 +39,7 @@ __all__ = [
     "LedgerUnwritableError",
     "MissingExtraError",
     "ParameterError",
+    "PolicyError",
     "RandomnessError",
     "RegistrationError",
     "RequestConflictError",
@@ -59,6 +60,8 @@ class LapwingError(Result, Exception):
     """The root: catching it catches everything that lapwing raises on purpose."""
 
     __module__ = "lapwing.errors"
+    for_analysts: ClassVar[bool] = False
+    """Whether whoever asks may read it: it follows from what they said and from what is public, and holds no path."""
 
     def __init_subclass__(cls) -> None:
         if cls.__module__ == __name__:
@@ -104,6 +107,8 @@ class LapwingError(Result, Exception):
 class BadQuestionError(LapwingError):
     """What was asked cannot be answered as it was put. It was refused before anything was charged."""
 
+    for_analysts = True
+
 
 class ParameterError(BadQuestionError, ValueError):
     """One parameter is not what it must be: its name, the value as given, what is wrong, what to write instead."""
@@ -123,6 +128,8 @@ class RequestConflictError(BadQuestionError):
 
 class BudgetError(LapwingError):
     """The account says no. Nothing was charged and no data was read."""
+
+    for_analysts = True
 
 
 class BudgetExceededError(BudgetError):
@@ -164,6 +171,15 @@ class BudgetExceededError(BudgetError):
             asked=self.asked, left=self.left, currency=self.currency, remedies=remedies, fits=self.fits, price=price
         )
 
+    def of_each(self, questions: int) -> "BudgetExceededError":
+        """Return the refusal of so many questions that were asked together, each at the same price."""
+        share = (self.fits if self.currency == "epsilon" else self.left) / questions
+        instead = f"ask at {self.currency} {decimal_below(share)} or less for each of these {questions:,} questions"
+        remedies = (*([instead] if share > 0 else []), "ask fewer of them", self._remedies[-1])
+        return BudgetExceededError(
+            asked=self.asked, left=self.left, currency=self.currency, remedies=remedies, fits=self.fits / questions
+        )
+
 
 class SuspendedError(BudgetError):
     """The custodian has stopped all spending of `who`, a population or an analyst."""
@@ -182,8 +198,22 @@ class UnnamedAnalystError(SuspendedError):
         super().__init__(f"analyst {analyst!r}", message=f"{reason}; ask the custodian for an allowance")
 
 
+class PolicyError(BudgetError):
+    """What the custodian has decided about an analyst or a population does not allow it, whatever is left.
+
+    The `rule` is "tables" (those that an analyst may ask about), "most" (what one question may cost) or "noes_a_day"
+    (how many questions of streams, whose noes are free, an analyst may ask in a day).
+    """
+
+    def __init__(self, rule: str, *, reason: str, remedy: str) -> None:
+        self.rule, self.reason, self.remedy = rule, reason, remedy
+        super().__init__(f"{reason}; {remedy}")
+
+
 class StreamError(LapwingError):
     """A stream of questions cannot go on."""
+
+    for_analysts = True
 
 
 class StreamHaltedError(StreamError):
@@ -275,6 +305,8 @@ class UnansweredError(LedgerError):
     settled that there will be no answer, `seq` is the entry of the charge.
     """
 
+    for_analysts = True
+
     def __init__(self, key: str, *, seq: int, lost: bool) -> None:
         self.key, self.seq, self.lost = key, seq, lost
         state = "lost after it was charged; ask again under a new key" if lost else "charged and not answered yet; wait"
@@ -287,6 +319,8 @@ class EngineError(LapwingError):
     An engine hands the reason to the custodian's `on_failure` and to nobody else; it is neither cause nor context of
     this error, so that no traceback shows it.
     """
+
+    for_analysts = True
 
     def __init__(self) -> None:
         super().__init__("the question could not be answered; the custodian can find out why")

@@ -14,6 +14,7 @@ from lapwing.accounting.filters.account import EVERYONE, Budget, is_raise, requi
 from lapwing.accounting.filters.charge import DeltaShares
 from lapwing.engines.reading import hide_failures
 from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.states import PopulationRecord
 from lapwing.sources import open_engine
 from lapwing.tables import Fingerprints, whose_row
 from lapwing.vocabulary.errors import EngineError, LapwingError, RegistrationError
@@ -61,11 +62,24 @@ class Agreement:
         for table in declared.population.tables:
             if table.name not in kept.tables:
                 raise section.error(("tables", table.name), f"table {table.name!r} is not in the ledger", _UPDATE)
+        self._require_policy(declared, kept)
+
+    @staticmethod
+    def _require_policy(declared: PopulationSettings, kept: PopulationRecord) -> None:
+        """Refuse other allowances and limits than those of the ledger."""
+        section = declared.section
         analysts = {*declared.analysts, *(name for name, one in kept.analysts.items() if one.allowance)}
         for analyst in sorted(analysts):
             if kept.analyst(analyst).allowance != declared.analysts.get(analyst):
                 reason = f"the ledger keeps another allowance of {analyst!r}"
                 raise section.error(("analysts", analyst), reason, _UPDATE)
+        for analyst in sorted({*kept.analysts, *declared.limits}):
+            if _limits_of(kept, analyst) != _declared_limits(declared, analyst):
+                reason = f"the ledger keeps other limits of {analyst!r}: which tables, and the most of one question"
+                raise section.error(("analysts", analyst), reason, _UPDATE)
+        if (kept.most, kept.noes_a_day) != (declared.most, declared.noes_a_day):
+            reason = "this is not what the ledger keeps: the most that one question may cost, and noes a day"
+            raise section.error(("policy",), reason, _UPDATE)
         if kept.only_named != declared.only_named:
             reason = f"the ledger has them {'refused' if kept.only_named else 'allowed'}"
             raise section.error(("unnamed_analysts",), f"analysts without an allowance: {reason}", _UPDATE)
@@ -97,29 +111,29 @@ class Agreement:
         kept, key = self._ledger.population(people.name), whose_row(people, people.table(table))
         return table not in kept.tables or kept.keys.get(table, key) != key
 
-    def update(self, declared: PopulationSettings) -> None:
-        """Bring the ledger to what is declared about a population, after `require_possible`."""
+    def update(self, declared: PopulationSettings, *, by: str = "custodian") -> None:
+        """Bring the ledger to what is declared about a population, after `require_possible`; `by` is who decided it."""
         people, administration = declared.population, self._ledger.administration
         if people.name not in self._ledger.populations():
-            administration.create_population(people.name, **_terms(declared))
+            administration.create_population(people.name, **_terms(declared), by=by)
         elif self._has_other_terms(declared):
             kept = self._ledger.population(people.name)
             keys = {**kept.keys, **{table.name: whose_row(people, table) for table in people.tables}}
             own = {table: keys.get(table, (people.unit.person_key, "integer")) for table in kept.tables}
-            administration.correct(people.name, **_terms(declared), keys=own)
+            administration.correct(people.name, **_terms(declared), keys=own, by=by)
         kept = self._ledger.population(people.name)
         for table in people.tables:
             key = whose_row(people, table)
             if table.name not in kept.tables:
-                administration.add_table(people.name, table.name, key=key)
+                administration.add_table(people.name, table.name, key=key, by=by)
             elif kept.keys.get(table.name, key) != key:
-                administration.correct_key(people.name, table.name, key)
+                administration.correct_key(people.name, table.name, key, by=by)
         if self._ledger.account(people.name).budget != declared.budget:
             with declared.section.blamed("budget"):
-                administration.set_budget(people.name, declared.budget)
-        self._allow(declared)
+                administration.set_budget(people.name, declared.budget, by=by)
+        self._allow(declared, by)
 
-    def _allow(self, declared: PopulationSettings) -> None:
+    def _allow(self, declared: PopulationSettings, by: str) -> None:
         """Say who may spend how much."""
         name, administration = declared.population.name, self._ledger.administration
         kept = self._ledger.population(name)
@@ -127,9 +141,17 @@ class Agreement:
             allowance: Budget | None = declared.analysts.get(analyst)
             if kept.analyst(analyst).allowance != allowance:
                 with declared.section.blamed("analysts", analyst):
-                    administration.set_allowance(name, analyst, allowance)
+                    administration.set_allowance(name, analyst, allowance, by=by)
+        for analyst in {**kept.analysts, **declared.limits}:
+            tables, most = _declared_limits(declared, analyst)
+            if _limits_of(kept, analyst) != (tables, most):
+                with declared.section.blamed("analysts", analyst):
+                    administration.limit_analyst(name, analyst, tables=tables, most=most, by=by)
+        if (kept.most, kept.noes_a_day) != (declared.most, declared.noes_a_day):
+            with declared.section.blamed("policy"):
+                administration.set_limits(name, most=declared.most, noes_a_day=declared.noes_a_day, by=by)
         if kept.only_named != declared.only_named:
-            administration.admit_analysts(name, only_named=declared.only_named)
+            administration.admit_analysts(name, only_named=declared.only_named, by=by)
 
     def _is_correctable(self, population: str, table: str | None) -> bool:
         return self._ledger.administration.is_correctable(population, table)
@@ -175,6 +197,19 @@ class Agreement:
                 "these are not the segments that this population was opened with",
                 "they never change: whoever changed the segment would be paid for twice",
             )
+
+
+_Limits: TypeAlias = tuple[tuple[str, ...] | None, Budget | None]  # the tables one may ask about, and the most
+
+
+def _limits_of(kept: PopulationRecord, analyst: str) -> _Limits:
+    one = kept.analyst(analyst)
+    return one.tables, one.most
+
+
+def _declared_limits(declared: PopulationSettings, analyst: str) -> _Limits:
+    one = declared.limits.get(analyst)
+    return (None, None) if one is None else (one.tables, one.most)
 
 
 def _terms(declared: PopulationSettings) -> dict[str, Any]:

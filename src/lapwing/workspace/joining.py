@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lapwing.accounting.filters.account import EVERYONE
+from lapwing.accounting.filters.account import EVERYONE, Budget
 from lapwing.answers.preview import budget_record
 from lapwing.ledger.ledger import Ledger, open_ledger
+from lapwing.ledger.states import Analyst
 from lapwing.queries.catalogue import ELSEWHERE
 from lapwing.tables import Fingerprints
 from lapwing.vocabulary.errors import ParameterError, SettingsError
@@ -121,13 +122,23 @@ def _settings_of(ledger: Ledger, address: str) -> str:
             "unnamed_analysts": "refused" if decided.only_named else "allowed",
         }
         blocks.append(_section(f"populations.{key(name)}", entries))
-        allowed = {who: budget_record(one.allowance) for who, one in decided.analysts.items() if one.allowance}
+        policy: dict[str, Any] = {} if decided.most is None else {"most": budget_record(decided.most)}
+        policy |= {} if decided.noes_a_day is None else {"noes_a_day": decided.noes_a_day}
+        if policy:
+            blocks.append(_section(f"populations.{key(name)}.policy", policy))
+        allowed = {who: _analyst(one, one.allowance) for who, one in decided.analysts.items() if one.allowance}
         if allowed:
             blocks.append(_section(f"populations.{key(name)}.analysts", allowed))
         segments = [_segment(title) for title in account.filters if title not in {EVERYONE, ELSEWHERE}]
         if segments:
             blocks.append(_section(f"populations.{key(name)}.segments", dict(segments)))
     return "\n".join(blocks)
+
+
+def _analyst(one: Analyst, allowance: Budget) -> dict[str, Any]:
+    """Return what the ledger keeps about an analyst, as lapwing.toml says it."""
+    said = budget_record(allowance) | ({} if one.tables is None else {"tables": list(one.tables)})
+    return said | ({} if one.most is None else {"most": budget_record(one.most)})
 
 
 def _segment(title: str) -> tuple[str, dict[str, int]]:

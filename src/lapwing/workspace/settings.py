@@ -8,6 +8,11 @@
 
     [populations.clinic.analysts]
     ana = { epsilon = "1" }                         # an allowance of her own, under the budget
+    bob = { epsilon = "1", tables = ["patients"], most = { epsilon = "0.1" } }  # of one question, about these
+
+    [populations.clinic.policy]
+    most = { epsilon = "0.5" }                      # what one question, or a whole stream, may cost
+    noes_a_day = 5000                               # how many questions of streams an analyst may ask in a day
 
     [populations.clinic.segments]
     north = { first = 1, last = 49999 }             # by person key: each has the whole budget (see docs/ledger.md)
@@ -46,6 +51,7 @@ from lapwing.accounting.filters.account import Budget
 from lapwing.engines.duckdb import DuckDBTable
 from lapwing.engines.reading import LONGEST, TIME_LIMIT
 from lapwing.ledger.entries import name as ledger_name
+from lapwing.ledger.states import Analyst
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Segment, Table
 from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
 from lapwing.queries.public_tables import Vocabulary
@@ -166,10 +172,13 @@ class PopulationSettings:
     population: Population
     budget: Budget
     analysts: Mapping[str, Budget]
+    limits: Mapping[str, Analyst]
     sources: Mapping[str, Source]
     section: Section = field(repr=False)
     time_limit: int = TIME_LIMIT
     only_named: bool = False
+    most: Budget | None = None
+    noes_a_day: int | None = None
 
     def only(self, table: str) -> "PopulationSettings":
         """Return the same people with one of their tables."""
@@ -248,7 +257,7 @@ def _population(name: str, section: Section, public: _Public) -> PopulationSetti
     for analyst in analysts.entries:
         with analysts.blamed(analyst):
             ledger_name("analyst", analyst)
-    budgets = {analyst: _budget(analysts, analyst) for analyst in analysts.entries}
+    named = {analyst: _analyst(analysts, analyst) for analyst in analysts.entries}
     read = [_table(table, one, public) for table, one in tables.sections()]
     with section.blamed():
         population = Population(
@@ -269,14 +278,30 @@ def _population(name: str, section: Section, public: _Public) -> PopulationSetti
     settings = PopulationSettings(
         population=population,
         budget=_budget(section, "budget"),
-        analysts=budgets,
+        analysts={analyst: one.allowance for analyst, one in named.items() if one.allowance},
+        limits={analyst: replace(one, allowance=None) for analyst, one in named.items()},
         sources={table.name: source for table, source in read},
         section=section,
         time_limit=time_limit,
         only_named=section.one_of("unnamed_analysts", {"allowed": False, "refused": True}, False),  # noqa: FBT003 - as toml.py
     )
+    policy = section.section("policy", {})
+    with policy.blamed("noes_a_day"):
+        noes = policy.take("noes_a_day", int, None)
+        noes = None if noes is None else as_int("noes_a_day", noes, least=0)
+    most = _budget(policy, "most") if "most" in policy.entries else None
+    policy.done()
     section.done()
-    return settings
+    return replace(settings, most=most, noes_a_day=noes)
+
+
+def _analyst(outer: Section, name: str) -> Analyst:
+    """Return what is declared about an analyst: the allowance, and what limits a question."""
+    section = outer.section(name)
+    most = _budget(section, "most") if "most" in section.entries else None
+    tables = section.take("tables", list, None)
+    chosen = None if tables is None else tuple(sorted(set(map(str, tables))))
+    return Analyst(allowance=_budget_in(section), tables=chosen, most=most)
 
 
 def _segment(name: str, section: Section) -> Segment:
@@ -287,7 +312,10 @@ def _segment(name: str, section: Section) -> Segment:
 
 
 def _budget(outer: Section, name: str) -> Budget:
-    section = outer.section(name)
+    return _budget_in(outer.section(name))
+
+
+def _budget_in(section: Section) -> Budget:
     epsilon, delta, rho = (as_written(section.take(word, _NUMBER, None)) for word in ("epsilon", "delta", "rho"))
     section.done()
     with section.blamed():

@@ -266,6 +266,62 @@ def table_text(
     return "\n".join(lines) + "\n"
 
 
+def with_entry(file: str, text: str, path: tuple[str, ...], given: Any) -> str:
+    """Return the text of a file with one entry in it, or without it where None is given; all else stays as it is.
+
+    Where the entry is written in a way that a program cannot change for sure, it is refused.
+
+    >>> with_entry("lapwing.toml", "[populations.clinic]", ("populations", "clinic", "salt"), 2).splitlines()
+    ['[populations.clinic]', 'salt = 2']
+    >>> with_entry("lapwing.toml", "salt = 1", ("salt",), None)
+    ''
+    """
+    lines, header, section, place = text.splitlines(), tuple[str, ...](), None, None
+    for number, line in enumerate(lines):
+        named = _names(line, header)
+        if named is not None and line.lstrip().startswith("["):
+            header, section = named, number if named == path[:-1] else section
+        elif named == path:
+            place = number
+    written = f"{key(path[-1])} = {value(given)}"
+    if place is not None:
+        lines[place : place + 1] = (
+            [] if given is None else [f"{lines[place].partition('=')[0].rstrip()} = {value(given)}"]
+        )
+    elif given is not None and section is not None:
+        lines.insert(section + 1, written)
+    elif given is not None:
+        lines += ["", f"[{'.'.join(map(key, path[:-1]))}]", written]
+    after = "\n".join(lines) + ("\n" if text.endswith("\n") else "")
+    if _loaded(after) != _without_empty(_changed(tomllib.loads(text), path, given)):
+        reason, remedy = f"{'.'.join(path)} cannot be changed by a program", "edit the file, then lapwing update"
+        raise SettingsError(file, Document(file, text).line(path), reason=reason, remedy=remedy)
+    return after
+
+
+def _loaded(text: str) -> dict[str, Any] | None:
+    with suppress(tomllib.TOMLDecodeError):
+        return _without_empty(tomllib.loads(text))
+    return None
+
+
+def _without_empty(record: dict[str, Any]) -> dict[str, Any]:
+    """Return what a file says without its empty sections, which say nothing."""
+    inner = {name: _without_empty(one) if isinstance(one, dict) else one for name, one in record.items()}
+    return {name: one for name, one in inner.items() if one != {}}
+
+
+def _changed(record: dict[str, Any], path: tuple[str, ...], given: Any) -> dict[str, Any]:
+    """Return what a file should say after a change."""
+    name, *rest = path
+    if rest and (given is not None or name in record):
+        inner = _changed(record.get(name, {}), tuple(rest), given)
+        return {**record, name: inner}
+    if given is None:
+        return {one: kept for one, kept in record.items() if one != name}
+    return {**record, name: tomllib.loads(f"x = {value(given)}")["x"]}
+
+
 def key(name: str) -> str:
     """Return a name as TOML writes it.
 

@@ -30,9 +30,10 @@ from lapwing.sources import FileSource
 from lapwing.tables import Fingerprints, Tables
 from lapwing.vocabulary import errors
 from lapwing.vocabulary.errors import LapwingError, LedgerError, RegistrationError, SettingsError
-from lapwing.vocabulary.lifetime import Lifetime
+from lapwing.vocabulary.lifetime import Lifetime, LockedFile
 from lapwing.workspace.agreement import LOG, Agreement, unreadable
 from lapwing.workspace.settings import FILE, PopulationSettings, Settings, read_settings
+from lapwing.workspace.toml import with_entry
 
 if TYPE_CHECKING:
     from lapwing.workspace.misfits import Misfit
@@ -63,7 +64,7 @@ class Workspace:
         self._tables: dict[str, Tables] = {}
         self.resources = ExitStack()  # the ledger, and the databases above it
         self.resources.callback(ledger.close)
-        self._lock = Lock()
+        self._lock, self._deciding = Lock(), Lock()
         self._lifetime = Lifetime("this workspace", remedy="open it again")
 
     def session(
@@ -140,6 +141,27 @@ class Workspace:
             self.settings = settings
         for tables in before.values():
             tables.close()
+
+    def decide(self, population: str, entries: Mapping[tuple[str, ...], Any], *, by: str) -> None:
+        """Change entries of a population in lapwing.toml, and bring the ledger along: both or neither.
+
+        None takes an entry away. What `update` would refuse is refused, and so is what a program cannot change for
+        sure. `by` says in the ledger who decided.
+        """
+        path = self.folder / FILE
+        with self._deciding, LockedFile(path):
+            before = after = path.read_text(encoding="utf-8")
+            for entry, given in entries.items():
+                after = with_entry(str(path), after, ("populations", population, *entry), given)
+            declared = read_settings(self.folder, after).declared(population)
+            self._agreement.require_possible(declared)
+            path.write_text(after, encoding="utf-8")
+            try:
+                self._agreement.update(declared, by=by)
+            except BaseException:
+                path.write_text(before, encoding="utf-8")
+                raise
+        self.reload()
 
     def advance(self, table: str, population: str | None = None) -> int:
         """Say publicly that a table or vocabulary changed, and return its new version. The account goes on as it is."""

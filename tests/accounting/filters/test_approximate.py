@@ -1,13 +1,22 @@
 """A filter books what it has weighed, and refuses steps and costs that it cannot have weighed or cannot carry."""
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 from lapwing.accounting.filters.approximate import ApproximateFilter
-from lapwing.accounting.filters.charge import Accepted, ConcentratedFilter, Cost, DeltaShares, PureFilter
+from lapwing.accounting.filters.charge import (
+    Accepted,
+    ConcentratedFilter,
+    Cost,
+    DeltaShares,
+    PureFilter,
+    cost_of_event,
+)
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.event import GaussianNoise
 
 FRESH = ApproximateFilter.fresh(Fraction(1), Fraction(1, 10**6), DeltaShares())
 COST = Cost(epsilon=Fraction(1, 10), reserved=Fraction(0), delta=Fraction(0), rho=Fraction(1, 200))
@@ -57,3 +66,12 @@ def test_what_was_reserved_is_settled_and_given_back_in_the_pure_arm_while_it_li
     assert settled.settle(returned=Fraction(1, 10)).pure.left == Fraction(4, 5)
     dead = replace(held, pure=None)
     assert dead.settle(spent=Fraction(1, 10)) == dead.settle(returned=Fraction(1, 10)) == dead
+
+
+def test_a_gaussian_release_takes_exactly_its_square_from_the_residue() -> None:
+    fresh = ApproximateFilter.fresh(Fraction(1), Fraction(1, 10**6), DeltaShares())
+    event = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(900))
+    step = fresh.weigh(event, cost_of_event(event))
+    left = Fraction(fresh.residue) - Fraction(1, 900)
+    assert Fraction(step.residue) <= left < Fraction(math.nextafter(step.residue, math.inf))
+    assert (step.slack, step.failure) == (0, 0)

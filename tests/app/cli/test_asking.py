@@ -276,3 +276,15 @@ def test_a_picture_of_answers_without_bounds_promises_none(clinic) -> None:
     assert "bounds" not in (clinic / "quantiles.svg").read_text()
     assert run(clinic, "count", "patients", "--by", "sex", "--epsilon", "1", "--plot", str(clinic / "n.svg")).code == 0
     assert "bounds that all hold at once" in (clinic / "n.svg").read_text()
+
+
+def test_a_file_of_selects_is_charged_together_and_answered_line_by_line(clinic) -> None:
+    file = clinic / "selects.sql"
+    file.write_text("-- who\nselect count(*) from patients\n\nselect sex, count(*) as n from patients group by sex\n")
+    told = run(clinic, "sql", "--file", str(file), "--epsilon", "0.25", "--key", "k")
+    lines = [json.loads(line) for line in told.out.splitlines()]
+    assert [line["select"] for line in lines] == file.read_text().splitlines()[1::2]
+    assert [line["price"]["epsilon"] for line in lines] == ["0.25", "0.25"]
+    assert len({line["receipt"] for line in lines}) == 2
+    again = run(clinic, "sql", "--file", str(file), "--epsilon", "0.25", "--key", "k")
+    assert [json.loads(line)["receipt"] for line in again.out.splitlines()] == [line["receipt"] for line in lines]

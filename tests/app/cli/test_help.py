@@ -73,6 +73,7 @@ def test_the_examples_of_the_help_work(made_once, quick_path, monkeypatch, name,
         shutil.copytree(made_once, folder)
     monkeypatch.chdir(quick_path if name == "init" else folder)
     Path("conditions.txt").write_text("age >= 65\nsex = 'M'\n", encoding="utf-8")
+    Path("selects.sql").write_text("select count(*) from patients\n", encoding="utf-8")
     examples = _examples(ALL[name])
     before = examples[:number] if isinstance(ALL[name], click.Group) or name == "stream open" else []
     for line in (*PREPARED.get(name, []), *before, examples[number]):

@@ -14,7 +14,8 @@ import httpx
 import uvicorn
 
 import lapwing as lw
-from lapwing.app.server.application import DoorSettings, make_application, open_store
+from lapwing.app.server.application import DoorSettings, make_application
+from lapwing.app.server.door_store import open_store
 from lapwing.app.server.people import Directory
 from lapwing.app.server.protocol import ImpatientProtocol
 from lapwing.app.server.rates import Limits, Rate

@@ -1,14 +1,15 @@
 """Every operation, as every role: the table in the code is what happens."""
 
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from app.server.doors import PEOPLE, P, code_of
+import lapwing as lw
+from app.server.doors import PEOPLE, P, code_of, make_folder, serving
 from lapwing.app.server.calls import API
 from lapwing.app.server.openapi import statuses
 from lapwing.app.server.operations import OPERATIONS
-from lapwing.app.server.people import Directory
 from lapwing.app.server.problems import NOT_THERE
 from lapwing.app.server.roles import RIGHTS, Right, Role
 from lapwing.noise.randomness import fresh_name
@@ -17,7 +18,9 @@ GUEST, ANALYST, CUSTODIAN, AUDITOR = Role.GUEST, Role.ANALYST, Role.CUSTODIAN, R
 ALL = set(Role)
 ASK, OVERSEE, MANAGE = {ANALYST, CUSTODIAN}, {CUSTODIAN, AUDITOR}, {CUSTODIAN}
 MATRIX = {
-    **dict.fromkeys(("me", "tokens", "make_token", "revoke_token", "populations", "population", "receipt"), ALL),
+    **dict.fromkeys(
+        ("me", "tokens", "make_token", "revoke_token", "populations", "population", "receipt", "policy"), ALL
+    ),
     **dict.fromkeys(("preview", "ask", "rehearse", "budget", "job", "cancel_job", "answers", "answer", "history"), ASK),
     **dict.fromkeys(("preview_stream", "streams", "open_stream", "stream", "ask_stream", "ask_stream_many"), ASK),
     **dict.fromkeys(("close_stream", "own_requests", "request_budget"), ASK),
@@ -25,6 +28,7 @@ MATRIX = {
     "export_ledger": OVERSEE,
     **dict.fromkeys(("people", "change_person", "revoke_tokens", "invitations", "invite", "suspend"), MANAGE),
     **dict.fromkeys(("advance_version", "changes", "decide_request", "failures", "unsettled", "recover"), MANAGE),
+    **dict.fromkeys(("change_policy", "change_analyst", "forget_analyst"), MANAGE),
     "health": None,
     "accept_invitation": None,
 }
@@ -150,34 +154,33 @@ def test_a_new_version_is_announced(door) -> None:
     assert door.call("cleo", "POST", f"{P}/tables/absent/versions").status_code == 404
 
 
-def test_a_directory_counts_what_it_must(quick_path) -> None:
-    from lapwing.app.server.application import open_store  # noqa: PLC0415
-
-    now = [1_000_000.0]
-    store = open_store(quick_path)
-    directory = Directory(store, most_tokens=2, clock=lambda: now[0])
-    assert directory.is_empty
-    ana = directory.add("ana", "Ana", Role.ANALYST, password="correct horse battery")  # noqa: S106
-    assert directory.by_password("ana", "correct horse battery") == ana
-    assert directory.by_password("ana", "wrong") is None
-    assert directory.by_password("nobody", "correct horse battery") is None
-    secret = directory.sign_in("ana")
-    assert directory.by_sign_in(secret) == ana
-    now[0] += 29 * 60
-    assert directory.by_sign_in(secret) == ana
-    now[0] += 31 * 60
-    assert directory.by_sign_in(secret) is None
-    token, about = directory.make_token(ana, "a", days=1)
-    assert directory.by_token(token) == ana
-    directory.make_token(ana, "b", days=1)
-    with pytest.raises(ValueError, match="all that one person may have"):
-        directory.make_token(ana, "c")
-    now[0] += 86_401
-    assert directory.by_token(token) is None
-    again, about = directory.make_token(ana, "d")
-    assert directory.revoke_token("ben", about["id"]) is False
-    assert directory.by_token(again) == ana
-    invited = directory.invite("ben", "Ben", Role.AUDITOR, by="cleo", seconds=60)
-    now[0] += 61
-    assert directory.accept(invited) is None
-    store.close()
+def test_policy_is_decided_over_http_and_stands_in_the_file_and_in_the_ledger(quick_path) -> None:
+    folder = make_folder(quick_path / "clinic")
+    with serving(folder) as door:
+        told = door.call("cleo", "PATCH", f"{P}/policy", {"budget": {"epsilon": 12}, "most": {"epsilon": "0.5"}})
+        assert told.status_code == 200, told.text
+        assert (told.json()["budget"], told.json()["most"]) == ({"epsilon": "12"}, {"epsilon": "0.5"})
+        refused = door.ask("ana", "age = 1", "0.75")
+        assert (refused.status_code, code_of(refused), refused.json()["error"]["rule"]) == (403, "policy", "most")
+        allowed = {"allowance": {"epsilon": "0.25"}, "tables": ["patient"]}
+        assert door.call("cleo", "PUT", f"{P}/analysts/ana", allowed).status_code == 200
+        assert door.get("ana", f"{P}/policy").json()["you"]["allowance"] == {"epsilon": "0.25"}
+        assert door.ask("ana", "age = 1", "0.2").status_code == 200
+        assert door.ask("ana", "age = 2", "0.2").status_code == 402
+        lower = door.call("cleo", "PATCH", f"{P}/policy", {"budget": {"epsilon": 5}})
+        assert lower.status_code == 422, lower.text
+        assert "lapwing.toml" not in lower.text
+        door.call("cleo", "PATCH", f"{P}/policy", {"unnamed_analysts": False})
+        assert door.get("ben", f"{P}/budget").status_code == 404  # as if there were no such population
+        assert [one["population"] for one in door.get("ben", "/api/v1/populations").json()] == []
+        assert door.get("ana", f"{P}/budget").status_code == 200
+        door.call("cleo", "PATCH", f"{P}/policy", {"unnamed_analysts": True, "most": None, "noes_a_day": 7})
+        assert door.call("cleo", "DELETE", f"{P}/analysts/ana").status_code == 200
+        assert door.call("cleo", "DELETE", f"{P}/analysts/ana").status_code == 404
+        assert door.ask("ana", "age = 2", "0.75").status_code == 200
+        entries = [one["entry"] for one in door.get("otto", "/api/v1/ledger/entries", params={"limit": 500}).json()]
+        assert {entry["by"] for entry in entries if "by" in entry} == {"custodian", "cleo"}
+        assert door.get("cleo", f"{P}/changes").json()["settings"] is None
+    with lw.open_workspace(folder) as workspace:
+        assert workspace.session(analyst="ben").budget().left == Fraction("12") - Fraction("0.95")
+        assert workspace.settings.declared().noes_a_day == 7

@@ -154,6 +154,9 @@ def test_the_largest_groups_are_told_with_their_counts_and_bounds(folder) -> Non
         assert [row.key[0] for row in python.rows] == list(KINDS[:3])
         preview = clinic.preview(LARGEST.format(3), epsilon=1)
         assert preview.margin["n"] == next(preview.asked.several()).mechanism.margin("0.95")
+        answer = clinic.ask(LARGEST.format(3), epsilon=1)
+        told = {cell.high - cell.value for row in answer.rows for cell in row.cells.values()}
+        assert told == {answer.margin()} == {clinic.preview(LARGEST.format(3), epsilon=1).margin["n"]}
         within = clinic.preview(LARGEST.format(3), within=30)
         assert within.margin["n"] <= 30
 

@@ -3,7 +3,7 @@
 import sys
 from inspect import cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -151,7 +151,8 @@ def ask(door: Door, *, offer: "TargetWords", asked: Words, at_least: str | None,
 
 
 @click.command()
-@click.argument("select")
+@click.argument("select", required=False)
+@click.option("--file", "file", type=click.File(encoding="utf-8"), help="Ask every line of a file; - is the input.")
 @max_rows_option
 @max_groups_option
 @priced
@@ -159,7 +160,14 @@ def ask(door: Door, *, offer: "TargetWords", asked: Words, at_least: str | None,
 @at_the_door
 @with_concept_sets
 def sql(
-    door: Door, offer: "TargetWords", select: str, max_rows: str | None, max_groups: str | None, **how: Any
+    door: Door,
+    offer: "TargetWords",
+    *,
+    select: str | None,
+    file: TextIO | None,
+    max_rows: str | None,
+    max_groups: str | None,
+    **how: Any,
 ) -> None:
     """Ask a SELECT of statistics; "-" reads it from standard input.
 
@@ -171,20 +179,25 @@ def sql(
     lapwing sql "select sex, avg(age) from patients group by sex" --epsilon 0.5
     lapwing sql "select count(*) from patients" --within 20 --dry-run
 
-    It costs the epsilon you offer; each statistic of the SELECT gets an equal share of it.
+    With --file, each line is a SELECT, at most 1,000 of them; empty lines and lines that begin with -- are left out.
+    They are charged together, or refused together for free, and answered with one line of JSON each.
+
+    \b
+    lapwing sql --file selects.sql --epsilon 0.01 > answers.jsonl
+
+    It costs the epsilon you offer, for each SELECT of a file; each statistic of a SELECT gets an equal share of it.
     """
-    from lapwing.app.cli.questions import put, whole_or_none
+    from lapwing.app.cli.questions import put, put_lines, whole_or_none
     from lapwing.queries.sql import read_sql
 
-    text = sys.stdin.read() if select == "-" else select
-    put(
-        door,
-        read_sql(
-            text, max_rows=whole_or_none("max_rows", max_rows), max_groups=whole_or_none("max_groups", max_groups)
-        ),
-        offer,
-        **how,
-    )
+    if (select is None) == (file is None):
+        raise click.UsageError("give one SELECT, or --file with a SELECT on each line")
+    most = {"max_rows": whole_or_none("max_rows", max_rows), "max_groups": whole_or_none("max_groups", max_groups)}
+    if file is not None:
+        put_lines(door, file, offer, most, **how)
+        return
+    text = sys.stdin.read() if select == "-" else str(select)
+    put(door, read_sql(text, **most), offer, **how)
 
 
 @click.command()

@@ -17,7 +17,7 @@ from lapwing.app.cli.options import Door, folder_option, for_the_custodian
 from lapwing.app.cli.overview import hints
 from lapwing.ledger import ledger
 from lapwing.ledger.ledger import Ledger
-from lapwing.ledger.states import StreamStatus
+from lapwing.ledger.states import Analyst, StreamStatus
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError, ParameterError, SettingsError
 from lapwing.vocabulary.event import Event, GaussianNoise, PureRelease
 from lapwing.vocabulary.exact import positive
@@ -183,6 +183,9 @@ def _snapshot(ledger: Ledger) -> dict[tuple[str, ...], str]:
         snapshot["groups protected in", name] = str(decided.unit.protects_groups_of)
         snapshot["segments of", name] = ", ".join(sorted(ledger.account(name).filters))
         snapshot["analysts without an allowance in", name] = "refused" if decided.only_named else "allowed"
+        snapshot["most of one question in", name] = "any" if decided.most is None else budget_words(decided.most)
+        snapshot["questions of streams a day in", name] = str(decided.noes_a_day or "any")
+        snapshot |= {("limits of", f"{name}.{who}"): _limits(one) for who, one in decided.analysts.items()}
         snapshot |= {("person key of", f"{name}.{table}"): " ".join(key) for table, key in decided.keys.items()}
         snapshot["population", name] = budget_words(ledger.account(name).budget)
         snapshot |= {("table", f"{name}.{table}"): f"version {version}" for table, version in decided.tables.items()}
@@ -192,6 +195,11 @@ def _snapshot(ledger: Ledger) -> dict[tuple[str, ...], str]:
             if one.allowance
         }
     return snapshot
+
+
+def _limits(one: Analyst) -> str:
+    about = "all tables" if one.tables is None else ", ".join(one.tables) or "no table"
+    return about if one.most is None else f"{about}, {budget_words(one.most)} at most for one question"
 
 
 def _describe(change: dict[str, Any]) -> str:

@@ -3,10 +3,13 @@
 Every command that asks goes through `put`, so that all have the same previews, rehearsals, pictures and fields.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TextIO, TypeAlias
+
+import click
 
 from lapwing.answers.answer import MOST_SHOWN, Answer
 from lapwing.answers.cells import Row, cell_text, rows_names
@@ -104,6 +107,37 @@ def put(
         draw_answer(plot, answer, confidence)
     record = {**answer.to_dict(confidence), "left": left.to_dict()}
     door.tell(record, *answer_blocks(answer, left, confidence), facts(("picture", plot)))
+
+
+def put_lines(
+    door: Door,
+    file: TextIO,
+    offer: TargetWords,
+    most: Mapping[str, int | None],
+    *,
+    key: str | None,
+    rehearse: bool,
+    dry_run: bool,
+    plot: Path | None,
+) -> None:
+    """Ask every line of a file at once, and print a line of JSON for each."""
+    other = {"rehearse": rehearse, "dry_run": dry_run, "plot": plot is not None}
+    for name in (name for name, given in other.items() if given):
+        raise ParameterError(name, True, reason="is for one SELECT", remedy="give one instead of a file")  # noqa: FBT003
+    selects = lines_of(file)
+    confidence = probability("confidence", offer.get("confidence", "0.95"))
+    with door.session() as session, waiting("asking"):
+        answers = session.ask_many(selects, key=key, **offer, **most)
+        left = session.budget()
+    for select, answer in zip(selects, answers, strict=True):
+        click.echo(json.dumps({"select": select, **answer.to_dict(confidence)}, ensure_ascii=False))
+    click.echo(facts(("asked", f"{len(answers):,} questions"), ("left", left)), err=True)
+
+
+def lines_of(file: TextIO) -> list[str]:
+    """Return the lines that say something: empty ones and remarks are left out."""
+    lines = [line.strip() for line in file]
+    return [line for line in lines if line and not line.startswith("--")]
 
 
 def show_preview(door: Door, question: Questions, offer: TargetWords, plot: Path | None) -> None:

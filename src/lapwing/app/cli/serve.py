@@ -197,7 +197,7 @@ def disable_person(id_: str, *, again: bool, folder: Path, as_json: bool) -> Non
 @contextmanager
 def _directory(folder: Path) -> "Iterator[Directory]":
     _require_server()
-    from lapwing.app.server.application import open_store
+    from lapwing.app.server.door_store import open_store
     from lapwing.app.server.people import Directory
     from lapwing.workspace.settings import FILE
 

@@ -16,7 +16,7 @@ from lapwing.answers.target import TargetWords
 from lapwing.app.cli.commands import facts, progress, refusal_record, table, waiting
 from lapwing.app.cli.completion import complete_streams, complete_tables
 from lapwing.app.cli.options import Door, at_the_door, plot_option, with_concept_sets
-from lapwing.app.cli.questions import whole_or_none
+from lapwing.app.cli.questions import lines_of, whole_or_none
 from lapwing.app.plots.answers import draw_stream
 from lapwing.ledger.states import StreamRecord, StreamStatus
 from lapwing.noise.randomness import fresh_name
@@ -154,8 +154,7 @@ def ask_stream(
 
 def _ask_lines(door: Door, name: str, file: TextIO, at_least: int | None, key: str | None) -> None:
     """Ask every line of a file, and print a line of JSON for each."""
-    lines = [line.strip() for line in file]
-    conditions = [line for line in lines if line and not line.startswith("--")]
+    conditions = lines_of(file)
     with door.session() as session, progress("asking", len(conditions)) as tick:
         answers = session.resume(name).ask_many(conditions, at_least=at_least, key=key, progress=tick)
         left = session.budget()

@@ -10,6 +10,7 @@ from inspect import iscoroutinefunction
 from typing import Any, Final
 
 import msgspec
+from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -44,7 +45,10 @@ class Answering:
         audit = request.scope["audit"]
         audit["operation"] = API + operation.path
         try:
-            call = self._call(operation, request)
+            if self._server.is_remote:  # who it is, and how the ledger stands, is asked over a network
+                call = await to_thread.run_sync(self._call, operation, request, limiter=self._server.threads)
+            else:
+                call = self._call(operation, request)
             if operation.charges or (operation.right is Right.MANAGE and operation.method != "GET"):
                 audit["always"] = True
             if iscoroutinefunction(operation.handler):
@@ -72,8 +76,7 @@ class Answering:
             if wait := buckets.take(person.id):
                 raise ProblemError.too_many("too many requests at once; nothing was asked or charged", wait)
         path: dict[str, str] = request.path_params
-        if "population" in path:
-            self._server.house.require_population(path["population"], person)
+        last = self._server.house.require_population(path["population"], person) if "population" in path else 0
         raw: bytes = request.scope["body"]
         body = None if operation.body is None else _body(operation, headers, raw)
         key = _key(operation, headers)
@@ -90,6 +93,7 @@ class Answering:
             key=key,
             headers=headers,
             begun=request.scope["begun"],
+            last_entry=last,
             audit=audit,
         )
 

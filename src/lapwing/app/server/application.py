@@ -1,10 +1,10 @@
 """The application: a workspace, the people of its door, and the routes of the table, behind the guard."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
@@ -16,7 +16,7 @@ from lapwing.app.server.answering import Answering
 from lapwing.app.server.audit_log import AuditFiles, AuditLog
 from lapwing.app.server.budget_requests import BudgetRequests
 from lapwing.app.server.calls import API, Operation, Server
-from lapwing.app.server.door_store import DoorStore, SqliteDoorStore
+from lapwing.app.server.door_store import DoorStore
 from lapwing.app.server.guard import Guard, GuardLimits
 from lapwing.app.server.house import House, Recent
 from lapwing.app.server.jobs import Jobs
@@ -30,7 +30,6 @@ from lapwing.app.server.problems import AFTER_DATA, NOT_THERE, problem_bytes
 from lapwing.app.server.rates import Limits
 from lapwing.workspace.workspace import Workspace
 
-DOOR = "door.db"
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 
@@ -47,11 +46,6 @@ class DoorSettings:
     audit: AuditLog | None = None
 
 
-def open_store(folder: Path) -> DoorStore:
-    """Open the store of the people of a workspace."""
-    return SqliteDoorStore(folder / DOOR)
-
-
 def make_server(workspace: Workspace, store: DoorStore, settings: DoorSettings) -> Server:
     """Return what handlers need, around a workspace and the store of its people."""
     house, limits = House(workspace), settings.limits
@@ -66,6 +60,7 @@ def make_server(workspace: Workspace, store: DoorStore, settings: DoorSettings) 
         threads=CapacityLimiter(8),
         answers=Recent(),
         requests=BudgetRequests(store),
+        is_remote=store.is_remote,
     )
 
 
@@ -80,6 +75,8 @@ def make_application(workspace: Workspace, store: DoorStore, settings: DoorSetti
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
         await to_thread.run_sync(server.house.warm)
+        gc.collect()
+        gc.freeze()  # what is here now stays: looking through it for garbage would cost every request
         watching = asyncio.create_task(_watch(server))
         try:
             yield
@@ -87,6 +84,7 @@ def make_application(workspace: Workspace, store: DoorStore, settings: DoorSetti
             watching.cancel()
             with suppress(asyncio.CancelledError):
                 await watching
+            gc.unfreeze()
             server.jobs.stop()
             server.house.close()
             store.close()

@@ -47,10 +47,10 @@ class BudgetRequests:
         """Return the requests of a person, or of everybody, the newest first."""
         rows = self._store.all(
             """select id, population, person, wanted, purpose, state, decided_by, made, decided from requests
-               where population = ? and (person = ? or ? is null) order by made desc, id limit 500""",
+               where population = ? and (person = ? or ? = 1) order by made desc, id limit 500""",
             population,
-            person,
-            person,
+            person or "",
+            int(person is None),
         )
         return [dict(zip(_COLUMNS, row, strict=True)) for row in rows]
 

@@ -38,6 +38,7 @@ class Server:
     threads: CapacityLimiter
     answers: Recent[tuple[JobName, bytes], bytes]
     requests: BudgetRequests
+    is_remote: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,7 @@ class ServerCall:
     """One request, after it was found to be allowed.
 
     `raw` is its body as it came, and `body` the same as its type; `key` is its idempotency key, for operations that
-    charge; `headers` are in small letters.
+    charge; `headers` are in small letters; `last_entry` is the number of the ledger's last entry when it came.
     """
 
     server: Server
@@ -68,6 +69,7 @@ class ServerCall:
     key: str
     headers: Mapping[str, str]
     begun: float
+    last_entry: int
     audit: dict[str, Any]
 
     @property

@@ -1,15 +1,23 @@
-"""Where the server keeps who comes in: `door.db`, a SQLite file beside the ledger, readable by its owner only.
+"""Where the server keeps who comes in: where the ledger is, so that all processes and hosts of a ledger know the same.
 
-Nothing in it changes what was spent. If it is lost, people are invited anew, and the ledger goes on as it was.
+With a ledger in a file that is `door.db`, a SQLite file beside it, readable by its owner only; with one in PostgreSQL,
+the schema `lapwing_door` of the same database. Nothing in it changes what was spent. If it is lost, people are invited
+anew, and the ledger goes on as it was.
 """
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
+
+from lapwing.ledger.database import Connection, Database
+from lapwing.vocabulary.loading import load_extra
+from lapwing.workspace.settings import read_settings
+
+T = TypeVar("T")
 
 Cell: TypeAlias = str | int | None
 
@@ -39,6 +47,8 @@ TABLES: Final = (
 class DoorStore(Protocol):
     """A database for what the server remembers; statements are written with `?` for values."""
 
+    is_remote: bool  # whether it is reached through a network, so that looking something up may take its time
+
     def all(self, statement: str, *values: Cell) -> list[tuple[Any, ...]]:
         """Return all rows of a statement."""
 
@@ -55,8 +65,23 @@ class DoorStore(Protocol):
         """Let go of it."""
 
 
+FILE: Final = "door.db"
+_SCHEMA: Final = "lapwing_door"
+
+
+def open_store(folder: Path, ledger: str = "") -> DoorStore:
+    """Open the store of the people of a workspace; the address of its ledger is looked up where it is not given."""
+    address = ledger or read_settings(folder).ledger
+    if "://" not in address:
+        return SqliteDoorStore(folder / FILE)
+    driver = load_extra("lapwing.ledger.postgres", extra="postgres")
+    return PostgresDoorStore(driver.PostgresDatabase(address))
+
+
 class SqliteDoorStore:
     """The store of one host: a file, one connection, one statement at a time."""
+
+    is_remote = False
 
     def __init__(self, path: Path) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -99,3 +124,79 @@ class SqliteDoorStore:
         """Let go of the file."""
         with self._lock:
             self._connection.close()
+
+
+class PostgresDoorStore:
+    """The store of several hosts: a schema beside the ledger's. A connection that is lost is made anew, once."""
+
+    is_remote = True
+
+    def __init__(self, database: Database) -> None:
+        self._database, self._lock = database, RLock()
+        self._connection: Connection | None = None
+        self._within = False
+        with self.together():
+            self.do(f"create schema if not exists {_SCHEMA}")
+            for statement in TABLES:
+                self.do(statement)
+
+    def all(self, statement: str, *values: Cell) -> list[tuple[Any, ...]]:
+        """Return all rows of a statement."""
+        found: list[tuple[Any, ...]] = self._run(statement, values, lambda cursor: cursor.fetchall())
+        return found
+
+    def one(self, statement: str, *values: Cell) -> tuple[Any, ...] | None:
+        """Return the first row of a statement, if there is one."""
+        rows = self.all(statement, *values)
+        return rows[0] if rows else None
+
+    def do(self, statement: str, *values: Cell) -> int:
+        """Change something, and return how many rows that were."""
+        return int(self._run(statement, values, lambda cursor: cursor.rowcount))
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Make all changes of a block, or none, while nobody else makes one."""
+        with self._lock:
+            self.do("begin")
+            self._within = True
+            try:
+                self.do("select pg_advisory_xact_lock(hashtext('lapwing_door'))")
+                yield
+                self.do("commit")
+            except BaseException:
+                self._hang_up()  # which undoes it
+                raise
+            finally:
+                self._within = False
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        with self._lock:
+            self._hang_up()
+
+    def _run(self, statement: str, values: tuple[Cell, ...], take: Callable[[Any], T]) -> T:
+        with self._lock:
+            tries = 1 if self._within else 2  # inside a block, what came before is undone with the connection
+            while True:
+                tries -= 1
+                try:
+                    return take(self._opened().execute(self._database.phrase(statement), values))
+                except Exception as error:  # noqa: BLE001 - drivers have kinds of their own, and the database knows them
+                    self._hang_up()
+                    translated = self._database.translate(error)
+                    if translated is None or not tries:
+                        raise (translated or error) from None
+
+    def _opened(self) -> Connection:
+        if self._connection is None:
+            self._connection = self._database.connect()
+            self._connection.execute(f"set search_path = {_SCHEMA}, pg_catalog, pg_temp")
+            self._connection.execute("set plan_cache_mode = auto")
+            self._connection.execute("set enable_seqscan = on")
+        return self._connection
+
+    def _hang_up(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

@@ -6,12 +6,12 @@ import msgspec
 
 from lapwing.answers.answer import Answer
 from lapwing.answers.history import acts_of
+from lapwing.answers.preview import QuestionLike
 from lapwing.app.server.calls import API, Reply, ServerCall
 from lapwing.app.server.jobs import Job, JobName, JobState, ending_of
 from lapwing.app.server.problems import ProblemError, body_of, status_of
 from lapwing.app.server.questions_wire import asking_type, read_question
 from lapwing.ledger.entries import Receipt
-from lapwing.session import QuestionLike
 from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.errors import LedgerRolledBackError, UnansweredError
 
@@ -34,7 +34,7 @@ def show_budget(call: ServerCall) -> Any:
 async def preview(call: ServerCall) -> Reply:
     """Say what a question would cost and how far off it would be. As long as nothing was charged since, it is known."""
     house = call.server.house
-    name = (house.last_entry(), call.person.id, call.population, call.fingerprint)
+    name = (call.last_entry, call.person.id, call.population, call.fingerprint)
     if (known := house.previews.get(name)) is not None:
         return Reply(body=known)
     told = await call.in_thread(_preview)

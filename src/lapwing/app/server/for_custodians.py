@@ -2,10 +2,13 @@
 
 from typing import Any
 
+from msgspec import UNSET
+
+from lapwing.answers.preview import budget_record
 from lapwing.app.server.calls import ServerCall
 from lapwing.app.server.problems import ProblemError
 from lapwing.app.server.roles import Role
-from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.errors import ParameterError, SettingsError
 from lapwing.workspace.agreement import LOG
 
 _LINES = 200
@@ -49,6 +52,68 @@ def suspend(call: ServerCall) -> Any:
     switch = administration.suspend if words.pop("suspended") else administration.resume
     receipt = switch(call.population, words.get("analyst"), by=call.person.id)
     return {"receipt": str(receipt)}
+
+
+def change_policy(call: ServerCall) -> Any:
+    """Change what holds for everybody, in lapwing.toml and in the ledger."""
+    words, entries = call.body.words(), dict[tuple[str, ...], Any]()
+    if "budget" in words:
+        entries["budget",] = words["budget"].entry()
+    if "unnamed_analysts" in words:
+        entries["unnamed_analysts",] = "allowed" if words["unnamed_analysts"] else "refused"
+    if "most" in words:
+        entries["policy", "most"] = None if words["most"] is None else words["most"].entry()
+    if "noes_a_day" in words:
+        entries["policy", "noes_a_day"] = words["noes_a_day"]
+    return _decide(call, entries)
+
+
+def change_analyst(call: ServerCall) -> Any:
+    """Say what an analyst may spend, about which tables, and how much for one question."""
+    body = call.body
+    limits = {} if body.tables is UNSET else {"tables": body.tables}
+    most = {} if body.most is UNSET else {"most": body.most.entry()}
+    return _decide(call, {("analysts", call.path["analyst"]): {**body.allowance.entry(), **limits, **most}})
+
+
+def forget_analyst(call: ServerCall) -> Any:
+    """Take away what was said about an analyst."""
+    if call.path["analyst"] not in call.server.house.workspace.settings.declared(call.population).analysts:
+        raise ProblemError.not_there()
+    return _decide(call, {("analysts", call.path["analyst"]): None})
+
+
+def _decide(call: ServerCall, entries: dict[tuple[str, ...], Any]) -> Any:
+    house = call.server.house
+    try:
+        house.workspace.decide(call.population, entries, by=call.person.id)
+    except SettingsError as refused:  # whoever decides may know why; the file and the line are the workspace's
+        raise ProblemError(422, refused.code, f"{refused.reason}; {refused.remedy}") from None
+    house.renew()
+    return show_policy(call)
+
+
+def show_policy(call: ServerCall) -> Any:
+    """Return what holds for everybody, and for whoever calls."""
+    ledger = call.server.house.ledger
+    record, account = ledger.population(call.population), ledger.account(call.population)
+    own = record.analyst(call.person.id)
+    return {
+        "population": call.population,
+        "person_key": record.unit.person_key,
+        "adjacency": record.unit.adjacency.value,
+        "protects_groups_of": record.unit.protects_groups_of,
+        "budget": budget_record(account.budget),
+        "unnamed_analysts": not record.only_named,
+        "most": None if record.most is None else budget_record(record.most),
+        "noes_a_day": record.noes_a_day,
+        "you": {
+            "allowance": None if own.allowance is None else budget_record(own.allowance),
+            "tables": None if own.tables is None else sorted(own.tables),
+            "most": None if own.most is None else budget_record(own.most),
+            "suspended": own.suspended,
+        },
+    }
 
 
 def advance_version(call: ServerCall) -> Any:

@@ -46,57 +46,57 @@ async def open_stream(call: ServerCall) -> Reply:
 
 async def ask_stream(call: ServerCall) -> Reply:
     """Ask a stream one question: a no is free, a yes is paid."""
-    name = (await call.in_thread(_own)).name
 
     def work(job: Job) -> Any:
-        call.remember()
-        words = call.body.words()
+        stream, words = _resumed(call, job), call.body.words()
         where = words.pop("where").strip() or None
-        stream = _resumed(call, job)
-        job.after_data = True
         answer = stream.ask(where, key=call.key, **words)
         call.audit.update(price=format_exact(answer.price), free=answer.free)
         return {"key": call.key, **answer.to_dict()}
 
-    return await call.run(work, stream=name)
+    return await call.run(work, stream=call.path["stream"])
 
 
 async def ask_stream_many(call: ServerCall) -> Reply:
     """Ask a stream many questions as one; after its last yes the rest have no answer."""
-    name = (await call.in_thread(_own)).name
 
     def work(job: Job) -> Any:
-        call.remember()
-        words = call.body.words()
+        stream, words = _resumed(call, job), call.body.words()
         wheres = [where.strip() or None for where in words.pop("wheres")]
-        stream = _resumed(call, job)
-        job.after_data = True
         answers = stream.ask_many(wheres, key=call.key, progress=job.advance, **words)
         call.audit.update(price=format_exact(answers.price))
         return {"key": call.key, **answers.to_dict()}
 
-    return await call.run(work, stream=name)
+    return await call.run(work, stream=call.path["stream"])
 
 
 async def close_stream(call: ServerCall) -> Reply:
     """Close a stream; what no yes has used comes back."""
-    name = (await call.in_thread(_own)).name
 
     def work(job: Job) -> Any:
-        call.remember()
         stream = _resumed(call, job)
-        job.after_data = True  # a question that a dead process left is decided first
         stream.close()
         return _record(stream.record, job.session.ledger.account(call.population))
 
-    return await call.run(work, stream=name)
+    return await call.run(work, stream=call.path["stream"])
 
 
 def _resumed(call: ServerCall, job: Job) -> QuestionStream:
-    """Go on with a stream; a question that a dead process left in flight is decided first, which touches data."""
-    if _own(call).in_flight is not None:
-        job.after_data = True
-    return job.session.resume(call.path["stream"])
+    """Go on with a stream of whoever calls, and remember the request.
+
+    From here on data may be touched: a question that a dead process left in flight is decided first.
+    """
+    kept, name = call.server.house.streams, (call.population, call.person.id, call.path["stream"])
+    known = kept.get(name)
+    if known is None:
+        _own(call)
+    call.remember()
+    job.after_data = True
+    if known is None:
+        known = job.session, job.session.resume(name[2])
+        kept.put(name, known)
+    job.session, stream = known  # whoever stops the job stops the session that works on it
+    return stream
 
 
 def _own(call: ServerCall) -> StreamRecord:

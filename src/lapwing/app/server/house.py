@@ -9,11 +9,13 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
+from lapwing.answers.preview import QuestionLike
 from lapwing.app.server.people import Person
 from lapwing.app.server.problems import ProblemError
 from lapwing.app.server.roles import Role
 from lapwing.ledger.ledger import Ledger
-from lapwing.session import QuestionLike, Session
+from lapwing.session import Session
+from lapwing.streams import QuestionStream
 from lapwing.vocabulary.errors import LapwingError
 from lapwing.workspace.settings import FILE
 from lapwing.workspace.workspace import Workspace, failure_log
@@ -59,7 +61,9 @@ class House:
         self.log = failure_log(workspace.folder)
         self.asked: Recent[bytes, tuple[QuestionLike, dict[str, Any]]] = Recent()
         self.previews: Recent[tuple[int, str, str, bytes], bytes] = Recent()
+        self.streams: Recent[tuple[str, str, str], tuple[Session, QuestionStream]] = Recent()
         self.trouble: str | None = None
+        self._admitted: Recent[tuple[str, str], int] = Recent()
         self._doors: dict[str, Session] = {}
         self._lock = threading.Lock()
         self._settings = self._stamp()
@@ -78,12 +82,19 @@ class House:
         """Return the names of the populations."""
         return sorted(self.workspace.settings.populations)
 
-    def require_population(self, name: str, person: Person) -> None:
-        """Refuse a population that is not there, or not for this person: both alike."""
+    def require_population(self, name: str, person: Person) -> int:
+        """Refuse a population that is not there, or not for this person: both alike.
+
+        Return the number of the last entry of the ledger; as long as it is the same, so is what was found.
+        """
         if name not in self.workspace.settings.populations:
             raise ProblemError.not_there()
-        if person.role is Role.ANALYST and not self.ledger.population(name).admits(person.id):
-            raise ProblemError.not_there()
+        last = self.last_entry()
+        if person.role is Role.ANALYST and self._admitted.get((name, person.id)) != last:
+            if not self.ledger.population(name).admits(person.id):
+                raise ProblemError.not_there()
+            self._admitted.put((name, person.id), last)
+        return last
 
     def session(self, population: str, person: Person) -> Session:
         """Return a session of its own for one request of a person, who is the analyst."""
@@ -115,10 +126,15 @@ class House:
         except LapwingError as failure:  # an edit that `lapwing update` has not brought to the ledger yet
             self.trouble = str(failure)
             return
+        self._settings, self.trouble = stamp, None
+        self.renew()
+
+    def renew(self) -> None:
+        """Forget what followed from the settings before."""
         with self._lock:
             self._doors.clear()
         self.previews.clear()
-        self._settings, self.trouble = stamp, None
+        self.streams.clear()
 
     def _stamp(self) -> tuple[object, ...]:
         """Return what the settings look like from outside, and what the ledger decided last about each population."""

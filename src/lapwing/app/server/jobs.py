@@ -10,6 +10,7 @@ import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
@@ -159,20 +160,15 @@ class Jobs:
         job.state = JobState.ANSWERED if status == _OK else JobState.LOST if lost else JobState.REFUSED
 
     async def _run(self, job: Job, work: Work, stream: str | None) -> Ending:
-        turns = self._turns.setdefault(job.name.person, asyncio.Semaphore(self.at_once))
-        async with turns:
-            if stream is None:
-                return await self._told(job, work)
-            async with self._streams.setdefault(
-                stream, asyncio.Lock()
-            ):  # two asks of one stream would do the same work
-                return await self._told(job, work)
-
-    async def _told(self, job: Job, work: Work) -> Ending:
-        async with self._threads:
+        async with AsyncExitStack() as turns:
+            person = self._turns.setdefault(job.name.person, asyncio.Semaphore(self.at_once))
+            await turns.enter_async_context(person)
+            if stream is not None:  # two asks of one stream would do the same work
+                await turns.enter_async_context(self._streams.setdefault(stream, asyncio.Lock()))
+            await turns.enter_async_context(self._threads)
             job.state = JobState.RUNNING
             ending = await to_thread.run_sync(lambda: self._ending(job, work))
-        if job.after_data:
+        if job.after_data:  # the next one need not wait for this
             await at_a_tick(job.begun, self.tick)
         return ending
 

@@ -29,20 +29,21 @@ class Memory:
 
     def remember(self, population: str, person: str, key: str, *, kind: str, digest: str, body: bytes) -> None:
         """Remember a request; refuse a key that stands for another one."""
-        with self._store.together():
-            known = self._store.one(
-                "select digest from asked where population = ? and person = ? and key = ?", population, person, key
-            )
-            if known is not None:
-                if known[0] != digest:
-                    raise conflict()
-                return
-            row = self._store.one(
-                "select coalesce(max(number), 0) + 1 from asked where population = ? and person = ?", population, person
-            )
-            number = 1 if row is None else int(row[0])
-            values = (population, person, key, kind, digest, body.decode(), int(self._clock()), number)
-            self._store.do("insert into asked values (?, ?, ?, ?, ?, ?, ?, ?)", *values)
+        values = (population, person, key, kind, digest, body.decode(), int(self._clock()))
+        added = self._store.do(
+            """insert into asked select ?, ?, ?, ?, ?, ?, ?, coalesce(max(number), 0) + 1 from asked
+               where population = ? and person = ? on conflict do nothing""",
+            *values,
+            population,
+            person,
+        )
+        if added:
+            return
+        known = self._store.one(
+            "select digest from asked where population = ? and person = ? and key = ?", population, person, key
+        )
+        if known is None or known[0] != digest:
+            raise conflict()
 
     def recall(self, population: str, person: str, key: str) -> dict[str, Any] | None:
         """Return what a person put under a key."""

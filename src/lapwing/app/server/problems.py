@@ -16,6 +16,7 @@ from lapwing.vocabulary.errors import (
     LapwingError,
     LedgerError,
     LedgerInDoubtError,
+    PolicyError,
     RegistrationError,
     RequestConflictError,
     SettingsError,
@@ -25,13 +26,11 @@ from lapwing.vocabulary.errors import (
     UnansweredError,
 )
 
-FOR_ANALYSTS: Final = (BadQuestionError, BudgetError, StreamError, UnansweredError)
-"""What may be told to whoever asks: it follows from what they said and from the public account."""
-
 _STATUSES: Final[tuple[tuple[type[LapwingError], int], ...]] = (
     (RequestConflictError, 409),
     (BadQuestionError, 422),
     (SuspendedError, 403),
+    (PolicyError, 403),
     (BudgetError, 402),
     (StreamError, 409),
     (LedgerError, 503),
@@ -97,7 +96,9 @@ def body_of(failure: LapwingError) -> dict[str, Any]:
 
 def _told(failure: LapwingError) -> dict[str, Any]:
     match failure:
-        case LapwingError() if isinstance(failure, FOR_ANALYSTS):
+        case EngineError():  # the same as for anything unforeseen
+            return {"code": AFTER_DATA[1], "message": AFTER_DATA[2]}
+        case LapwingError() if failure.for_analysts:
             return failure.to_dict()
         case LedgerInDoubtError():
             return {"code": "ledger_in_doubt", "message": _IN_DOUBT}

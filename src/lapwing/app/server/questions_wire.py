@@ -11,11 +11,11 @@ from typing import Annotated, Any, Final, Union, get_type_hints
 
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
+from lapwing.answers.preview import QuestionLike
 from lapwing.app.server.wire import Name, Number, Offer, Strict, Text, Whole
 from lapwing.queries.planning import Question
 from lapwing.queries.questions import Grouping, Statistic, bins
 from lapwing.queries.statistics import STATISTICS
-from lapwing.session import QuestionLike
 from lapwing.vocabulary.exact import as_written
 
 

@@ -17,8 +17,9 @@ from typing import Final
 
 import uvicorn
 
-from lapwing.app.server.application import DoorSettings, make_application, open_store
+from lapwing.app.server.application import DoorSettings, make_application
 from lapwing.app.server.door_file import Listening
+from lapwing.app.server.door_store import open_store
 from lapwing.app.server.guard import Guard
 from lapwing.app.server.protocol import ImpatientProtocol
 from lapwing.workspace.workspace import open_workspace

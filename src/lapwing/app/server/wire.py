@@ -11,6 +11,8 @@ from typing import Annotated, Any, Final, NoReturn, TypeAlias, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from lapwing.vocabulary.exact import as_written
+
 T = TypeVar("T")
 
 DEEPEST: Final = 64
@@ -110,6 +112,39 @@ class RequestDecision(Strict):
     """The custodian's yes or no."""
 
     granted: bool
+
+
+class BudgetBody(Strict):
+    """A budget: `epsilon`, `epsilon` with `delta`, or `rho`."""
+
+    epsilon: Number | UnsetType = UNSET
+    delta: Number | UnsetType = UNSET
+    rho: Number | UnsetType = UNSET
+
+    def entry(self) -> dict[str, str]:
+        """Return it as lapwing.toml has it."""
+        return {name: str(as_written(given)) for name, given in self.words().items()}
+
+
+class PolicyChange(Strict):
+    """What changes for everybody; null takes a limit away.
+
+    The budget can rise; `unnamed_analysts` says whether those without an allowance may ask, `most` what one question
+    may cost, and `noes_a_day` how many questions of streams one may ask in a day.
+    """
+
+    budget: BudgetBody | UnsetType = UNSET
+    unnamed_analysts: bool | UnsetType = UNSET
+    most: BudgetBody | UnsetType | None = UNSET
+    noes_a_day: Annotated[int, Meta(ge=0, le=10**9)] | UnsetType | None = UNSET
+
+
+class AnalystChange(Strict):
+    """What one analyst may spend, about which tables, and the most of one question; what is left out is no limit."""
+
+    allowance: BudgetBody
+    tables: Annotated[list[Name], Meta(max_length=1000)] | UnsetType = UNSET
+    most: BudgetBody | UnsetType = UNSET
 
 
 class PersonChange(Strict):

@@ -125,12 +125,13 @@ def better_by_choice(chosen: Plan, everywhere: Plan, k: int) -> bool:
     Proof: proofs/counted_top.md
     """
     half, cells = Fraction(1, 2), chosen.numbers
-    by_choice = _counted_top(chosen, k, half, half, PermuteAndFlip).margin(_JUDGED_AT)
+    by_choice = _counted_top(chosen, k, half, half, PermuteAndFlip)
     noise = GeometricMechanism(l1_sensitivity=everywhere.sensitivity.l1, epsilon=1)
     wrong = (1 - _JUDGED_AT) / 2
     pairs = k * (cells - k)  # one of them is shown, the other is not
     left_out = margin_of_sum(noise.event, 2, 1 - 2 * wrong / pairs) if pairs > 1 else 0
-    return by_choice < max(left_out, noise.margin(1 - wrong, values=cells))
+    worst = max(by_choice.margin(_JUDGED_AT), by_choice.margin_of_choice(_JUDGED_AT))
+    return worst < max(left_out, noise.margin(1 - wrong, values=cells))
 
 
 def _counted_top(plan: Plan, k: int, choosing: Fraction, counting: Fraction, selector: Selector) -> CountedTop:
@@ -239,7 +240,7 @@ class CountedTopMeaning(ChosenMeaning):
     asks = "which {self.k} groups have the most people, and how many"
     hides = "one person moves each count by at most {plan.sensitivity.linf}; the choice and the noise hide that much"
     accurate = "within {margin}"
-    told = "counts are within {margin}, and no category that is missing has over {margin} people more"
+    told = "no category that is missing has over {margin} people more, and all counts are within their bounds"
     k: int
 
     @property

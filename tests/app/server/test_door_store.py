@@ -1,0 +1,114 @@
+"""What the server remembers: in a file or in PostgreSQL, the same."""
+
+from pathlib import Path
+
+import pytest
+
+from app.server.doors import UNLIMITED, P, make_folder, serving
+from app.server.test_race import url_of
+from lapwing.app.server.application import DoorSettings
+from lapwing.app.server.budget_requests import BudgetRequests
+from lapwing.app.server.door_store import open_store
+from lapwing.app.server.memory import Memory
+from lapwing.app.server.people import Directory
+from lapwing.app.server.problems import ProblemError
+from lapwing.app.server.roles import Role
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def folder(request, quick_path) -> Path:
+    address = url_of(request.getfixturevalue("database")) if request.param == "postgres" else ""
+    return make_folder(quick_path / "clinic", ledger=address)
+
+
+def test_a_directory_counts_what_it_must(folder) -> None:
+    now = [1_000_000.0]
+    store = open_store(folder)
+    directory = Directory(store, most_tokens=2, clock=lambda: now[0])
+    assert directory.is_empty
+    ana = directory.add("ana", "Ana", Role.ANALYST, password="correct horse battery")  # noqa: S106
+    assert directory.by_password("ana", "correct horse battery") == ana
+    assert directory.by_password("ana", "wrong") is None
+    assert directory.by_password("nobody", "correct horse battery") is None
+    with pytest.raises(ValueError, match="is taken"):
+        directory.add("ana", "Another", Role.AUDITOR)
+    secret = directory.sign_in("ana")
+    assert directory.by_sign_in(secret) == ana
+    now[0] += 29 * 60
+    assert directory.by_sign_in(secret) == ana
+    now[0] += 31 * 60
+    assert directory.by_sign_in(secret) is None
+    token, about = directory.make_token(ana, "a", days=1)
+    assert directory.by_token(token) == ana
+    directory.make_token(ana, "b", days=1)
+    with pytest.raises(ValueError, match="all that one person may have"):
+        directory.make_token(ana, "c")
+    now[0] += 86_401
+    assert directory.by_token(token) is None
+    again, about = directory.make_token(ana, "d")
+    assert directory.revoke_token("ben", about["id"]) is False
+    assert directory.by_token(again) == ana
+    invited = directory.invite("ben", "Ben", Role.AUDITOR, by="cleo", seconds=60)
+    assert [one["id"] for one in directory.invitations()] == ["ben"]
+    now[0] += 61
+    assert directory.accept(invited) is None
+    store.close()
+
+
+def test_two_processes_remember_the_same(folder) -> None:
+    one, other = open_store(folder), open_store(folder)
+    person = Directory(one).add("ana", "Ana", Role.ANALYST)
+    token, _ = Directory(one).make_token(person, "a")
+    assert Directory(other).by_token(token) == person
+    Directory(other).change("ana", disabled=True)
+    assert Directory(one).by_token(token) is None
+    memory = Memory(one)
+    for number in range(5):
+        memory.remember("clinic", "ana", f"key-{number}", kind="ask", digest=f"{number}", body=b'{"a": 1}')
+    memory.remember("clinic", "ana", "key-0", kind="ask", digest="0", body=b'{"a": 1}')
+    with pytest.raises(ProblemError, match="another request"):
+        Memory(other).remember("clinic", "ana", "key-0", kind="ask", digest="1", body=b"null")
+    listed = Memory(other).listed("clinic", "ana", before=5, limit=2)
+    assert [(row["key"], row["number"], row["body"]) for row in listed] == [
+        ("key-3", 4, {"a": 1}),
+        ("key-2", 3, {"a": 1}),
+    ]
+    requests = BudgetRequests(one)
+    made = requests.make("clinic", "ana", wanted="epsilon 1", purpose="asthma")
+    assert requests.listed("clinic", "ben") == []
+    assert BudgetRequests(other).listed("clinic") == requests.listed("clinic", "ana") == [made]
+    assert requests.decide("clinic", made["id"], state="granted", by="cleo")
+    assert not BudgetRequests(other).decide("clinic", made["id"], state="refused", by="cleo")
+    one.close()
+    other.close()
+
+
+def test_a_change_that_fails_leaves_nothing(folder) -> None:
+    store = open_store(folder)
+
+    def fail() -> None:
+        with store.together():
+            store.do("insert into people values ('x', 'X', 'guest', null, 0, 1)")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert Directory(store).is_empty
+    store.close()
+
+
+def test_questions_are_asked_on_either(folder) -> None:
+    with serving(folder, DoorSettings(limits=UNLIMITED, tick=0.02)) as door:
+        told = door.ask("ana", "age > 30", "0.1", "a-key-of-mine")
+        assert told.status_code == 200
+        assert door.get("ana", f"{P}/answers/a-key-of-mine").json()["released"] == told.json()["released"]
+
+
+def test_a_connection_that_is_lost_is_made_anew(quick_path, postgres, database) -> None:
+    folder = make_folder(quick_path / "clinic", ledger=url_of(database))
+    store = open_store(folder)
+    Directory(store).add("ana", "Ana", Role.ANALYST)
+    postgres.stop()
+    postgres.start()
+    assert Directory(store).person("ana").name == "Ana"
+    store.close()

@@ -1,0 +1,224 @@
+"""What the custodian allows, whatever is left: checked before the charge, and told again by verify."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+
+import pytest
+
+from lapwing.ledger.ledger import Ledger, open_ledger
+from lapwing.ledger.questions import Released
+from lapwing.ledger.replay import verify
+from lapwing.ledger.states import Decision, Intent, StreamOutcome
+from lapwing.vocabulary.codec import to_record
+from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError, PolicyError
+from lapwing.vocabulary.event import GaussianNoise
+from lapwing.vocabulary.guarantee import ConcentratedDP, PureDP
+from ledger.clinic import SEED, Place, ask, opening, request, reserved, spent
+
+TENTH = PureDP(epsilon=Fraction(1, 10))
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request) -> Place:
+    return Place.chosen(request.param, request)
+
+
+@pytest.fixture
+def ledger(place) -> Iterator[Ledger]:
+    with place.clinic() as opened:
+        yield opened
+
+
+def limit(ledger: Ledger, most: PureDP | None = None, noes_a_day: int | None = None) -> None:
+    ledger.administration.set_limits("clinic", most=most, noes_a_day=noes_a_day)
+
+
+def limit_ana(ledger: Ledger, tables: list[str] | None = None, most: PureDP | None = None) -> None:
+    ledger.administration.limit_analyst("clinic", "ana", tables=tables, most=most)
+
+
+class TestTheMostOfOneQuestion:
+    def test_a_dearer_one_is_refused_with_both_numbers_and_nothing_is_charged(self, ledger) -> None:
+        limit(ledger, TENTH)
+        with pytest.raises(
+            PolicyError, match=r"epsilon 0\.2 is asked at once.*population 'clinic' at most epsilon 0\.1"
+        ):
+            ledger.questions.charge(request(epsilon="1/5"))
+        assert spent(ledger) == 0
+        ask(ledger, epsilon="1/10")
+        verify(ledger)
+
+    def test_an_analyst_has_a_limit_of_their_own(self, ledger) -> None:
+        limit_ana(ledger, most=TENTH)
+        with pytest.raises(PolicyError, match="analyst 'ana' at most") as refused:
+            ledger.questions.charge(request(epsilon="1/5"))
+        assert refused.value.rule == "most"
+        ask(ledger, "k2", epsilon="1/5", analyst="bob")
+        verify(ledger)
+
+    def test_a_stream_counts_with_all_that_it_sets_aside(self, ledger) -> None:
+        limit(ledger, PureDP(epsilon=Fraction(3, 10)))
+        with pytest.raises(PolicyError, match=r"epsilon 0\.4 is asked"):
+            ledger.streams.open(opening(yeses=3, opening="1/10", price="1/10"))
+        ledger.streams.open(opening(yeses=2, opening="1/10", price="1/10"))
+        assert (spent(ledger), reserved(ledger)) == (Fraction(1, 10), Fraction(2, 10))
+        verify(ledger)
+
+    def test_many_small_questions_are_not_one_large(self, ledger) -> None:
+        limit(ledger, TENTH)
+        for number in range(10):
+            ask(ledger, f"k{number}")
+        assert spent(ledger) == 1
+
+    def test_stored_answers_and_what_is_written_off_have_no_limit(self, ledger) -> None:
+        told = ask(ledger, epsilon="1/5")
+        limit(ledger, TENTH)
+        assert ledger.questions.charge(request("k", epsilon="1/5")) == told
+        ledger.administration.write_off("clinic", request(epsilon="1/2").charge.event, reason="told on paper")
+        verify(ledger)
+
+    def test_it_can_be_in_rho(self, place) -> None:
+        with place.clinic(budget=ConcentratedDP(rho=Fraction(1))) as ledger:
+            limit(ledger, ConcentratedDP(rho=Fraction(1, 100)))
+            dear, cheap = (GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=s) for s in (2, 100))
+            with pytest.raises(PolicyError, match=r"rho 0\.25 is asked at once.*rho 0\.01"):
+                ledger.questions.charge(request(charge=replace(request().charge, event=dear)))
+            ledger.questions.charge(request(charge=replace(request().charge, event=cheap)))
+            verify(ledger)
+
+    def test_it_can_be_taken_back(self, ledger) -> None:
+        limit(ledger, TENTH)
+        limit(ledger)
+        ask(ledger, epsilon="1/2")
+        verify(ledger)
+
+
+class TestTables:
+    def test_others_are_refused_and_named(self, ledger) -> None:
+        limit_ana(ledger, ["patients"])
+        with pytest.raises(PolicyError, match="'ana' may ask about patients, and this is about visits") as refused:
+            ledger.questions.charge(request(tables=frozenset({"patients", "visits"})))
+        assert (refused.value.rule, spent(ledger)) == ("tables", 0)
+        ask(ledger)
+        ask(ledger, "k2", tables=frozenset({"visits"}), analyst="bob")
+        verify(ledger)
+
+    def test_an_answer_that_somebody_else_paid_for_is_refused_as_well(self, ledger) -> None:
+        visits = {"question": "visits", "tables": frozenset({"visits"})}
+        ask(ledger, "theirs", analyst="bob", **visits)
+        assert isinstance(ledger.questions.charge(request("before", **visits)), Released)
+        limit_ana(ledger, ["patients"])
+        for key in ("before", "after"):
+            with pytest.raises(PolicyError):
+                ledger.questions.charge(request(key, **visits))
+            with pytest.raises(PolicyError):
+                ledger.questions.stored(request(key, **visits))
+
+    def test_a_stream_is_neither_opened_nor_asked_on(self, ledger) -> None:
+        ledger.streams.open(opening())
+        limit_ana(ledger, ["visits"])
+        with pytest.raises(PolicyError):
+            ledger.streams.intend("s", number=1, key="k1", question="q1", sealed=SEED)
+        with pytest.raises(PolicyError):
+            ledger.batches.intend("s", number=1, key="k1", questions=["q1"], sealed=SEED)
+        with pytest.raises(PolicyError):
+            ledger.streams.open(opening("t"))
+        ledger.streams.close("s")
+        verify(ledger)
+
+    def test_only_tables_that_there_are_can_be_named(self, ledger) -> None:
+        with pytest.raises(ParameterError, match="notes"):
+            limit_ana(ledger, ["patients", "notes"])
+
+
+class TestNoesADay:
+    @pytest.fixture
+    def now(self) -> list[datetime]:
+        return [datetime(2026, 3, 1, 12, tzinfo=UTC)]
+
+    @pytest.fixture
+    def ledger(self, place, now) -> Iterator[Ledger]:
+        place.clinic().close()
+        with open_ledger(place.database(), clock=lambda: now[0]) as opened:
+            limit(opened, noes_a_day=3)
+            for stream, analyst in (("s", "ana"), ("t", "ana"), ("u", "bob")):
+                opened.streams.open(opening(stream, analyst=analyst, opening="1/20", price="1/20"))
+            yield opened
+
+    def no(self, ledger: Ledger, stream: str) -> Decision:
+        number = ledger.streams.stream(stream).asked + 1
+        key = f"{stream} {number}"
+        assert isinstance(ledger.streams.intend(stream, number=number, key=key, question=key, sealed=SEED), Intent)
+        return ledger.streams.decide(stream, number=number, outcome=StreamOutcome.NO, answer="no")
+
+    def test_more_are_refused_until_the_next_day_in_all_streams_of_an_analyst(self, ledger, now) -> None:
+        for stream in ("s", "t", "s"):
+            self.no(ledger, stream)
+        for stream in ("s", "t"):
+            with pytest.raises(
+                PolicyError, match=r"on 2026-03-01 this would be question 4 of 'ana'.*3 a day"
+            ) as refused:
+                self.no(ledger, stream)
+            assert refused.value.rule == "noes_a_day"
+        self.no(ledger, "u")
+        now[0] += timedelta(days=1)
+        self.no(ledger, "s")
+        verify(ledger)
+
+    def test_a_batch_counts_with_all_its_questions_and_is_refused_whole(self, ledger) -> None:
+        self.no(ledger, "s")
+        with pytest.raises(PolicyError, match="question 4"):
+            ledger.batches.intend("s", number=2, key="b", questions=["x", "y", "z"], sealed=SEED)
+        intent, _ = ledger.batches.intend("s", number=2, key="b", questions=["x", "y"], sealed=SEED)
+        assert intent is not None
+        verify(ledger)
+
+    def test_asking_again_is_free_and_counts_nothing(self, ledger) -> None:
+        for _ in range(3):
+            self.no(ledger, "s")
+        assert isinstance(ledger.streams.intend("s", number=4, key="s 1", question="s 1", sealed=SEED), Decision)
+
+    def test_a_limit_that_is_taken_back_and_set_again_begins_anew(self, ledger) -> None:
+        for _ in range(3):
+            self.no(ledger, "s")
+        limit(ledger)
+        self.no(ledger, "s")
+        limit(ledger, noes_a_day=1)
+        self.no(ledger, "s")
+        with pytest.raises(PolicyError):
+            self.no(ledger, "s")
+        verify(ledger)
+
+
+class TestVerify:
+    """A ledger that was written by somebody who does not keep to the policy."""
+
+    @pytest.mark.parametrize("forbidden", [{"epsilon": "1/5"}, {"tables": frozenset({"visits"})}])
+    def test_a_charge_that_was_forbidden_is_found(self, ledger, monkeypatch, forbidden) -> None:
+        limit_ana(ledger, ["patients"], TENTH)
+        with monkeypatch.context() as careless:
+            record = type(ledger.population("clinic"))
+            careless.setattr(record, "require_price", lambda *_: None)
+            careless.setattr(record, "require_tables", lambda *_: None)
+            charged = ask(ledger, **forbidden)
+        with pytest.raises(LedgerDamagedError, match="makes no sense") as found:
+            verify(ledger)
+        assert found.value.seq == charged.receipt.seq - 1
+
+    def test_a_question_that_was_not_counted_is_found(self, ledger, monkeypatch) -> None:
+        limit(ledger, noes_a_day=1)
+        ledger.streams.open(opening())
+        monkeypatch.setattr("lapwing.ledger.streams.asked_today", lambda *_: {"today": ["2026-03-01", 0]})
+        ledger.streams.intend("s", number=1, key="k1", question="q1", sealed=SEED)
+        with pytest.raises(LedgerDamagedError, match="does not count"):
+            verify(ledger)
+
+    def test_limits_decide_nothing_else(self, ledger) -> None:
+        known = replace(ledger.population("clinic"), most=TENTH, suspended=True)
+        with ledger.store.writing("policy") as transaction:
+            said = {"by": "me", "change": "limits", "policy": to_record(known)}
+            transaction.append("policy", population="clinic", **said)
+        with pytest.raises(LedgerDamagedError, match="decides more than the limits"):
+            verify(ledger)

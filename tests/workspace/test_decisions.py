@@ -1,0 +1,81 @@
+"""Decisions by a program: lapwing.toml and the ledger change together, or not at all."""
+
+import tomllib
+from fractions import Fraction
+
+import pytest
+
+import lapwing as lw
+from lapwing.vocabulary.errors import LapwingError, SettingsError
+from lapwing.vocabulary.guarantee import PureDP
+from lapwing.workspace.toml import with_entry
+from workspace.test_workspace import SETTINGS, write_patients
+
+PLACE = ("populations", "clinic", "analysts", "ana")
+ALLOWED = {"epsilon": "1"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[populations.clinic]\nsalt = 1\n",
+        "[populations.clinic]\n[populations.clinic.analysts]\nben = { epsilon = '2' }\n[vocabularies]\n",
+        "[populations.clinic]\n[populations.clinic.analysts]\nana = { epsilon = '2' }  # old\n",
+        "[populations.clinic]\nanalysts.ana = { epsilon = '2' }\n",
+        "# ana = 1\n[populations.clinic]\n",
+    ],
+)
+def test_an_entry_is_set_and_taken_away_and_all_else_stays(text) -> None:
+    after = with_entry("f", text, PLACE, ALLOWED)
+    assert tomllib.loads(after)["populations"]["clinic"]["analysts"]["ana"] == ALLOWED
+    kept = [line for line in text.splitlines() if "ana = " not in line or line.startswith("#")]
+    assert [line for line in after.splitlines() if line in kept] == kept
+    without = tomllib.loads(with_entry("f", after, PLACE, None))["populations"]["clinic"]
+    assert "ana" not in without.get("analysts", {})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[populations.clinic]\nanalysts = { ana = { epsilon = '2' } }\n",
+        "[populations.clinic]\nanalysts.ben = { epsilon = '2' }\n",
+        "[populations.clinic.analysts.ana]\nepsilon = '2'\n",
+        "populations = { clinic = { salt = 1 } }\n",
+        "[populations.clinic.analysts]\nx = '''\nana = { epsilon = '3' }\n'''\n",
+    ],
+)
+def test_what_cannot_be_changed_for_sure_is_left_to_people(text) -> None:
+    with pytest.raises(SettingsError, match="edit the file"):
+        with_entry("f", text, PLACE, ALLOWED)
+
+
+def test_a_decision_is_in_the_file_and_in_the_ledger_with_who_made_it(quick_path) -> None:
+    write_patients(quick_path)
+    with lw.create(quick_path, SETTINGS) as workspace:
+        workspace.decide("clinic", {("analysts", "ana"): ALLOWED}, by="cleo")
+        record = workspace.ledger.population("clinic")
+        assert record.analyst("ana").allowance == PureDP(epsilon=Fraction(1))
+        assert workspace.ledger.history("clinic")[-1]["by"] == "cleo"
+        workspace.session(analyst="ana")
+    with lw.open_workspace(quick_path) as again:
+        assert again.settings.declared().analysts["ana"] == PureDP(epsilon=Fraction(1))
+
+
+def test_a_decision_that_is_refused_changes_nothing(quick_path) -> None:
+    write_patients(quick_path)
+    with lw.create(quick_path, SETTINGS) as workspace:
+        session = workspace.session(analyst="ana")
+        session.ask(lw.count("patients"), epsilon="0.5")
+        before, head = (quick_path / "lapwing.toml").read_text(), workspace.ledger.head()
+        for entries in (
+            {("budget",): {"epsilon": "0.001"}},
+            {("analysts", "ana"): {"epsilon": "0.1"}},
+            {("analysts", "ana"): {"epsilon": "-1"}},
+            {("person_key",): "other"},
+            {("nothing",): 1},
+        ):
+            with pytest.raises(LapwingError):
+                workspace.decide("clinic", entries, by="cleo")
+            assert (quick_path / "lapwing.toml").read_text() == before
+            assert workspace.ledger.head() == head
+        session.ask(lw.count("patients", "age > 3"), epsilon="0.5")
