@@ -90,7 +90,7 @@ async def _show_verdict(visit: Visit, known: dict[str, Any], cohort: Cohort | No
         sentence=words_of_cohort(visit, cohort, asked["where"]),
         again={**again, "kind": "enough", "stream": told.stream, "at_least": str(at_least)},
         at=told.at,
-        status=record.status.value,
+        stream_status=record.status.value,
         yeses=record.units,
         yeses_left=record.units_left,
         outcomes=outcomes,

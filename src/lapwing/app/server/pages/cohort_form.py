@@ -22,7 +22,6 @@ from lapwing.app.server.pages.dictionary import Dictionary, Field, Source
 Inputs = Mapping[str, list[str]]
 
 _INPUT: Final = re.compile(r"p(\d{1,2})\.(?:include|c(\d{1,2})\.(.+))")
-_PARTS: Final = 3
 
 
 def from_form(fields: Inputs, dictionary: Dictionary) -> Cohort:
@@ -128,8 +127,8 @@ def _without(panels: list[Panel], which: str) -> list[Panel]:
 
 
 def _with(panels: list[Panel], place: str, what: str, dictionary: Dictionary) -> list[Panel]:
-    parts = what.split("|", 2)
-    fresh = _fresh(*parts, dictionary) if len(parts) == _PARTS else None
+    of, column, value = [*what.split("|", 2), "", ""][:3]
+    fresh = _fresh(of, column, value, dictionary)
     if fresh is None or not place.isdecimal() or int(place) >= MOST_PANELS:
         return panels
     number = int(place)

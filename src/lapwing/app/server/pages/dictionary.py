@@ -104,7 +104,7 @@ class Found:
     @property
     def button(self) -> str:
         """What the button that adds it says to the server."""
-        return "|".join((self.of, self.column, self.value))
+        return f"{self.of}|{self.column}|{self.value}"
 
 
 class Dictionary:

@@ -79,7 +79,7 @@ def dictionary_for(visit: Visit) -> Dictionary:
 
 
 def question_of(terms: Terms, cohort: Cohort, dictionary: Dictionary, *, priced_only: bool = False) -> dict[str, Any]:
-    """Return the question of a cohort; its price alone does not depend on its conditions, so that they may be left out."""
+    """Return the question of a cohort; for its price alone without its conditions, on which no price depends."""
     if dictionary.person is None:
         raise UnclearError("cohort.unclear.no_person")
     steps = steps_of(cohort, dictionary)
@@ -182,7 +182,7 @@ async def _enough(
     if record is None:
         opening = await visit.do("preview_stream", new_stream(terms, at_least))
         offered = new_stream(terms, at_least)
-        agreed = (await visit.in_thread(lambda: visit.session().preview_stream(**offered))).terms  # type: ignore[misc]
+        agreed = (await visit.in_thread(lambda: visit.session().preview_stream(**offered))).terms
     else:
         agreed = StreamTerms.read(record["terms"])
     margin = agreed.margin()

@@ -1,11 +1,13 @@
-"""Everything that somebody asked, wherever they asked it: the ledger's acts, and free answers under keys of their own."""
+"""Everything that somebody asked, wherever it was: acts of the ledger, and free answers under keys of their own."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from lapwing.answers.history import acts_of
+import msgspec
+
+from lapwing.answers.history import Act, acts_of
 from lapwing.answers.stream_terms import StoredVerdict, Verdict
 from lapwing.app.server.pages.answers import cohort_of
 from lapwing.app.server.pages.cohort_words import sentence_of
@@ -18,8 +20,6 @@ from lapwing.app.server.questions_wire import asking_type, read_question
 from lapwing.ledger.entries import Record
 from lapwing.vocabulary.codec import from_text
 from lapwing.vocabulary.errors import LapwingError
-
-import msgspec  # isort: skip
 
 _ASKED: Final = frozenset({"charge", "intent", "recall", "opening", "closing", "write-off"})
 
@@ -37,21 +37,33 @@ class HistoryRow:
     link: str | None = None
 
 
+class Past:
+    """The entries of a population: by their numbers, and what ended which."""
+
+    def __init__(self, entries: Sequence[Record]) -> None:
+        self.by_number = {one["seq"]: one for one in entries}
+        self._ends = {one["settles"]: one for one in entries if "settles" in one}
+
+    def end_of(self, entry: Record) -> Record | None:
+        """Return what became of a question, or what was told again."""
+        if entry["kind"] == "recall":
+            return self.by_number.get(entry["recalls"])
+        return self._ends.get(entry["seq"])
+
+
 def history_of(visit: Visit, *, most: int, skip: int = 0, holding: str = "") -> list[HistoryRow]:
     """Return what somebody asked, the newest first."""
     entries = visit.server.house.ledger.history(visit.population)
     remembered = visit.server.memory.listed(visit.population, visit.person.id, before=None, limit=5000)
     put = {one["key"]: one for one in remembered}
-    ends = {one["settles"]: one for one in entries if "settles" in one}
-    by_number = {one["seq"]: one for one in entries}
+    past = Past(entries)
     words = holding.casefold().split()
     rows, seen = list[tuple[str, HistoryRow]](), set[str]()
     for act in acts_of(entries, analyst=visit.person.id):
         if act.kind in _ASKED:
-            entry = by_number[act.entry]
-            key = entry.get("request", "")
+            key = past.by_number[act.entry].get("request", "")
             seen.add(key)
-            rows.append((act.at, _row(visit, entry, ends, by_number, put.get(key), act.said, act.cost)))
+            rows.append((act.at, _row(visit, act, past, put.get(key))))
     for key, one in put.items():
         if key not in seen and one["kind"] == "ask":
             at = datetime.fromtimestamp(one["at"], UTC).isoformat()
@@ -61,27 +73,18 @@ def history_of(visit: Visit, *, most: int, skip: int = 0, holding: str = "") -> 
     return found[skip : skip + most]
 
 
-def _row(
-    visit: Visit,
-    entry: Record,
-    ends: Mapping[int, Record],
-    by_number: Mapping[int, Record],
-    put: dict[str, Any] | None,
-    said: str,
-    cost: str | None,
-) -> HistoryRow:
-    at, kind = entry.get("at", ""), entry["kind"]
+def _row(visit: Visit, act: Act, past: Past, put: dict[str, Any] | None) -> HistoryRow:
+    at, kind, entry = act.at, act.kind, past.by_number[act.entry]
     key = None if put is None or put["kind"] not in {"ask", "ask_stream"} else put["key"]
-    shown = _said(visit, key, said)
+    shown = _said(visit, key, act.said)
     if kind == "intent" or (kind == "recall" and put is not None and put["kind"] == "ask_stream"):
-        end = ends.get(entry["seq"]) if kind == "intent" else by_number.get(entry["recalls"])
-        told, paid = _verdict(visit, end)
+        told, paid = _verdict(visit, past.end_of(entry))
         return HistoryRow(at=at, kind="enough", told=told, cost=paid if kind == "intent" else None, key=key, **shown)
     if key is not None and put is not None:
         told, price = _number(visit, put)
         name = kind_of(put["body"]["question"])
         return HistoryRow(at=at, kind=name, told=told, cost=None if kind == "recall" else price, key=key, **shown)
-    return HistoryRow(at=at, kind=kind if kind in {"opening", "closing"} else "other", cost=cost, key=key, **shown)
+    return HistoryRow(at=at, kind=kind if kind in {"opening", "closing"} else "other", cost=act.cost, key=key, **shown)
 
 
 def _free(visit: Visit, put: dict[str, Any], at: str) -> HistoryRow:

@@ -126,5 +126,5 @@ async def show_epsilon(visit: Visit) -> Response:
     before = int(prior) if prior.isdecimal() and len(prior) < 3 and int(prior) > 0 else 10  # noqa: PLR2004
     low, high = belief_range(Fraction(before, 100), epsilon)
     picture = belief_picture(before / 100, low, high, visit.say)
-    shown = {"low": f"{low:.1%}", "high": f"{high:.1%}", "picture": picture}
-    return visit.show("epsilon.html", epsilon=epsilon, prior=before, **shown)
+    ends = f"{low:.1%}", f"{high:.1%}"
+    return visit.show("epsilon.html", epsilon=epsilon, prior=before, low=ends[0], high=ends[1], picture=picture)

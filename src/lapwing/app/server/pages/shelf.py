@@ -9,16 +9,12 @@ from typing import Any
 
 from lapwing.app.server.door_store import DoorStore
 
-_TABLE = """create table if not exists cohorts (population text not null, person text not null, key text not null,
-            document text not null, primary key (population, person, key))"""
-
 
 class Shelf:
     """The documents of each person, by population and key."""
 
     def __init__(self, store: DoorStore) -> None:
         self._store = store
-        store.do(_TABLE)
 
     def put(self, population: str, person: str, key: str, document: dict[str, Any]) -> None:
         """Keep a document; the first one under a key stays."""

@@ -1,4 +1,4 @@
-"""What a stream was asked and told, read from the entries of the ledger: outcomes in order, and one verdict by its key."""
+"""What a stream was asked and told, read from the entries of the ledger: outcomes in order, and a verdict by key."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -74,7 +74,7 @@ class Site:
 
     @property
     def cookie(self) -> str:
-        """What the cookie of a sign-in is called: one that only this host, over TLS, can have set, where there is TLS."""
+        """What the cookie of a sign-in is called; with TLS, one that only this host can have set."""
         return "__Host-lapwing" if self.secure else "lapwing"
 
 
@@ -176,8 +176,9 @@ class Visit:
     def _call(
         self, operation: Operation, body: Any, key: str, query: Mapping[str, int], path: Mapping[str, str]
     ) -> ServerCall:
+        last = 0
         if "population" in operation.parts:
-            self.server.house.require_population(self.population, self.person)
+            last = self.server.house.require_population(self.population, self.person)
             path = {"population": self.population, **path}
         raw = b"" if operation.body is None else msgspec.json.encode(body)
         try:
@@ -200,6 +201,7 @@ class Visit:
             key=key,
             headers={},
             begun=self.request.scope["begun"],
+            last_entry=last,
             audit=audit,
         )
 
@@ -278,9 +280,9 @@ def fields_of(request: Request) -> dict[str, list[str]]:
 
 
 def own_path(given: str) -> str:
-    """Return a place of this server to go to; home, where something else was given.
+    r"""Return a place of this server to go to; home, where something else was given.
 
-    >>> [own_path(one) for one in ("/ask", "//evil.example", "/\\\\evil", "https://evil.example", "")]
+    >>> [own_path(one) for one in ("/ask", "//evil.example", "/\\evil", "https://evil.example", "")]
     ['/ask', '/', '/', '/', '/']
     """
     return given if _OWN_PATH.fullmatch(given) and not given.startswith("//") else "/"

@@ -27,7 +27,7 @@ class Words:
         self.language = language
         self._messages = dict(_flat(messages))
 
-    def __call__(self, name: str, **values: Any) -> Markup:
+    def __call__(self, name: str, /, **values: Any) -> Markup:
         """Return a message; one that counts has two forms, of which `n` chooses."""
         said = self._messages.get(name)
         if said is None:
