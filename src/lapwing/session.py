@@ -261,7 +261,7 @@ class Session:
     def tables(self) -> TableList:
         """Return what may be asked: the tables, with their columns, types, bounds and words. It is public, and free."""
         self._lifetime.require()
-        return TableList(self.population.name, self.population.tables)
+        return TableList(self.population.name, self.population.tables, self.population.vocabularies)
 
     def budget(self) -> BudgetStatus:
         """Return what the account has left, for everybody and for this analyst."""

@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+import warnings
 from datetime import date
 
 import pandas as pd
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lapwing as lw
+from lapwing.answers.pictures import Panel, draw_panels
 from lapwing.vocabulary.errors import BadQuestionError
 
 SETTINGS = """
@@ -265,6 +267,42 @@ def test_a_grid_of_cohorts_is_asked_at_once_and_keeps_its_labels(clinic) -> None
         lw.cohorts("patient", {"sex": []})
 
 
+def test_a_grid_is_drawn_as_a_map(clinic, tmp_path, recwarn) -> None:
+    grid = lw.cohorts("patient", {"sex": ["F", "M"], "bmi": lw.bins("bmi", [10, 20, 40, 60])})
+    with clinic.stream(at_least=100, yeses=2, epsilon=20, table="patient") as stream:
+        answers = stream.ask_many(grid)
+    figure = answers.plot(tmp_path / "map.svg")
+    drawn = (tmp_path / "map.svg").read_text(encoding="utf-8")
+    assert all(f"<!-- {word} -->" in drawn for word in ("At least 100 people?", "F", "M", "20 to under 40", "yes"))
+    assert "not answered: the stream halted" in drawn, "it gave its last yes before the end"
+    assert len(figure.axes[0].patches) == len(grid)
+    colours = [patch.get_facecolor() for patch in figure.axes[0].patches]
+    assert len(set(colours)) == 3
+    assert [colours.count(colours[place]) for place in answers.yeses] == [2, 2]
+    assert not [str(warning.message) for warning in recwarn]
+    with pytest.raises(BadQuestionError, match="over a grid"):
+        stream_of_one(clinic).plot()
+
+
+def stream_of_one(clinic):
+    with clinic.stream(at_least=100, yeses=1, epsilon=1, table="patient") as stream:
+        return stream.ask_many(["bmi > 59"])
+
+
+def test_questions_rows_and_cohorts_are_shown_as_they_are_written(clinic) -> None:
+    question = lw.count("patient", (lw.col("bmi") >= 20) & ~lw.has("visit", "day > date '2024-01-01'"), by="sex")
+    assert (
+        repr(question) == "<count people: patient where bmi >= 20 and not (has(visit, day > date '2024-01-01')) by sex>"
+    )
+    assert repr(lw.mean("patient", lw.col("bmi") + 1, "sex in ('F', 'M')", max_rows=1)) == (
+        "<mean: patient where sex in ('F', 'M') max_rows=1 values=(bmi + 1)>"
+    )
+    assert repr(lw.median("patient", "bmi")) == "<quantile: patient value=bmi at=0.5>"
+    assert repr(lw.cohorts("patient", {"sex": ["F", "M"]})[1]) == "<cohort: sex M>"
+    answer = clinic.ask(lw.count("patient", by="sex"), epsilon=20)
+    assert repr(answer.rows[0]).startswith("<row: sex F, answer ")
+
+
 FRAME_SETTINGS = """
 [populations.clinic]
 person_key = "pid"
@@ -338,6 +376,29 @@ def test_an_answer_is_drawn_with_all_its_statistics_and_names(clinic, tmp_path, 
     assert "<!-- 7 -->" not in drawn, "names stand for ids"
     assert figure._repr_png_().startswith(b"\x89PNG")
     assert [str(warning.message) for warning in recwarn] == [], "no font is missed aloud"
+
+
+def test_a_sign_that_no_font_has_is_told_by_the_value_or_as_a_question_mark() -> None:
+    panel = Panel("n", ["a\ue000", "Bern"], [1, 2], [0, 1], [2, 3], True, False, ["7", "8"])  # noqa: FBT003
+    assert panel.told == ["7", "Bern"]
+    assert Panel("n", ["a\ue000"], [1], [0], [2], True, False).told == ["a?"]  # noqa: FBT003
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure = draw_panels([panel], title="of \ue000", caption="bounds")
+        figure._repr_png_()
+    assert "no font here has some signs" in figure._supxlabel.get_text()
+    assert figure._suptitle.get_text() == "of ?"
+
+
+def test_a_long_title_is_cut_and_many_months_have_few_labels() -> None:
+    months = [f"{2013 + month // 12}-{month % 12 + 1:02d}" for month in range(132)]
+    panel = Panel("n", months, [1.0] * 132, [0.0] * 132, [2.0] * 132, True, True)  # noqa: FBT003
+    figure = draw_panels([panel], title="the number of people " * 40, caption="")
+    assert figure._suptitle.get_text().count("\n") == 2
+    assert figure._suptitle.get_text().endswith("...")
+    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == [
+        f"{year}-01" for year in range(2013, 2024, 2)
+    ]
 
 
 def test_means_are_dots_and_counts_are_bars_and_time_is_a_line(clinic) -> None:

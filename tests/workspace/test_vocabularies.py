@@ -243,6 +243,14 @@ def test_a_category_may_be_called_by_its_name(clinic, folder, written):
     assert abs(told.value - known) <= 40
 
 
+def test_analysts_see_the_vocabularies_and_what_categories_are_called(clinic):
+    tables = clinic.tables()
+    assert "concept: a vocabulary, public and with nobody in it: concept_id, concept_name" in repr(tables)
+    assert "110 (Diabetes mellitus)" in repr(tables)
+    assert [one["vocabulary"] for one in tables.to_dict()["vocabularies"]] == ["concept", "concept_ancestor"]
+    assert "concept_ancestor: vocabulary" in tables._repr_html_()
+
+
 def test_a_list_of_undeclared_values_is_refused_before_the_charge(clinic):
     clinic.concept_set("elsewhere", [1, 2, 3])
     before = str(clinic.budget())

@@ -311,7 +311,8 @@ class Answer(TableResult):
         from lapwing.answers.pictures import Panel, draw_panels  # noqa: PLC0415 - half a second, and an extra
 
         rows, releases, over_time = self.bounded(confidence), self.asked.releases, self._over_time
-        labels = [self._label(row) for row in rows]
+        labels, plan = [self._label(row) for row in rows], next(self.asked.several()).plan
+        values_of = [", ".join(map(named, plan.without_names(row.key))) for row in rows]
         panels = []
         for name, release in releases.items():
             cells = [row.cells.get(name) for row in rows]
@@ -320,7 +321,8 @@ class Answer(TableResult):
             values, lows, highs = (
                 [None if one is None else drawn(getattr(one, end)) for one in cells] for end in ("value", "low", "high")
             )
-            panels.append(Panel(name, labels, values, lows, highs, release.plan.drawn_from_zero, over_time))
+            zero = release.plan.drawn_from_zero
+            panels.append(Panel(name, labels, values, lows, highs, zero, over_time, values_of))
         words = self.asked.words
         title = f"{'Made up: ' if self.rehearsal else ''}{words[0].upper()}{words[1:]}"
         known = any(low is not None for panel in panels for low in panel.lows)

@@ -8,7 +8,7 @@ from typing import Any
 
 from lapwing.queries.plan import BoundedValue, CellKey, Number, Shown
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.wording import format_bounded, format_exact, format_value, rounded
+from lapwing.vocabulary.wording import format_bounded, format_exact, format_value, named, rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Change:
         return replace(cell, value=value, low=low, high=high)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Row:
     """One row of an answer: what it is about, and a value with its bounds for each column.
 
@@ -48,6 +48,10 @@ class Row:
         if column in self.names:
             return self.key[self.names.index(column)]
         raise no_column(column, [*self.names, *self.cells])
+
+    def __repr__(self) -> str:
+        keys = [f"{name} {named(part)}" for name, part in zip(self.names, self.key, strict=False)]
+        return f"<row: {', '.join([*keys, *(f'{name} {cell_text(cell)}' for name, cell in self.cells.items())])}>"
 
 
 def plain(value: Any) -> Any:

@@ -1,15 +1,19 @@
 """The answers of a stream to many conditions, as a table: one row for each, in the order in which they were asked."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Self, overload
 
+from lapwing.answers.canvas import checked_path
 from lapwing.answers.frames import FrameColumn, TableResult
 from lapwing.answers.stream_terms import StreamAnswer
-from lapwing.vocabulary.exact import Exact
-from lapwing.vocabulary.results import html_table
-from lapwing.vocabulary.wording import format_exact, format_short, several
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.exact import Exact, as_confidence
+from lapwing.vocabulary.results import Interval, html_table
+from lapwing.vocabulary.wording import format_exact, format_short, percent, several
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -86,9 +90,40 @@ class StreamAnswers(TableResult, Sequence[StreamAnswer | None]):
             ("price", f"epsilon {format_short(self.price)}"),
         ]
 
+    def plot(self, path: str | Path | None = None, *, confidence: Exact = "0.95") -> Any:
+        """Draw the answers over their grid of cohorts, save the picture if a `path` is given, and return the figure.
+
+        Yeses are dark, with the least number of people that there are with this `confidence`; noes are light. The
+        axis with the most values goes to the right. It needs matplotlib: pip install 'lapwing[plots]'.
+        """
+        names = self.label_names
+        if not names or any(set(one) != set(names) for one in self.labels):
+            raise BadQuestionError(
+                "a picture shows answers over a grid; ask one: stream.ask_many(lw.cohorts('patients', {'sex': ['F', "
+                "'M']}))"
+            )
+        file = checked_path("picture.png" if path is None else path)
+        from lapwing.answers.pictures import GridCell, draw_grid  # noqa: PLC0415 - half a second, and an extra
+
+        cells = []
+        for labels, one in zip(self.labels, self.answers, strict=True):
+            lies = None if one is None else one.interval(confidence)
+            cells.append(GridCell(labels, None if one is None else bool(one), _least(lies)))
+        asked = {one.threshold for one in self.answers if one is not None}
+        title = f"At least {format_short(asked.pop())} people?" if len(asked) == 1 else "Enough people?"
+        sure = (
+            f"in a yes: how many there are at least, all at once with {percent(as_confidence(confidence))} confidence"
+        )
+        caption = sure if self.yeses else ""
+        return draw_grid(cells, title=title, caption=caption, path=None if path is None else file)
+
     def _repr_html_(self) -> str:
         rows = self.to_rows()
         return html_table(list(rows[0]) if rows else (), ([*row.values()] for row in rows))
 
     def __repr__(self) -> str:
         return f"<{len(self):,} stream answers, {len(self.yeses):,} of them yes>"
+
+
+def _least(lies: Interval | None) -> str:
+    return "" if lies is None or lies.low is None or lies.low < 1 else f"{math.floor(lies.low):,}"

@@ -52,6 +52,7 @@ class Dialect:
     quote : the character around names, doubled inside them
     mark : the mark of parameter n = 0, 1, ...; it may stand in more than one place
     integer, real, text, day, truth : the types of 64-bit integers, doubles, text, days and truth values
+    narrow : the type of 32-bit integers, which take less room where rows are put in order
     integers, reals, texts, days : the stored types of which every value becomes one of these, decimals left aside
     total : the exact sum of a 64-bit integer expression, too wide to overflow
     small_total : the same for terms of at most `SMALL`, if that can be had quicker
@@ -70,6 +71,7 @@ class Dialect:
     quote: str = '"'
     mark: Callable[[int], str] = lambda n: f"${n + 1}"
     integer: str = "BIGINT"
+    narrow: str = "INTEGER"
     real: str = "DOUBLE"
     text: str
     day: str = "DATE"

@@ -199,9 +199,10 @@ class _Select:
         person = self.writer.dialect.text_number.format("p") if text else "p"
         told = fold(self.writer, self.aggregate.salt, [person, *(cell.number for cell in self.cells), *values])
         folded = self.in_order(f"SELECT *, {told} AS t FROM {source}", "p")
-        order = ", ".join([rank("t"), *(cell.order for cell in self.cells), *values])
+        ranked = f"SELECT *, CAST({rank('t')} AS {self.writer.dialect.narrow}) AS r FROM ({folded}) AS folded"
+        order = ", ".join(["r", *(cell.order for cell in self.cells), *values])
         place = f"ROW_NUMBER() OVER (PARTITION BY {', '.join(among)} ORDER BY {order})"
-        placed = f"SELECT *, {place} AS place FROM ({folded}) AS folded"
+        placed = f"SELECT *, {place} AS place FROM ({ranked}) AS ranked"
         return f"SELECT * FROM ({placed}) AS placed WHERE place <= {self.writer.value(limit)}"
 
     def total(self, numbers: Sequence[str]) -> str:

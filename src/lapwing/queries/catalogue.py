@@ -358,10 +358,14 @@ def _check_distinct(kind: str, names: Iterable[str]) -> None:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TableList(Result, Sequence[Table]):
-    """The tables of a population: `tables["patients"]` is one of them, and so is `tables[0]`."""
+    """The tables of a population: `tables["patients"]` is one of them, and so is `tables[0]`.
+
+    `vocabularies` are public tables with nobody in them, which conditions may use for nothing.
+    """
 
     population: str
     tables: tuple[Table, ...]
+    vocabularies: tuple[Vocabulary, ...] = ()
 
     def __len__(self) -> int:
         return len(self.tables)
@@ -372,22 +376,44 @@ class TableList(Result, Sequence[Table]):
     def __getitem__(self, which: slice) -> Self: ...
     def __getitem__(self, which: int | str | slice) -> Table | Self:
         if isinstance(which, slice):
-            return type(self)(self.population, self.tables[which])
+            return type(self)(self.population, self.tables[which], self.vocabularies)
         return (
             named_among("table", which, self.tables, self.population) if isinstance(which, str) else self.tables[which]
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return them as JSON values."""
-        return {"population": self.population, "tables": [table.to_dict() for table in self.tables]}
+        return {
+            "population": self.population,
+            "tables": [table.to_dict() for table in self.tables],
+            "vocabularies": vocabulary_records(self.vocabularies),
+        }
 
     def facts(self) -> list[tuple[str, str | None]]:
         """Return the tables and their columns, in words."""
-        return [fact for table in self.tables for fact in table.facts()]
+        public = [(one.name, vocabulary_words(one)) for one in self.vocabularies]
+        return [*(fact for table in self.tables for fact in table.facts()), *public]
 
     def _repr_html_(self) -> str:
         lines = [[f"{table.name}: {table.rows_in_words}", *line] for table in self.tables for line in table.lines()]
+        lines += [
+            [f"{one.name}: vocabulary", *(column, "", "", "")]
+            for one in self.vocabularies
+            for column in one.column_names
+        ]
         return html_table(("table", "column", "type", "values", "may be missing"), lines, self.population)
 
     def __repr__(self) -> str:
-        return "\n\n".join(map(str, self.tables)) or f"<population {self.population} has no tables>"
+        public = [f"{one.name}: {vocabulary_words(one)}" for one in self.vocabularies]
+        tables = [*map(str, self.tables), *(["\n".join(public)] if public else [])]
+        return "\n\n".join(tables) or f"<population {self.population} has no tables>"
+
+
+def vocabulary_words(vocabulary: Vocabulary) -> str:
+    """Return what a vocabulary is and has, in words."""
+    return f"a vocabulary, public and with nobody in it: {', '.join(vocabulary.column_names)}"
+
+
+def vocabulary_records(vocabularies: Iterable[Vocabulary]) -> list[dict[str, Any]]:
+    """Return vocabularies as JSON values."""
+    return [{"vocabulary": one.name, "columns": list(one.column_names)} for one in vocabularies]

@@ -39,12 +39,15 @@ Axis: TypeAlias = "By | Sequence[Exact | bool | date | Condition | None] | Mappi
 MOST_COHORTS: Final = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Cohort:
     """Some people: for which row `where` is true, and the words that tell them from the other cohorts of a grid."""
 
     where: Condition
     labels: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        return f"<cohort: {', '.join(f'{name} {label}' for name, label in self.labels.items())}>"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ MOST_GRID = 2**52
 _DEFAULT_CELLS = 2**20
 _MOST_CATEGORIES = 100_000
 _MOST_NAMED = 20
+_FEW_LABELLED = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +123,10 @@ class Category:
                 "labels", len(self.labels), reason=f"are not as many as the {len(values)} values", remedy="give both"
             )
 
+    def called(self, value: str | int) -> str:
+        """Return a value with its label, if it has one."""
+        return f"{value} ({self.labels[self.values.index(value)]})" if self.labels else str(value)
+
 
 @dataclass(frozen=True, slots=True)
 class Text:
@@ -191,8 +196,9 @@ class Column:
             case Real(low=Fraction() as low, high=Fraction() as high):
                 return f"{format_short(low)} to {format_short(high)}"
             case Category(values=values):
-                more = f", ... ({len(values):,} values)" if len(values) > _MOST_NAMED else ""
-                return ", ".join(str(value) for value in values[:_MOST_NAMED]) + more
+                most = _FEW_LABELLED if self.type.labels else _MOST_NAMED
+                more = f", ... ({len(values):,} values)" if len(values) > most else ""
+                return ", ".join(self.type.called(value) for value in values[:most]) + more
             case Date(first=first, last=last) if first is not None or last is not None:
                 return f"{first} to {last}"
             case _:

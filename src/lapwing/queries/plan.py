@@ -374,6 +374,12 @@ class Plan:
             parts.append(value if name is None else name)
         return tuple(parts)
 
+    def without_names(self, shown: tuple[Shown, ...]) -> tuple[Shown, ...]:
+        """Return a key that is shown without the names of its values."""
+        places = iter(shown)
+        kept = [(next(places, None), column in self.names and next(places, None)) for column in self.group_names]
+        return tuple(value for value, _ in kept) if self.meaning.keys_are_groups else shown
+
     def _with_name(self, kind: KeyOfColumn, label: Label) -> tuple[Shown, ...]:
         """Return a label for people to read, with its name where the column has names."""
         shown = _label_words(kind, label)

@@ -77,7 +77,7 @@ _MOST_STEPS = 2**28
 """One person moves a total or a moment by at most 2^28 grid steps: noise a thousand times as large can be drawn."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Question(ABC):
     """A statistic of rows of a table, as it was put: which rows, and how to group them.
 
@@ -106,6 +106,11 @@ class Question(ABC):
 
     def __hash__(self) -> int:
         return hash(shape(self))
+
+    def __repr__(self) -> str:
+        from lapwing.queries.written import described  # noqa: PLC0415 - most questions are never shown
+
+        return described(self)
 
     @abstractmethod
     def plan(self, planner: "Planner") -> Plan:

@@ -23,8 +23,8 @@ class SelectItem:
 
     @property
     def heading(self) -> str | None:
-        """What it is called: by its name, or as it is written where it is more than a column."""
-        return self.alias or (None if isinstance(self.node, exp.Column) else self.written)
+        """What it is called: by its name, or as it is written where it is a condition."""
+        return self.alias or (self.written if isinstance(self.node, exp.Predicate | exp.Connector | exp.Not) else None)
 
 
 def items_of(select: exp.Select, text: str = "") -> list[SelectItem]:

@@ -1,11 +1,19 @@
-"""Reads values from SQL text: columns, constants, arithmetic, days and their parts, cases, a person's own numbers."""
+"""Reads values from SQL text: columns, constants, arithmetic, days and their parts, cases, a person's own numbers.
+
+Databases disagree about AGE: here it counts completed years from the first day to the second. The others give the later
+day first and an interval back, of which people take the years: `extract(year from age(day, born))` means that.
+"""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Final, TypeAlias
 
 from sqlglot import exp
 
+from lapwing.queries.days import day_of
 from lapwing.queries.expressions import (
+    Age,
     And,
     Arithmetic,
     Case,
@@ -14,9 +22,13 @@ from lapwing.queries.expressions import (
     Coalesce,
     Compare,
     Condition,
+    DatePart,
+    DateTrunc,
+    Days,
     LeftOf,
     Literal,
     Name,
+    Now,
     NumberOf,
     Step,
     TextOf,
@@ -24,16 +36,18 @@ from lapwing.queries.expressions import (
     Value,
 )
 from lapwing.queries.joined import PerPerson
-from lapwing.queries.sql_days import read_call_about_days, read_days
 from lapwing.queries.sql_nodes import (
     cast_kind,
     function_name,
     is_date,
+    literal,
     name_of,
     negative,
+    number_of_days,
     only,
     refusal,
     table_name,
+    upper_text,
 )
 from lapwing.vocabulary.errors import BadQuestionError
 
@@ -41,6 +55,34 @@ _ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "
 _TEXTS: dict[type[exp.Expr], str] = {exp.Lower: "lower", exp.Upper: "upper", exp.Trim: "trim"}
 _PER_PERSON = {"number_of": "count", "different_of": "distinct", "first_of": "first", "last_of": "last"}
 _MOST_BUCKETS = 100
+Read: TypeAlias = Callable[[exp.Expr], Value]
+
+_PARTS: Final[dict[type[exp.Expr], str]] = {
+    exp.Year: "year",
+    exp.Quarter: "quarter",
+    exp.Month: "month",
+    exp.Day: "day",
+    exp.DayOfMonth: "day",
+    exp.DayOfWeekIso: "weekday",
+    exp.DayOfWeek: "dow",
+}
+_NAMED_PARTS: Final = {
+    "year": "year",
+    "quarter": "quarter",
+    "month": "month",
+    "day": "day",
+    "isodow": "weekday",
+    "dow": "dow",
+    "dayofweek": "dow",
+    "weekday": "dow",
+}
+_UNITS: Final = {"D": "DAY", "DD": "DAY", "M": "MONTH", "MM": "MONTH", "Y": "YEAR", "YY": "YEAR", "YYYY": "YEAR"}
+"""How some databases shorten the units of a time."""
+_SUNDAY: Final = 7
+_WEEK: Final = 7
+_MONTHS: Final = 12
+_MONTH_NAMES: Final = "January February March April May June July August September October November December"
+_DAY_NAMES: Final = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
 
 
 class ValueReader(ABC):
@@ -238,3 +280,137 @@ class ValueReader(ABC):
 
 def _is_floor(node: exp.Expr) -> bool:
     return isinstance(node, exp.Floor) and isinstance(node.this, exp.Div)
+
+
+def read_days(node: exp.Expr, read: Read) -> Value:
+    """Return the value about days that a node writes; `read` reads what is inside of it."""
+    match node:
+        case exp.Cast() if is_date(node):
+            only(node, "this", "to")
+            only(node.to, "this")
+            return Literal(day_of(literal(node.this)))
+        case exp.Interval():
+            return _interval(node)
+        case exp.DateDiff():
+            only(node, "this", "expression", "unit", "date_part_boundary")
+            unit = node.args.get("unit")
+            if isinstance(unit, exp.Expr):
+                only(unit, "this")
+            return _between(upper_text(unit), read(node.expression), read(node.this))
+        case exp.DateAdd() | exp.DateSub() if isinstance(node.expression, exp.Interval):
+            only(node, "this", "expression", "unit")
+            return Arithmetic("+" if isinstance(node, exp.DateAdd) else "-", read(node.this), read(node.expression))
+        case exp.CurrentDate():
+            only(node)
+            return Now()
+        case _:
+            return _read_part(node, read)
+
+
+def _read_part(node: exp.Expr, read: Read) -> Value:
+    match node:
+        case exp.Extract() if upper_text(node.this).casefold() in _NAMED_PARTS:
+            only(node, "this", "expression")
+            only(node.this, "this")
+            return _part(_NAMED_PARTS[upper_text(node.this).casefold()], node.expression, read)
+        case exp.TimestampTrunc() | exp.DateTrunc():
+            only(node, "this", "unit")
+            only(node.args["unit"], "this")
+            return DateTrunc(upper_text(node.args["unit"]).casefold(), read(node.this))
+        case _ if type(node) in _PARTS:
+            only(node, "this")
+            return _part(_PARTS[type(node)], node.this, read)
+        case exp.Monthname() | exp.Dayname():
+            only(node, "this")
+            return _name(read(node.this), month=isinstance(node, exp.Monthname))
+        case _:
+            raise refusal(node)
+
+
+def read_call_about_days(node: exp.Anonymous, read: Read) -> Value | None:
+    """Return the value about days of a function that the parser does not know; None if it is about something else."""
+    arguments = node.expressions
+    match function_name(node), arguments:
+        case "age", [born]:
+            return Age(read(born))
+        case "age", [exp.CurrentDate() as today, born]:  # the later day first, as other databases have it
+            only(today)
+            return Age(read(born))
+        case "age", [born, day]:
+            return Age(read(born), read(day))
+        case "weekday", [day]:
+            return _part("dow", day, read)
+        case "date_part" | "datepart", [exp.Literal(is_string=True) as part, day]:
+            name = str(literal(part).value).casefold()
+            return _part(_NAMED_PARTS[name], day, read) if name in _NAMED_PARTS else None
+        case "date_sub" | "datesub", [exp.Literal(is_string=True) as unit, since, until]:
+            name = str(literal(unit).value).upper()
+            ends = read(since), read(until)
+            return Age(*ends) if name == "YEAR" else _between(name, *ends) if name == "DAY" else None
+        case "dateadd", [exp.Column() as unit, number, day]:
+            if _UNITS.get(name_of(unit).name.upper(), name_of(unit).name.upper()) != "DAY":
+                raise _no_interval()
+            return Arithmetic("+", read(day), Days(number_of_days(number)))
+        case _:
+            return None
+
+
+def _between(unit: str, since: Value, until: Value) -> Value:
+    """Return the time from one day to another: of years and months their turns are counted, as DATEDIFF has it."""
+    match _UNITS.get(unit, unit):
+        case "DAY":
+            return Arithmetic("-", until, since)
+        case "YEAR":
+            return _turns("year", since, until)
+        case "MONTH":
+            years = Arithmetic("*", Literal(_MONTHS), _turns("year", since, until))
+            return Arithmetic("+", years, _turns("month", since, until))
+        case _:
+            raise BadQuestionError(
+                "the time between two days is counted in days, months or years; write datediff('day', admitted, "
+                "discharged), or age(born, day) for completed years"
+            )
+
+
+def _turns(part: str, since: Value, until: Value) -> Value:
+    return Arithmetic("-", DatePart(part, until), DatePart(part, since))
+
+
+def _name(day: Value, *, month: bool) -> Value:
+    names, part = (_MONTH_NAMES, "month") if month else (_DAY_NAMES, "weekday")
+    numbered = enumerate(names.split(), start=1)
+    return Case(tuple((Compare("=", DatePart(part, day), Literal(i)), Literal(name)) for i, name in numbered))
+
+
+def _interval(node: exp.Interval) -> Value:
+    only(node, "this", "unit")
+    unit = upper_text(node.args.get("unit")).rstrip("S")
+    if unit not in {"DAY", "WEEK"}:
+        raise _no_interval()
+    only(node.args["unit"], "this")
+    return Days(number_of_days(node.this) * (_WEEK if unit == "WEEK" else 1))
+
+
+def _no_interval() -> BadQuestionError:
+    return BadQuestionError(
+        "months and years differ in length, so an interval is a number of days; write day + interval 365 day, or "
+        "count completed years with age(born, day)"
+    )
+
+
+def _part(part: str, node: exp.Expr, read: Read) -> Value:
+    """Return a part of a day; "dow" counts weekdays from 0 for Sunday, as SQL does, and ours from 1 for Monday."""
+    if part == "year" and isinstance(node, exp.Anonymous) and function_name(node) == "age":
+        only(node, "this", "expressions")
+        match [read(each) for each in node.expressions]:
+            case [born]:
+                return Age(born)
+            case [day, born]:
+                return Age(born, day)
+            case _:
+                raise refusal(node)
+    day = read(node)
+    if part != "dow":
+        return DatePart(part, day)
+    weekday = DatePart("weekday", day)
+    return Case(tuple((Compare("=", weekday, Literal(i)), Literal(i % _SUNDAY)) for i in range(1, _SUNDAY + 1)))

@@ -19,7 +19,7 @@ from lapwing.vocabulary.codec import stored
 # The toy: how many dozens of people there are. This is all of it.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class CountDozens(Question):
     def plan(self, planner):
         return planner.build(CountPerPerson(max_cells=planner.groups()), Dozens())

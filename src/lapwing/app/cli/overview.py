@@ -17,7 +17,7 @@ from lapwing.app.cli.completion import complete_tables
 from lapwing.app.cli.options import Door, at_the_door, for_the_custodian, plot_option
 from lapwing.app.plots.answers import draw_account
 from lapwing.ledger.states import Analyst
-from lapwing.queries.catalogue import COLUMN_LINE, Population, Table
+from lapwing.queries.catalogue import COLUMN_LINE, Population, Table, vocabulary_records, vocabulary_words
 from lapwing.session import Session
 from lapwing.vocabulary.guarantee import PureDP
 from lapwing.vocabulary.wording import decimal_below, format_exact, several
@@ -51,6 +51,8 @@ def tables(door: Door, name: str | None) -> None:
         records.append(_population_record(population, shown, versions))
         blocks += [facts(("population", population.name))] if len(every) > 1 else []
         blocks += [_block(table, versions[table.name]) for table in shown] or [_EMPTY]
+        public = population.vocabularies if name is None else ()
+        blocks += [facts(*((one.name, vocabulary_words(one)) for one in public))] if public else []
     door.tell_each(records, *blocks)
 
 
@@ -62,6 +64,7 @@ def _population_record(population: Population, shown: tuple[Table, ...], version
         "adjacency": unit.adjacency.value,
         "protects_groups_of": unit.protects_groups_of,
         "tables": [_table_record(table, versions[table.name]) for table in shown],
+        "vocabularies": vocabulary_records(population.vocabularies),
     }
 
 

@@ -33,7 +33,7 @@ from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.exact import as_int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class CountPeople(Question):
     """The number of people who have such a row."""
 
@@ -72,7 +72,7 @@ class People(NoisyMeaning):
     asks = "the number of people"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class CountRows(Question):
     """The number of such rows, counting at most `max_rows` of a person; of those with a value in `present` only.
 
@@ -159,7 +159,7 @@ def _read(selected: Selected, node: exp.Count) -> CountRows:
             raise refusal(node.this)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class AtLeastQuestion(Question):
     """Whether at least `people` people have such a row."""
 

@@ -19,7 +19,7 @@ from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class CountDistinct(Question):
     """The number of different values in a column."""
 

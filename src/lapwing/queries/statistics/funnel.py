@@ -21,7 +21,7 @@ from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, check_most, probability
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Funnel(Question):
     """The number of people who pass the first step, the first two, ... and all of them."""
 

@@ -47,7 +47,7 @@ _DEGREES = {Moment.MEAN: 1, Moment.VARIANCE: 2, Moment.COVARIANCE: 1, Moment.COR
 """The degree of the polynomials whose sums give a moment."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class MomentQuestion(Question):
     """The mean, variance, covariance or correlation of one or two values."""
 

@@ -41,7 +41,7 @@ _MOST_GRID_CELLS = 10_000
 _USUAL_CELLS = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class QuantileQuestion(Question):
     """The values below which these fractions of the rows lie."""
 

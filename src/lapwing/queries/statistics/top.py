@@ -40,7 +40,7 @@ _JUDGED_AT: Final = Fraction(95, 100)
 """The confidence at which two ways are compared."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class TopCategories(Question):
     """The `k` categories with the most people; `ranked_by` is what SQL ranks them by, which must count people too."""
 
@@ -79,7 +79,7 @@ class TopCategories(Question):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class TopCounts(Question):
     """The `k` groups with the most people, and how many each has; `counted` is the count that they are the largest of.
 

@@ -21,7 +21,7 @@ from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Sum(Question):
     """The total of a value, a person's part clipped to `max_rows` times its bounds."""
 
