@@ -105,7 +105,8 @@ class Run:
         signal.alarm(LONGEST)
         self._at = Path(folder) / "at"
         parts = [self.tests] if self.only is None else [[test] for test in self.tests]
-        code = next(filter(None, (self._tried(part, folder) for part in parts)), 0) if parts else NOTHING
+        tried = (self._tried(part, folder) for part in parts)
+        code = next(filter(None, list(tried) if self.to_the_end else tried), 0) if parts else NOTHING
         (Path(folder) / "told.json").write_text(json.dumps(self.told), encoding="utf-8")
         return code
 

@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 from lapwing.vocabulary import exact
+from mutation import witnesses
 from mutation.mistakes import mutants
 from mutation.places import SOURCE
 from mutation.running import Rewriting, Run, run_all
@@ -45,3 +46,16 @@ def test_it_is_known_how_every_run_ended() -> None:
     run_all([("fails", Ending([], none)), ("dies", Ending([PATH], none))], 2, ended.__setitem__)
     assert (ended["fails"].code, ended["fails"].told) == (1, {"failed": ["a test"]})
     assert ended["dies"].last_words == "ended by SIGKILL before the first test"
+
+
+def test_a_witness_is_believed_only_if_it_is_there_and_passes_without_a_mistake() -> None:
+    here = "tests/mutation/test_running.py"
+    there = f"{here}::test_a_file_is_loaded_with_its_mistake_and_no_other_file_is"
+    assert witnesses.sound([there, f"{here}::test_that_is_gone", "tests/nowhere/test_gone.py::test_it"], 1) == {there}
+
+
+def test_witnesses_are_kept_in_order(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(witnesses, "FILE", tmp_path / "witnesses.json")
+    assert witnesses.read() == {}
+    witnesses.remember({"b.py f: 1 -> 2": "tests/test_b.py::é", "a.py g: x -> y": "tests/test_a.py::one"})
+    assert next(iter(witnesses.read().items())) == ("a.py g: x -> y", "tests/test_a.py::one")
