@@ -10,7 +10,7 @@ from fractions import Fraction
 import pytest
 
 from app.server.pages.visitors import MEN, P, field_of, pages_of, text_of, title_of
-from lapwing.app.server.pages.cohorts import Cohort, Criterion, Limit, Panel, to_link
+from lapwing.app.server.pages.cohort_document import CohortDraft, CohortPanel, Criterion, Limit, to_link
 
 COHORT = {
     **MEN,
@@ -103,7 +103,7 @@ def test_a_key_is_not_another_question(pages) -> None:
 def test_looking_costs_nothing(pages) -> None:
     ana, before = pages.browser("ana"), spent(pages)
     ana.draft({**COHORT, "kind": "count", "custom": "64", "within": "custom"})
-    ana.get(f"{P}/ask?c={to_link(Cohort(panels=(Panel(criteria=(Criterion(of='visit'),)),)))}&kind=count")
+    ana.get(f"{P}/ask?c={to_link(CohortDraft(panels=(CohortPanel(criteria=(Criterion(of='visit'),)),)))}&kind=count")
     rehearsed = ana.post(f"{P}/ask/rehearsal", {**COHORT, "kind": "count"})
     assert "This is a rehearsal" in text_of(rehearsed)
     assert spent(pages) == before
@@ -169,9 +169,11 @@ def test_an_answer_is_taken_along(pages) -> None:
 
 def test_names_stay_text_everywhere(pages) -> None:
     ana = pages.browser("ana")
-    wrong = Cohort(panels=(Panel(criteria=(Criterion(of=EVIL, limits=(Limit(column=EVIL, values=(EVIL,)),)),)),))
-    odd = Cohort(
-        panels=(Panel(criteria=(Criterion(of="patient.site", limits=(Limit(column="site", values=(EVIL,)),)),)),)
+    wrong = CohortDraft(
+        panels=(CohortPanel(criteria=(Criterion(of=EVIL, limits=(Limit(column=EVIL, values=(EVIL,)),)),)),)
+    )
+    odd = CohortDraft(
+        panels=(CohortPanel(criteria=(Criterion(of="patient.site", limits=(Limit(column="site", values=(EVIL,)),)),)),)
     )
     for page in (
         ana.get(f"{P}/ask?c={to_link(wrong)}"),

@@ -8,23 +8,23 @@ from hypothesis import strategies as st
 
 import lapwing as lw
 from lapwing.app.clinic.clinic_files import make_clinic
-from lapwing.app.server.pages.cohort_form import act, from_form
-from lapwing.app.server.pages.cohort_text import steps_of, text_of
-from lapwing.app.server.pages.cohort_words import sentence_of
-from lapwing.app.server.pages.cohorts import (
-    Cohort,
+from lapwing.app.server.pages.cohort_document import (
+    CohortDraft,
+    CohortPanel,
     Criterion,
     Limit,
     Near,
-    Panel,
     UnclearError,
     from_document,
     from_link,
     to_document,
     to_link,
 )
+from lapwing.app.server.pages.cohort_form import act, from_form
+from lapwing.app.server.pages.cohort_text import steps_of, text_of
+from lapwing.app.server.pages.cohort_words import sentence_of
 from lapwing.app.server.pages.dictionary import Dictionary
-from lapwing.app.server.pages.words import words_of
+from lapwing.app.server.pages.page_words import words_of
 
 
 @pytest.fixture(scope="module")
@@ -84,15 +84,17 @@ events = st.builds(
     st.integers(0, 99).map(str) | st.just(""),
     near | st.none(),
 )
-panels = st.builds(Panel, include=st.booleans(), criteria=st.lists(columns | events, min_size=1, max_size=3).map(tuple))
-cohorts = st.builds(Cohort, panels=st.lists(panels, min_size=1, max_size=3).map(tuple))
+panels = st.builds(
+    CohortPanel, include=st.booleans(), criteria=st.lists(columns | events, min_size=1, max_size=3).map(tuple)
+)
+cohorts = st.builds(CohortDraft, panels=st.lists(panels, min_size=1, max_size=3).map(tuple))
 
 
-def alone(criterion: Criterion) -> Cohort:
-    return Cohort(panels=(Panel(criteria=(criterion,)),))
+def alone(criterion: Criterion) -> CohortDraft:
+    return CohortDraft(panels=(CohortPanel(criteria=(criterion,)),))
 
 
-def fields_of(cohort: Cohort) -> dict[str, list[str]]:
+def fields_of(cohort: CohortDraft) -> dict[str, list[str]]:
     """Return the inputs that the builder draws for a cohort."""
     found: dict[str, list[str]] = {}
     for p, panel in enumerate(cohort.panels):
@@ -124,7 +126,7 @@ def test_form_link_and_document_say_the_same_and_the_text_can_be_asked(session, 
     assert from_link(to_link(cohort)) == cohort
     assert from_form(fields_of(cohort), dictionary) == cohort
     asked = session.preview(lw.count("patient", text_of(cohort, dictionary)), within=30)
-    turned = Cohort(panels=cohort.panels[::-1])
+    turned = CohortDraft(panels=cohort.panels[::-1])
     assert session.preview(lw.count("patient", text_of(turned, dictionary)), within=30).asked.text == asked.asked.text
     assert len(steps_of(cohort, dictionary)) == len(cohort.panels)
     assert sentence_of(cohort, dictionary, words_of("en")).endswith(".")
@@ -138,7 +140,7 @@ documents = st.recursive(
 )
 
 
-def read(document) -> Cohort | str:
+def read(document) -> CohortDraft | str:
     try:
         return from_document(document)
     except UnclearError as unclear:
@@ -170,25 +172,27 @@ def test_a_name_that_is_not_declared_refuses_the_whole(dictionary, of) -> None:
 
 @given(st.text(string.printable, max_size=20))
 def test_no_button_breaks_the_builder(dictionary, do) -> None:
-    cohort = Cohort(panels=(Panel(criteria=(Criterion(of="visit"),)),))
+    cohort = CohortDraft(panels=(CohortPanel(criteria=(Criterion(of="visit"),)),))
     for verb in ("", "add:", "add:0:", "drop:", "drop:0:"):
-        assert isinstance(act(cohort, verb + do, dictionary), Cohort)
+        assert isinstance(act(cohort, verb + do, dictionary), CohortDraft)
 
 
 def test_buttons_do_what_they_say(dictionary) -> None:
-    one = act(Cohort(), "add:0:patient.smoker|smoker|", dictionary)
+    one = act(CohortDraft(), "add:0:patient.smoker|smoker|", dictionary)
     assert text_of(one, dictionary) == "smoker"
     two = act(act(one, "add-panel", dictionary), "add:1:condition|concept|asthma", dictionary)
     assert text_of(two, dictionary) == "smoker and has(condition, concept = 'asthma')"
     both = act(two, "add:1:visit||", dictionary)
     assert text_of(both, dictionary) == "smoker and (has(condition, concept = 'asthma') or has(visit))"
     assert text_of(act(both, "drop:1:0", dictionary), dictionary) == "smoker and has(visit)"
-    assert text_of(act(both, "drop:0", dictionary), dictionary) == text_of(Cohort(panels=both.panels[1:]), dictionary)
+    assert text_of(act(both, "drop:0", dictionary), dictionary) == text_of(
+        CohortDraft(panels=both.panels[1:]), dictionary
+    )
 
 
 def test_who_is_not_known_to_match_is_not_left_out(dictionary) -> None:
     age = Criterion(of="patient.age", limits=(Limit(column="age", low="20", high="30"),))
-    out = Cohort(panels=(Panel(include=False, criteria=(age,)),))
+    out = CohortDraft(panels=(CohortPanel(include=False, criteria=(age,)),))
     assert text_of(out, dictionary) == "(not (age between 20 and 30) or age is null)"
 
 

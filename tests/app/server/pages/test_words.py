@@ -3,10 +3,10 @@
 import re
 from pathlib import Path
 
-from lapwing.app.server.pages import words
-from lapwing.app.server.pages.words import LANGUAGES, words_of
+from lapwing.app.server.pages import page_words
+from lapwing.app.server.pages.page_words import LANGUAGES, words_of
 
-FOLDER = Path(words.__file__).parent
+FOLDER = Path(page_words.__file__).parent
 
 
 def named() -> set[str]:

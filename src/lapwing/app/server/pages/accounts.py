@@ -10,7 +10,7 @@ from lapwing.accounting.filters.account import Account
 from lapwing.answers.preview import amounts
 from lapwing.app.server.pages.charts import burn_down
 from lapwing.app.server.pages.drafts import ACCURACIES, dictionary_for
-from lapwing.app.server.pages.visits import RefusedError, Visit
+from lapwing.app.server.pages.visits import PageRefusedError, Visit
 from lapwing.ledger.entries import Record
 from lapwing.vocabulary.codec import from_record
 
@@ -27,7 +27,7 @@ async def left_in_counts(visit: Visit) -> list[tuple[str, str, int, Any]]:
     for within, name in ACCURACIES:
         try:
             preview = await visit.do("preview", {"question": question, "price": {"within": within}})
-        except RefusedError:
+        except PageRefusedError:
             continue
         found.append((name, within, preview["times"] if preview["affordable"] else 0, preview["price"]))
     return found

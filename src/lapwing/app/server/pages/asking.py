@@ -5,12 +5,12 @@ from typing import Final
 
 from starlette.responses import Response
 
+from lapwing.app.server.pages.cohort_document import CohortDraft, UnclearError, from_link, to_document
 from lapwing.app.server.pages.cohort_form import act, from_form
 from lapwing.app.server.pages.cohort_text import text_of
-from lapwing.app.server.pages.cohorts import Cohort, UnclearError, from_link, to_document
 from lapwing.app.server.pages.drafts import (
     NEW,
-    Terms,
+    AskTerms,
     dictionary_for,
     draft,
     new_stream,
@@ -19,7 +19,7 @@ from lapwing.app.server.pages.drafts import (
     whole,
 )
 from lapwing.app.server.pages.showing import show_answer_page
-from lapwing.app.server.pages.visits import RefusedError, Visit
+from lapwing.app.server.pages.visits import PageRefusedError, Visit
 
 _KEY: Final = re.compile(r"[0-9a-f]{16,64}")
 _PARTS: Final = ("panels", "terms", "outcome")
@@ -29,9 +29,9 @@ async def show_ask(visit: Visit) -> Response:
     """Show the builder, with the cohort that the address holds."""
     unclear = ""
     try:
-        cohort = from_link(visit.asked("c")) if visit.asked("c") else Cohort()
+        cohort = from_link(visit.asked("c")) if visit.asked("c") else CohortDraft()
     except UnclearError as problem:
-        cohort, unclear = Cohort(), visit.say(problem.message, **problem.values)
+        cohort, unclear = CohortDraft(), visit.say(problem.message, **problem.values)
     added = visit.asked("add")
     if added:
         cohort = act(cohort, f"add:0:{added}", dictionary_for(visit))
@@ -83,18 +83,18 @@ async def rehearse(visit: Visit) -> Response:
     return await show_answer_page(visit, told, body, cohort, at=None)
 
 
-def _asked(visit: Visit) -> tuple[Cohort, Terms, str]:
+def _asked(visit: Visit) -> tuple[CohortDraft, AskTerms, str]:
     key = visit.field("key")
     cohort = from_form(visit.fields, dictionary_for(visit))
     return cohort, terms_of(visit.field), key if _KEY.fullmatch(key) else ""
 
 
-def _body(visit: Visit, cohort: Cohort, terms: Terms) -> dict[str, object]:
+def _body(visit: Visit, cohort: CohortDraft, terms: AskTerms) -> dict[str, object]:
     question = question_of(terms, cohort, dictionary_for(visit))
     return {"question": question, "price": {"within": str(terms.margin)}}
 
 
-async def _ask_stream(visit: Visit, terms: Terms, text: str, key: str) -> None:
+async def _ask_stream(visit: Visit, terms: AskTerms, text: str, key: str) -> None:
     at_least, name = whole("at_least", terms.at_least), terms.stream
     if name in {NEW, ""}:
         opened = await visit.do("open_stream", new_stream(terms, at_least), key=f"{key}-opens")
@@ -104,8 +104,8 @@ async def _ask_stream(visit: Visit, terms: Terms, text: str, key: str) -> None:
 
 def _spare(visit: Visit) -> None:
     if visit.site.asks.take(visit.person.id):
-        raise RefusedError(429, {"code": "too_many"})
+        raise PageRefusedError(429, {"code": "too_many"})
 
 
-def _refused(visit: Visit, unclear: UnclearError) -> RefusedError:
-    return RefusedError(422, {"code": "bad_question", "message": str(visit.say(unclear.message, **unclear.values))})
+def _refused(visit: Visit, unclear: UnclearError) -> PageRefusedError:
+    return PageRefusedError(422, {"code": "bad_question", "message": str(visit.say(unclear.message, **unclear.values))})

@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from lapwing.app.server.pages.words import Words
+from lapwing.app.server.pages.page_words import Messages
 
 WIDTH = 480
 _TALL = 10
@@ -29,7 +29,7 @@ class BarRow:
     high: float
 
 
-def noise_picture(value: float, margin: float, scale: float, say: Words, *, is_gaussian: bool = False) -> Markup:
+def noise_picture(value: float, margin: float, scale: float, say: Messages, *, is_gaussian: bool = False) -> Markup:
     """Draw where the exact number may be, given the answer: the law of the noise, mirrored around it."""
     base, top, reach = 150.0, 22.0, max(margin * 1.75, _SHORTEST)
     low, high = value - reach, value + reach
@@ -61,7 +61,7 @@ def noise_picture(value: float, margin: float, scale: float, say: Words, *, is_g
     return _svg(210, say("chart.noise", value=_short(value)), body, say("chart.noise_about"))
 
 
-def chance_picture(curve: Sequence[tuple[int, float]], at_least: int, margin: int, say: Words) -> Markup:
+def chance_picture(curve: Sequence[tuple[int, float]], at_least: int, margin: int, say: Messages) -> Markup:
     """Draw how likely a yes is, by how many people there really are."""
     base, top, left = 140.0, 18.0, 52.0
     low, high = curve[0][0], curve[-1][0]
@@ -79,7 +79,7 @@ def chance_picture(curve: Sequence[tuple[int, float]], at_least: int, margin: in
     return _svg(190, say("chart.chance", at_least=at_least), body, say("chart.chance_about", low=begin, high=end))
 
 
-def burn_down(points: Sequence[tuple[str, float, float]], budget: float, say: Words) -> Markup:
+def burn_down(points: Sequence[tuple[str, float, float]], budget: float, say: Messages) -> Markup:
     """Draw what was left after each act, and what open streams held: points are a day, what is left, what is held."""
     base, top, left = 150.0, 12.0, 34.0
     x, y = _scale(0, max(1, len(points) - 1), left, WIDTH - 20), _scale(0, budget, base, top)
@@ -124,7 +124,7 @@ def bars(rows: Sequence[BarRow], title: Any) -> Markup:
     return _svg(top + each * len(rows) + 8, title, body)
 
 
-def timeline(outcomes: Sequence[str], yeses: int, say: Words) -> Markup:
+def timeline(outcomes: Sequence[str], yeses: int, say: Messages) -> Markup:
     """Draw the questions of a stream: a ring for a free no, a dot for a paid yes, a cross-red dot for a lost one."""
     lines = -(-max(len(outcomes), 1) // _COLUMNS)
     gap = (WIDTH - 24) / _COLUMNS
@@ -138,7 +138,7 @@ def timeline(outcomes: Sequence[str], yeses: int, say: Words) -> Markup:
     return _svg(12 + 26 * lines, say("chart.timeline", n=len(outcomes), given=given, yeses=yeses), body)
 
 
-def belief_picture(prior: float, low: float, high: float, say: Words) -> Markup:
+def belief_picture(prior: float, low: float, high: float, say: Messages) -> Markup:
     """Draw a belief before, and where it may be afterwards."""
     x = _scale(0, 1, 20, 460)
     body = [

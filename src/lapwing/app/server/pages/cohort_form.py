@@ -5,17 +5,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from lapwing.app.server.pages.cohorts import (
+from lapwing.app.server.pages.cohort_document import (
     MOST_CRITERIA,
     MOST_PANELS,
     MOST_TIMES,
     MOST_VALUES,
     ORDERS,
-    Cohort,
+    CohortDraft,
+    CohortPanel,
     Criterion,
     Limit,
     Near,
-    Panel,
 )
 from lapwing.app.server.pages.dictionary import Dictionary, Field, Source
 
@@ -24,7 +24,7 @@ Inputs = Mapping[str, list[str]]
 _INPUT: Final = re.compile(r"p(\d{1,2})\.(?:include|c(\d{1,2})\.(.+))")
 
 
-def from_form(fields: Inputs, dictionary: Dictionary) -> Cohort:
+def from_form(fields: Inputs, dictionary: Dictionary) -> CohortDraft:
     """Return the cohort that the inputs of the builder hold."""
     panels: dict[int, dict[int, dict[str, list[str]]]] = {}
     include: dict[int, bool] = {}
@@ -36,9 +36,9 @@ def from_form(fields: Inputs, dictionary: Dictionary) -> Cohort:
                 include[panel] = values[-1] != "out"
             else:
                 mine.setdefault(int(found[2]), {})[found[3]] = values
-    return Cohort(
+    return CohortDraft(
         panels=tuple(
-            Panel(include=include.get(place, True), criteria=_criteria(panels[place], dictionary))
+            CohortPanel(include=include.get(place, True), criteria=_criteria(panels[place], dictionary))
             for place in sorted(panels)[:MOST_PANELS]
         )
     )
@@ -101,21 +101,21 @@ def _last(inputs: Inputs, name: str) -> str:
     return (inputs.get(name) or [""])[-1].strip()
 
 
-def act(cohort: Cohort, do: str, dictionary: Dictionary) -> Cohort:
+def act(cohort: CohortDraft, do: str, dictionary: Dictionary) -> CohortDraft:
     """Return the cohort after a button: add-panel, drop:P, drop:P:C, or add:P:OF|COLUMN|VALUE."""
     verb, _, rest = do.partition(":")
     panels = list(cohort.panels)
     if verb == "add-panel" and len(panels) < MOST_PANELS:
-        panels = [*(panels or [Panel()]), Panel()]
+        panels = [*(panels or [CohortPanel()]), CohortPanel()]
     elif verb == "drop":
         panels = _without(panels, rest)
     elif verb == "add":
         place, _, what = rest.partition(":")
         panels = _with(panels, place, what, dictionary)
-    return Cohort(panels=tuple(panels))
+    return CohortDraft(panels=tuple(panels))
 
 
-def _without(panels: list[Panel], which: str) -> list[Panel]:
+def _without(panels: list[CohortPanel], which: str) -> list[CohortPanel]:
     place, _, criterion = which.partition(":")
     if not place.isdecimal() or int(place) >= len(panels):
         return panels
@@ -126,13 +126,13 @@ def _without(panels: list[Panel], which: str) -> list[Panel]:
     return [replace(one, criteria=left) if one is panel else one for one in panels]
 
 
-def _with(panels: list[Panel], place: str, what: str, dictionary: Dictionary) -> list[Panel]:
+def _with(panels: list[CohortPanel], place: str, what: str, dictionary: Dictionary) -> list[CohortPanel]:
     of, column, value = [*what.split("|", 2), "", ""][:3]
     fresh = _fresh(of, column, value, dictionary)
     if fresh is None or not place.isdecimal() or int(place) >= MOST_PANELS:
         return panels
     number = int(place)
-    panels = panels + [Panel() for _ in range(number + 1 - len(panels))]
+    panels = panels + [CohortPanel() for _ in range(number + 1 - len(panels))]
     if len(panels[number].criteria) < MOST_CRITERIA:
         panels[number] = replace(panels[number], criteria=(*panels[number].criteria, fresh))
     return panels

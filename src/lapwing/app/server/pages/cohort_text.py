@@ -4,7 +4,7 @@ import re
 from fractions import Fraction
 from typing import Final
 
-from lapwing.app.server.pages.cohorts import Cohort, Criterion, Limit, Near, Panel, UnclearError
+from lapwing.app.server.pages.cohort_document import CohortDraft, CohortPanel, Criterion, Limit, Near, UnclearError
 from lapwing.app.server.pages.dictionary import Dictionary, Field, Source
 
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -12,17 +12,17 @@ _NUMBER: Final = re.compile(r"-?\d{1,15}(\.\d{1,10})?")
 _DAYS: Final = re.compile(r"\d{1,5}")
 
 
-def text_of(cohort: Cohort, dictionary: Dictionary) -> str:
+def text_of(cohort: CohortDraft, dictionary: Dictionary) -> str:
     """Return the condition that is asked; nothing where there is no criterion."""
     return " and ".join(steps_of(cohort, dictionary))
 
 
-def steps_of(cohort: Cohort, dictionary: Dictionary) -> list[str]:
+def steps_of(cohort: CohortDraft, dictionary: Dictionary) -> list[str]:
     """Return the condition of each panel, in their order: the steps of a funnel."""
     return [_panel_text(panel, dictionary) for panel in cohort.spoken]
 
 
-def _panel_text(panel: Panel, dictionary: Dictionary) -> str:
+def _panel_text(panel: CohortPanel, dictionary: Dictionary) -> str:
     parts = [_criterion_text(one, dictionary) for one in panel.criteria]
     joined = parts[0] if len(parts) == 1 else f"({' or '.join(parts)})"
     if panel.include:
@@ -33,7 +33,7 @@ def _panel_text(panel: Panel, dictionary: Dictionary) -> str:
     return f"({' or '.join([out, *dict.fromkeys(unknown)])})" if unknown else out
 
 
-def _may_be_unknown(panel: Panel, dictionary: Dictionary) -> list[Field]:
+def _may_be_unknown(panel: CohortPanel, dictionary: Dictionary) -> list[Field]:
     found = [(one, dictionary.field(one.of)) for one in panel.criteria if not one.is_event]
     return [field for one, field in found if field is not None and field.nullable and not one.limit(field.name).unknown]
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from lapwing.app.server.pages.cohorts import Cohort, Criterion, Limit, Near, Panel
+from lapwing.app.server.pages.cohort_document import CohortDraft, CohortPanel, Criterion, Limit, Near
 from lapwing.app.server.pages.dictionary import Dictionary, Field
-from lapwing.app.server.pages.words import Words
+from lapwing.app.server.pages.page_words import Messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +18,13 @@ class Phrase:
     several: bool
 
 
-def phrases_of(cohort: Cohort, dictionary: Dictionary, say: Words) -> list[Phrase]:
+def phrases_of(cohort: CohortDraft, dictionary: Dictionary, say: Messages) -> list[Phrase]:
     """Return the panels in words, those that leave people out last."""
     panels = sorted(cohort.spoken, key=lambda panel: not panel.include)
     return [phrase_of(panel, dictionary, say) for panel in panels]
 
 
-def phrase_of(panel: Panel, dictionary: Dictionary, say: Words) -> Phrase:
+def phrase_of(panel: CohortPanel, dictionary: Dictionary, say: Messages) -> Phrase:
     """Return one panel in words."""
     told = [_criterion(one, dictionary, say) for one in panel.criteria]
     several = len(told) > 1
@@ -32,7 +32,7 @@ def phrase_of(panel: Panel, dictionary: Dictionary, say: Words) -> Phrase:
     return Phrase(text, not panel.include, several)
 
 
-def sentence_of(cohort: Cohort, dictionary: Dictionary, say: Words) -> Markup:
+def sentence_of(cohort: CohortDraft, dictionary: Dictionary, say: Messages) -> Markup:
     """Return the whole sentence, with what matters in it marked."""
     phrases = phrases_of(cohort, dictionary, say)
     ins = [say("cohort.marked", text=one.text) for one in phrases if not one.out]
@@ -46,13 +46,13 @@ def sentence_of(cohort: Cohort, dictionary: Dictionary, say: Words) -> Markup:
     return told + "."
 
 
-def step_of(panel: Panel, dictionary: Dictionary, say: Words) -> str:
+def step_of(panel: CohortPanel, dictionary: Dictionary, say: Messages) -> str:
     """Return one panel as the label of a step of a funnel, with its sign."""
     phrase = phrase_of(panel, dictionary, say)
     return str(say("cohort.step_out" if phrase.out else "cohort.step_in", who=phrase.text).unescape())
 
 
-def _joined(parts: list[Markup], say: Words, *, grouped: bool) -> Markup:
+def _joined(parts: list[Markup], say: Messages, *, grouped: bool) -> Markup:
     """Join what must all hold; by semicolons where a part holds an "or" of its own."""
     if len(parts) == 1:
         return parts[0]
@@ -60,7 +60,7 @@ def _joined(parts: list[Markup], say: Words, *, grouped: bool) -> Markup:
     return say(between).join(parts[:-1]) + say(last) + parts[-1]
 
 
-def _criterion(criterion: Criterion, dictionary: Dictionary, say: Words) -> Markup:
+def _criterion(criterion: Criterion, dictionary: Dictionary, say: Messages) -> Markup:
     if not criterion.is_event:
         field = dictionary.field(criterion.of)
         return say("cohort.unknown") if field is None else _column(field, criterion.limit(field.name), say)
@@ -77,7 +77,7 @@ def _criterion(criterion: Criterion, dictionary: Dictionary, say: Words) -> Mark
     return head + (say("cohort.inside", parts=say("cohort.comma").join(parts)) if parts else Markup())
 
 
-def _near(near: Near, dictionary: Dictionary, say: Words) -> Markup:
+def _near(near: Near, dictionary: Dictionary, say: Messages) -> Markup:
     other = dictionary.source(near.of)
     if other is None:
         return say("cohort.unknown")
@@ -87,7 +87,7 @@ def _near(near: Near, dictionary: Dictionary, say: Words) -> Markup:
     return say(f"cohort.near.{near.order}", days=near.days, what=say("cohort.entry", n=1, table=other.title) + inside)
 
 
-def _column(field: Field, limit: Limit, say: Words) -> Markup:
+def _column(field: Field, limit: Limit, say: Messages) -> Markup:
     told: list[Markup] = []
     if limit.values and field.kind == "boolean":
         told += [say(f"answer.{'yes' if value == 'true' else 'no'}") for value in limit.values]
@@ -101,7 +101,7 @@ def _column(field: Field, limit: Limit, say: Words) -> Markup:
     return say("cohort.is_yes" if field.kind == "boolean" else "cohort.is", column=field.title, value=value)
 
 
-def _range(low: str, high: str, say: Words, *, days: bool = False) -> Markup:
+def _range(low: str, high: str, say: Messages, *, days: bool = False) -> Markup:
     kind = "cohort.days" if days else "cohort.range"
     if low and high:
         return say(f"{kind}.same", low=low) if low == high else say(f"{kind}.both", low=low, high=high)

@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from lapwing.accounting.interpretation import belief_range
 from lapwing.app.server.calls import Reply
 from lapwing.app.server.pages.accounts import left_in_counts, whole_account
-from lapwing.app.server.pages.visits import RefusedError, Visit
+from lapwing.app.server.pages.visits import PageRefusedError, Visit
 from lapwing.app.server.roles import Role
 
 _EPSILON: Final = re.compile(r"\d{1,2}(\.\d{1,3})?")
@@ -73,7 +73,7 @@ async def invite(visit: Visit) -> Response:
     body = {"id": visit.field("id").casefold(), "name": visit.field("name"), "role": visit.field("role", "analyst")}
     try:
         told = await visit.do("invite", body)
-    except RefusedError as refused:
+    except PageRefusedError as refused:
         return await _people(visit, problem=refused.sentence, status=refused.status)
     return await _people(visit, link=told["link"])
 
@@ -125,7 +125,7 @@ async def verify(visit: Visit) -> Response:
     receipts = visit.field("receipts").split()
     try:
         verified = await visit.do("verify_ledger", {"receipts": receipts})
-    except RefusedError as refused:
+    except PageRefusedError as refused:
         if refused.code != "ledger":
             raise
         verified = {"sound": False}

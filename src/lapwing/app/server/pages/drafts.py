@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.app.server.pages.charts import chance_picture
+from lapwing.app.server.pages.cohort_document import CohortDraft, UnclearError, to_link
 from lapwing.app.server.pages.cohort_text import steps_of, text_of
 from lapwing.app.server.pages.cohort_words import sentence_of
-from lapwing.app.server.pages.cohorts import Cohort, UnclearError, to_link
 from lapwing.app.server.pages.dictionary import Dictionary, Field
-from lapwing.app.server.pages.visits import RefusedError, Visit
+from lapwing.app.server.pages.visits import PageRefusedError, Visit
 from lapwing.noise.randomness import fresh_name
 
 KINDS: Final = ("enough", "count", "funnel", "groups")
@@ -26,7 +26,7 @@ _MOST_YESES: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class AskTerms:
     """What was chosen beside the cohort, as it was written."""
 
     kind: str
@@ -44,10 +44,10 @@ class Terms:
         return whole("within", self.custom if self.within == "custom" else self.within)
 
 
-def terms_of(one: Callable[[str, str], str]) -> Terms:
+def terms_of(one: Callable[[str, str], str]) -> AskTerms:
     """Return what was chosen, with what is meant where nothing was."""
     kind = one("kind", KINDS[0])
-    return Terms(
+    return AskTerms(
         kind=kind if kind in KINDS else KINDS[0],
         within=one("within", "30"),
         custom=one("custom", "50"),
@@ -78,7 +78,9 @@ def dictionary_for(visit: Visit) -> Dictionary:
     return known[1]
 
 
-def question_of(terms: Terms, cohort: Cohort, dictionary: Dictionary, *, priced_only: bool = False) -> dict[str, Any]:
+def question_of(
+    terms: AskTerms, cohort: CohortDraft, dictionary: Dictionary, *, priced_only: bool = False
+) -> dict[str, Any]:
     """Return the question of a cohort; for its price alone without its conditions, on which no price depends."""
     if dictionary.person is None:
         raise UnclearError("cohort.unclear.no_person")
@@ -90,7 +92,7 @@ def question_of(terms: Terms, cohort: Cohort, dictionary: Dictionary, *, priced_
     return asked | ({"by": [_grouping(grouping_of(terms, dictionary))]} if terms.kind == "groups" else {})
 
 
-def grouping_of(terms: Terms, dictionary: Dictionary) -> Field:
+def grouping_of(terms: AskTerms, dictionary: Dictionary) -> Field:
     """Return the column by which people are to be counted."""
     fields = dictionary.groupings
     if not fields:
@@ -102,7 +104,7 @@ def _grouping(field: Field) -> Any:
     return {"column": field.written, "edges": field.edges} if field.edges else field.written
 
 
-def sql_of(terms: Terms, cohort: Cohort, dictionary: Dictionary) -> str:
+def sql_of(terms: AskTerms, cohort: CohortDraft, dictionary: Dictionary) -> str:
     """Return what is asked as SQL: a SELECT, or the conditions alone of what no SELECT says."""
     text, table = text_of(cohort, dictionary), "" if dictionary.person is None else dictionary.person.written
     if terms.kind == "funnel":
@@ -113,7 +115,7 @@ def sql_of(terms: Terms, cohort: Cohort, dictionary: Dictionary) -> str:
     return f"select count(*){where}"
 
 
-async def draft(visit: Visit, cohort: Cohort, terms: Terms) -> dict[str, Any]:
+async def draft(visit: Visit, cohort: CohortDraft, terms: AskTerms) -> dict[str, Any]:
     """Return what the builder shows."""
     dictionary, streams = dictionary_for(visit), await _open_streams(visit)
     if terms.stream != NEW and terms.stream not in {one["stream"] for one in streams}:
@@ -142,12 +144,12 @@ async def draft(visit: Visit, cohort: Cohort, terms: Terms) -> dict[str, Any]:
             shown |= await (_enough if terms.kind == "enough" else _number)(visit, cohort, terms, dictionary, streams)
     except UnclearError as unclear:
         shown["problem"] = visit.say(unclear.message, **unclear.values)
-    except RefusedError as refused:
+    except PageRefusedError as refused:
         shown["problem"] = refused.sentence
     return shown
 
 
-def _link(visit: Visit, cohort: Cohort, terms: Terms) -> str:
+def _link(visit: Visit, cohort: CohortDraft, terms: AskTerms) -> str:
     chosen = f"kind={terms.kind}"
     return f"{visit.base}/ask?{chosen}" + (f"&c={to_link(cohort)}" if cohort.spoken else "")
 
@@ -157,7 +159,7 @@ async def _open_streams(visit: Visit) -> list[dict[str, Any]]:
 
 
 async def _number(
-    visit: Visit, cohort: Cohort, terms: Terms, dictionary: Dictionary, streams: list[dict[str, Any]]
+    visit: Visit, cohort: CohortDraft, terms: AskTerms, dictionary: Dictionary, streams: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """Return price and error of a count, a funnel or groups, and what the other accuracies would cost."""
     del streams
@@ -171,7 +173,7 @@ async def _number(
 
 
 async def _enough(
-    visit: Visit, cohort: Cohort, terms: Terms, dictionary: Dictionary, streams: list[dict[str, Any]]
+    visit: Visit, cohort: CohortDraft, terms: AskTerms, dictionary: Dictionary, streams: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """Return price and error of "at least so many?", in a stream that is open or in a new one."""
     at_least = whole("at_least", terms.at_least)
@@ -199,7 +201,7 @@ async def _enough(
     return {"enough": enough, "price": looked}
 
 
-def new_stream(terms: Terms, at_least: int) -> Mapping[str, Any]:
+def new_stream(terms: AskTerms, at_least: int) -> Mapping[str, Any]:
     """Return the terms of a stream that is to be opened."""
     sure, yeses = whole("within", terms.sure), whole("yeses", terms.yeses, _MOST_YESES)
     return {"at_least": at_least, "yeses": yeses, "within": str(sure), "questions": 1}

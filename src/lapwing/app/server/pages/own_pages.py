@@ -10,7 +10,7 @@ from lapwing.accounting.interpretation import belief_range
 from lapwing.app.server.pages.accounts import left_in_counts, own_account
 from lapwing.app.server.pages.charts import belief_picture, timeline
 from lapwing.app.server.pages.drafts import dictionary_for
-from lapwing.app.server.pages.history import history_of
+from lapwing.app.server.pages.own_history import history_of
 from lapwing.app.server.pages.stream_log import outcomes_of
 from lapwing.app.server.pages.visits import Visit
 from lapwing.app.server.roles import Role

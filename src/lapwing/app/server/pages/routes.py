@@ -11,10 +11,10 @@ from starlette.routing import Route
 
 from lapwing.app.server.calls import API, Server
 from lapwing.app.server.door_store import DoorStore
-from lapwing.app.server.pages import answers, asking, custody, own_pages, signing_in
+from lapwing.app.server.pages import answer_pages, asking, custody, own_pages, signing_in
 from lapwing.app.server.pages.frame import show_static
 from lapwing.app.server.pages.shelf import Shelf
-from lapwing.app.server.pages.visits import NOBODY, Page, RefusedError, Site, Visit, fields_of, form_token
+from lapwing.app.server.pages.visits import NOBODY, Page, PageRefusedError, Site, Visit, fields_of, form_token
 from lapwing.app.server.people import Person
 from lapwing.app.server.problems import AFTER_DATA, ProblemError, body_of, status_of
 from lapwing.app.server.rates import Buckets
@@ -38,10 +38,10 @@ PAGES: Final[tuple[Page, ...]] = (
     Page(path=P + "/ask/draft", show=asking.redraw, method="POST", operation="preview"),
     Page(path=P + "/ask/rehearsal", show=asking.rehearse, method="POST", operation="rehearse"),
     Page(path=P + "/ask", show=asking.ask, method="POST", operation="ask"),
-    Page(path=P + "/answers/{key}", show=answers.show_answer, operation="answer"),
-    Page(path=P + "/answers/{key}/csv", show=answers.save_csv, operation="answer"),
-    Page(path=P + "/answers/{key}/json", show=answers.save_json, operation="answer"),
-    Page(path=P + "/answers/{key}/stop", show=answers.stop, method="POST", operation="cancel_job"),
+    Page(path=P + "/answers/{key}", show=answer_pages.show_answer, operation="answer"),
+    Page(path=P + "/answers/{key}/csv", show=answer_pages.save_csv, operation="answer"),
+    Page(path=P + "/answers/{key}/json", show=answer_pages.save_json, operation="answer"),
+    Page(path=P + "/answers/{key}/stop", show=answer_pages.stop, method="POST", operation="cancel_job"),
     Page(path=P + "/streams", show=own_pages.show_streams, operation="streams"),
     Page(path=P + "/streams/{stream}/close", show=own_pages.close_stream, method="POST", operation="close_stream"),
     Page(path=P + "/history", show=own_pages.show_history, operation="history"),
@@ -114,12 +114,12 @@ async def _visit(site: Site, page: Page, request: Request) -> Response:
     try:
         _require(visit, page)
         return await page.show(visit)
-    except RefusedError as refused:
+    except PageRefusedError as refused:
         return problem_page(visit, refused)
     except ProblemError as problem:
-        return problem_page(visit, RefusedError(problem.status, problem.body()["error"]))
+        return problem_page(visit, PageRefusedError(problem.status, problem.body()["error"]))
     except LapwingError as failure:
-        return problem_page(visit, RefusedError(status_of(failure), body_of(failure)["error"]))
+        return problem_page(visit, PageRefusedError(status_of(failure), body_of(failure)["error"]))
 
 
 def _visit_of(site: Site, request: Request, person: Person | None, secret: str) -> Visit:
@@ -146,12 +146,12 @@ def _require(visit: Visit, page: Page) -> None:
     if page.method == "POST" and visit.person.id:
         given = visit.field("csrf")
         if not hmac.compare_digest(given.encode(), form_token(visit.secret).encode()) and page.path != "/theme":
-            raise RefusedError(403, {"code": "form"})
+            raise PageRefusedError(403, {"code": "form"})
     if visit.person.id and visit.site.looks.take(visit.person.id):
-        raise RefusedError(429, {"code": "too_many"})
+        raise PageRefusedError(429, {"code": "too_many"})
 
 
-def problem_page(visit: Visit, refused: RefusedError) -> Response:
+def problem_page(visit: Visit, refused: PageRefusedError) -> Response:
     """Show what went wrong: a refusal in its own words, and a failure in words that are always the same."""
     known = visit.say.has(f"problem.{refused.code}.title")
     code = refused.code if known else f"status_{refused.status}"
@@ -166,7 +166,7 @@ def lost_page(site: Site, request: Request) -> Response:
     """Show that there is no such page, to whoever asks for one that is not in the table."""
     secret = request.cookies.get(site.cookie, "")
     person = site.server.people.by_sign_in(secret) if secret else None
-    return problem_page(_visit_of(site, request, person, secret), RefusedError(404, {"code": "not_there"}))
+    return problem_page(_visit_of(site, request, person, secret), PageRefusedError(404, {"code": "not_there"}))
 
 
 def is_for_people(request: Request) -> bool:

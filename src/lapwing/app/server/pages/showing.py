@@ -12,10 +12,10 @@ from starlette.responses import Response
 
 from lapwing.accounting.interpretation import belief_range
 from lapwing.app.server.pages.charts import BarRow, bars, noise_picture
+from lapwing.app.server.pages.cohort_document import CohortDraft, to_link
 from lapwing.app.server.pages.cohort_words import sentence_of, step_of
-from lapwing.app.server.pages.cohorts import Cohort, to_link
 from lapwing.app.server.pages.drafts import dictionary_for
-from lapwing.app.server.pages.visits import RefusedError, Visit
+from lapwing.app.server.pages.visits import PageRefusedError, Visit
 from lapwing.vocabulary.wording import named
 
 _LAPLACE: Final = frozenset({"laplace-noise", "discrete-laplace-noise"})
@@ -45,7 +45,7 @@ def rows_of(answer: dict[str, Any]) -> list[TableRow]:
 
 
 async def show_answer_page(
-    visit: Visit, told: dict[str, Any], body: dict[str, Any], cohort: Cohort | None, *, at: int | None
+    visit: Visit, told: dict[str, Any], body: dict[str, Any], cohort: CohortDraft | None, *, at: int | None
 ) -> Response:
     """Show an answer; `at` is when it was asked, and None of a rehearsal."""
     answer, question = told["answer"], body["question"]
@@ -80,7 +80,7 @@ async def show_answer_page(
     )
 
 
-def words_of_cohort(visit: Visit, cohort: Cohort | None, asked: str) -> Markup:
+def words_of_cohort(visit: Visit, cohort: CohortDraft | None, asked: str) -> Markup:
     """Say who was meant: as it was built, or, where that is not known, as it was asked."""
     if cohort is None:
         return visit.say("answer.asked_for", asked=asked)
@@ -124,7 +124,7 @@ async def _finer(visit: Visit, question: dict[str, Any], margin: Any, *, is_rehe
         return None
     try:
         preview = await visit.do("preview", {"question": question, "price": {"within": str(half)}})
-    except RefusedError:
+    except PageRefusedError:
         return None
     return {"within": half, "preview": preview} if preview["affordable"] else None
 

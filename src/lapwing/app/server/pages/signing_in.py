@@ -2,7 +2,7 @@
 
 from starlette.responses import RedirectResponse, Response
 
-from lapwing.app.server.pages.visits import THEMES, RefusedError, Visit, own_path
+from lapwing.app.server.pages.visits import THEMES, PageRefusedError, Visit, own_path
 from lapwing.app.server.passwords import LONGEST, SHORTEST
 from lapwing.app.server.people import Person
 from lapwing.app.server.roles import Role
@@ -60,7 +60,7 @@ async def accept_invitation(visit: Visit) -> Response:
     secret = visit.part("secret")
     person = await visit.in_thread(lambda: visit.server.people.accept(secret, password=password))
     if person is None:
-        raise RefusedError(404, {"code": "not_there"})
+        raise PageRefusedError(404, {"code": "not_there"})
     return await _let_in(visit, person, "/custody" if person.role is Role.CUSTODIAN else "/")
 
 

@@ -13,7 +13,7 @@ LOST = "lost"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ToldVerdict:
     """A verdict with when it was asked; no answer where the question was lost or has no end yet."""
 
     at: str
@@ -35,7 +35,7 @@ def outcomes_of(entries: Sequence[Record], stream: str) -> list[str]:
     return found
 
 
-def verdict_of(ledger: Ledger, entries: Sequence[Record], *, analyst: str, key: str) -> Told | None:
+def verdict_of(ledger: Ledger, entries: Sequence[Record], *, analyst: str, key: str) -> ToldVerdict | None:
     """Return what a stream told an analyst under a key."""
     asked = next((one for one in entries if one.get("request") == key and one.get("analyst") == analyst), None)
     if asked is None or asked["kind"] not in {"intent", "recall"}:
@@ -43,10 +43,10 @@ def verdict_of(ledger: Ledger, entries: Sequence[Record], *, analyst: str, key: 
     is_recall = asked["kind"] == "recall"
     end = next((one for one in entries if _ends(one, asked, is_recall=is_recall)), None)
     if end is None:
-        return Told(at=asked["at"], stream=asked.get("stream", ""), answer=None)
+        return ToldVerdict(at=asked["at"], stream=asked.get("stream", ""), answer=None)
     if "answer" not in end:
-        return Told(at=asked["at"], stream=end["stream"], answer=None, is_lost=True)
-    return Told(at=asked["at"], stream=end["stream"], answer=_answer(ledger, end, is_free=is_recall))
+        return ToldVerdict(at=asked["at"], stream=end["stream"], answer=None, is_lost=True)
+    return ToldVerdict(at=asked["at"], stream=end["stream"], answer=_answer(ledger, end, is_free=is_recall))
 
 
 def _ends(entry: Record, asked: Record, *, is_recall: bool) -> bool:

@@ -19,8 +19,8 @@ from lapwing.app.server.house import Recent
 from lapwing.app.server.operations import OPERATIONS
 from lapwing.app.server.pages.dictionary import Dictionary
 from lapwing.app.server.pages.frame import templates
+from lapwing.app.server.pages.page_words import Messages, language_for, words_of
 from lapwing.app.server.pages.shelf import Shelf
-from lapwing.app.server.pages.words import Words, language_for, words_of
 from lapwing.app.server.people import Person
 from lapwing.app.server.problems import ProblemError, body_of, status_of
 from lapwing.app.server.rates import Buckets
@@ -41,7 +41,7 @@ _ACCEPTED: Final = 202
 THEMES: Final = frozenset({"light", "dark"})
 
 
-class RefusedError(Exception):
+class PageRefusedError(Exception):
     """What a page cannot do, or may not: a status, and what is told."""
 
     def __init__(self, status: int, told: Mapping[str, Any]) -> None:
@@ -104,7 +104,7 @@ class Visit:
         return f"/populations/{quote(self.population)}" if self.population else ""
 
     @property
-    def say(self) -> Words:
+    def say(self) -> Messages:
         """The words of the language that the browser asks for."""
         return words_of(language_for(self.request.headers.get("accept-language", "")))
 
@@ -139,7 +139,7 @@ class Visit:
         try:
             return await to_thread.run_sync(work, limiter=self.server.threads)
         except LapwingError as failure:
-            raise RefusedError(status_of(failure), body_of(failure)["error"]) from None
+            raise PageRefusedError(status_of(failure), body_of(failure)["error"]) from None
 
     async def do(
         self,
@@ -152,16 +152,16 @@ class Visit:
     ) -> Any:
         """Do an operation as the person who is here, and return what programs would be told, as JSON values.
 
-        What it refuses is a `RefusedError`; what takes longer than it waits for is None, and can be looked for by key.
+        What it refuses is a `PageRefusedError`; what takes longer than it waits is None, and is found by its key.
         """
         if not self.may(name):
-            raise RefusedError(404, ProblemError.not_there().body()["error"])
+            raise PageRefusedError(404, ProblemError.not_there().body()["error"])
         try:
             told = await self._told(self._call(_BY_NAME[name], body, key, query or {}, path or {}))
         except ProblemError as problem:
-            raise RefusedError(problem.status, problem.body()["error"]) from None
+            raise PageRefusedError(problem.status, problem.body()["error"]) from None
         except LapwingError as failure:
-            raise RefusedError(status_of(failure), body_of(failure)["error"]) from None
+            raise PageRefusedError(status_of(failure), body_of(failure)["error"]) from None
         if not isinstance(told, Reply):
             return told
         if told.status == _ACCEPTED:
@@ -170,7 +170,7 @@ class Visit:
             return told
         found = msgspec.json.decode(told.body)
         if told.status >= _REFUSED:
-            raise RefusedError(told.status, found["error"])
+            raise PageRefusedError(told.status, found["error"])
         return found
 
     def _call(

@@ -7,11 +7,11 @@ from starlette.responses import Response
 
 from lapwing.app.server.jobs import JobName, JobState
 from lapwing.app.server.pages.charts import chance_picture, timeline
-from lapwing.app.server.pages.cohorts import Cohort, UnclearError, from_document, to_link
+from lapwing.app.server.pages.cohort_document import CohortDraft, UnclearError, from_document, to_link
 from lapwing.app.server.pages.drafts import curve_of
 from lapwing.app.server.pages.showing import csv_of, show_answer_page, words_of_cohort
 from lapwing.app.server.pages.stream_log import outcomes_of, verdict_of
-from lapwing.app.server.pages.visits import RefusedError, Visit
+from lapwing.app.server.pages.visits import PageRefusedError, Visit
 from lapwing.app.server.problems import ProblemError
 
 _STREAM = "ask_stream"
@@ -52,7 +52,7 @@ async def stop(visit: Visit) -> Response:
     return visit.go("/history")
 
 
-def cohort_of(visit: Visit, key: str) -> Cohort | None:
+def cohort_of(visit: Visit, key: str) -> CohortDraft | None:
     """Return the cohort that was built for a question, if it was built here."""
     document = visit.site.shelf.find(visit.population, visit.person.id, key)
     try:
@@ -66,7 +66,7 @@ async def _told(visit: Visit, key: str) -> dict[str, Any]:
     return told
 
 
-async def _show_verdict(visit: Visit, known: dict[str, Any], cohort: Cohort | None) -> Response:
+async def _show_verdict(visit: Visit, known: dict[str, Any], cohort: CohortDraft | None) -> Response:
     ledger, key, asked = visit.server.house.ledger, visit.part("key"), known["body"]
     entries = await visit.in_thread(lambda: ledger.history(visit.population))
     told = await visit.in_thread(lambda: verdict_of(ledger, entries, analyst=visit.person.id, key=key))
@@ -74,7 +74,7 @@ async def _show_verdict(visit: Visit, known: dict[str, Any], cohort: Cohort | No
         raise _not_there()
     if told.answer is None:
         if told.is_lost:
-            raise RefusedError(410, {"code": "unanswered"})
+            raise PageRefusedError(410, {"code": "unanswered"})
         return visit.show("running.html", headers={"Refresh": "2"}, key=key)
     answer, record = told.answer, ledger.streams.stream(told.stream)
     margin, at_least = answer.terms.margin(), answer.threshold
@@ -111,5 +111,5 @@ def _file(text: str, media_type: str, name: str) -> Response:
     return Response(text, 200, {"Content-Disposition": f'attachment; filename="{name}"'}, media_type)
 
 
-def _not_there() -> RefusedError:
-    return RefusedError(404, ProblemError.not_there().body()["error"])
+def _not_there() -> PageRefusedError:
+    return PageRefusedError(404, ProblemError.not_there().body()["error"])

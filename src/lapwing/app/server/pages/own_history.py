@@ -9,9 +9,9 @@ import msgspec
 
 from lapwing.answers.history import Act, acts_of
 from lapwing.answers.stream_terms import StoredVerdict, Verdict
-from lapwing.app.server.pages.answers import cohort_of
+from lapwing.app.server.pages.answer_pages import cohort_of
+from lapwing.app.server.pages.cohort_document import to_link
 from lapwing.app.server.pages.cohort_words import sentence_of
-from lapwing.app.server.pages.cohorts import to_link
 from lapwing.app.server.pages.drafts import dictionary_for
 from lapwing.app.server.pages.frame import people, price_text
 from lapwing.app.server.pages.showing import kind_of

@@ -80,7 +80,7 @@ class Criterion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Panel:
+class CohortPanel:
     """Criteria of which any is enough; `include` says whether who meets it is in or out."""
 
     include: bool = True
@@ -88,22 +88,22 @@ class Panel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cohort:
+class CohortDraft:
     """Panels that must all hold."""
 
-    panels: tuple[Panel, ...] = ()
+    panels: tuple[CohortPanel, ...] = ()
 
     @property
-    def spoken(self) -> tuple[Panel, ...]:
+    def spoken(self) -> tuple[CohortPanel, ...]:
         """The panels that say something."""
         return tuple(panel for panel in self.panels if panel.criteria)
 
 
-def to_document(cohort: Cohort) -> dict[str, Any]:
+def to_document(cohort: CohortDraft) -> dict[str, Any]:
     """Return the document of a cohort.
 
     >>> asthma = Criterion(of="condition", limits=(Limit(column="concept", values=("asthma",)),), times=2)
-    >>> to_document(Cohort(panels=(Panel(criteria=(asthma,)),)))["panels"][0]["any"]
+    >>> to_document(CohortDraft(panels=(CohortPanel(criteria=(asthma,)),)))["panels"][0]["any"]
     [{'of': 'condition', 'where': [{'column': 'concept', 'in': ['asthma']}], 'times': 2}]
     """
     return {
@@ -138,15 +138,15 @@ def _limit_document(limit: Limit) -> dict[str, Any]:
     return told | ({"unknown": True} if limit.unknown else {})
 
 
-def from_document(document: Any) -> Cohort:
+def from_document(document: Any) -> CohortDraft:
     """Return the cohort of a document."""
     told = _take(document, {"panels": list}, {})
-    return Cohort(panels=_each(told["panels"], _panel, MOST_PANELS))
+    return CohortDraft(panels=_each(told["panels"], _panel, MOST_PANELS))
 
 
-def _panel(given: Any) -> Panel:
+def _panel(given: Any) -> CohortPanel:
     told = _take(given, {"any": list}, {"include": bool})
-    return Panel(include=told.get("include", True), criteria=_each(told["any"], _criterion, MOST_CRITERIA))
+    return CohortPanel(include=told.get("include", True), criteria=_each(told["any"], _criterion, MOST_CRITERIA))
 
 
 def _criterion(given: Any) -> Criterion:
@@ -201,16 +201,16 @@ def _take(given: Any, required: Mapping[str, type], optional: Mapping[str, type]
     return given
 
 
-def to_link(cohort: Cohort) -> str:
+def to_link(cohort: CohortDraft) -> str:
     """Return a cohort as it stands in an address, so that reload, back, bookmarks and mails keep it."""
     text = json.dumps(to_document(cohort), separators=(",", ":"), ensure_ascii=False)
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def from_link(text: str) -> Cohort:
+def from_link(text: str) -> CohortDraft:
     """Return the cohort of an address.
 
-    >>> from_link(to_link(Cohort(panels=(Panel(include=False),)))).panels[0].include
+    >>> from_link(to_link(CohortDraft(panels=(CohortPanel(include=False),)))).panels[0].include
     False
     """
     if len(text) > _LONGEST_LINK:

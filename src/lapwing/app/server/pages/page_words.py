@@ -13,7 +13,7 @@ LANGUAGES: Final = tuple(sorted(path.stem for path in _FOLDER.glob("*.json")))
 ENGLISH: Final = "en"
 
 
-class Words:
+class Messages:
     """The messages of one language, by their names; values are put in as text, whatever they hold.
 
     >>> say = words_of("en")
@@ -46,9 +46,9 @@ class Words:
 
 
 @cache
-def words_of(language: str) -> Words:
+def words_of(language: str) -> Messages:
     """Return the messages of a language."""
-    return Words(language, json.loads((_FOLDER / f"{language}.json").read_text(encoding="utf-8")))
+    return Messages(language, json.loads((_FOLDER / f"{language}.json").read_text(encoding="utf-8")))
 
 
 def language_for(accepted: str) -> str:
