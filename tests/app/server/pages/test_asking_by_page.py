@@ -255,3 +255,17 @@ def test_what_was_asked_elsewhere_is_in_the_history(pages) -> None:
     history = ben.get(f"{P}/history")
     assert "the mean of bmi" in text_of(history).lower()
     assert ben.get(f"{P}/answers/from-a-program").status_code == 200
+
+
+def test_the_custodian_sets_an_allowance_and_takes_it_away(tmp_path_factory) -> None:
+    with pages_of(tmp_path_factory.mktemp("allowed"), people=50) as pages:
+        cleo = pages.browser("cleo")
+        set_ = cleo.post(f"{P}/custody/allowances", {"analyst": "ana", "epsilon": "0.5"})
+        assert set_.status_code == 303, text_of(set_)
+        assert "ana ε 0.5 0.5" in text_of(cleo.get(f"{P}/custody"))
+        assert "Of your own allowance epsilon 0.5 is left." in text_of(pages.browser("ana").get(f"{P}/account"))
+        odd = cleo.post(f"{P}/custody/allowances", {"analyst": "ana", "epsilon": "much"})
+        assert odd.status_code == 422
+        assert pages.browser("ana").post(f"{P}/custody/allowances", {"analyst": "ana"}).status_code == 404
+        assert cleo.post(f"{P}/custody/allowances", {"analyst": "ana", "do": "forget"}).status_code == 303
+        assert "ana – – Stop" in text_of(cleo.get(f"{P}/custody"))
