@@ -288,7 +288,8 @@ class QuestionStream:
                 alone = self._plan_whole(where, people)
                 plans.append((alone, alone.canonical))
             else:
-                plans.append(self._planner.plan(as_condition(where), wanted))
+                condition = self._planner.read(where) if isinstance(where, str) else as_condition(where)
+                plans.append(self._planner.plan(condition, wanted))
         return plans
 
     @cached_property
