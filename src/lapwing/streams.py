@@ -24,6 +24,7 @@ from lapwing.answers.stream_terms import StreamAnswer, StreamTerms, read_verdict
 from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.queue import PATIENCE
 from lapwing.ledger.states import Decision, Intent, Opening, StreamOutcome, StreamRecord
 from lapwing.ledger.store import fault_point
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus, SparseVectorStream
@@ -56,11 +57,8 @@ P = ParamSpec("P")
 STEPS: Final = ("stream.sealed", "stream.opened", "stream.intended", "stream.read", "stream.decided", "stream.told")
 """The fault points of a stream, in their order (see `lapwing.ledger.store`)."""
 
-MOST_TOGETHER: Final = 2000
-"""How many questions are committed, read and decided together."""
-
-_PATIENCE: Final = 8
-"""How often a question is put again when another process came first."""
+MOST_TOGETHER: Final = 2000  # how many questions are committed, read and decided together
+_PATIENCE: Final = 8  # how often a question is put again when another process came first
 
 
 def opaque(method: "Callable[Concatenate[QuestionStream, P], T]") -> "Callable[Concatenate[QuestionStream, P], T]":
@@ -93,9 +91,8 @@ class QuestionStream:
         on_failure: Callable[[Exception], None],
         lifetime: Lifetime,
     ) -> None:
-        self.name, self.terms = name, terms
-        self._population, self._ledger = population, ledger
-        self._streams, self._batches = ledger.streams, ledger.batches
+        self.name, self.terms, self._population = name, terms, population
+        self._ledger, self._streams, self._batches = ledger, ledger.streams, ledger.batches
         self._tables, self._running = tables, running
         self._key, self._on_failure, self._lifetime = key, on_failure, lifetime
 
@@ -120,10 +117,14 @@ class QuestionStream:
         return self
 
     def settle(self, record: StreamRecord) -> Self:
-        """Decide what `record` has in flight, if anything, as it was asked; a batch that fails again is lost."""
-        intent = record.in_flight
-        if intent is None:
-            return self
+        """Decide what `record` has in flight, if anything, unless a process that lives is deciding it just now."""
+        with self._ledger.store.gate.working(self.name) as is_ours:
+            if is_ours and record.in_flight is not None:
+                self._settle(record.in_flight)
+        return self
+
+    def _settle(self, intent: Intent) -> None:
+        """Decide what is in flight as it was asked; a batch that fails again is lost."""
         questions = [CanonicalQuestion.read(question) for question in intent.questions]
         if intent.many:
             try:
@@ -132,7 +133,6 @@ class QuestionStream:
                 self._lose_many(intent)
         else:
             self._decide(intent, questions[0])
-        return self
 
     @property
     def record(self) -> StreamRecord:
@@ -194,7 +194,8 @@ class QuestionStream:
                 self.name, number=number, key=given, question=text, sealed=seed, fresh=key is None
             )
 
-        with self._tables.hold(record.versions):  # what the question will be about stays open until it has its outcome
+        # What the question is about stays open until it has its outcome, and nobody takes it for abandoned.
+        with self._tables.hold(record.versions), self._ledger.store.gate.working(self.name, PATIENCE):
             intent = self._commit(record, put)
             if isinstance(intent, Decision):
                 return self._answer(intent, free=True)
@@ -210,10 +211,9 @@ class QuestionStream:
     ) -> StreamAnswers:
         """Say the same for many conditions, in their order, until they or the yeses of the stream are used up.
 
-        It is many times as fast as one by one, and as durable: at most 2,000 questions are committed together
-        before data is read, and their answers together before any is told. A condition that was asked before, here or
-        in the same call, is answered as it was, for free. All conditions are read before the first is asked, so that a
-        bad one costs nothing. What is after the halt has no answer.
+        It is many times as fast as one by one, and as durable: up to 2,000 questions are committed together before data
+        is read, and their answers before any is told. A condition that was asked before is answered as it was, for
+        free. All are read before the first is asked, so that a bad one costs nothing; after the halt is no answer.
 
         If the database fails (`EngineError`), up to 2,000 questions stay in flight, and nothing is lost: the next
         question decides them with the noise that they have. If it fails again then, they are lost, which costs a yes
@@ -250,7 +250,7 @@ class QuestionStream:
         def put(number: int, seed: bytes) -> tuple[Intent | None, dict[str, Decision]]:
             return self._batches.intend(self.name, number=number, key=key, questions=texts, sealed=seed, fresh=fresh)
 
-        with self._tables.hold(record.versions):
+        with self._tables.hold(record.versions), self._ledger.store.gate.working(self.name, PATIENCE):
             intent, known = self._commit(record, put)
             told = {text: self._answer(one, free=True) for text, one in known.items()}
             if intent is not None:
@@ -314,8 +314,9 @@ class QuestionStream:
             except StreamBusyError:
                 if attempt == _PATIENCE:
                     raise
-                self.recover()  # harmless if that process still lives: the seed decides for both alike
                 record = self.record
+                if record.in_flight is not None:  # of a dead process; or else the seed decides for both alike
+                    self._settle(record.in_flight)
             except ParameterError as raced:
                 if raced.name != "number" or attempt == _PATIENCE:
                     raise

@@ -291,11 +291,11 @@ class TestCustody:
     def test_what_would_be_free_can_be_asked_for_without_a_trace(self, ledger) -> None:
         first = ask(ledger, "k1", question="q")
         before = ledger.head()
-        assert ledger.questions._stored(request("k1", question="q")) == first
-        assert ledger.questions._stored(request("k2", question="q")) == first
-        assert ledger.questions._stored(request("k3", question="p")) is None
+        assert ledger.questions.stored(request("k1", question="q")) == first
+        assert ledger.questions.stored(request("k2", question="q")) == first
+        assert ledger.questions.stored(request("k3", question="p")) is None
         with pytest.raises(RequestConflictError):
-            ledger.questions._stored(request("k1", question="p"))
+            ledger.questions.stored(request("k1", question="p"))
         assert ledger.head() == before
 
 

@@ -165,3 +165,9 @@ def ask_and_hang(pipe, place: Place) -> None:
     """Ask, and get no answer from the database."""
     with place.open() as ledger:
         door(ledger, Slow(600, pipe)).ask(asking.count("patients"), epsilon="1/10")
+
+
+def ask_the_stream_and_hang(pipe, place: Place) -> None:
+    """Ask a stream, and get no answer from the database."""
+    with place.open() as ledger:
+        door(ledger, Slow(600, pipe)).resume("s").ask("age = 1", key="hangs")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from crashes.racers import RACERS, ask_and_hang, ask_at_once, race
+from crashes.racers import RACERS, ask_and_hang, ask_at_once, ask_the_stream_and_hang, race
 from crashes.workload import child
 from lapwing import count
 from lapwing.ledger.ledger import Ledger
@@ -196,3 +196,84 @@ def test_whoever_waits_for_a_process_that_dies_fails_free_of_charge(place) -> No
         with pytest.raises(EngineError):
             waiting.result(60)
         assert spent(ledger) == PRICE
+
+
+class TestWhatDeadProcessesLeft:
+    """What anybody who lives is working on is theirs; what nobody works on is settled, by whoever comes."""
+
+    def test_a_question_is_given_up_when_its_process_is_dead_and_not_before(self, place) -> None:
+        place.clinic(unit=population().unit).close()
+        with child(ask_and_hang, place) as (process, pipe), place.open() as ledger:
+            assert pipe.recv() == "charged"
+            assert ledger.questions.lose_abandoned() == 0, "it lives"
+            assert len(ledger.questions.unsettled()) == 1
+            os.kill(process.pid, signal.SIGKILL)
+            process.join()
+            assert eventually(ledger.questions.lose_abandoned) == 1
+            assert ledger.questions.unsettled() == []
+            assert ledger.questions.lose_abandoned() == 0, "never twice"
+            assert spent(ledger) == PRICE
+            verify(ledger)
+
+    def test_a_question_of_a_stream_is_decided_with_its_own_noise_when_its_process_is_dead(self, place) -> None:
+        with place.clinic(unit=population().unit) as ledger:
+            door(ledger, FixedNumber(100)).stream(at_least=200, yeses=2, epsilon=1, name="s")
+        with child(ask_the_stream_and_hang, place) as (process, pipe), place.open() as ledger:
+            assert pipe.recv() == "charged"
+            session, before = door(ledger, FixedNumber(10_000)), ledger.streams.stream("s")
+            session.resume("s")
+            assert ledger.streams.stream("s") == before, "it lives, and will decide"
+            os.kill(process.pid, signal.SIGKILL)
+            process.join()
+            assert eventually(lambda: session.resume("s").record.in_flight is None)
+            (outcome,) = [entry for entry in ledger.history("clinic") if entry["kind"] == "outcome"]
+            assert outcome["outcome"] == "yes"
+            again = session.resume("s").ask("age = 1", key="hangs")
+            assert again.verdict
+            assert len([entry for entry in ledger.history("clinic") if entry["kind"] == "outcome"]) == 1
+            verify(ledger)
+
+    def test_threads_of_one_process_are_left_to_themselves(self, ledger) -> None:
+        data = Slow()
+        with ThreadPoolExecutor() as pool:
+            asked = pool.submit(ask, door(ledger, data))
+            assert data.asked.wait(60)
+            assert ledger.questions.lose_abandoned() == 0
+            data.go.set()
+            assert not asked.result(60).free
+        assert ledger.questions.unsettled() == []
+
+    def test_whoever_asks_a_busy_stream_waits_for_its_outcome(self, ledger) -> None:
+        data = Slow(10_000)
+        door(ledger, data).stream(at_least=200, yeses=3, epsilon=1, name="s")
+        with ThreadPoolExecutor() as pool:
+            first = pool.submit(lambda: door(ledger, data).resume("s").ask("age = 1"))
+            assert data.asked.wait(60)
+            second = pool.submit(lambda: door(ledger, data).resume("s").ask("age = 2"))
+            time.sleep(0.1)
+            assert data.times == 1, "one question of a stream is decided at a time"
+            data.go.set()
+            assert first.result(60).verdict
+            assert second.result(60).verdict
+        assert data.times == 2
+
+    def test_an_answer_of_a_question_that_was_given_up_is_forgotten(self, ledger) -> None:
+        """A worker that was taken for dead comes too late: what it has drawn is told to nobody."""
+        data = Slow()
+        with ThreadPoolExecutor() as pool:
+            asked = pool.submit(ask, door(ledger, data))
+            assert data.asked.wait(60)
+            for one in ledger.questions.unsettled():
+                ledger.questions.lose(one.seq)
+            data.go.set()
+            with pytest.raises(EngineError):
+                asked.result(60)
+        assert "answer" not in {entry["kind"] for entry in ledger.history("clinic")}
+
+
+def eventually(found: Callable[[], Any]) -> Any:
+    """Return what is found once it is something: a server takes a moment to see that a client is gone."""
+    end = time.monotonic() + 30
+    while not (result := found()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return result

@@ -9,7 +9,6 @@ Proof: proofs/stream_recovery.md
 from collections.abc import Sequence
 
 from lapwing.ledger.entries import Entry, Record, name, text
-from lapwing.ledger.sealed_secrets import keep_secret
 from lapwing.ledger.states import Decision, Intent, StreamOutcome, StreamRecord, StreamStatus, require_sealed
 from lapwing.ledger.store import Store
 from lapwing.ledger.streams import (
@@ -17,6 +16,7 @@ from lapwing.ledger.streams import (
     decision_in,
     intended,
     intent_in,
+    keep_secret,
     recall_of,
     recalled,
     require_next,

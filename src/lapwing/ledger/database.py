@@ -9,6 +9,7 @@ is an index, and what it finds must be what its entry says.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
 from lapwing.ledger.entries import Asked, Entry, HeadFile
@@ -33,13 +34,16 @@ class ConflictError(Exception):
 
 
 class Turns(Protocol):
-    """Where requests take turns: what `questions` waits at."""
+    """Where those who do the same take turns."""
 
     def enter(self, place: int, holder: object) -> bool:
         """Take a place, unless somebody has it; return whether it is ours now."""
 
     def leave(self, place: int, holder: object) -> None:
         """Give a place back, if this holder has it."""
+
+    def working(self, stream: str, patience: float = 0.0) -> AbstractContextManager[bool]:
+        """Hold a stream while a question of it is decided; say whether it is ours."""
 
     def close(self) -> None:
         """Let go of files and connections."""

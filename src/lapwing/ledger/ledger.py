@@ -19,11 +19,11 @@ from lapwing.ledger.checkpoint import EVERY, CheckpointFile
 from lapwing.ledger.database import Database
 from lapwing.ledger.entries import REMEDY, Receipt, Record, compare, genesis, require_promised
 from lapwing.ledger.entries import name as named
+from lapwing.ledger.openings import Streams
 from lapwing.ledger.questions import Questions
 from lapwing.ledger.sqlite import SqliteDatabase
 from lapwing.ledger.states import PopulationRecord
 from lapwing.ledger.store import Store, now
-from lapwing.ledger.streams import Streams
 from lapwing.ledger.transaction import Clock
 from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
 from lapwing.vocabulary.loading import load_extra

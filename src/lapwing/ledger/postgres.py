@@ -17,7 +17,7 @@ from psycopg import sql
 
 from lapwing.ledger.database import POSTGRES_TABLES, Connection, Database
 from lapwing.ledger.entries import Asked, Entry, HeadFile, Lookup
-from lapwing.ledger.questions import Gate
+from lapwing.ledger.queue import Gate
 from lapwing.ledger.store import fault_point
 from lapwing.vocabulary.codec import FORMAT
 from lapwing.vocabulary.errors import (

@@ -10,18 +10,15 @@ free of charge, and may ask (and pay) anew: noise is not drawn again behind anyb
 that holds it, so a charge that a dead one left behind keeps nobody waiting.
 """
 
-import os
-import time
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from threading import Lock
 from types import MappingProxyType
 from typing import Any, Final
 
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.ledger.entries import Entry, Lookup, Lookups, Receipt, Record, name, recall_digest, text
+from lapwing.ledger.queue import PATIENCE, pauses, place_of
 from lapwing.ledger.states import RefusedError
 from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Transaction
@@ -29,8 +26,6 @@ from lapwing.vocabulary.codec import digest, to_record
 from lapwing.vocabulary.errors import EngineError, LapwingError, LedgerUnwritableError, ParameterError, UnansweredError
 from lapwing.vocabulary.event import Composed
 
-PATIENCE: Final = 900.0  # seconds to wait for somebody else's answer: longer than any database is given for it
-_SHORTEST, _LONGEST = 0.002, 0.1
 _SHOWN: Final = ("seq", "population", "analyst", "question", "at")
 
 
@@ -67,7 +62,7 @@ class Request:
     @property
     def place(self) -> int:
         """Where whoever asks the same takes turns."""
-        return int(digest(["turn", self.population, self.question])[:15], 16)
+        return place_of("turn", self.population, self.question)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,59 +94,11 @@ class Unsettled:
     at: str
 
 
-class Gate(ABC):
-    """Numbered places that one request at a time may hold, among all threads and processes that use a ledger.
-
-    A place is given back when its holder leaves, and also when its process dies: nothing is ever left locked by the
-    dead. Nothing about money is decided here; a gate that fails lets two do the same work, and the ledger charges both.
-    """
-
-    def __init__(self) -> None:
-        self._lock, self._held = Lock(), dict[int, object]()
-        self.process = os.getpid()
-
-    def enter(self, place: int, holder: object) -> bool:
-        """Take a place, unless somebody has it; return whether it is ours now, or say that nobody can be asked."""
-        with self._lock:
-            if place in self._held:
-                return False
-            self._held[place] = holder  # first, so that `leave` finds it after any interrupt
-            try:
-                granted = self._take(place)
-            except Exception as error:
-                del self._held[place]
-                if isinstance(error, LapwingError):
-                    raise
-                unknown = "nobody can say whether the same question is being answered just now"
-                raise LedgerUnwritableError(f"{unknown} ({error}); nothing was charged") from error
-            if not granted:
-                del self._held[place]
-            return granted
-
-    def leave(self, place: int, holder: object) -> None:
-        """Give a place back, if this holder has it: also one that was interrupted while it took it."""
-        with self._lock:
-            if self._held.get(place) is holder:
-                self._give_back(place)
-                del self._held[place]
-
-    @abstractmethod
-    def _take(self, place: int) -> bool:
-        """Lock a place that no thread of this process holds; return whether it is ours now."""
-
-    @abstractmethod
-    def _give_back(self, place: int) -> None: ...
-
-    @abstractmethod
-    def close(self) -> None:
-        """Let go of files and connections."""
-
-
 class Questions:
     """Charging and answering one-shot questions, one at a time where several ask the same."""
 
     def __init__(self, store: Store) -> None:
-        self._store, self._gate = store, store.database.gate()
+        self._store, self._gate = store, store.gate
 
     def charge(self, request: Request) -> Charged | Released:
         """Charge a question, or return the answer it already has.
@@ -244,6 +191,24 @@ class Questions:
         finally:
             self._gate.leave(place, holder)
 
+    def lose_abandoned(self) -> int:
+        """Give up every question that was charged and that nobody who lives is working on; return how many.
+
+        Whoever works on a question holds its turn from before the charge until its end, and loses it with the process
+        or the connection. So no clock decides: who can be interrupted here is who could not answer any more, or will
+        be told that the question was given up, and forget what it was about to tell.
+        """
+        lost = 0
+        for one in self.unsettled():
+            place, holder = place_of("turn", one.population, one.question), object()
+            try:
+                if self._gate.enter(place, holder):
+                    self.lose(one.seq)
+                    lost += 1
+            finally:
+                self._gate.leave(place, holder)
+        return lost
+
     @contextmanager
     def turns(self, requests: Sequence[Request]) -> Iterator[None]:
         """Hold the turns of different questions, taken in one order, so that nobody waits for one who waits."""
@@ -254,15 +219,16 @@ class Questions:
 
     def _wait(self, request: Request, place: int, holder: object, patience: float) -> None:
         """Return when the turn is ours, or when the question has its end in the ledger."""
-        first, pause, end = self._first_in_progress(request), _SHORTEST, time.monotonic() + patience
-        while not self._gate.enter(place, holder):
+        first = self._first_in_progress(request)
+        for _ in pauses(patience):
+            if self._gate.enter(place, holder):
+                break
             if self._has_an_end(request):
                 return
-            if time.monotonic() > end:
+        else:
+            if not self._gate.enter(place, holder):
                 slow = "the same question is being answered for somebody else, and it takes too long"
                 raise LedgerUnwritableError(f"{slow}; nothing was charged: ask again later")
-            time.sleep(pause)
-            pause = min(2 * pause, _LONGEST)
         if not self._has_an_end(request) and self._was_lost(request, first):
             raise EngineError
 

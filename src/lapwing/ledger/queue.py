@@ -1,4 +1,4 @@
-"""The connections of a process to a ledger, and changes that wait for the one that writes: who leads, and how.
+"""Who waits for whom: connections of a process, changes that wait for the one that writes, and those who do the same.
 
 Whoever finds nobody at work leads: it takes all who wait, makes their changes in its own transaction, one after the
 other in the order of their coming, and tells each how its own ended. Whoever waits first when the transaction is over
@@ -8,6 +8,8 @@ leads next. Nobody waits for others to come: a group is who came while the one b
 import copy
 import os
 import threading
+import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -18,8 +20,13 @@ from lapwing.ledger.database import ConflictError, Connection, Database
 from lapwing.ledger.entries import Lookups
 from lapwing.ledger.states import RefusedError
 from lapwing.ledger.transaction import Transaction
-from lapwing.vocabulary.errors import LapwingError, LedgerInDoubtError
+from lapwing.vocabulary.codec import digest
+from lapwing.vocabulary.errors import LapwingError, LedgerInDoubtError, LedgerUnwritableError
 
+PATIENCE: Final = 900.0
+"""Seconds to wait for somebody else's answer: longer than any database is given for it."""
+_SHORTEST, _LONGEST = 0.002, 0.1
+"""Seconds between two looks whether it is there."""
 MOST: Final = 64
 """The changes of one transaction: more would keep the first one waiting for the last."""
 
@@ -194,3 +201,79 @@ def end(group: Sequence[PendingChange], error: Exception | None = None) -> None:
             one.error = copy.copy(error) if isinstance(error, LapwingError) else error
         one.has_end = True
         one.turn.release()
+
+
+class Gate(ABC):
+    """Numbered places that one request at a time may hold, among all threads and processes that use a ledger.
+
+    A place is given back when its holder leaves, and also when its process dies: nothing is ever left locked by the
+    dead. Nothing about money is decided here; a gate that fails lets two do the same work, and the ledger charges both.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._held = Lock(), dict[int, object]()
+        self.process = os.getpid()
+
+    def enter(self, place: int, holder: object) -> bool:
+        """Take a place, unless somebody has it; return whether it is ours now, or say that nobody can be asked."""
+        with self._lock:
+            if place in self._held:
+                return False
+            self._held[place] = holder  # first, so that `leave` finds it after any interrupt
+            try:
+                granted = self._take(place)
+            except Exception as error:
+                del self._held[place]
+                if isinstance(error, LapwingError):
+                    raise
+                unknown = "nobody can say whether the same question is being answered just now"
+                raise LedgerUnwritableError(f"{unknown} ({error}); nothing was charged") from error
+            if not granted:
+                del self._held[place]
+            return granted
+
+    def leave(self, place: int, holder: object) -> None:
+        """Give a place back, if this holder has it: also one that was interrupted while it took it."""
+        with self._lock:
+            if self._held.get(place) is holder:
+                self._give_back(place)
+                del self._held[place]
+
+    @abstractmethod
+    def _take(self, place: int) -> bool:
+        """Lock a place that no thread of this process holds; return whether it is ours now."""
+
+    @abstractmethod
+    def _give_back(self, place: int) -> None: ...
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of files and connections."""
+
+    @contextmanager
+    def working(self, stream: str, patience: float = 0.0) -> Iterator[bool]:
+        """Hold a stream while a question of it is decided; say whether it is ours, after waiting for so many seconds.
+
+        Where it is not, somebody who lives is deciding: what is in flight is theirs.
+        """
+        place, holder = place_of("stream", stream), object()
+        try:
+            yield any(self.enter(place, holder) for _ in pauses(patience))
+        finally:
+            self.leave(place, holder)
+
+
+def place_of(*what: str) -> int:
+    """Return where those meet who do the same."""
+    return int(digest(list(what))[:15], 16)
+
+
+def pauses(patience: float) -> Iterator[None]:
+    """Go on at once, and then again and again after a while, for so many seconds."""
+    pause, end = _SHORTEST, time.monotonic() + patience
+    while True:
+        yield
+        if time.monotonic() >= end:
+            return
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST)

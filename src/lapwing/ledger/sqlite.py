@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from lapwing.ledger.database import SQLITE_TABLES, Connection, Database
 from lapwing.ledger.entries import Entry, HeadFile, sync_folder
-from lapwing.ledger.questions import Gate
+from lapwing.ledger.queue import Gate
 from lapwing.ledger.store import fault_point
 from lapwing.vocabulary.codec import FORMAT
 from lapwing.vocabulary.errors import (

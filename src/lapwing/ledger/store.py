@@ -32,13 +32,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from itertools import takewhile
 from typing import Final, TypeVar
 from weakref import ref
 
 from lapwing.ledger.checkpoint import Checkpoint
-from lapwing.ledger.database import ConflictError, Connection, Database
+from lapwing.ledger.database import ConflictError, Connection, Database, Turns
 from lapwing.ledger.entries import (
     Entry,
     Lookup,
@@ -105,6 +105,11 @@ class Store:
         self._queue, self._learning = WriterQueue(), threading.Lock()
         # Of whoever holds the reader's lock. It is weak, so that one whose end was interrupted is forgotten.
         self._reading: Callable[[], Transaction | None] = _nothing
+
+    @cached_property
+    def gate(self) -> Turns:
+        """Where those who do the same take turns."""
+        return self.database.gate()
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:

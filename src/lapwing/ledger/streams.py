@@ -21,13 +21,10 @@ from typing import Any, Final
 
 from lapwing.accounting.filters.charge import StreamClosing, YesCharge
 from lapwing.ledger.entries import Entry, Lookup, Lookups, Record, name, recall_digest, text
-from lapwing.ledger.sealed_secrets import drop_secrets, keep_secret, replace_secret, secret
 from lapwing.ledger.states import (
     Decision,
     Intent,
-    Opening,
     PopulationRecord,
-    RefusedError,
     StreamOutcome,
     StreamRecord,
     StreamStatus,
@@ -56,21 +53,11 @@ MOST_QUESTIONS: Final = 100_000
 """A no is free and leaves two entries, so that without a limit one stream could fill a disk."""
 
 
-class Streams:
-    """Opening, asking and closing streams."""
+class StreamQuestions:
+    """Asking streams."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-
-    def open(self, opening: Opening) -> StreamRecord:
-        """Charge a stream and store its secret, together. The same key again returns the stream as it stands.
-
-        If an account says no, nothing was charged, and the secret is to be thrown away.
-        """
-        try:
-            return self._store.change("open", lambda transaction: _open(transaction, opening))
-        except RefusedError as refused:
-            raise refused.explained() from None
 
     def stream(self, stream: str) -> StreamRecord:
         """Return a stream as it stands."""
@@ -140,32 +127,10 @@ class Streams:
             self._store.shred()
         return decision
 
-    def close(self, stream: str) -> StreamRecord:
-        """End a stream with no question in flight: its secrets are destroyed, what no yes has used is given back."""
-        return self._end(stream, "close")
-
-    def forfeit(self, stream: str) -> StreamRecord:
-        """End a stream that cannot go on: all that was reserved is spent, and a question in flight is lost.
-
-        For a stream whose key is gone or whose seal is broken, and for one whose noise is not priced for lost answers.
-        """
-        return self._end(stream, "forfeit")
-
     def unsettled(self) -> list[Intent]:
         """Return every question that has no outcome yet: in flight, or left over from a crash."""
         with self._store.reading() as transaction:
             return [intent_in(transaction, entry.record) for entry in transaction.unsettled("intent")]
-
-    def _end(self, stream: str, act: str) -> StreamRecord:
-        def change(transaction: Transaction) -> StreamRecord:
-            known = stream_in(transaction, stream)
-            if known.status is StreamStatus.OPEN:
-                _end(transaction, known, forfeit=act == "forfeit")
-            return stream_in(transaction, stream)
-
-        ended = self._store.change(act, change)
-        self._store.shred()
-        return ended
 
 
 def stream_lookups(store: Store, stream: str, key: str | None = None) -> Lookups:
@@ -178,36 +143,6 @@ def stream_lookups(store: Store, stream: str, key: str | None = None) -> Lookups
     if key is not None:
         last, values = Lookup.REQUEST, (known.population, known.analyst, key)
     return (Lookup.STREAM, (stream,)), (Lookup.POLICY, (known.population,)), (last, values)
-
-
-def _open(transaction: Transaction, opening: Opening) -> StreamRecord:
-    population = transaction.population(opening.population)
-    if transaction.request(population.name, opening.analyst, request=opening.key, digest=opening.digest):
-        return stream_in(transaction, opening.stream)
-    if transaction.stream(opening.stream):
-        reason = "is a stream of this ledger already"
-        raise ParameterError("stream", opening.stream, reason=reason, remedy="choose a new name")
-    population.versions(opening.tables)
-    changes = transaction.accounts(population, opening.analyst)
-    changes.admit(opening.charge, opening.tables)
-    transaction.append_changes(
-        "opening",
-        changes,
-        request=opening.key,
-        digest=opening.digest,
-        stream=opening.stream,
-        tables=sorted(opening.tables),
-        terms=opening.terms,
-        units=opening.units,
-        dearest=opening.dearest,
-        questions=opening.questions,
-        status=StreamStatus.OPEN.value,
-        asked=0,
-        used=0,
-        seals=1,
-    )
-    keep_secret(transaction, opening.stream, STATE, opening.sealed)
-    return stream_in(transaction, opening.stream)
 
 
 def _intend(
@@ -353,24 +288,6 @@ def settle(
     return entry
 
 
-def _end(transaction: Transaction, stream: StreamRecord, *, forfeit: bool) -> None:
-    if stream.in_flight and not forfeit:
-        raise StreamBusyError(stream.name, number=stream.in_flight.number)
-    unused = stream.units - stream.used
-    changes = transaction.accounts(transaction.population(stream.population), stream.analyst)
-    changes.settle(*[YesCharge(stream=stream.name)] * (unused * forfeit), StreamClosing(stream=stream.name))
-    lost = {"settles": stream.in_flight.seq, "outcome": StreamOutcome.LOST.value} if stream.in_flight else {}
-    transaction.append_changes(
-        "closing",
-        changes,
-        forfeit=forfeit,
-        number=stream.asked,
-        **lost,
-        **state_fields(stream, used=stream.units if forfeit else stream.used, status=StreamStatus.CLOSED.value),
-    )
-    drop_secrets(transaction, stream.name)
-
-
 def stream_in(transaction: Transaction, stream: str) -> StreamRecord:
     """Return a stream as it stands, with its secrets and what is in flight."""
     record = transaction.stream(stream)
@@ -382,6 +299,42 @@ def stream_in(transaction: Transaction, stream: str) -> StreamRecord:
         sealed=secret(transaction, stream, STATE),
         in_flight=intent_in(transaction, record.last) if record.last["kind"] == "intent" else None,
     )
+
+
+def secret(transaction: Transaction, stream: str, number: int) -> bytes | None:
+    """Return a secret of a stream that is still stored; it lies beside the chain, and no hash depends on it."""
+    if stream not in transaction.secrets:  # two at most: its state, and the seed of what is in flight
+        rows = transaction.all("select number, sealed from secrets where stream = ?", stream)
+        transaction.secrets[stream] = {number: bytes(sealed) for number, sealed in rows}
+    return transaction.secrets[stream].get(number)
+
+
+def keep_secret(transaction: Transaction, stream: str, number: int, sealed: bytes) -> None:
+    """Store a secret."""
+    transaction.do("insert into secrets (stream, number, sealed) values (?, ?, ?)", stream, number, sealed)
+    if stream in transaction.secrets:
+        transaction.secrets[stream][number] = sealed
+
+
+def replace_secret(transaction: Transaction, stream: str, number: int, sealed: bytes) -> None:
+    """Store a secret in place of an old one, which must have been as long."""
+    old = secret(transaction, stream, number)
+    if old is not None and len(old) != len(sealed):
+        reason = f"is not as long as the state it replaces, {len(old)} bytes"
+        remedy = "seal at a fixed width: a length that varies tells how large the noise is"
+        raise ParameterError("sealed", f"<{len(sealed)} bytes>", reason=reason, remedy=remedy)
+    transaction.do("update secrets set sealed = ? where stream = ? and number = ?", sealed, stream, number)
+    transaction.secrets[stream][number] = sealed
+
+
+def drop_secrets(transaction: Transaction, stream: str, number: int | None = None) -> None:
+    """Destroy one secret of a stream, or all. What makes them unreadable is to destroy their key."""
+    if number is None:
+        transaction.do("delete from secrets where stream = ?", stream)
+        transaction.secrets.pop(stream, None)
+    else:
+        transaction.secrets.get(stream, {}).pop(number, None)
+        transaction.do("delete from secrets where stream = ? and number = ?", stream, number)
 
 
 def state_fields(stream: StreamRecord, **changed: Any) -> dict[str, Any]:

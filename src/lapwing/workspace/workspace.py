@@ -201,14 +201,12 @@ class Workspace:
             pass
 
     def recover(self) -> Recovery:
-        """Settle what dead processes left behind; to be called when nobody is asking.
+        """Settle what dead processes left behind; what anybody who lives is working on, anywhere, is left to them.
 
         A question without an answer is lost, and stays charged. A question of a stream is decided with its own noise;
         where that cannot be, the others are settled all the same.
         """
-        questions, intents = self.ledger.questions.unsettled(), self.ledger.streams.unsettled()
-        for question in questions:
-            self.ledger.questions.lose(question.seq)
+        lost, intents = self.ledger.questions.lose_abandoned(), self.ledger.streams.unsettled()
         failures: dict[str, LapwingError] = {}
         for intent in intents:
             stream = self.ledger.streams.stream(intent.stream)
@@ -219,10 +217,11 @@ class Workspace:
             except LapwingError as failure:  # mostly it is lost now, or its stream is closed: settled as well
                 failures[intent.stream] = failure
         left = {intent.stream for intent in self.ledger.streams.unsettled()}
+        decided = sum(intent.stream not in left for intent in intents)
         unsettled = {name: reason for name, reason in failures.items() if name in left}
         for reason in unsettled.values():
             self._log(reason)
-        return Recovery(settled=len(questions) + len(intents) - len(unsettled), unsettled=unsettled)
+        return Recovery(settled=lost + decided, unsettled=unsettled)
 
     def close(self) -> None:
         """Let go of the ledger and the databases; all sessions end."""
