@@ -186,16 +186,16 @@ class CohortPlanner:
         self._by_written: dict[str, Condition] = {}
         self._kept: list[Condition] = []  # so that no other object gets the number of one of them
 
-    def read(self, text: str) -> Condition:
-        """Return the condition that a text writes, as if it were read alone; its parts, joined by "and", are read once.
+    def read(self, where: ConditionLike) -> Condition:
+        """Return which people are meant, as if it were read alone; the parts of a text, joined by "and", are read once.
 
         What cannot be read part by part, also whatever is long, is read as a whole.
         """
-        if len(text) <= _SHORT:
+        if isinstance(where, str) and len(where) <= _SHORT:
             with suppress(BadQuestionError):
-                parts = [self._read_part(part) for part in conjuncts(text)]
+                parts = [self._read_part(part) for part in conjuncts(where)]
                 return And(tuple(parts)) if len(parts) > 1 else parts[0]
-        return as_condition(text)
+        return as_condition(where)
 
     def _read_part(self, text: str) -> Condition:
         if text not in self._by_written:
