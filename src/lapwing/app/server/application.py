@@ -5,6 +5,7 @@ import gc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import count
 
 from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
@@ -28,6 +29,8 @@ from lapwing.app.server.problems import AFTER_DATA, NOT_THERE, problem_bytes
 from lapwing.app.server.rates import Limits
 from lapwing.workspace.workspace import Workspace
 
+RECOVERY = 30
+"""How many seconds there are between two looks for what dead processes left behind; the first is at the start."""
 PATIENCE = 10.0
 """How many seconds questions that are under way have, when the server is told to end."""
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
@@ -107,10 +110,12 @@ def make_application(workspace: Workspace, store: DoorStore, settings: DoorSetti
 
 
 async def _watch(server: Server) -> None:
-    """Look once a second whether the custodian has changed the settings."""
-    while True:
-        await asyncio.sleep(1)
+    """Look once a second whether the settings changed, and now and then whether a process died with work in hand."""
+    for second in count():
         try:
+            if second % RECOVERY == 0:
+                await to_thread.run_sync(server.house.workspace.recover)
+            await asyncio.sleep(1)
             await to_thread.run_sync(server.house.look_around)
         except Exception as failure:  # noqa: BLE001 - the custodian is told, and it is tried again
             server.house.log(failure)
