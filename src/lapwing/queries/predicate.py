@@ -40,9 +40,8 @@ class Domain:
 
     def union(self, pieces: Iterable[Interval]) -> tuple[Interval, ...]:
         """Return the union of `pieces` on this domain: in order, disjoint, with a gap between any two."""
-        merged: list[Interval] = []
+        merged, lowest, highest = list[Interval](), self.lowest, self.highest
         first, last = 1, -1
-        lowest, highest = self.lowest, self.highest
         for a, b in sorted(pieces):
             low = a if a > lowest else lowest  # noqa: FURB136 - of many thousands, `max` is called for each
             high = b if b < highest else highest  # noqa: FURB136
