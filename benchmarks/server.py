@@ -283,7 +283,7 @@ def make_worlds(folder: Path) -> str:
     import duckdb  # noqa: PLC0415
 
     folder.mkdir()
-    for name, rows in (("early", 200_000), ("late", 6_000_000)):
+    for name, rows in (("early", 20_000), ("late", 120_000)):
         file = folder / f"{name}.parquet"
         select = f"select i as patient_id, (hash(i) % 100)::integer as age from range({rows}) t(i)"  # noqa: S608 - ours
         duckdb.sql(f"copy ({select}) to '{file}' (format parquet)")
@@ -325,8 +325,8 @@ async def answer_times(folder: Path, token: str, tick: str, pairs: int) -> float
 
 async def measure_times(folder: Path, goals: Goals) -> None:
     token = make_worlds(folder)
-    without = await answer_times(folder, token, "0.001", 60)
-    with_ticks = await answer_times(folder, token, "0.1", 150)
+    without = await answer_times(folder, token, "0.001", 40)
+    with_ticks = await answer_times(folder, token, "0.1", 120)
     table(
         "an early and a late world, told apart by the time of an answer",
         ["", "AUC"],

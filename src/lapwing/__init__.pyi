@@ -33,6 +33,7 @@ from lapwing.queries.statistics.moments import correlation as correlation
 from lapwing.queries.statistics.moments import covariance as covariance
 from lapwing.queries.statistics.moments import mean as mean
 from lapwing.queries.statistics.moments import proportion as proportion
+from lapwing.queries.statistics.moments import stddev as stddev
 from lapwing.queries.statistics.moments import variance as variance
 from lapwing.queries.statistics.quantiles import median as median
 from lapwing.queries.statistics.quantiles import quantiles as quantiles

@@ -68,12 +68,12 @@ CONSTRUCTORS = {
     one_shot: (
         *("GeometricMechanism", "LaplaceMechanism", "GaussianMechanism", "DiscreteGaussianMechanism"),
         *("geometric_histogram", "gaussian_histogram"),
-        *("ExponentialMechanism", "PermuteAndFlip", "NoisyMaxWithGap", "PrivateQuantiles", "TopK"),
+        *("ExponentialMechanism", "PermuteAndFlip", "NoisyMaxWithGap", "PrivateQuantiles", "TopK", "CountedTop"),
         *("RandomizedResponse", "PartitionSelection"),
     ),
     streams: ("AboveThreshold", "SparseVector", "AdaptiveSparseVector"),
 }
-PRICES, SENSITIVITIES = ("epsilon", "rho"), ("sensitivity", "l1_sensitivity", "l2_sensitivity")
+PRICES, SENSITIVITIES = ("epsilon", "rho", "choosing", "counting"), ("sensitivity", "l1_sensitivity", "l2_sensitivity")
 
 
 def wrong(real, change):
@@ -109,7 +109,9 @@ def test_a_mechanism_that_is_built_for_ten_times_its_price_is_refuted(name, monk
     assert achieved(name).refuted
 
 
-@pytest.mark.parametrize("name", ["exponential", "permute-and-flip", "top-two", "geometric", "randomized-response"])
+@pytest.mark.parametrize(
+    "name", ["exponential", "permute-and-flip", "top-two", "top-two-with-counts", "geometric", "randomized-response"]
+)
 def test_half_the_noise_in_the_object_that_is_drawn_from_loses_twice_as_much(name, monkeypatch) -> None:
     mutated(monkeypatch, lambda parameter, value: 2 * value if parameter in PRICES else value)
     assert achieved(name).number == pytest.approx(2, rel=1e-5)
@@ -118,6 +120,7 @@ def test_half_the_noise_in_the_object_that_is_drawn_from_loses_twice_as_much(nam
 BY_SENSITIVITY = [
     *("geometric", "laplace", "gaussian", "gaussian-mu", "discrete-gaussian", "discrete-gaussian-rho"),
     *("exponential", "permute-and-flip", "permute-and-flip-counts", "noisy-max-with-gap", "median", "top-two"),
+    "top-two-with-counts",
 ]
 
 
@@ -197,7 +200,7 @@ def test_a_suspect_can_be_drawn_on_both_of_its_neighbours(name) -> None:
 
 def test_every_liar_is_caught_and_says_where_it_comes_from() -> None:
     told = liars()
-    assert len({liar.name for liar in told}) == len(told) == 21
+    assert len({liar.name for liar in told}) == len(told) == 22
     for liar in told:
         found = liar.compute()
         assert found.refuted, liar.name

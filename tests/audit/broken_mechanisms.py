@@ -292,6 +292,11 @@ def shows_keys_at_the_threshold_and_not_only_above_it(value, rng, size):
     return np.where(noisy >= 14, noisy, math.nan)
 
 
+def counts_what_it_chose_with_the_noise_of_one_count(value, rng, size):
+    """The sum of the counts that are told of the two largest of three cells, of which each has `value` people."""
+    return 2 * value + discrete_laplace(rng, 2)(size) + discrete_laplace(rng, 2)(size)
+
+
 def names_and_shames(value, rng, size):
     """The record of one person, NaN where it is not published."""
     return np.where(rng.random(size) < 1e-3, float(value), math.nan)
@@ -305,6 +310,7 @@ ONE_SHOT_LIARS = {
         adds_laplace_noise_in_floating_point,
         adds_half_the_laplace_noise,
         shows_keys_at_the_threshold_and_not_only_above_it,
+        counts_what_it_chose_with_the_noise_of_one_count,
         names_and_shames,
     )
 }

@@ -56,6 +56,11 @@ def test_an_inclusive_threshold_loses_e_to_the_epsilon_times_what_the_exclusive_
     assert lost / math.e < 1e-6 < lost
 
 
+def test_two_counts_that_are_paid_as_one_lose_half_an_epsilon_more() -> None:
+    """The choice costs a half, and two counts that are each moved by one lose a half each."""
+    assert found("counts_what_it_chose_with_the_noise_of_one_count").number == pytest.approx(1.5, abs=1e-9)
+
+
 def test_names_and_floats_are_beyond_any_epsilon() -> None:
     assert found("names_and_shames").delta == pytest.approx(1e-3)
     assert found("names_and_shames").number == found("adds_laplace_noise_in_floating_point").number == math.inf

@@ -103,7 +103,7 @@ class Kept:
         assert len(ledger.streams.streams("clinic")) == 1, "a stream was forgotten"
         assert ledger.streams.stream("s").asked == len(self.answers), "a stream went back"
         for key, answer in self.answers.items():
-            stored = ledger.questions._stored(request(key, epsilon="1/20"))
+            stored = ledger.questions.stored(request(key, epsilon="1/20"))
             assert isinstance(stored, Released), "an answer was forgotten"
             assert stored.answer == answer
         assert ledger.questions.unsettled() == [], "a settlement was forgotten"

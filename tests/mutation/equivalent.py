@@ -97,6 +97,10 @@ EQUIVALENT: dict[str, str] = {
     ),
     "PartAlone.meaning: raise TypeError(self.own.meaning) -> pass": "only what has noise is made a part",
     "_line: raise BadQuestionError(": "a column of text is refused on every way that leads there",
+    "spoiling: if len(group) == 1: -> if False:": "what fails alone is tried once more alone, and fails as before",
+    "_replanned: (aggregate.cell_count or 0) * aggregate.terms -> (aggregate.cell_count or 0) + aggregate.terms": (
+        "a larger release is shared than one question may have: more work, at the same price"
+    ),
 }
 
 

@@ -21,9 +21,11 @@ from lapwing.answers.releases import PricedQuestion, ReadColumn, Release
 from lapwing.answers.target import Target, parse_target, release_together
 from lapwing.engines.engine import Engine
 from lapwing.queries.aggregate import BinnedKey, GridKey
+from lapwing.queries.arrangement import Quotient
 from lapwing.queries.plan import BoundedValue, ChosenMeaning, Family, NoisyMeaning, Plan, Scale
 from lapwing.queries.planning import plan_together
 from lapwing.queries.predicate import DAYS, DOUBLES, double_at
+from lapwing.queries.readings import RowsOfSums
 from lapwing.queries.sql import Selection, read_sql
 from lapwing.queries.sql_groups import items_of
 from lapwing.queries.sql_nodes import parsed
@@ -123,11 +125,17 @@ def _unlike_numbers(
     cells: dict[Any, dict[str, BoundedValue]] = {}
     for name, release in releases.items():
         for key, value in _estimates(release, engine).items():
-            exact = BoundedValue(key=key, value=value, low=None, high=None)
+            rows = _rows(release, engine).get(key) if name in selection.arrangement.samples else None
+            of_sample = value if rows is None else value * rows / (rows - 1)
+            exact = BoundedValue(key=key, value=of_sample, low=None, high=None)
             cells.setdefault(key, {})[name] = selection.arrangement.told(name, exact)
+    columns = selection.arrangement.columns or tuple(releases)
+    for name, made in selection.arrangement.made.items():
+        for row in cells.values():
+            row[name] = _quotient(made, row)
     shown = selection.arrangement.shown(cells, first.in_order(list(cells)))
     as_days = "date_trunc" in statement.text
-    ours = {_labels(first, key, as_days=as_days): [cells[key][name].value for name in releases] for key in shown}
+    ours = {_labels(first, key, as_days=as_days): [cells[key][name].value for name in columns] for key in shown}
     theirs = {
         tuple(_plain(part) for part, number in zip(row, is_number, strict=True) if not number): [
             part for part, number in zip(row, is_number, strict=True) if number
@@ -146,6 +154,12 @@ def _unlike_numbers(
     return None
 
 
+def _quotient(made: Quotient, row: dict[str, BoundedValue]) -> BoundedValue:
+    above, below = (sum(w * row[name].value for name, w in parts) for parts in (made.above, made.below))  # type: ignore[operator]
+    value = above if not made.below else Fraction(above) / Fraction(below) if below else 0
+    return made.rounded(BoundedValue(key=(), value=value, low=None, high=None))
+
+
 def _estimates(release: Release, engine: Engine) -> dict:
     plan = release.plan
     if isinstance(release, ReadColumn):
@@ -155,6 +169,11 @@ def _estimates(release: Release, engine: Engine) -> dict:
     if plan.aggregate.cell_count is None:
         return {key: value for key, (value, *_) in engine.keyed(plan.aggregate).open_for_release().items()}
     return plan.meaning.estimates(plan, engine.vector(plan.aggregate).open_for_release())
+
+
+def _rows(release: Release, engine: Engine) -> dict:
+    source = release.source.plan
+    return RowsOfSums().estimates(source, engine.vector(source.aggregate).open_for_release())
 
 
 def _labels(plan: Plan, key: tuple, *, as_days: bool) -> tuple:

@@ -314,7 +314,7 @@ HOSTILE = [
     "select avg(*) from patients",
     "select count(distinct sex, age) from patients",
     "select count(*) + 1 from patients",
-    "select count(*) / count(*) from patients",
+    "select count(*) * count(*) from patients",
     "select avg(avg(age)) from patients",
     "select sex, count(*) from patients group by rollup(sex)",
     "select sex, count(*) from patients group by cube(sex)",

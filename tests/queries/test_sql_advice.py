@@ -33,7 +33,7 @@ CLINIC = Population(
     name="clinic", unit=PrivacyUnit(person_key="Patient Nr"), tables=(PEOPLE, VISITS), now=dt.date(2025, 1, 1)
 )
 ADVICE = {
-    "select round(avg(year), 1) from people": "round the answers instead",
+    "select count(*) * avg(year) from people": "compute the rest with the answers",
     "select strftime(day, '%Y-%m') m, count(*) from visits group by m": "date_trunc('month', day)",
     "select to_char(day, 'YYYY-MM') m, count(*) from visits group by m": "date_trunc('month', day)",
     "select avg(born) from people": "age(born, date '2025-01-01')",

@@ -6,6 +6,7 @@ It is made of released numbers alone: whatever is computed from it is free.
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
@@ -26,11 +27,20 @@ from lapwing.answers.cells import (
     text_table,
 )
 from lapwing.answers.frames import FrameColumn, TableResult, is_time, key_columns
-from lapwing.answers.releases import CONFIDENCE, Numbers, Price, PricedQuestion
+from lapwing.answers.releases import (
+    CONFIDENCE,
+    NoisyNumbers,
+    Numbers,
+    Price,
+    PricedQuestion,
+    ReadColumn,
+    Release,
+)
 from lapwing.ledger.entries import Receipt
+from lapwing.queries.arrangement import AS_IT_IS, Quotient
 from lapwing.queries.plan import BoundedValue, CellKey, ChosenMeaning, Family, Number
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.exact import Exact, as_confidence, float_above, float_below
+from lapwing.vocabulary.exact import Exact, as_confidence, as_written, exact, float_above, float_below
 from lapwing.vocabulary.results import Interval, html_table
 from lapwing.vocabulary.wording import format_exact, format_short, named, percent, rounded, several
 
@@ -105,7 +115,7 @@ class Answer(TableResult):
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
-        return tuple(self.asked.releases)
+        return self.asked.columns
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
@@ -122,16 +132,33 @@ class Answer(TableResult):
         """Return the rows with bounds at this confidence: for a column at once, or for each shown group."""
         plan, arrangement = next(self.asked.several()).plan, self.asked.arrangement
         table: dict[CellKey, dict[str, BoundedValue]] = {}
-        for name, release in self.asked.releases.items():
-            for cell in release.values(self.numbers[name], as_confidence(confidence)):
+        for name in self.asked.releases:
+            for cell in self.asked.values(name, self.numbers[name], as_confidence(confidence)):
                 key = () if self.asked.in_one_row else cell.key
-                cell = arrangement.told(name, cell) if arrangement is not None else cell  # noqa: PLW2901
                 table.setdefault(key, {})[name] = reduce(lambda one, change: change.of(one), self.changes, cell)
+        for name, made in ({} if arrangement is None else arrangement.made).items():
+            for cell in quotient(self.asked, made, self.numbers, as_confidence(confidence)):
+                changed = reduce(lambda one, change: change.of(one), self.changes, cell)
+                table.setdefault(cell.key, {})[name] = changed
         keys = plan.in_order(list(table))
         if arrangement is not None:
             keys = arrangement.shown(table, keys)
-        names = self.keys
-        return tuple(Row(key=plan.shown(key), cells=table[key], names=names, cell=key) for key in keys)
+        names, columns = self.keys, self.columns
+        told = {key: {name: table[key][name] for name in columns if name in table[key]} for key in keys}
+        return tuple(Row(key=plan.shown(key), cells=told[key], names=names, cell=key) for key in keys)
+
+    def ratio(self, over: str, under: str, *, times: Exact = 1, name: str = "ratio") -> "Answer":
+        """Return the one column over the other, `times` a number, with its bounds; it is free.
+
+        The bounds are those of the noise of both together. Ask for both at once, so that they share a release: then no
+        bounds are tighter. Where noise leaves nothing to divide by, it is 0, or the middle of what it can be.
+        """
+        for column in (over, under):
+            if column not in self.asked.releases:
+                raise no_column(column, tuple(self.asked.releases))
+        made = Quotient(((over, exact("times", as_written(times))),), ((under, Fraction(1)),))
+        arrangement = replace(self.asked.arrangement or AS_IT_IS, columns=(name,), made={name: made})
+        return replace(self, asked=replace(self.asked, arrangement=arrangement))
 
     def margin(self, confidence: Exact = CONFIDENCE, *, column: str | None = None) -> Number | None:
         """Return how far off all numbers of a column are at most, with this confidence; None where it is not known.
@@ -146,9 +173,9 @@ class Answer(TableResult):
         return name or self.columns[0]
 
     def _margin(self, confidence: Exact, name: str) -> Number | None:
-        release = self.asked.releases[name]
-        margin = None if self.changes else release.margin(confidence)
-        if margin is not None or release.plan.family is Family.THRESHOLD:
+        release = self.asked.releases.get(name)
+        margin = None if self.changes or release is None else release.margin(confidence)
+        if margin is not None or (release is not None and release.plan.family is Family.THRESHOLD):
             return margin
         cells = [row.cells[name] for row in self.bounded(confidence) if name in row.cells]
         return max((far for cell in cells if (far := reach(cell)) is not None), default=None)
@@ -206,8 +233,8 @@ class Answer(TableResult):
         """How far off it is, in words."""
         if len(self.columns) > 1:
             return ""
-        (release,) = self.asked.several()
-        margin = None if self.changes else release.margin(CONFIDENCE)
+        release, made = next(self.asked.several()), self.columns[0] not in self.asked.releases
+        margin = None if self.changes or made else release.margin(CONFIDENCE)
         say = release.plan.meaning.accuracy if self._is_single else release.plan.meaning.accuracy_of_all
         known = None if margin is None else say(margin)
         if known is None and self._is_single:
@@ -233,7 +260,8 @@ class Answer(TableResult):
         seen = {one.over for one in self.asked.several() if one.counts_rows}
         counted = list[str]()
         for name in self.columns:
-            over = self.asked.releases[name].over
+            release = self.asked.releases.get(name)
+            over = None if release is None else release.over
             if name in told and over not in seen:
                 counted.append(name)
                 seen.add(over)
@@ -249,14 +277,14 @@ class Answer(TableResult):
             "asked": self.asked.words,
             "bounding": self.asked.bounding,
             "keys": list(self.keys),
-            "columns": list(self.asked.releases),
+            "columns": list(self.columns),
             "rows": [
                 {"key": list(row.key), "values": {name: cell_record(cell) for name, cell in row.cells.items()}}
                 for row in self.bounded(confidence)
             ],
             "confidence": format_exact(as_confidence(confidence)),
-            "margin": {name: format_exact(self._margin(confidence, name)) for name in self.asked.releases},
-            "margin_rounded": {name: rounded(self._margin(confidence, name)) for name in self.asked.releases},
+            "margin": {name: format_exact(self._margin(confidence, name)) for name in self.columns},
+            "margin_rounded": {name: rounded(self._margin(confidence, name)) for name in self.columns},
             "unit": dict(self.asked.units),
             "price": self.price.to_dict(),
             "receipt": None if self.receipt is None else str(self.receipt),
@@ -314,14 +342,15 @@ class Answer(TableResult):
         labels, plan = [self._label(row) for row in rows], next(self.asked.several()).plan
         values_of = [", ".join(map(named, plan.without_names(row.key))) for row in rows]
         panels = []
-        for name, release in releases.items():
+        for name in self.columns:
+            release = releases.get(name)
             cells = [row.cells.get(name) for row in rows]
             if any(cell is not None and isinstance(cell.value, str) for cell in cells):
                 raise BadQuestionError(f"a picture shows numbers, and {name} has names; read the table instead")
             values, lows, highs = (
                 [None if one is None else drawn(getattr(one, end)) for one in cells] for end in ("value", "low", "high")
             )
-            zero = release.plan.drawn_from_zero
+            zero = release is not None and release.plan.drawn_from_zero
             panels.append(Panel(name, labels, values, lows, highs, zero, over_time, values_of))
         words = self.asked.words
         title = f"{'Made up: ' if self.rehearsal else ''}{words[0].upper()}{words[1:]}"
@@ -392,3 +421,37 @@ class Answer(TableResult):
         rows = [f"... and {hidden} more rows: all are in the JSON and in data frames"] if hidden > 0 else []
         groups = [f"... and {self.left_out} smaller groups, for which there was no room"] if self.left_out else []
         return rows + groups
+
+
+def quotient(
+    asked: PricedQuestion, made: Quotient, numbers: Mapping[str, Numbers], confidence: Fraction
+) -> list[BoundedValue]:
+    """Return what is computed from several columns: by the law of their common noise, or from the bounds of each.
+
+    Proof: proofs/quotients.md
+    """
+    from lapwing.queries.readings import quotient_of_boxes, quotient_of_sums  # noqa: PLC0415 - few divide answers
+
+    columns = {name: asked.releases[name] for name in made.names}
+    source = next(iter(columns.values())).source
+    forms = {name: found for name, one in columns.items() if one.source is source and (found := _forms(one))}
+    if isinstance(source, NoisyNumbers) and len(forms) == len(columns):
+        released, noise = numbers[made.names[0]], source.mechanism
+        return quotient_of_sums(made, forms, source.plan, numbers=released, noise=noise, confidence=confidence)
+    each, alone = 1 - (1 - confidence) / len(columns), asked.in_one_row
+    told = {name: asked.values(name, numbers[name], each) for name in columns}
+    boxes = {name: {() if alone else one.key: one for one in cells} for name, cells in told.items()}
+    return quotient_of_boxes(made, boxes)
+
+
+def _forms(column: Release) -> Mapping[CellKey, Mapping[int, Fraction]] | None:
+    """Return the weighted sums of released numbers that a column is, where it is such sums."""
+    from lapwing.queries.readings import AsReleased  # noqa: PLC0415 - few divide answers
+
+    match column:
+        case ReadColumn(shared=shared, reading=reading):
+            return reading.forms(shared.plan)
+        case NoisyNumbers(plan=plan):
+            return AsReleased().forms(plan)
+        case _:
+            return None

@@ -10,7 +10,8 @@ from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import Charge, ConcentratedFilter, PureFilter, SingleRelease, StreamClosing
 from lapwing.accounting.filters.remaining import Refusal, Remaining, tightest
 from lapwing.answers.releases import Price, PricedQuestion
-from lapwing.answers.target import Target, TargetWords, accuracy_at, release_together, ways_to_pay
+from lapwing.answers.target import Target, TargetWords, Within, accuracy_at, release_together, ways_to_pay
+from lapwing.queries.arrangement import arranged_together
 from lapwing.queries.catalogue import Population
 from lapwing.queries.plan import Number
 from lapwing.queries.planning import Question, plan_together
@@ -160,6 +161,7 @@ class Preview(Forecast):
         found = {
             name: {rows: one.error_if(rows, self.confidence) for rows in ROWS}
             for name, one in self.asked.releases.items()
+            if name in self.asked.columns
         }
         return {
             name: {rows: error for rows, error in errors.items() if error is not None}
@@ -370,9 +372,10 @@ def _priced(question: QuestionLike, population: Population, terms: OfferedTerms)
         )
     asked = question if isinstance(question, Mapping) else {"answer": question}
     plans = plan_together(asked, population)
-    arrangement = next((one.arranged(name) for name, one in asked.items()), None)
-    if isinstance(question, Selection):
-        arrangement = question.arrangement
+    said = [one for name, each in asked.items() if (one := each.arranged(name)) is not None]
+    arrangement = question.arrangement if isinstance(question, Selection) else arranged_together(said) if said else None
+    if arrangement is not None and isinstance(terms.target, Within):
+        arrangement.check_within(terms.target.margin)
     ways = dict[Event, PricedQuestion]()
     for way in ways_to_pay(terms.target, terms.budget):
         releases = release_together(asked, plans, population, way, terms.budget)

@@ -6,7 +6,7 @@ two, after the charge.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,7 +15,7 @@ from lapwing.accounting.filters.charge import cost_of_event
 from lapwing.engines.engine import Engine, is_cohort
 from lapwing.mechanisms.counted_top import CountedTop
 from lapwing.mechanisms.partition_selection import PartitionSelection
-from lapwing.queries.aggregate import Label
+from lapwing.queries.aggregate import Label, tables_of
 from lapwing.queries.arrangement import Arrangement
 from lapwing.queries.plan import (
     BoundedValue,
@@ -396,11 +396,26 @@ class PricedQuestion:
     @cached_property
     def units(self) -> Mapping[str, str]:
         """What the margin of each column counts."""
-        return {name: one.plan.meaning.unit for name, one in self.releases.items()}
+        known = self.releases
+        return {name: known[name].plan.meaning.unit if name in known else "value" for name in self.columns}
 
     def several(self) -> Iterator[Release]:
         """Go through the columns."""
         return iter(self.releases.values())
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The numbers that are told of each row."""
+        chosen = self.arrangement.columns if self.arrangement is not None else ()
+        return chosen or tuple(self.releases)
+
+    def values(self, name: str, numbers: Numbers, confidence: Fraction) -> list[BoundedValue]:
+        """Return what a column tells in each group, as it is arranged."""
+        release, arrangement = self.releases[name], self.arrangement
+        if arrangement is None:
+            return release.values(numbers, confidence)
+        wanted = arrangement.confidences(name, confidence)
+        return arrangement.combined(name, *(release.values(numbers, each) for each in wanted))
 
     def release(self, exact: Sequence[Any]) -> tuple[tuple[int, ...], ...]:
         """Add noise to what was read for each release, or choose. This is the only time that it is done."""
@@ -418,7 +433,8 @@ class PricedQuestion:
 
     def margin(self, confidence: Exact = CONFIDENCE) -> Mapping[str, Number | None]:
         """Return, for each column, how far off its numbers are at most; None where that depends on what comes out."""
-        return {name: one.margin(as_confidence(confidence)) for name, one in self.releases.items()}
+        told, wanted = self.columns, as_confidence(confidence)
+        return {name: self.releases[name].margin(wanted) if name in self.releases else None for name in told}
 
 
 def read_together(asked: Sequence[PricedQuestion], engine: Engine, versions: Mapping[str, int]) -> list[list[Any]]:
@@ -431,15 +447,3 @@ def read_together(asked: Sequence[PricedQuestion], engine: Engine, versions: Map
         [next(counts) if one.is_counted_with_others else one.read(engine) for one in question.sources]
         for question in asked
     ]
-
-
-def tables_of(noun: object) -> set[str]:
-    """Return the tables that an aggregate reads: its own, and those its conditions look into."""
-    found: set[str] = set()
-    if isinstance(noun, tuple):
-        return found.union(*map(tables_of, noun))
-    if is_dataclass(noun):
-        for field in fields(noun):
-            part = getattr(noun, field.name)
-            found |= {part} if field.name == "table" else tables_of(part)
-    return found

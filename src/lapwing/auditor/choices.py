@@ -20,6 +20,7 @@ from functools import reduce
 import numpy as np
 from scipy.special import logsumexp
 
+from lapwing.auditor.added_noise import AddedNoise
 from lapwing.auditor.noise_laws import NoiseLaw, Reals
 from lapwing.auditor.pair_of_laws import PairOfLaws
 from lapwing.auditor.white_box import FiniteModel, Inputs
@@ -150,7 +151,7 @@ class HistogramChoice(FiniteModel):
 
     def laws(self, inputs: Inputs) -> PairOfLaws:
         """Return the law of all choices together."""
-        laws = [self._tops(counts) if self.top else self._quantiles(counts) for counts in inputs]
+        laws = [self.tops(counts) if self.top else self._quantiles(counts) for counts in inputs]
         names = [" then ".join(f"cell {cell + 1}" for cell in cells) for cells in laws[0]]
         here, there = (np.array(list(law.values())) for law in laws)
         return PairOfLaws(inputs=inputs, here=here, there=there, outcomes=names)
@@ -160,7 +161,8 @@ class HistogramChoice(FiniteModel):
         cells = itertools.product(range(self.cells), repeat=len(self.at))
         return {chosen: math.fsum(law[i] for law, i in zip(chances, chosen, strict=True)) for chosen in cells}
 
-    def _tops(self, counts: Sequence[int]) -> dict[tuple[int, ...], float]:
+    def tops(self, counts: Sequence[int]) -> dict[tuple[int, ...], float]:
+        """Return the log-probability of each order of chosen cells."""
         return {chosen: self._top(counts, chosen) for chosen in itertools.permutations(range(self.cells), self.top)}
 
     def _top(self, counts: Sequence[int], chosen: tuple[int, ...]) -> float:
@@ -169,6 +171,55 @@ class HistogramChoice(FiniteModel):
             total += float(log_chances(self.rule, [counts[i] for i in left], self.scale)[left.index(cell)])
             left.remove(cell)
         return total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedChoice(FiniteModel):
+    """The largest cells, chosen one after the other, and the counts of those that were chosen, with noise on each.
+
+    A person may be in all cells at once, so that every count moves by all of their rows.
+
+    >>> from lapwing.auditor.noise_laws import AuditedDiscreteLaplace
+    >>> from lapwing.vocabulary.guarantee import PureDP
+    >>> top = HistogramChoice(rule=AuditedRule.PERMUTE_AND_FLIP, scale=2.0, cells=3, top=1)
+    >>> CountedChoice(choice=top, law=AuditedDiscreteLaplace(2)).worst(PureDP(epsilon=1)).refuted
+    False
+    """
+
+    choice: HistogramChoice
+    law: NoiseLaw  # on the integers
+
+    def starts(self) -> Iterator[Inputs]:
+        """Yield histograms with no rows or many in each cell, and a person's rows more in some cells."""
+        many = self.choice.rows + math.ceil(30 * self.choice.scale)
+        for counts in itertools.product((0, many), repeat=self.choice.cells):
+            for moved in itertools.product((0, self.choice.rows), repeat=self.choice.cells):
+                if any(moved):
+                    yield counts, tuple(count + move for count, move in zip(counts, moved, strict=True))
+
+    def nearby(self, inputs: Inputs) -> Iterator[Inputs]:
+        """Yield the same with more, or fewer, rows in one cell of both."""
+        return _nearby(inputs, (1, -1, 8, -8), least=0)
+
+    def laws(self, inputs: Inputs) -> PairOfLaws:
+        """Return the law of the choices and of the counts that are told with them."""
+        heres, theres, names = list[Reals](), list[Reals](), list[object]()
+        before, after = (self.choice.tops(counts) for counts in inputs)
+        for chosen in before:
+            counted = self._counts(inputs, chosen)
+            heres.append(before[chosen] + counted.here)
+            theres.append(after[chosen] + counted.there)
+            cells = " then ".join(f"cell {cell + 1}" for cell in chosen)
+            names += [f"{cells}, counts {outcome}" for outcome in counted.outcomes]
+        return PairOfLaws(inputs=inputs, here=np.concatenate(heres), there=np.concatenate(theres), outcomes=names)
+
+    def _counts(self, inputs: Inputs, chosen: tuple[int, ...]) -> PairOfLaws:
+        """Return the law of the counts of chosen cells; those that do not move tell nothing."""
+        moves = tuple(inputs[1][cell] - inputs[0][cell] for cell in chosen if inputs[1][cell] != inputs[0][cell])
+        if not moves:
+            return PairOfLaws(inputs=inputs, here=np.zeros(1), there=np.zeros(1), outcomes=["alike"])
+        noise = AddedNoise(law=self.law, reach=sum(moves), dimension=len(moves))
+        return noise.laws(((0,) * len(moves), moves)).condensed()
 
 
 def quantile_scores(counts: Sequence[int], q: Fraction) -> list[int]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.auditor.added_noise import AddedNoise
-from lapwing.auditor.choices import ThresholdedKeys
+from lapwing.auditor.choices import AuditedRule, CountedChoice, HistogramChoice, ThresholdedKeys
 from lapwing.auditor.noise_laws import (
     AuditedDiscreteLaplace,
     AuditedGeometric,
@@ -319,6 +319,15 @@ ONE_SHOT_LIARS = (
         source=">= written for >: the key of one person alone shows e^ε times too often",
         claim=ApproximateDP(epsilon=1, delta="1e-6"),
         box=ThresholdedKeys(law=AuditedDiscreteLaplace(1), threshold=14, reach=1),
+    ),
+    OneShotLiar(
+        name="counts_what_it_chose_with_the_noise_of_one_count",
+        source="the two counts that are told with the two largest cells, each paid as if it were the only one",
+        claim=PureDP(epsilon=Fraction(1)),
+        box=CountedChoice(
+            choice=HistogramChoice(rule=AuditedRule.PERMUTE_AND_FLIP, scale=4.0, cells=3, top=2),
+            law=AuditedDiscreteLaplace(2),
+        ),
     ),
     OneShotLiar(
         name="names_and_shames",

@@ -16,7 +16,7 @@ import hashlib
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import TypeAlias
 
 from lapwing.queries import term as terms
@@ -361,6 +361,18 @@ def _cells_reason(touched: int, cells: int | None) -> str:
 def _why(reason: str, adjacency: Adjacency) -> str:
     change = "one person is added or removed" if adjacency is Adjacency.ADD_REMOVE else "one person replaces another"
     return f"{reason}; {change}"
+
+
+def tables_of(noun: object) -> set[str]:
+    """Return the tables that an aggregate reads: its own, and those its conditions look into."""
+    found: set[str] = set()
+    if isinstance(noun, tuple):
+        return found.union(*map(tables_of, noun))
+    if is_dataclass(noun):
+        for field in fields(noun):
+            part = getattr(noun, field.name)
+            found |= {part} if field.name == "table" else tables_of(part)
+    return found
 
 
 MODULUS = 2**31 - 1

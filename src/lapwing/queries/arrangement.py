@@ -8,11 +8,12 @@ little larger than another may stand below it, and a group near the limit of HAV
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
 from lapwing.queries.plan import BoundedValue, CellKey
+from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.wording import format_short
 
 _COMPARISONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
@@ -25,6 +26,7 @@ _COMPARISONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
 }
 Place: TypeAlias = int | str
 """What is sorted or filtered by: the place of a key among the groups, or the name of a column of the answer."""
+_SHARE_OF_ROWS = 50
 Cells: TypeAlias = Mapping[CellKey, Mapping[str, BoundedValue]]
 
 
@@ -55,6 +57,46 @@ class Kept:
         return _COMPARISONS[self.comparison](value, self.limit)
 
 
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """A weighted sum of columns over another: `above` and `below` have the weights; where nothing is below, it is 1.
+
+    Its bounds are those of the noise of all columns together: proofs/quotients.md. `digits` are those it is rounded to.
+    """
+
+    above: tuple[tuple[str, Fraction], ...]
+    below: tuple[tuple[str, Fraction], ...] = ()
+    digits: int | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that it is computed from, each once."""
+        return tuple(dict.fromkeys(name for name, _ in (*self.above, *self.below)))
+
+    @property
+    def words(self) -> str:
+        """How it is computed."""
+        return " over ".join(_summed(parts) for parts in (self.above, self.below) if parts)
+
+    def rounded(self, cell: BoundedValue) -> BoundedValue:
+        """Return a value as it is told: rounded to `digits`, its bounds outwards."""
+        if self.digits is None or isinstance(cell.value, str):
+            return cell
+        unit = 10.0**self.digits
+        low = None if cell.low is None else math.floor(cell.low * unit) / unit
+        high = None if cell.high is None else math.ceil(cell.high * unit) / unit
+        return BoundedValue(key=cell.key, value=round(float(cell.value), self.digits), low=low, high=high)
+
+
+def _summed(parts: Sequence[tuple[str, Fraction]]) -> str:
+    words = ""
+    for name, weight in parts:
+        size = "" if abs(weight) == 1 else f"{format_short(abs(weight))} * "
+        sign = ("-" if weight < 0 else "") if not words else " - " if weight < 0 else " + "
+        words += f"{sign}{size}{name}"
+    return words if len(parts) == 1 else f"({words})"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrangement:
     """Which rows of an answer are shown, in which order, and what their keys are called.
@@ -67,6 +109,9 @@ class Arrangement:
     first : how many rows are shown at most
     skipped : how many rows are left out before
     roots : the columns of which the square root is told: variances, as standard deviations
+    samples : variances that are told as those of a sample: over one row less
+    columns : the numbers that are told, where not all are
+    made : those of them that are computed from others
     """
 
     names: tuple[str | None, ...] = ()
@@ -75,6 +120,9 @@ class Arrangement:
     first: int | None = None
     skipped: int = 0
     roots: frozenset[str] = frozenset()
+    samples: frozenset[str] = frozenset()
+    columns: tuple[str, ...] = ()
+    made: Mapping[str, Quotient] = field(default_factory=dict)
 
     def told(self, name: str, cell: BoundedValue) -> BoundedValue:
         """Return a number of a column as it is told; a root rises with its number, so its bounds are roots too."""
@@ -82,6 +130,28 @@ class Arrangement:
             return cell
         value, low, high = (None if n is None else math.sqrt(max(0, n)) for n in (cell.value, cell.low, cell.high))
         return BoundedValue(key=cell.key, value=value or 0.0, low=low, high=high)
+
+    def confidences(self, name: str, confidence: Fraction) -> tuple[Fraction, ...]:
+        """Return at which confidences a column is wanted: of the variance of a sample, also for its number of rows.
+
+        That has a part of the chance to err: proofs/quotients.md.
+        """
+        for_rows = (1 - confidence) / _SHARE_OF_ROWS
+        return (confidence + for_rows, 1 - for_rows) if name in self.samples else (confidence,)
+
+    def combined(self, name: str, cells: list[BoundedValue], *of_rows: list[BoundedValue]) -> list[BoundedValue]:
+        """Return what a column tells, from what it was at each of its `confidences`."""
+        if of_rows:
+            rows = {cell.key: cell.rows for cell in of_rows[0]}
+            cells = [of_sample(cell, rows[cell.key]) for cell in cells]
+        return [self.told(name, cell) for cell in cells]
+
+    def check_within(self, margin: Fraction) -> None:
+        """Refuse to promise a margin for what is computed from answers: it depends on what comes out."""
+        if self.made:
+            reason = "cannot be promised for what is computed from answers"
+            remedy = "offer an epsilon; the answer comes with its interval"
+            raise ParameterError("within", margin, reason=reason, remedy=remedy)
 
     def shown(self, table: Cells, keys: Sequence[CellKey]) -> list[CellKey]:
         """Return the rows that are shown, of these in their own order."""
@@ -101,7 +171,12 @@ class Arrangement:
     @property
     def words(self) -> str:
         """What is done with the released numbers, in plain English; nothing if nothing is."""
-        parts = [f"the square root of the variance is told as {name}" for name in sorted(self.roots)]
+        parts = [
+            f"the square root of the variance{' of a sample' * (name in self.samples)} is told as {name}"
+            for name in sorted(self.roots)
+        ]
+        parts += [f"{name} is over one row less" for name in sorted(self.samples - self.roots)]
+        parts += [f"{name} is {quotient.words}" for name, quotient in self.made.items()]
         if self.having:
             parts.append(
                 "kept where " + " and ".join(f"{k.name} {k.comparison} {_plain(k.limit)}" for k in self.having)
@@ -115,6 +190,28 @@ class Arrangement:
 
 
 AS_IT_IS: Final = Arrangement()
+
+
+def of_sample(variance: BoundedValue, rows: BoundedValue | None) -> BoundedValue:
+    """Return the variance of a sample: over one row less. It falls with the number of rows, of which there are two.
+
+    Proof: proofs/quotients.md
+    """
+
+    def times(number: Any, many: Any) -> float:
+        return float(number) * (1 + 1 / (max(2, int(many)) - 1))
+
+    if rows is None or variance.low is None or variance.high is None or isinstance(variance.value, str):
+        return variance
+    value, low, high = times(variance.value, rows.value), times(variance.low, rows.high), times(variance.high, rows.low)
+    return BoundedValue(key=variance.key, value=value, low=min(low, value), high=max(high, value), rows=variance.rows)
+
+
+def arranged_together(several: Sequence[Arrangement]) -> Arrangement:
+    """Return how an answer is shown of which several columns say how: the first says the order of its rows."""
+    roots = frozenset().union(*(one.roots for one in several))
+    samples = frozenset().union(*(one.samples for one in several))
+    return replace(several[0], roots=roots, samples=samples)
 
 
 def _value(table: Cells, key: CellKey, by: Place) -> Any:

@@ -69,7 +69,7 @@ from lapwing.queries.expressions import (
 from lapwing.queries.joined import PerPerson
 from lapwing.queries.measure import Measure, ends_of, is_elapsed, measure, name_of
 from lapwing.queries.pattern import read_as
-from lapwing.queries.predicate import AllOf, AnyOf, IsMissing, Predicate
+from lapwing.queries.predicate import ALWAYS, NEVER, AllOf, AnyOf, IsMissing, Predicate
 from lapwing.queries.scope import Scope
 from lapwing.queries.simplifying import simplified
 from lapwing.queries.term import bounds, magnitude
@@ -168,6 +168,10 @@ def _case(written: Case, scope: Scope) -> CaseResult:
 def _truth(condition: Condition, scope: Scope) -> CaseResult:
     """Return whether a condition is true; missing only where it can be unknown: no group would be nobody's."""
     true = Branch(bind(condition, scope), True)  # noqa: FBT003 - a public value
+    if true.where in (ALWAYS, NEVER):
+        raise BadQuestionError(
+            "the condition is the same in every row, so there is nothing to ask about it; name a column"
+        )
     unknown = bind(Is(condition, None), scope)
     if not any(scope.row.column(column).nullable for column in _missing(unknown)):
         return CaseResult(name="", branches=(true,), otherwise=False)

@@ -12,13 +12,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
 
 from lapwing.mechanisms.margins import confidence_of_each, margin_of_sum
 from lapwing.mechanisms.weighted_sums import Reach, WholeNoise
-from lapwing.queries.aggregate import BoundedRowsPerPerson, LastStepPerPerson
+from lapwing.queries.aggregate import BoundedRowsPerPerson, ClippedSumPerPerson, LastStepPerPerson
+from lapwing.queries.arrangement import Quotient
 from lapwing.queries.plan import BoundedValue, CellKey, Estimate, Noise, NoisyMeaning, Number, Plan, plain_number
-from lapwing.queries.statistics.bernstein import Moment, degree_of
+from lapwing.queries.statistics.bernstein import Moment, degree_of, length
 from lapwing.queries.statistics.moments import Moments, row_count
 from lapwing.vocabulary.exact import Exact, float_below, probability
 
@@ -302,3 +305,107 @@ class AllReadings:
     def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> Number:
         """Return how far off the least exact of them is."""
         return max(one.margin(plan, noise, confidence) or 0 for one in self.readings)
+
+
+def quotient_of_sums(
+    quotient: Quotient,
+    forms: Mapping[str, Mapping[CellKey, Form]],
+    plan: Plan,
+    *,
+    numbers: Sequence[int],
+    noise: Noise,
+    confidence: Exact,
+) -> list[BoundedValue]:
+    """Return a quotient of weighted sums of one release in each group, with bounds that hold all at once.
+
+    Proof: proofs/quotients.md
+    """
+    groups = list(next(iter(forms.values())))
+    chance = float_below(1 - confidence_of_each(probability("confidence", confidence), len(groups)))
+    reach = Reach(noise.event, chance)
+    found = []
+    for key in groups:
+        above, below = (_combined(parts, forms, key) for parts in (quotient.above, quotient.below))
+        if quotient.below:
+            found.append(_divided(key, above, below, numbers, reach, is_positive=_is_positive(plan)))
+        else:
+            value = sum(weight * numbers[place] for place, weight in above.items())
+            far_off = far(noise.event, tuple(sorted(map(abs, above.values()))), 1 - Fraction(chance)) if above else 0
+            found.append(BoundedValue.around(key, Fraction(value), far_off))
+    return [quotient.rounded(cell) for cell in found]
+
+
+def _combined(parts: Sequence[tuple[str, Fraction]], forms: Mapping[str, Mapping[CellKey, Form]], key: CellKey) -> Form:
+    found: dict[int, Fraction] = {}
+    for name, times in parts:
+        for place, weight in forms[name][key].items():
+            found[place] = found.get(place, Fraction(0)) + times * weight
+    return {place: weight for place, weight in found.items() if weight}
+
+
+def _is_positive(plan: Plan) -> bool:
+    """Say whether none of its exact numbers can be below 0."""
+    return not isinstance(plan.aggregate.bounding, ClippedSumPerPerson) or plan.aggregate.bounding.low >= 0
+
+
+def _divided(
+    key: CellKey, above: Form, below: Form, numbers: Sequence[int], reach: Reach, *, is_positive: bool
+) -> BoundedValue:
+    """Keep r where noise explains the sum of above - r * below: of the exact numbers it is 0."""
+    if not below:  # answers that cancel one another
+        return BoundedValue(key=key, value=0.0, low=None, high=None)
+    places = sorted({*above, *below})
+    one, other = (np.array([float(form.get(place, 0)) for place in places]) for form in (above, below))
+    least, most = _range(above, below) if is_positive else (-math.inf, math.inf)
+    top, bottom = (float(sum(weight * numbers[place] for place, weight in form.items())) for form in (above, below))
+    whole = reach.of(other)
+    low, high, value = least, most, math.nan
+    if bottom > 0:
+        value = top / bottom
+    if bottom > whole:
+        form = one - value * other
+        low = max(least, value - length(bottom, whole, lambda u: reach.of(form + u * other)))
+        high = min(most, value + length(bottom, whole, lambda u: reach.of(form - u * other)))
+    if math.isnan(value):  # noise left nothing to divide by
+        value = (least + most) / 2 if math.isfinite(least + most) else 0.0
+    value = min(max(value, least), most)
+    low, high = min(low, value), max(high, value)
+    known = math.isfinite(low) and math.isfinite(high)
+    return BoundedValue(key=key, value=value, low=low if known else None, high=high if known else None)
+
+
+def _range(above: Form, below: Form) -> tuple[float, float]:
+    """Return between which numbers a quotient of sums of numbers lies that are none of them below 0."""
+    if min(below.values(), default=Fraction(0)) < 0:
+        return -math.inf, math.inf
+    shares = [float(above.get(place, 0) / weight) for place, weight in below.items()]
+    rest = [weight for place, weight in above.items() if place not in below]
+    least = -math.inf if any(weight < 0 for weight in rest) else min(shares)
+    return least, math.inf if any(weight > 0 for weight in rest) else max(shares)
+
+
+def quotient_of_boxes(quotient: Quotient, columns: Mapping[str, Mapping[CellKey, BoundedValue]]) -> list[BoundedValue]:
+    """Return a quotient of columns in each group, with all that it can be where each column is within its bounds."""
+    found = []
+    for key in next(iter(columns.values())):
+        cells = {name: column.get(key) for name, column in columns.items()}
+        if any(cell is None or isinstance(cell.value, str) for cell in cells.values()):
+            continue
+        (low, value, high), below = (_box(parts, cells) for parts in (quotient.above, quotient.below))
+        least, under, most = below if quotient.below else (1.0, 1.0, 1.0)
+        told = value / under if under else 0.0
+        if low is None or high is None or least is None or most is None or not least > 0:
+            found.append(BoundedValue(key=key, value=told, low=None, high=None))
+            continue
+        ends = [one / other for one in (low, high) for other in (least, most)]
+        found.append(BoundedValue(key=key, value=told, low=min(*ends, told), high=max(*ends, told)))
+    return [quotient.rounded(cell) for cell in found]
+
+
+def _box(parts: Sequence[tuple[str, Fraction]], cells: Mapping[str, Any]) -> tuple[float | None, float, float | None]:
+    """Return the least, the told and the largest weighted sum of columns within their bounds."""
+    value = sum(float(times) * float(cells[name].value) for name, times in parts)
+    if any(cells[name].low is None or cells[name].high is None for name, _ in parts):
+        return None, value, None
+    ends = [sorted(float(times) * float(end) for end in (cells[name].low, cells[name].high)) for name, times in parts]
+    return sum(low for low, _ in ends), value, sum(high for _, high in ends)

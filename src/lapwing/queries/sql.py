@@ -10,13 +10,14 @@ rows. They leave the groups of the SELECT as they are, so that they can stand be
 """
 
 import itertools
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Final
+from fractions import Fraction
+from typing import Final, TypeAlias
 
 from sqlglot import exp
 
-from lapwing.queries.arrangement import AS_IT_IS, Arrangement
+from lapwing.queries.arrangement import AS_IT_IS, Arrangement, Quotient
 from lapwing.queries.expressions import And, Case, Condition, Literal
 from lapwing.queries.limits import MOST_NAMED, MOST_STATISTICS
 from lapwing.queries.planning import Question
@@ -24,7 +25,7 @@ from lapwing.queries.questions import Selected
 from lapwing.queries.sql_conditions import Reader
 from lapwing.queries.sql_given import Given
 from lapwing.queries.sql_groups import group_nodes, grouping, is_same, items_of
-from lapwing.queries.sql_nodes import check_all_read, identifier, name_of, only, parsed, refusal
+from lapwing.queries.sql_nodes import check_all_read, identifier, literal, name_of, only, parsed, refusal
 from lapwing.queries.sql_order import AnswerColumn, read_arrangement
 from lapwing.queries.statistics import is_statistic, read_statistic, statistic_names
 from lapwing.queries.statistics.counts import CountRows
@@ -60,7 +61,7 @@ def _read_other_word(selected: Selected, node: exp.Expr) -> tuple[str, Question]
         case exp.Stddev() | exp.StddevPop() | exp.StddevSamp():
             only(node, "this")
             return "stddev", read_statistic(selected, exp.VariancePop(this=node.this))[1]
-        case exp.Variance():  # by the number of rows, or by one less: noise hides far more than that
+        case exp.Variance():
             only(node, "this")
             return "var", read_statistic(selected, exp.VariancePop(this=node.this))[1]
         case exp.Mode():
@@ -82,6 +83,11 @@ def _read_other_word(selected: Selected, node: exp.Expr) -> tuple[str, Question]
 def is_root(node: exp.Expr) -> bool:
     """Say whether a column of a SELECT is the square root of what is asked: a standard deviation."""
     return isinstance(node.this if isinstance(node, exp.Filter) else node, exp.Stddev | exp.StddevPop | exp.StddevSamp)
+
+
+def is_of_sample(node: exp.Expr) -> bool:
+    """Say whether a column of a SELECT is that of a sample: over one row less."""
+    return isinstance(node.this if isinstance(node, exp.Filter) else node, exp.Stddev | exp.StddevSamp | exp.Variance)
 
 
 def _among(selected: Selected, condition: Condition) -> Selected:
@@ -179,7 +185,7 @@ class _Select:
                 "many people have each: select column, count(*) ... group by column"
             )
         only(tree, "expressions", "from_", "joins", "where", "group", "having", "with_", "order", "limit", "offset")
-        self.tree = tree
+        self.tree, self.roots, self.samples = tree, set[str](), set[str]()
         self.items = items_of(tree, text)
         self.statistics = [item for item in self.items if is_statistic(item.node)]
         self.reader = _read_with(tree.args.get("with_"))
@@ -201,7 +207,8 @@ class _Select:
         )
 
     def selection(self) -> Selection:
-        told, questions = list[AnswerColumn](), dict[str, Question]()
+        told, questions, made = list[AnswerColumn](), dict[str, Question](), dict[str, Quotient]()
+        aliases = {item.alias for item in self.items if item.alias is not None}
         for item in self.items:
             places = [place for place, node in enumerate(self.group) if is_same(item.node, node)]
             if places:
@@ -209,24 +216,98 @@ class _Select:
                 if item.node is not self.group[places[0]]:
                     grouping(self.reader, item.node)
                 told.append(AnswerColumn(item, places[0], item.heading or _made(item.node)))
+            elif is_computed(item.node):
+                name = _fresh(item.alias or "ratio", {*questions, *aliases, *made} - {item.alias})
+                made[name] = self.computed(item.node, questions, aliases)
+                told.append(AnswerColumn(item, name, name))
             elif item in self.statistics:
-                check_most("statistics", len(questions) + 1, MOST_STATISTICS)
-                name, question = read_filtered(self.selected, item.node)
-                name = _fresh(item.alias or name, questions)
-                questions[name] = question
+                name = self.asked(item.node, questions, item.alias)
                 told.append(AnswerColumn(item, name, name))
             else:
                 raise _alone(item.node)
         keys = tuple(one.name for one in told if isinstance(one.by, int))
         if not questions:
             return self.top(keys)
-        roots = frozenset(one.name for one in told if is_root(one.item.node))
-        arrangement = replace(read_arrangement(self.tree, self.reader, self.items, told), roots=roots)
+        columns = tuple(one.by for one in told if isinstance(one.by, str)) if made else ()
+        arrangement = replace(
+            read_arrangement(self.tree, self.reader, self.items, told),
+            roots=frozenset(self.roots),
+            samples=frozenset(self.samples),
+            columns=columns,
+            made=made,
+        )
         if arrangement.having and not self.group:
             raise BadQuestionError(
                 "HAVING is about groups, and there are none; compare the answer yourself, it is free"
             )
         return Selection(questions=_largest(questions, arrangement), key_names=keys, arrangement=arrangement)
+
+    def asked(
+        self,
+        node: exp.Expr,
+        questions: dict[str, Question],
+        alias: str | None,
+        taken: Iterable[str] = (),
+        *,
+        hidden: bool = False,
+    ) -> str:
+        """Add the question of a statistic, and return the name of its column."""
+        check_most("statistics", len(questions) + 1, MOST_STATISTICS)
+        name, question = read_filtered(self.selected, node)
+        known = [known for known, other in questions.items() if other == question]
+        if known and hidden:
+            return known[0]
+        name = _fresh(alias or name, {*questions, *taken})
+        questions[name] = question
+        if is_root(node):
+            self.roots.add(name)
+        if is_of_sample(node):
+            self.samples.add(name)
+        return name
+
+    def computed(self, node: exp.Expr, questions: dict[str, Question], taken: Iterable[str]) -> Quotient:
+        """Read arithmetic on statistics: a weighted sum of them, or one over another."""
+        digits = None
+        if isinstance(node, exp.Round):
+            only(node, "this", "decimals")
+            places = node.args.get("decimals")
+            digits = 0 if places is None else as_int("digits", literal(places).value, least=0, most=12)
+            node = node.this
+        above, below = self.fraction(node, questions, taken)
+        if "" in above or "" in below or not above:
+            raise BadQuestionError(
+                "a constant beside answers has no noise to tell of; write a multiple of an answer, or one answer over "
+                "another, such as 100.0 * count(*) filter (where smoker) / count(*)"
+            )
+        return Quotient(tuple(above.items()), tuple(below.items()), digits)
+
+    def fraction(self, node: exp.Expr, questions: dict[str, Question], taken: Iterable[str]) -> "_Fraction":
+        """Return the weights of the statistics above and below; a constant has the name ""."""
+        match node:
+            case exp.Paren():
+                only(node, "this")
+                return self.fraction(node.this, questions, taken)
+            case exp.Cast() if node.args["to"].this in exp.DataType.NUMERIC_TYPES:
+                only(node, "this", "to")
+                for part in node.args["to"].walk():
+                    only(part, *part.args)
+                return self.fraction(node.this, questions, taken)
+            case exp.Nullif(expression=exp.Literal(this="0")):
+                only(node, "this", "expression")
+                only(node.expression, "this")
+                return self.fraction(node.this, questions, taken)
+            case exp.Neg():
+                only(node, "this")
+                above, below = self.fraction(node.this, questions, taken)
+                return _scaled(above, -1), below
+            case exp.Literal() if not node.is_string:
+                return {"": Fraction(exact("number", literal(node).value))}, {}
+            case exp.Mul() | exp.Div() | exp.Add() | exp.Sub():
+                only(node, "this", "expression", "typed", "safe")
+                sides = (self.fraction(side, questions, taken) for side in (node.this, node.expression))
+                return _combined(type(node), *sides)
+            case _:
+                return {self.asked(node, questions, None, taken, hidden=True): Fraction(1)}, {}
 
     def check_known(self, node: exp.Expr) -> None:
         """Refuse a column of a table that is not here, where it looks like one that is grouped by."""
@@ -259,6 +340,47 @@ class _Select:
         k = as_int("limit", exact("number", most.value if isinstance(most, Literal) else most))
         top = TopCategories(**{**self.selected.common, "by": ()}, column=name_of(column), k=k, ranked_by=ranked_by)
         return Selection(questions={keys[0]: top}, key_names=())
+
+
+_Fraction: TypeAlias = tuple[dict[str, Fraction], dict[str, Fraction]]
+_ONLY_QUOTIENTS = (
+    "answers are added, taken from one another, multiplied by numbers, and one is divided by another; compute the rest "
+    "with the answers, which costs nothing"
+)
+
+
+def is_computed(node: exp.Expr) -> bool:
+    """Say whether a column of a SELECT computes with statistics."""
+    kinds = exp.Paren | exp.Neg | exp.Mul | exp.Div | exp.Add | exp.Sub | exp.Round | exp.Cast | exp.Nullif
+    return isinstance(node, kinds) and is_statistic(node)
+
+
+def _scaled(weights: dict[str, Fraction], times: Fraction | int) -> dict[str, Fraction]:
+    return {name: weight * times for name, weight in weights.items()}
+
+
+def _combined(kind: type[exp.Expr], left: _Fraction, right: _Fraction) -> _Fraction:
+    """Return what two parts make; a product of two answers, or a quotient of quotients, is refused."""
+    (above, below), (other, under) = left, right
+    constant, factor = (one.get("") if set(one) == {""} and not rest else None for one, rest in (left, right))
+    if kind is exp.Mul and factor is not None:
+        return _scaled(above, factor), below
+    if kind is exp.Mul and constant is not None:
+        return _scaled(other, constant), under
+    if kind is exp.Div and factor:
+        return _scaled(above, 1 / factor), below
+    if kind is exp.Div and not below and not under and factor is None:
+        return above, other
+    if kind in (exp.Add, exp.Sub):
+        sign = 1 if kind is exp.Add else -1
+        if factor is not None and below:
+            other, under = _scaled(below, factor), below
+        if constant is not None and under:
+            above, below = _scaled(under, constant), under
+        if below == under:
+            names = dict.fromkeys([*above, *other])
+            return {name: above.get(name, Fraction(0)) + sign * other.get(name, 0) for name in names}, below
+    raise BadQuestionError(_ONLY_QUOTIENTS)
 
 
 def _no_select(tree: exp.Expr) -> BadQuestionError:
@@ -331,6 +453,6 @@ def _alone(node: exp.Expr) -> BadQuestionError:
             return refusal(node, statistic_names())
 
 
-def _fresh(name: str, taken: Container[str]) -> str:
+def _fresh(name: str, taken: Iterable[str]) -> str:
     names = itertools.chain([name], (f"{name}_{i}" for i in itertools.count(2)))
     return next(candidate for candidate in names if candidate not in taken)

@@ -12,8 +12,16 @@ from lapwing.accounting.groups import amplified, guarantee_for_group
 from lapwing.accounting.pricing import price
 from lapwing.app.auditing.suspect import Adding, Suspect, noise_of, odds_of_truth, score_scale
 from lapwing.auditor.added_noise import AddedNoise, Norm, OnASample, Several
-from lapwing.auditor.choices import AuditedRule, Choice, HistogramChoice, RandomizedAnswer, ThresholdedKeys
+from lapwing.auditor.choices import (
+    AuditedRule,
+    Choice,
+    CountedChoice,
+    HistogramChoice,
+    RandomizedAnswer,
+    ThresholdedKeys,
+)
 from lapwing.auditor.worst_pairs import AuditedMovement
+from lapwing.mechanisms.counted_top import CountedTop
 from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.gaussian import GaussianMechanism
@@ -231,7 +239,29 @@ def _ranked(epsilon: Fraction) -> list[Suspect]:
             neighbours=neighbours,
         )
 
+    half = epsilon / 2
+    counted = CountedTop(
+        k=_TOP,
+        cells=_TOP_CELLS,
+        sensitivity=_FAR,
+        choosing=half,
+        counting=half,
+        monotone_under=Adjacency.ADD_REMOVE,
+    )
+
+    def with_counts(noise: Fraction) -> CountedChoice:
+        scale = score_scale(counted.choice, noise)
+        choice = HistogramChoice(rule=AuditedRule.PERMUTE_AND_FLIP, scale=scale, cells=_TOP_CELLS, rows=_FAR, top=_TOP)
+        return CountedChoice(choice=choice, law=noise_of(counted.counts, noise))
+
     return [
+        Suspect(
+            name="top-two-with-counts",
+            claim=PureDP(epsilon=epsilon),
+            box=with_counts,
+            release=counted.release,
+            neighbours=([0, 0, 12], [_FAR, _FAR, 12 + _FAR]),
+        ),
         ranked("median", median, ([0, 9, 0, 0, 0, 9], [_FAR, 9, 0, 0, 0, 9]), at=median.at),
         ranked("top-two", top, ([0, 0, 12], [0, 0, 12 + _FAR]), top=_TOP),
     ]

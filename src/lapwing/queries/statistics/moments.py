@@ -20,6 +20,7 @@ from sqlglot import exp
 from lapwing.mechanisms.margins import margin_of_sum
 from lapwing.mechanisms.weighted_sums import Reach, WholeNoise
 from lapwing.queries.aggregate import BoundedRowsPerPerson
+from lapwing.queries.arrangement import Arrangement
 from lapwing.queries.expressions import Case, Literal, Value
 from lapwing.queries.measure import Measure
 from lapwing.queries.plan import BoundedValue, CellKey, Estimate, Noise, NoisyMeaning, Plan, Scale, plain_number
@@ -104,6 +105,33 @@ def proportion(
 def variance(table: str, of: ValueLike, where: ConditionLike = None, **grouped: Unpack[GroupWords]) -> MomentQuestion:
     """Ask for the variance of a value over rows; `by=`, `max_rows=` and `max_groups=` are those of `mean`."""
     return _ask(Moment.VARIANCE, (of,), rows_of(table, where, **grouped))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StddevQuestion(MomentQuestion):
+    """The standard deviation of a value: the root of its variance, of a `sample` over one row less."""
+
+    sample: bool
+
+    def arranged(self, name: str) -> Arrangement:
+        """Return that the root of the variance is told."""
+        return Arrangement(roots=frozenset({name}), samples=frozenset({name} if self.sample else ()))
+
+
+def stddev(
+    table: str, of: ValueLike, where: ConditionLike = None, *, sample: bool = True, **grouped: Unpack[GroupWords]
+) -> StddevQuestion:
+    """Ask for the standard deviation of a value over rows, in the unit of the value; it costs what the variance does.
+
+    It is that of a `sample`, over one row less, as stddev and stddev_samp of SQL; without, that of all rows, as
+    stddev_pop. `by=`, `max_rows=` and `max_groups=` are those of `mean`.
+
+    >>> stddev("patients", "age").moment
+    <Moment.VARIANCE: 'variance'>
+    """
+    return StddevQuestion(
+        moment=Moment.VARIANCE, values=(as_value(of),), sample=sample, **rows_of(table, where, **grouped)
+    )
 
 
 def covariance(
@@ -224,6 +252,7 @@ STATISTICS = (
     _statistic(Moment.MEAN, mean, exp.Avg, "avg"),
     Statistic(name="proportion", ask=proportion, result="proportion", columns=1),
     _statistic(Moment.VARIANCE, variance, exp.VariancePop, "var_pop"),
+    Statistic(name="stddev", ask=stddev, result="stddev", columns=1),
     _statistic(Moment.COVARIANCE, covariance, exp.CovarPop, "covar_pop"),
     _statistic(Moment.CORRELATION, correlation, exp.Corr, "corr"),
 )
