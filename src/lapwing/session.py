@@ -422,10 +422,7 @@ class Session:
         return {text: told[end.seq] for text, end in charged.items()}
 
     def _stream(self, name: str, terms: StreamTerms, opened_for: Collection[str] | None = None) -> QuestionStream:
-        """Return a stream whose conditions may be about what the analyst may ask, and was opened for if it is open.
-
-        The versions of other tables are not in its intents, and to forbid them would not stop it.
-        """
+        """Return a stream whose conditions are about tables that are allowed and that its intents have versions of."""
         people, may = self.population, self.ledger.population(self.population.name).analyst(self.analyst).tables
         for allowed in (may, opened_for):
             if allowed is not None:
