@@ -58,6 +58,7 @@ THIN |= {
     "Questions.turns",
     "Questions.charge_many",
     "Gate.leave",
+    "Gate.working",
     "FileGate._give_back",
     "Tables.hold",
     "CancelGroup.scope",
@@ -245,7 +246,7 @@ def test_a_ledger_that_fails_after_the_charge_is_the_one_failure_too(rich, monke
         raise LedgerUnwritableError("the disk is full; nothing was charged")
 
     with monkeypatch.context() as patched:
-        patched.setattr(rich.questions, "answer", fails)
+        patched.setattr(rich.questions, "answer_many", fails)
         patched.setattr(rich.questions, "lose", fails)
         with pytest.raises(EngineError):
             door(rich, FixedNumber(MANY)).ask(count("patients"), epsilon=PRICE)

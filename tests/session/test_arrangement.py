@@ -68,7 +68,7 @@ def test_what_is_not_told_sorts_nothing(clinic, text, why) -> None:
 
 def test_a_standard_deviation_is_the_root_of_a_variance(clinic) -> None:
     variance = clinic.sql("select var_pop(age) from patients", epsilon=1)
-    deviation = clinic.sql("select stddev(age) as s from patients", epsilon=1)
+    deviation = clinic.sql("select stddev_pop(age) as s from patients", epsilon=1)
     assert deviation.free
     assert deviation.value == math.sqrt(variance.value)
     assert deviation.interval() == tuple(map(math.sqrt, variance.interval()))
