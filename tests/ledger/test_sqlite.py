@@ -15,6 +15,7 @@ import pytest
 
 from lapwing.ledger import entries as head
 from lapwing.ledger import store
+from lapwing.ledger.entries import Lookup
 from lapwing.ledger.replay import verify
 from lapwing.ledger.sqlite import SqliteDatabase
 from lapwing.ledger.states import StreamOutcome, StreamStatus
@@ -340,3 +341,11 @@ def test_a_moment_that_another_thread_moved_past_is_no_rollback(path, monkeypatc
         before = spent(ledger)
         assert looked
         assert spent(ledger) > before
+
+
+def test_every_lookup_goes_through_the_index_that_is_made_for_it(quick_path) -> None:
+    """Another index that fits as well would be scanned: a charge would take as long as the ledger is."""
+    with Place.in_file(quick_path / "ledger.db").clinic() as ledger, ledger.store.reading() as transaction:
+        for lookup in Lookup:
+            (plan,) = transaction.all(f"explain query plan {lookup}", *["x"] * lookup.count("?"))
+            assert f"SEARCH entries USING INDEX entries_{lookup.name.lower()} " in plan[-1]

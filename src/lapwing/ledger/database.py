@@ -140,9 +140,10 @@ _INDEXES: Final = (
        where record ->> 'kind' = 'intent'""",
     """create index entries_asked on entries ((record ->> 'population'), (record ->> 'analyst'), seq)
        where record ->> 'kind' = 'intent'""",
-    """create index entries_about on entries ((record ->> 'population'), seq)""",
-    """create index entries_caused on entries ((record ->> 'population'), (record ->> 'analyst'), seq)
-       where record ->> 'analyst' is not null""",
+    # Of pages: by words of their own, so that no other lookup is led astray by them.
+    """create index entries_about on entries ((coalesce(record ->> 'population', '')), seq)""",
+    """create index entries_caused
+       on entries ((coalesce(record ->> 'population', '')), (coalesce(record ->> 'analyst', '')), seq)""",
     """create unique index entries_population on entries ((record ->> 'population'))
        where record ->> 'kind' = 'population'""",
 )
