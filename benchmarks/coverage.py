@@ -15,6 +15,7 @@ What chance explains, but for once in a thousand, is allowed for. Some answers c
   smooth data does better, and nobody who sees the answer alone could know.
 """
 
+import itertools
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,13 +28,15 @@ from scipy.stats import binom
 
 import lapwing as ask
 from _report import Goals, clock, table
-from lapwing.answers.releases import ChosenOnes, NoisyNumbers, OpenKeys, Release
-from lapwing.answers.target import AtEpsilon, AtRho, Target, release_of
+from lapwing.answers.answer import quotient
+from lapwing.answers.releases import ChosenOnes, NoisyNumbers, OpenKeys, PricedQuestion, Release
+from lapwing.answers.target import AtEpsilon, AtRho, Target, release_of, release_together
 from lapwing.engines.duckdb import DuckDB
 from lapwing.queries.catalogue import Population, Table
 from lapwing.queries.column import Category, Column, Integer, Real, Text
 from lapwing.queries.plan import CellKey
-from lapwing.queries.planning import Question, plan
+from lapwing.queries.planning import Question, plan, plan_together
+from lapwing.queries.sql import read_sql
 from lapwing.queries.statistics.funnel import Steps
 from lapwing.queries.statistics.moments import Moments
 from lapwing.queries.statistics.total import Total
@@ -134,6 +137,40 @@ def cells() -> Iterator[Cell]:
         yield Cell("towns, each", many, ask.count("people", by="town"), at("0.5", "1e-6"), DELTA)
 
 
+SELECTS = {
+    "share of smokers": "select count(*) filter (where smokes = 1) / count(*) as r from people",
+    "one part over another": (
+        "select count(*) filter (where age > 60) / count(*) filter (where age < 30) as r from people"
+    ),
+    "total over number": "select sum(cost) / count(*) as r from people",
+    "number beside a mean": "select avg(age), count(*) as r from people",
+    "sum of three parts": (
+        "select count(*) filter (where age > 60) a, count(*) filter (where age < 30) b, count(*) as r from people"
+    ),
+    "deviation of a sample": "select stddev(age) as r from people",
+}
+"""Columns r that are read from a release which others are read from too, or are computed from it."""
+
+
+def held_in_select(text: str, engine: DuckDB, askings: int) -> int:
+    """Return how often the bounds of the column r held."""
+    selection = read_sql(text)
+    releases = release_together(selection, plan_together(selection, PEOPLE), PEOPLE, at("0.1"), PURE)
+    asked = PricedQuestion(releases=releases, arrangement=selection.arrangement)
+    exact = [one.read(engine).open_for_release() for one in asked.sources]
+    truth, good = _column(asked, [list(numbers) for numbers in exact]).value, 0
+    for _ in range(askings):
+        cell = _column(asked, [one.release(Sensitive(n)) for one, n in zip(asked.sources, exact, strict=True)])
+        good += cell.low is None or cell.low <= truth <= cell.high
+    return good
+
+
+def _column(asked: PricedQuestion, released: list[Sequence[int]]) -> Any:
+    numbers, made = asked.by_column(released), asked.arrangement.made if asked.arrangement else {}
+    (cell,) = quotient(asked, made["r"], numbers, STATED) if "r" in made else asked.values("r", numbers["r"], STATED)
+    return cell
+
+
 def held(cell: Cell, engine: DuckDB, askings: int) -> tuple[int, int]:
     """Return how often the bounds held, of how often they were looked at."""
     release = cell.release()
@@ -192,6 +229,13 @@ def main(askings: int) -> None:
         goals.at_least(f"{name}, held", 100 * often, 100 * binom.ppf(CHANCE, looked, least) / looked, " %")
         if most is not None:
             goals.at_most(f"{name}, not more", 100 * often, 100 * binom.ppf(1 - CHANCE, looked, most) / looked, " %")
+    for many, (label, text) in itertools.product((300, 20_000), SELECTS.items()):
+        started = clock()
+        often = held_in_select(text, engines[many], askings) / askings
+        name = f"{label}, {many:,} people"
+        rows.append([name, f"{askings:,}", f"{100 * often:.2f} %", "97.0 %", f"{clock() - started:.1f}"])
+        goals.at_least(f"{name}, held", 100 * often, 100 * binom.ppf(CHANCE, askings, float(STATED)) / askings, " %")
+        goals.at_most(f"{name}, not more", 100 * often, 100 * binom.ppf(1 - CHANCE, askings, 0.97) / askings, " %")
     table("Bounds at 95 %", ["answer", "askings", "held", "at most", "CPU s"], rows)
     goals.close()
 

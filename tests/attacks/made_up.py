@@ -39,11 +39,12 @@ def target_of(trait: np.ndarray) -> AttackTarget:
 class Unaccounted(Session):
     """A door that is broken on purpose: no charge, no stored answer, fresh noise each time."""
 
-    def _charge_and_answer(self, asked, request, snapshot):
-        del request
+    def _charge_and_answer(self, asked, keys, snapshot):
+        del keys
+        (one,) = asked
         with self._tables.lease(snapshot.versions) as engine:
-            numbers = {name: one.release(one.read(engine)) for name, one in asked.releases.items()}
-        return Answer(asked=asked, numbers=json.loads(json.dumps(numbers)), receipt=None, versions={}, free=False)
+            numbers = {name: part.release(part.read(engine)) for name, part in one.releases.items()}
+        return [Answer(asked=one, numbers=json.loads(json.dumps(numbers)), receipt=None, versions={}, free=False)]
 
 
 class MadeUpDoors:

@@ -22,6 +22,7 @@ from lapwing.engines.duckdb import DuckDB
 from lapwing.queries.aggregate import BinnedKey
 from lapwing.queries.plan import CanonicalQuestion
 from lapwing.queries.planning import plan_together
+from lapwing.queries.sharing import share
 from lapwing.queries.sql import read_sql
 from lapwing.queries.sql_conditions import read_condition, read_value
 from lapwing.queries.statistics.moments import Moments
@@ -62,10 +63,17 @@ def examined(text: str) -> dict | None:
     """Read a text as a statement, a condition and a value; return the plans of the statement, or None if refused."""
     for read in (read_condition, read_value):
         timed(read, text)
-    planned = timed(lambda text: plan_together(read_sql(text, **BOUNDS).questions, CLINIC), text)
-    for one in (planned or {}).values():
+    planned, shared = timed(_planned, text) or (None, [])
+    for one in [*(planned or {}).values(), *(each.plan for each in shared)]:
         assert CanonicalQuestion.read(one.canonical) == one.question, f"does not read back: {text}"
     return planned
+
+
+def _planned(text: str) -> tuple[dict, list]:
+    """Return the plans of a statement, and what of it is released together."""
+    asked = read_sql(text, **BOUNDS).questions
+    plans = plan_together(asked, CLINIC)
+    return plans, share(asked, plans, CLINIC)
 
 
 def timed(work, text):

@@ -32,7 +32,7 @@ from lapwing.ledger.states import (
 )
 from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Recalled, Transaction
-from lapwing.vocabulary.codec import digest
+from lapwing.vocabulary.codec import digest, parse
 from lapwing.vocabulary.errors import (
     ParameterError,
     StreamBusyError,
@@ -48,6 +48,14 @@ STATE: Final = 0
 
 _LAST_INTENT: Final = """select max(seq) from entries
     where record ->> 'kind' = 'intent' and record ->> 'population' = ? and record ->> 'analyst' = ?"""
+
+_STREAMS: Final = """select opening.body, last.body from entries as opening join entries as last on last.seq = (
+        select max(seq) from entries where record ->> 'stream' = opening.record ->> 'stream')
+    where opening.record ->> 'kind' = 'opening' and opening.record ->> 'stream' is not null
+        and opening.record ->> 'population' = ?
+        and (cast(? as text) is null or opening.record ->> 'analyst' = ?)
+        and (cast(? as text) is null or last.record ->> 'status' = ?)
+    order by opening.seq"""
 
 MOST_QUESTIONS: Final = 100_000
 """A no is free and leaves two entries, so that without a limit one stream could fill a disk."""
@@ -70,10 +78,18 @@ class StreamQuestions:
         decided = known and self._store.known_population(known.population)
         return replace(known, versions=decided.tables) if known and decided else None
 
-    def streams(self, population: str) -> list[StreamRecord]:
-        """Return every stream of a population, the ended ones too."""
+    def streams(
+        self, population: str, *, analyst: str | None = None, status: StreamStatus | None = None
+    ) -> list[StreamRecord]:
+        """Return the streams of a population in the order of their opening: all, of an analyst, or with a status.
+
+        They come without their sealed state, and of what is in flight is known that it is.
+        """
+        values = (population, analyst, analyst, *[None if status is None else status.value] * 2)
         with self._store.reading() as transaction:
-            return [stream_in(transaction, name) for name in transaction.streams(population)]
+            versions, rows = transaction.population(population).tables, transaction.all(_STREAMS, *values)
+        read = (StreamRecord.read(parse(first), parse(last)) for first, last in rows)
+        return [replace(one, versions=versions, in_flight=_unread_intent(one)) for one in read]
 
     def intend(
         self, stream: str, *, number: int, key: str, question: str, sealed: bytes, fresh: bool = False
@@ -377,9 +393,17 @@ def versions_of(transaction: Transaction, stream: StreamRecord, asked: Record) -
     return versions
 
 
+def _unread_intent(stream: StreamRecord) -> Intent | None:
+    """Return what a stream has in flight, without its secrets."""
+    return _intent(stream.last, None, None) if stream.last["kind"] == "intent" else None
+
+
 def intent_in(transaction: Transaction, record: Record) -> Intent:
     """Return what an entry says was about to be decided, with the secrets for it."""
-    sealed, state = (secret(transaction, record["stream"], number) for number in (record["number"], STATE))
+    return _intent(record, *(secret(transaction, record["stream"], number) for number in (record["number"], STATE)))
+
+
+def _intent(record: Record, sealed: bytes | None, state: bytes | None) -> Intent:
     said = {word: record[word] for word in ("seq", "stream", "number", "versions", "seals")}
     many = "questions" in record
     said |= {"questions": tuple(record["questions"]) if many else (record["question"],), "many": many}

@@ -228,13 +228,13 @@ class Transaction:
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """Yield all entries from number `after` + 1 on in their order, a page at a time."""
-        while page := self._all(f"where seq > ? order by seq limit {_PAGE}", after):
+        while page := self.some(f"where seq > ? order by seq limit {_PAGE}", after):
             yield from page
             after = page[-1].seq
 
     def about(self, population: str) -> list[Entry]:
         """Return all entries about a population, in their order."""
-        return self._all("where record ->> 'population' = ? order by seq", population)
+        return self.some("where record ->> 'population' = ? order by seq", population)
 
     def populations(self) -> list[str]:
         """Return the names of all populations."""
@@ -279,7 +279,7 @@ class Transaction:
         """Return the first answer that was stored under a recall digest for these data versions."""
         if self._seq(Lookup.RECALL, recall) is None:
             return None
-        answers = self._all("where record ->> 'recall' = ? order by seq", recall)
+        answers = self.some("where record ->> 'recall' = ? order by seq", recall)
         return next(
             (answer for answer in answers if _require_found(answer, recall=recall)["versions"] == versions), None
         )
@@ -341,12 +341,6 @@ class Transaction:
         self.news.streams[stream] = (seq, record)
         return record
 
-    def streams(self, population: str) -> list[str]:
-        """Return the names of all streams of a population, in the order of their opening."""
-        opened = """select record ->> 'stream' from entries where record ->> 'stream' is not null
-               and record ->> 'kind' = 'opening' and record ->> 'population' = ? order by seq"""
-        return [name for (name,) in self.all(opened, population)]
-
     @property
     def day(self) -> str:
         """The day, in Greenwich."""
@@ -362,16 +356,19 @@ class Transaction:
 
     def unsettled(self, kind: str) -> list[Entry]:
         """Return every charge or intent that nothing settles yet; this reads the whole ledger."""
-        return self._all(f"where record ->> 'kind' = ? and {_UNSETTLED} order by seq", kind)
+        return self.some(f"where record ->> 'kind' = ? and {_UNSETTLED} order by seq", kind)
 
     def lines(self, population: str, analyst: str | None = None) -> Iterator[Booking]:
         """Yield every line of the account of a population, or those that one analyst caused, in their order."""
-        after = 0
+        return (line for who, line in self.caused(population) if analyst in {None, who})
+
+    def caused(self, population: str, after: int = 0) -> Iterator[tuple[str, Booking]]:
+        """Yield the lines of an account after an entry, each with the analyst who caused it, or nobody's name."""
         changes = "where record ->> 'population' = ? and record ->> 'account' is not null"
-        while page := self._all(f"{changes} and seq > ? order by seq limit {_PAGE}", population, after):
+        while page := self.some(f"{changes} and seq > ? order by seq limit {_PAGE}", population, after):
             for record in (entry.record for entry in page):
-                if analyst in {None, record.get("analyst")}:
-                    yield from from_record(tuple[Booking, ...], record["account"]["lines"])
+                for line in from_record(tuple[Booking, ...], record["account"]["lines"]):
+                    yield record.get("analyst", ""), line
             after = page[-1].seq
 
     def _state(self, whose: tuple[str, str | None], seq: int, column: str) -> Account:
@@ -424,12 +421,13 @@ class Transaction:
         found = "select record ->> 'stream', seq from entries where record ->> 'status' = 'open'"
         return dict(self.all(f"{found} and seq in ({last})"))
 
-    def _all(self, condition: str, *values: str | int) -> list[Entry]:
+    def some(self, condition: str, *values: str | int) -> list[Entry]:
+        """Return the entries for which a condition holds."""
         rows = self.all(f"select seq, body, hash from entries {condition}", *values)  # noqa: S608 - our own words
         return [_entry(row) for row in rows]
 
     def _first(self, condition: str, *values: str | int) -> Entry | None:
-        return next(iter(self._all(f"{condition} limit 1", *values)), None)
+        return next(iter(self.some(f"{condition} limit 1", *values)), None)
 
 
 def _parts(values: Sequence[K]) -> Iterator[Sequence[K]]:

@@ -22,7 +22,7 @@ from lapwing.queries.aggregate import BoundedRowsPerPerson, ClippedSumPerPerson,
 from lapwing.queries.arrangement import Quotient
 from lapwing.queries.plan import BoundedValue, CellKey, Estimate, Noise, NoisyMeaning, Number, Plan, plain_number
 from lapwing.queries.statistics.bernstein import Moment, degree_of, length
-from lapwing.queries.statistics.moments import Moments, row_count
+from lapwing.queries.statistics.moments import Moments
 from lapwing.vocabulary.exact import Exact, float_below, probability
 
 Form: TypeAlias = Mapping[int, Fraction]
@@ -266,8 +266,12 @@ class RowsOfSums(WeightedSums):
 
     def values(self, plan: Plan, released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
         """Return the number of rows, which is a whole one, and not below 0."""
-        unit, chance = plan.bounded_by(BoundedRowsPerPerson).most, plan.chance_of_each(confidence)
-        return [row_count(key, block, unit, noise.event, chance) for key, block in plan.blocks(released)]
+        margin = math.floor(self.margin(plan, noise, confidence))
+        told = {key: max(0, round(rows)) for key, rows in self.estimates(plan, released).items()}
+        return [
+            BoundedValue(key=key, value=rows, low=max(0, rows - margin), high=rows + margin)
+            for key, rows in told.items()
+        ]
 
 
 @dataclass(frozen=True, slots=True)

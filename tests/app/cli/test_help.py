@@ -22,6 +22,7 @@ PREPARED = {
     "stream close": [OPEN],
     "stream show": [OPEN],
     "ledger verify": ["lapwing ledger export ledger.json"],
+    "people disable": ["lapwing people add ana"],
     "suspend": ["lapwing count patients --epsilon 0.1"],
     "history": ["lapwing count patients --epsilon 0.1"],
 }

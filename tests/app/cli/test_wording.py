@@ -18,7 +18,7 @@ MISTAKES = {
     "within nothing": "count patients --within 0",
     "percent": "count patients --epsilon 1 --confidence 95",
     "rows without a bound": "ask rows visits --epsilon 1",
-    "groups without a bound": "ask rows visits --max-rows 2 --by kind --epsilon 1",
+    "groups without a bound": "count visits --by kind --epsilon 1",
     "half a row": "ask rows visits --max-rows 1.5 --epsilon 1",
     "a word for rows": "ask rows visits --max-rows x --epsilon 1",
     "a SELECT without a bound": "ask 'select count(*) from visits' --epsilon 1",

@@ -251,3 +251,30 @@ def test_new_settings_are_taken_up_while_it_runs_if_the_ledger_agrees(folder) ->
             time.sleep(0.05)
         assert door.ask("ana", "age = 2", "1").status_code == 200
         assert door.left() == "10"
+
+
+def test_a_job_of_one_process_is_found_at_another(folder) -> None:
+    with serving(folder) as first, serving(folder, tokens=first.tokens) as second:
+        opened = first.call(
+            "ana", "POST", f"{P}/streams", {"at_least": 9, "yeses": 2, "epsilon": "1"}, key=fresh_name()
+        )
+        place, keys = f"{P}/streams/{opened.json()['stream']}", [fresh_name() for _ in range(3)]
+        wait = {"Prefer": "wait=0"}
+        first.call("ana", "POST", f"{place}/batches", {"wheres": ["age = 1", "age = 2"]}, key=keys[0], headers=wait)
+        first.call("ana", "POST", f"{P}/questions", count("age = 1"), key=keys[1], headers=wait)
+        first.call("ana", "POST", f"{P}/questions", count("age = 1", "19"), key=keys[2], headers=wait)
+        told = state_of(second, keys[0], until={"answered"})
+        assert [one["verdict"] for one in told["outcome"]["answers"]] == ["below", "below"]
+        assert state_of(second, keys[1], until={"answered"})["outcome"]["key"] == keys[1]
+        assert state_of(second, keys[2], until={"refused"})["outcome"]["error"]["code"] == "budget_exceeded"
+        assert second.get("ben", f"{P}/jobs/{keys[0]}").status_code == 404
+
+
+def test_what_is_under_way_when_the_server_is_told_to_end_is_answered(folder, monkeypatch) -> None:
+    with serving(folder) as door:
+        brake, key = Brake(monkeypatch), fresh_name()
+        ask_and_leave(door, "age = 1", key)
+        assert brake.reading.wait(20)
+        threading.Timer(1, brake.go.set).start()
+    with serving(folder, tokens=door.tokens) as door:
+        assert door.get("ana", f"{P}/answers/{key}").status_code == 200

@@ -125,6 +125,8 @@ def people() -> None:
     lapwing people add ana --name "Ana Li" --role analyst
     lapwing people list
     lapwing people disable ana
+
+    It costs nothing: what they may spend is an allowance in lapwing.toml.
     """
 
 

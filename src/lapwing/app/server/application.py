@@ -28,6 +28,8 @@ from lapwing.app.server.problems import AFTER_DATA, NOT_THERE, problem_bytes
 from lapwing.app.server.rates import Limits
 from lapwing.workspace.workspace import Workspace
 
+PATIENCE = 10.0
+"""How many seconds questions that are under way have, when the server is told to end."""
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 
@@ -83,7 +85,7 @@ def make_application(workspace: Workspace, store: DoorStore, settings: DoorSetti
             with suppress(asyncio.CancelledError):
                 await watching
             gc.unfreeze()
-            server.jobs.stop()
+            await server.jobs.stop(PATIENCE)
             server.house.close()
             store.close()
             audit.close()

@@ -111,7 +111,14 @@ class ServerCall:
         jobs = self.server.jobs
         job = jobs.start(self.job_name, self.digest, self.session(), work, begun=self.begun, stream=stream)
         ending = await jobs.wait(job, self._patience())
-        return reply_of(ending) if ending is not None else self.accepted(job)
+        if ending is not None:
+            return reply_of(ending)
+        jobs.when_done(job, self._keep)
+        return self.accepted(job)
+
+    def _keep(self, job: Job, ending: Ending) -> None:
+        """Remember how a job ended that nobody waited for: whoever looks for it may look at another process."""
+        self.server.memory.end(*job.name, status=ending.status, outcome=ending.body)
 
     def accepted(self, job: Job) -> Reply:
         """Say that a job goes on, and where to look for it."""

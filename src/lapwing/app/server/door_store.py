@@ -35,7 +35,7 @@ TABLES: Final = (
        role text not null, made_by text not null, expires bigint not null, used bigint)""",
     """create table if not exists asked (population text not null, person text not null, key text not null,
        kind text not null, digest text not null, body text not null, at bigint not null, number bigint not null,
-       primary key (population, person, key))""",
+       status bigint, outcome text, primary key (population, person, key))""",
     "create index if not exists asked_number on asked (population, person, number)",
     """create table if not exists requests (id text primary key, population text not null, person text not null,
        wanted text not null, purpose text not null, state text not null, decided_by text, made bigint not null,

@@ -1,6 +1,6 @@
 """What analysts do: look at prices, rehearse, ask, and find again what they asked."""
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -8,7 +8,7 @@ from lapwing.answers.answer import Answer
 from lapwing.answers.history import acts_of
 from lapwing.answers.preview import QuestionLike
 from lapwing.app.server.calls import API, Reply, ServerCall
-from lapwing.app.server.jobs import Job, JobName, JobState, ending_of
+from lapwing.app.server.jobs import Job, JobName, JobState, ending_of, state_after
 from lapwing.app.server.problems import ProblemError, body_of, status_of
 from lapwing.app.server.questions_wire import asking_type, read_question
 from lapwing.ledger.entries import Receipt
@@ -117,8 +117,11 @@ def _job_elsewhere(call: ServerCall) -> Reply:
     key, known = call.path["key"], call.server.memory.recall(call.population, call.person.id, call.path["key"])
     if known is None:
         raise ProblemError.not_there()
-    state, outcome = JobState.QUEUED, None
-    if known["kind"] == QUESTION:
+    ended = call.server.memory.ending(call.population, call.person.id, key)
+    state, outcome = JobState.RUNNING, cast("Any", None)
+    if ended is not None:
+        state, outcome = state_after(ended[0]), msgspec.Raw(ended[1])
+    elif known["kind"] == QUESTION:
         try:
             outcome = _again(call, key, known)
             state = JobState.RUNNING if outcome is None else JobState.ANSWERED

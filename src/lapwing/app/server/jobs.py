@@ -68,6 +68,7 @@ class Job:
     progress: tuple[int, int] | None = None
     after_data: bool = False
     task: "asyncio.Task[Ending] | None" = None
+    watcher: "asyncio.Task[None] | None" = None
 
     def advance(self, done: int, of: int) -> None:
         """Note how many parts of how many are done."""
@@ -130,6 +131,18 @@ class Jobs:
         done, _ = await asyncio.wait({job.task}, timeout=seconds)
         return ending_of(job) if done else None
 
+    def when_done(self, job: Job, act: "Callable[[Job, Ending], None]") -> None:
+        """Do something with the end of a job, once, in a thread."""
+        if job.watcher is None:
+            job.watcher = asyncio.create_task(self._watch(job, act))
+
+    async def _watch(self, job: Job, act: "Callable[[Job, Ending], None]") -> None:
+        if job.task is not None:
+            await asyncio.wait({job.task})
+        ending = ending_of(job)
+        if ending is not None:
+            await to_thread.run_sync(act, job, ending)
+
     def cancel(self, job: Job) -> None:
         """Stop a job: before its charge nothing has happened, and after it the charge stays and the answer is lost."""
         if job.state is JobState.QUEUED and job.task is not None:
@@ -137,9 +150,13 @@ class Jobs:
         elif job.state is JobState.RUNNING:
             job.session.cancel()
 
-    def stop(self) -> None:
-        """Stop everything, when the server ends."""
-        for job in list(self._jobs.values()):
+    async def stop(self, patience: float) -> None:
+        """Let what is under way end, for so many seconds, when the server ends; then stop it."""
+        under_way = [job for job in self._jobs.values() if job.state in {JobState.QUEUED, JobState.RUNNING}]
+        tasks = {job.task for job in under_way if job.task is not None}
+        if tasks:
+            await asyncio.wait(tasks, timeout=patience)
+        for job in under_way:
             self.cancel(job)
 
     def _forget(self) -> None:
@@ -155,9 +172,7 @@ class Jobs:
         if task.cancelled():
             job.state = JobState.CANCELLED
             return
-        status = task.result().status
-        lost = status in {_GONE, AFTER_DATA[0]}
-        job.state = JobState.ANSWERED if status == _OK else JobState.LOST if lost else JobState.REFUSED
+        job.state = state_after(task.result().status)
 
     async def _run(self, job: Job, work: Work, stream: str | None) -> Ending:
         async with AsyncExitStack() as turns:
@@ -185,6 +200,12 @@ class Jobs:
             self.on_failure(failure)
             status, code, message = AFTER_DATA
             return Ending(status, msgspec.json.encode({"error": {"code": code, "message": message}}))
+
+
+def state_after(status: int) -> JobState:
+    """Return the state of a job that ended with a status."""
+    lost = status in {_GONE, AFTER_DATA[0]}
+    return JobState.ANSWERED if status == _OK else JobState.LOST if lost else JobState.REFUSED
 
 
 def ending_of(job: Job) -> Ending | None:

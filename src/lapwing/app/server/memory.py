@@ -31,7 +31,7 @@ class Memory:
         """Remember a request; refuse a key that stands for another one."""
         values = (population, person, key, kind, digest, body.decode(), int(self._clock()))
         added = self._store.do(
-            """insert into asked select ?, ?, ?, ?, ?, ?, ?, coalesce(max(number), 0) + 1 from asked
+            """insert into asked select ?, ?, ?, ?, ?, ?, ?, coalesce(max(number), 0) + 1, null, null from asked
                where population = ? and person = ? on conflict do nothing""",
             *values,
             population,
@@ -44,6 +44,27 @@ class Memory:
         )
         if known is None or known[0] != digest:
             raise conflict()
+
+    def end(self, population: str, person: str, key: str, *, status: int, outcome: bytes) -> None:
+        """Remember what came of a request that nobody waited for, so that every process can tell."""
+        self._store.do(
+            "update asked set status = ?, outcome = ? where population = ? and person = ? and key = ?",
+            status,
+            outcome.decode(),
+            population,
+            person,
+            key,
+        )
+
+    def ending(self, population: str, person: str, key: str) -> tuple[int, bytes] | None:
+        """Return what came of such a request, if it has ended."""
+        row = self._store.one(
+            "select status, outcome from asked where population = ? and person = ? and key = ? and status is not null",
+            population,
+            person,
+            key,
+        )
+        return None if row is None else (int(row[0]), str(row[1]).encode())
 
     def recall(self, population: str, person: str, key: str) -> dict[str, Any] | None:
         """Return what a person put under a key."""
