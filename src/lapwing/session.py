@@ -5,7 +5,7 @@ charge, nothing depends on data; a refusal costs nothing. After it, there is the
 nothing and keeps the charge. Noise is drawn once for a charge, never again.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -256,7 +256,7 @@ class Session:
         record = self.ledger.streams.stream(name)
         if record.analyst != self.analyst or record.population != self.population.name:
             raise ParameterError("stream", name, reason="is not in this ledger", remedy="open it first")
-        return self._stream(name, StreamTerms.read(record.terms)).settle(record)
+        return self._stream(name, StreamTerms.read(record.terms), record.tables).settle(record)
 
     def tables(self) -> TableList:
         """Return what may be asked: the tables, with their columns, types, bounds and words. It is public, and free."""
@@ -421,11 +421,12 @@ class Session:
         fault_point("ask.answered")
         return {text: told[end.seq] for text, end in charged.items()}
 
-    def _stream(self, name: str, terms: StreamTerms) -> QuestionStream:
-        may = self.ledger.population(self.population.name).analyst(self.analyst).tables
-        people = self.population
-        if may is not None:  # conditions may be about these only
-            people = replace(people, tables=tuple(table for table in people.tables if table.name in may))
+    def _stream(self, name: str, terms: StreamTerms, opened_for: Collection[str] | None = None) -> QuestionStream:
+        """Return a stream whose conditions are about tables that are allowed and that its intents have versions of."""
+        people, may = self.population, self.ledger.population(self.population.name).analyst(self.analyst).tables
+        for allowed in (may, opened_for):
+            if allowed is not None:
+                people = replace(people, tables=tuple(table for table in people.tables if table.name in allowed))
         return QuestionStream(
             name,
             terms,

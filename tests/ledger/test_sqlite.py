@@ -15,6 +15,8 @@ import pytest
 
 from lapwing.ledger import entries as head
 from lapwing.ledger import store
+from lapwing.ledger.entries import Lookup
+from lapwing.ledger.ledger import create_ledger
 from lapwing.ledger.replay import verify
 from lapwing.ledger.sqlite import SqliteDatabase
 from lapwing.ledger.states import StreamOutcome, StreamStatus
@@ -340,3 +342,16 @@ def test_a_moment_that_another_thread_moved_past_is_no_rollback(path, monkeypatc
         before = spent(ledger)
         assert looked
         assert spent(ledger) > before
+
+
+def test_every_lookup_is_one_step_through_an_index_of_its_own(quick_path) -> None:
+    """An index that has more entries than it wants would be walked through, entry after entry."""
+    place = quick_path / "ledger.db"
+    create_ledger(place, name="1nd3").close()
+    own = {"POLICY": "policy", "ACCOUNT": "account", "ALLOWANCE": "allowance", "REQUEST": "request"}
+    own |= {"RECALL": "recall", "SETTLES": "settles", "STREAM": "stream"}
+    with closing(sqlite3.connect(place)) as database:
+        for lookup in Lookup:
+            values = ["x"] * lookup.count("?")
+            ((*_, step),) = database.execute(f"explain query plan {lookup}", values)
+            assert f"USING INDEX entries_{own[lookup.name]} (" in step.replace("COVERING ", ""), lookup

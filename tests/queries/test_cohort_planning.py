@@ -88,3 +88,49 @@ def test_a_segment_and_a_question_near_a_limit_are_planned_alone() -> None:
     planned, text = CohortPlanner(PEOPLE, "patients").plan(many, 1)
     alone = plan(at_least(1, "patients", many), PEOPLE)
     assert (planned, text) == (alone, alone.canonical)
+
+
+JOINED = [" and ", " AND ", "\n and -- a remark\n", " or ", " and not "]
+ODD = [
+    *(
+        "and age > 3",
+        "age > 3 and",
+        "age > 3 and and sex = 'F'",
+        "",
+        "age between 20",
+        "age between 20 and",
+        "(age > 3",
+    ),
+    *("age > 3; drop table x", "age > 3) and (sex = 'F'", "sex = 'and' and age > 3", "sex = 'F", "end and age > 3"),
+    *(
+        "age between 1 and 2 and 3",
+        "not age between 1 and 2 and survivor",
+        "age > 3 and (survivor or sex = 'F' and true)",
+    ),
+    *(
+        "age > 3 and exists (select 1 from visits)",
+        "age > 3 xor survivor and true",
+        "age > 3 and sex",
+        "height > 3 and true",
+    ),
+    "case when survivor and age > 3 then 1 else 0 end = 1 and sex = 'F'",
+]
+
+
+def read(reader, text) -> str:
+    try:
+        return repr(reader(text))
+    except BadQuestionError as refused:
+        return f"refused: {refused}"
+
+
+@given(parts=st.lists(st.sampled_from(PARTS), min_size=1, max_size=4), joined=st.sampled_from(JOINED))
+def test_a_text_is_read_part_by_part_as_it_is_read_alone(parts, joined) -> None:
+    text, reader = joined.join(parts), CohortPlanner(PEOPLE, "patients")
+    assert read(reader.read, text) == read(as_condition, text)
+    assert read(reader.read, text) == read(as_condition, text), "when its parts are known"
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_a_text_that_cannot_be_read_is_refused_as_it_is_alone(text) -> None:
+    assert read(CohortPlanner(PEOPLE, "patients").read, text) == read(as_condition, text)

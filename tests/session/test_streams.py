@@ -23,6 +23,7 @@ from lapwing.vocabulary.errors import (
     BadQuestionError,
     EngineError,
     ParameterError,
+    PolicyError,
     SealBrokenError,
     StreamClosedError,
     StreamError,
@@ -132,6 +133,24 @@ def test_a_stream_belongs_to_its_population(ledger) -> None:
     elsewhere = Session(replace(population(), name="other"), ledger, FAR_ABOVE, analyst="ana", key=KEY)
     with pytest.raises(ParameterError, match="is not in this ledger"):
         elsewhere.resume("mine")
+
+
+def test_a_stream_asks_about_the_tables_that_it_was_opened_for_whoever_resumes_it(ledger) -> None:
+    """Its intents hold the versions of no others, so it would be decided again on other data, and not be stopped."""
+    clinic, limit = door(ledger, FAR_BELOW), ledger.administration.limit_analyst
+    limit("clinic", "ana", tables=["patients"], most=None)
+    clinic.stream(**TERMS, name="mine")
+    limit("clinic", "ana", tables=["patients", "visits"], most=None)
+    resumed = clinic.resume("mine")
+    assert not resumed.ask("age = 1")
+    for where in ("has(visits, ward = 1)", "(select count(*) from visits v where v.id = patients.id) > 1"):
+        with pytest.raises(BadQuestionError, match="no table 'visits'"):
+            resumed.ask(where)
+    with clinic.stream(**TERMS) as later:
+        assert not later.ask("has(visits, ward = 1)")
+        limit("clinic", "ana", tables=["patients"], most=None)
+        with pytest.raises(PolicyError, match="about visits"):
+            later.ask("has(visits, ward = 2)")
 
 
 def test_what_a_stream_has_cost_grows_with_its_yeses(ledger) -> None:

@@ -140,9 +140,10 @@ _INDEXES: Final = (
        where record ->> 'kind' = 'intent'""",
     """create index entries_asked on entries ((record ->> 'population'), (record ->> 'analyst'), seq)
        where record ->> 'kind' = 'intent'""",
-    """create index entries_about on entries ((record ->> 'population'), seq)""",
-    """create index entries_caused on entries ((record ->> 'population'), (record ->> 'analyst'), seq)
-       where record ->> 'analyst' is not null""",
+    # In other words than those of the lookups above, which SQLite would rather look for in these, entry after entry.
+    """create index entries_about on entries ((coalesce(record ->> 'population', '')), seq)""",
+    """create index entries_caused on entries
+       ((coalesce(record ->> 'population', '')), (coalesce(record ->> 'analyst', '')), seq)""",
     """create unique index entries_population on entries ((record ->> 'population'))
        where record ->> 'kind' = 'population'""",
 )

@@ -160,9 +160,9 @@ class Ledger:
         newest_first : begin with the last entry and go back
         """
         as_int("limit", limit, most=MOST)
-        conditions, values = ["record ->> 'population' = ?"], list[str | int]([population])
+        conditions, values = ["coalesce(record ->> 'population', '') = ?"], list[str | int]([population])
         if analyst is not None:
-            conditions.append("record ->> 'analyst' = ? and record ->> 'analyst' is not null")
+            conditions.append("coalesce(record ->> 'analyst', '') = ?")
             values.append(analyst)
         if kinds:
             conditions.append(f"record ->> 'kind' in ({', '.join('?' * len(kinds))})")

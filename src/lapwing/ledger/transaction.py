@@ -234,7 +234,7 @@ class Transaction:
 
     def about(self, population: str) -> list[Entry]:
         """Return all entries about a population, in their order."""
-        return self.some("where record ->> 'population' = ? order by seq", population)
+        return self.some("where coalesce(record ->> 'population', '') = ? order by seq", population)
 
     def populations(self) -> list[str]:
         """Return the names of all populations."""

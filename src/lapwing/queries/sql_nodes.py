@@ -235,6 +235,35 @@ def as_written(text: str) -> list[str]:
     return columns
 
 
+def conjuncts(text: str) -> list[str]:
+    """Return the parts of a condition that are joined by "and" outside all brackets, each as it is written.
+
+    Where "or" stands outside brackets, or a SELECT anywhere, all of it is one part.
+
+    >>> conjuncts("sex = 'M' and age between 20 and 30 and (smoker or visits > 3)")
+    ["sex = 'M'", 'age between 20 and 30', '(smoker or visits > 3)']
+    """
+    parts, depth, start, ranges = list[str](), 0, 0, 0
+    try:
+        tokens = DuckDB().tokenize(text)
+    except SqlglotError:
+        return [text]
+    for token in tokens:
+        kind = token.token_type
+        depth += (kind in _OPENING) - (kind in _CLOSING)
+        if kind in {TokenType.SELECT, TokenType.SEMICOLON} or (depth == 0 and kind in {TokenType.OR, TokenType.XOR}):
+            return [text]
+        if depth == 0 and kind is TokenType.BETWEEN:
+            ranges += 1
+        elif depth == 0 and kind is TokenType.AND:
+            if ranges:  # the "and" of a "between"
+                ranges -= 1
+            else:
+                parts.append(text[start : token.start].strip())
+                start = token.end + 1
+    return [*parts, text[start:].strip()]
+
+
 def _check_tokens(tokens: Sequence[Token]) -> None:
     """Refuse a text that is long or nested deeply, or has brackets that mean nothing here, before it is parsed."""
     check_most("words and signs", len(tokens), MOST_TOKENS)

@@ -4,6 +4,7 @@ import json
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 
@@ -182,6 +183,26 @@ def test_answers_leave_at_ticks_and_what_is_public_at_once(folder) -> None:
         begun = time.perf_counter()
         door.ask("ana", "age > 10", "0.01")
         assert time.perf_counter() - begun < tick
+
+
+def test_an_answer_leaves_at_its_tick_for_whoever_comes_with_its_key_again_and_again(folder) -> None:
+    """Otherwise a second connection of the same analyst would tell to the millisecond how long the data was read."""
+    tick, key = 1.5, "again-and-again"
+    with serving(folder, DoorSettings(limits=UNLIMITED, tick=tick)) as door, ThreadPoolExecutor() as others:
+        door.ask("ana", "age > 1")
+        begun = time.perf_counter()
+        first = others.submit(door.ask, "ana", "age > 10", "0.01", key)
+
+        def told(look) -> float:
+            while look().status_code != 200:
+                time.sleep(0.01)
+            return time.perf_counter() - begun
+
+        time.sleep(tick / 2)  # by now it is in the ledger, on any machine that is not stopped
+        again = others.submit(told, lambda: door.ask("ana", "age > 10", "0.01", key))
+        looked = others.submit(told, lambda: door.get("ana", f"{P}/answers/{key}"))
+        assert min(again.result(), looked.result()) >= tick
+        assert first.result().json()["released"] == door.ask("ana", "age > 10", "0.01", key).json()["released"]
 
 
 def test_a_failure_leaves_at_a_tick(folder, monkeypatch) -> None:

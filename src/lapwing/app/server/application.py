@@ -5,6 +5,7 @@ import gc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import count
 
 from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
@@ -23,11 +24,15 @@ from lapwing.app.server.jobs import Jobs
 from lapwing.app.server.memory import Memory
 from lapwing.app.server.openapi import describe
 from lapwing.app.server.operations import LARGER, OPERATIONS
+from lapwing.app.server.pages.routes import is_for_people, lost_page, make_site, page_routes
+from lapwing.app.server.pages.visits import Site
 from lapwing.app.server.people import Directory
 from lapwing.app.server.problems import AFTER_DATA, NOT_THERE, problem_bytes
 from lapwing.app.server.rates import Limits
 from lapwing.workspace.workspace import Workspace
 
+RECOVERY = 30
+"""How many seconds there are between two looks for what dead processes left behind; the first is at the start."""
 PATIENCE = 10.0
 """How many seconds questions that are under way have, when the server is told to end."""
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
@@ -68,7 +73,7 @@ def make_application(workspace: Workspace, store: DoorStore, settings: DoorSetti
     """Return the server of a workspace, as ASGI; it closes the workspace and the store when it ends."""
     chosen = DoorSettings() if settings is None else settings
     server = make_server(workspace, store, chosen)
-    answering = Answering(server)
+    answering, site = Answering(server), make_site(server, store, secure=chosen.secure)
     audit = AuditFiles(workspace.folder) if chosen.audit is None else chosen.audit
     description = describe(OPERATIONS)
 
@@ -97,9 +102,10 @@ def make_application(workspace: Workspace, store: DoorStore, settings: DoorSetti
         routes=[
             *(Route(API + one.path, _endpoint(answering, one), methods=[one.method]) for one in OPERATIONS),
             Route(f"{API}/openapi.json", openapi, methods=["GET"]),
+            *page_routes(site),
         ],
         lifespan=life,
-        exception_handlers={404: _not_there, 405: _not_so, Exception: _broken(server)},
+        exception_handlers={404: _not_there(site), 405: _not_so, Exception: _broken(server)},
     )
     app.router.redirect_slashes = False
     guard = chosen.guard
@@ -107,10 +113,12 @@ def make_application(workspace: Workspace, store: DoorStore, settings: DoorSetti
 
 
 async def _watch(server: Server) -> None:
-    """Look once a second whether the custodian has changed the settings."""
-    while True:
-        await asyncio.sleep(1)
+    """Look once a second whether the settings changed, and now and then whether a process died with work in hand."""
+    for second in count():
         try:
+            if second % RECOVERY == 0:
+                await to_thread.run_sync(server.house.workspace.recover)
+            await asyncio.sleep(1)
             await to_thread.run_sync(server.house.look_around)
         except Exception as failure:  # noqa: BLE001 - the custodian is told, and it is tried again
             server.house.log(failure)
@@ -123,8 +131,13 @@ def _endpoint(answering: Answering, operation: Operation) -> Callable[[Request],
     return endpoint
 
 
-async def _not_there(_: Request, __: Exception) -> Response:
-    return Response(problem_bytes(*NOT_THERE), 404, media_type="application/json")
+def _not_there(site: Site) -> Callable[[Request, Exception], Awaitable[Response]]:
+    async def not_there(request: Request, _: Exception) -> Response:
+        if is_for_people(request):
+            return lost_page(site, request)
+        return Response(problem_bytes(*NOT_THERE), 404, media_type="application/json")
+
+    return not_there
 
 
 async def _not_so(_: Request, error: Exception) -> Response:

@@ -37,6 +37,8 @@ TABLES: Final = (
        kind text not null, digest text not null, body text not null, at bigint not null, number bigint not null,
        status bigint, outcome text, primary key (population, person, key))""",
     "create index if not exists asked_number on asked (population, person, number)",
+    """create table if not exists cohorts (population text not null, person text not null, key text not null,
+       document text not null, primary key (population, person, key))""",
     """create table if not exists requests (id text primary key, population text not null, person text not null,
        wanted text not null, purpose text not null, state text not null, decided_by text, made bigint not null,
        decided bigint)""",

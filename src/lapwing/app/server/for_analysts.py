@@ -73,12 +73,10 @@ async def ask(call: ServerCall) -> Reply:
     if (known := answers.get(name)) is not None:  # an answer under its key never changes
         return Reply(body=known)
 
-    def work(job: Job) -> bytes:
-        told = msgspec.json.encode(_ask(call, job))
-        answers.put(name, told)
-        return told
-
-    return await call.run(work)
+    reply = await call.run(lambda job: _ask(call, job))
+    if reply.status == 200:  # noqa: PLR2004 - told, and not before its tick
+        answers.put(name, reply.body)
+    return reply
 
 
 def _ask(call: ServerCall, job: Job) -> dict[str, Any]:
@@ -153,9 +151,10 @@ def list_answers(call: ServerCall) -> Any:
 def show_answer(call: ServerCall) -> Reply:
     """Return an answer again, as it was given; it never charges, and needs no database."""
     key = call.path["key"]
+    job = call.server.jobs.find(JobName(call.population, call.person.id, key))
     known = call.server.memory.recall(call.population, call.person.id, key)
-    if known is None or known["kind"] != QUESTION:
-        raise ProblemError.not_there()
+    if known is None or known["kind"] != QUESTION or (job is not None and ending_of(job) is None):
+        raise ProblemError.not_there()  # it may stand in the ledger before its tick
     try:
         told = _again(call, key, known)
     except UnansweredError as unanswered:

@@ -1,0 +1,115 @@
+"""Answers again, by their keys: counts, funnels and groups; verdicts of streams; what still runs, and what was lost."""
+
+import json
+from typing import Any
+
+from starlette.responses import Response
+
+from lapwing.app.server.jobs import JobName, JobState
+from lapwing.app.server.pages.charts import chance_picture, timeline
+from lapwing.app.server.pages.cohort_document import CohortDraft, UnclearError, from_document, to_link
+from lapwing.app.server.pages.drafts import curve_of
+from lapwing.app.server.pages.showing import csv_of, show_answer_page, words_of_cohort
+from lapwing.app.server.pages.stream_log import outcomes_of, verdict_of
+from lapwing.app.server.pages.visits import PageRefusedError, Visit
+from lapwing.app.server.problems import ProblemError
+
+_STREAM = "ask_stream"
+_QUESTION = "ask"
+
+
+async def show_answer(visit: Visit) -> Response:
+    """Show what came of a question; it never charges, and needs no database."""
+    key = visit.part("key")
+    known = await visit.in_thread(lambda: visit.server.memory.recall(visit.population, visit.person.id, key))
+    job = visit.server.jobs.find(JobName(visit.population, visit.person.id, key))
+    if job is not None and job.state in {JobState.QUEUED, JobState.RUNNING}:
+        return visit.show("running.html", headers={"Refresh": "2"}, key=key)
+    if known is None or known["kind"] not in {_QUESTION, _STREAM}:
+        raise _not_there()
+    cohort = cohort_of(visit, key)
+    if known["kind"] == _STREAM:
+        return await _show_verdict(visit, known, cohort)
+    return await show_answer_page(visit, await _told(visit, key), known["body"], cohort, at=known["at"])
+
+
+async def save_csv(visit: Visit) -> Response:
+    """Save an answer as a table, each number with its bounds."""
+    told = await _told(visit, visit.part("key"))
+    return _file(csv_of(told["answer"]), "text/csv; charset=utf-8", f"answer-{visit.part('key')[:8]}.csv")
+
+
+async def save_json(visit: Visit) -> Response:
+    """Save an answer as JSON, with error, price and receipt."""
+    told = await _told(visit, visit.part("key"))
+    text = json.dumps(told["answer"], indent=1, ensure_ascii=False)
+    return _file(text, "application/json", f"answer-{visit.part('key')[:8]}.json")
+
+
+async def stop(visit: Visit) -> Response:
+    """Stop a question that still runs: what was charged stays charged."""
+    await visit.do("cancel_job", path={"key": visit.part("key")})
+    return visit.go("/history")
+
+
+def cohort_of(visit: Visit, key: str) -> CohortDraft | None:
+    """Return the cohort that was built for a question, if it was built here."""
+    document = visit.site.shelf.find(visit.population, visit.person.id, key)
+    try:
+        return None if document is None else from_document(document)
+    except UnclearError:  # a document of another version
+        return None
+
+
+async def _told(visit: Visit, key: str) -> dict[str, Any]:
+    told: dict[str, Any] = await visit.do("answer", path={"key": key})
+    return told
+
+
+async def _show_verdict(visit: Visit, known: dict[str, Any], cohort: CohortDraft | None) -> Response:
+    ledger, key, asked = visit.server.house.ledger, visit.part("key"), known["body"]
+    entries = await visit.in_thread(lambda: ledger.history(visit.population))
+    told = await visit.in_thread(lambda: verdict_of(ledger, entries, analyst=visit.person.id, key=key))
+    if told is None:
+        raise _not_there()
+    if told.answer is None:
+        if told.is_lost:
+            raise PageRefusedError(410, {"code": "unanswered"})
+        return visit.show("running.html", headers={"Refresh": "2"}, key=key)
+    answer, record = told.answer, ledger.streams.stream(told.stream)
+    margin, at_least = answer.terms.margin(), answer.threshold
+    outcomes = outcomes_of(entries, told.stream)
+    again = {} if cohort is None else {"c": to_link(cohort)}
+    return visit.show(
+        "verdict.html",
+        answer=answer.to_dict(),
+        is_yes=bool(answer),
+        margin=margin,
+        at_least=at_least,
+        picture=chance_picture(curve_of(answer.terms, at_least, margin), at_least, margin, visit.say),
+        sentence=words_of_cohort(visit, cohort, asked["where"]),
+        again={**again, "kind": "enough", "stream": told.stream, "at_least": str(at_least)},
+        at=told.at,
+        stream_status=record.status.value,
+        yeses=record.units,
+        yeses_left=record.units_left,
+        outcomes=outcomes,
+        line=timeline(outcomes, record.units, visit.say),
+        where=asked["where"],
+        python=_python(visit.population, told.stream, asked["where"], at_least),
+        json=json.dumps(answer.to_dict(), indent=1, ensure_ascii=False),
+    )
+
+
+def _python(population: str, stream: str, where: str, at_least: int) -> str:
+    opened = f"import lapwing as lw\n\nsession = lw.open({json.dumps(population)})"
+    asked = f"stream.ask({json.dumps(where, ensure_ascii=False)}, at_least={at_least})"
+    return f"{opened}\nstream = session.resume({json.dumps(stream)})\n{asked}"
+
+
+def _file(text: str, media_type: str, name: str) -> Response:
+    return Response(text, 200, {"Content-Disposition": f'attachment; filename="{name}"'}, media_type)
+
+
+def _not_there() -> PageRefusedError:
+    return PageRefusedError(404, ProblemError.not_there().body()["error"])

@@ -1,0 +1,118 @@
+"""The page that asks: it is looked at for nothing, redrawn in parts, and asks only when its one button is pressed."""
+
+import re
+from typing import Final
+
+from starlette.responses import Response
+
+from lapwing.app.server.pages.cohort_document import CohortDraft, UnclearError, from_link, to_document
+from lapwing.app.server.pages.cohort_form import act, from_form
+from lapwing.app.server.pages.cohort_text import text_of
+from lapwing.app.server.pages.drafts import (
+    NEW,
+    AskTerms,
+    dictionary_for,
+    draft,
+    mark_of,
+    new_stream,
+    question_of,
+    terms_of,
+    whole,
+)
+from lapwing.app.server.pages.showing import show_answer_page
+from lapwing.app.server.pages.visits import PageRefusedError, Visit
+
+_KEY: Final = re.compile(r"[0-9a-f]{16,64}")
+_PARTS: Final = ("panels", "terms", "outcome")
+
+
+async def show_ask(visit: Visit) -> Response:
+    """Show the builder, with the cohort that the address holds."""
+    unclear = ""
+    try:
+        cohort = from_link(visit.asked("c")) if visit.asked("c") else CohortDraft()
+    except UnclearError as problem:
+        cohort, unclear = CohortDraft(), visit.say(problem.message, **problem.values)
+    added = visit.asked("add")
+    if added:
+        cohort = act(cohort, f"add:0:{added}", dictionary_for(visit))
+    shown = await draft(visit, cohort, terms_of(visit.asked))
+    return visit.show("ask.html", **{**shown, "unclear": unclear})
+
+
+async def redraw(visit: Visit) -> Response:
+    """Show the builder after a change, whole or in the parts that are asked for; it spends nothing."""
+    dictionary = dictionary_for(visit)
+    cohort = act(from_form(visit.fields, dictionary), visit.field("do"), dictionary)
+    shown = {**await draft(visit, cohort, terms_of(visit.field)), "unclear": ""}
+    parts = visit.request.headers.get("x-part")
+    if parts is None:
+        return visit.show("ask.html", **shown)
+    wanted = [part for part in parts.split() if part in _PARTS]
+    return visit.show("parts.html", headers={"X-Link": shown["link"]}, parts=wanted, **shown)
+
+
+async def ask(visit: Visit) -> Response:
+    """Ask, and pay. The key is that of the form: however often it is sent, it is one question.
+
+    Whoever changed the form after its price was shown sees the price of what it says now, and asks nothing.
+    """
+    cohort, terms, key = _asked(visit)
+    if not key or not cohort.spoken:
+        return visit.go("/ask")
+    dictionary = dictionary_for(visit)
+    if visit.field("shown") != mark_of(cohort, terms, dictionary):
+        return visit.show("ask.html", 409, **{**await draft(visit, cohort, terms), "unclear": visit.say("ask.changed")})
+    _spare(visit)
+    try:
+        body, text = _body(visit, cohort, terms), text_of(cohort, dictionary)
+        visit.site.shelf.put(visit.population, visit.person.id, key, to_document(cohort))
+        if terms.kind == "enough":
+            await _ask_stream(visit, terms, text, key)
+        else:
+            await visit.do("ask", body, key=key)
+    except UnclearError as unclear:
+        raise _refused(visit, unclear) from None
+    return visit.go(f"/answers/{key}")
+
+
+async def rehearse(visit: Visit) -> Response:
+    """Answer from made-up rows, and say so all over the page."""
+    cohort, terms, _ = _asked(visit)
+    if not cohort.spoken:
+        return visit.go("/ask")
+    terms = terms if terms.kind != "enough" else terms_of(lambda name, default: "count" if name == "kind" else default)
+    try:
+        body = _body(visit, cohort, terms)
+        told = await visit.do("rehearse", body)
+    except UnclearError as unclear:
+        raise _refused(visit, unclear) from None
+    return await show_answer_page(visit, told, body, cohort, at=None)
+
+
+def _asked(visit: Visit) -> tuple[CohortDraft, AskTerms, str]:
+    key = visit.field("key")
+    cohort = from_form(visit.fields, dictionary_for(visit))
+    return cohort, terms_of(visit.field), key if _KEY.fullmatch(key) else ""
+
+
+def _body(visit: Visit, cohort: CohortDraft, terms: AskTerms) -> dict[str, object]:
+    question = question_of(terms, cohort, dictionary_for(visit))
+    return {"question": question, "price": {"within": str(terms.margin)}}
+
+
+async def _ask_stream(visit: Visit, terms: AskTerms, text: str, key: str) -> None:
+    at_least, name = whole("at_least", terms.at_least), terms.stream
+    if name in {NEW, ""}:
+        opened = await visit.do("open_stream", new_stream(terms, at_least), key=f"{key}-opens")
+        name = opened["stream"]
+    await visit.do("ask_stream", {"where": text, "at_least": at_least}, key=key, path={"stream": name})
+
+
+def _spare(visit: Visit) -> None:
+    if visit.site.asks.take(visit.person.id):
+        raise PageRefusedError(429, {"code": "too_many"})
+
+
+def _refused(visit: Visit, unclear: UnclearError) -> PageRefusedError:
+    return PageRefusedError(422, {"code": "bad_question", "message": str(visit.say(unclear.message, **unclear.values))})

@@ -1,0 +1,236 @@
+"""All that the builder shows about a cohort before it is asked: words, text, price, error, and what the button says.
+
+Nothing here reads data or spends: it is made of the document, of what is declared, and of previews.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any, Final
+
+from lapwing.answers.stream_terms import StreamTerms
+from lapwing.app.server.pages.charts import chance_picture
+from lapwing.app.server.pages.cohort_document import CohortDraft, UnclearError, to_link
+from lapwing.app.server.pages.cohort_text import steps_of, text_of
+from lapwing.app.server.pages.cohort_words import sentence_of
+from lapwing.app.server.pages.dictionary import Dictionary, Field
+from lapwing.app.server.pages.visits import PageRefusedError, Visit
+from lapwing.noise.randomness import fresh_name
+
+KINDS: Final = ("enough", "count", "funnel", "groups")
+ACCURACIES: Final = (("100", "rough"), ("30", "usual"), ("10", "fine"))
+SURE: Final = (("60", "rough"), ("30", "usual"), ("15", "fine"))
+NEW: Final = "new"
+_MOST: Final = 10**9
+_MOST_YESES: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskTerms:
+    """What was chosen beside the cohort, as it was written."""
+
+    kind: str
+    within: str
+    custom: str
+    by: str
+    at_least: str
+    yeses: str
+    sure: str
+    stream: str
+
+    @property
+    def margin(self) -> int:
+        """How far off the answer may be."""
+        return whole("within", self.custom if self.within == "custom" else self.within)
+
+
+def terms_of(one: Callable[[str, str], str]) -> AskTerms:
+    """Return what was chosen, with what is meant where nothing was."""
+    kind = one("kind", KINDS[0])
+    return AskTerms(
+        kind=kind if kind in KINDS else KINDS[0],
+        within=one("within", "30"),
+        custom=one("custom", "50"),
+        by=one("by", ""),
+        at_least=one("at_least", "200"),
+        yeses=one("yeses", "5"),
+        sure=one("sure", "30"),
+        stream=one("stream", ""),
+    )
+
+
+def whole(name: str, given: str, most: int = _MOST) -> int:
+    """Return a whole number above 0 that somebody wrote into a field."""
+    if not given.isascii() or not given.isdecimal() or len(given) > len(str(most)) or not 0 < int(given) <= most:
+        raise UnclearError(f"cohort.unclear.{name}", given=given[:40], most=most)
+    return int(given)
+
+
+def dictionary_for(visit: Visit) -> Dictionary:
+    """Return the dictionary of the population that a visit is about; made once for what is declared."""
+    house = visit.server.house
+    house.require_population(visit.population, visit.person)
+    declared = visit.session().population
+    known = visit.site.dictionaries.get(visit.population)
+    if known is None or known[0] is not declared:
+        known = declared, Dictionary(declared)
+        visit.site.dictionaries.put(visit.population, known)
+    return known[1]
+
+
+def question_of(
+    terms: AskTerms, cohort: CohortDraft, dictionary: Dictionary, *, priced_only: bool = False
+) -> dict[str, Any]:
+    """Return the question of a cohort; for its price alone without its conditions, on which no price depends."""
+    if dictionary.person is None:
+        raise UnclearError("cohort.unclear.no_person")
+    steps = steps_of(cohort, dictionary)
+    table = dictionary.person.name
+    if terms.kind == "funnel":
+        return {"ask": "funnel", "table": table, "steps": ["true" for _ in steps] if priced_only else steps}
+    asked: dict[str, Any] = {"ask": "count", "table": table, "where": "" if priced_only else " and ".join(steps)}
+    return asked | ({"by": [_grouping(grouping_of(terms, dictionary))]} if terms.kind == "groups" else {})
+
+
+def grouping_of(terms: AskTerms, dictionary: Dictionary) -> Field:
+    """Return the column by which people are to be counted."""
+    fields = dictionary.groupings
+    if not fields:
+        raise UnclearError("cohort.unclear.no_groups")
+    return next((one for one in fields if one.name == terms.by), fields[0])
+
+
+def _grouping(field: Field) -> Any:
+    return {"column": field.written, "edges": field.edges} if field.edges else field.written
+
+
+def sql_of(terms: AskTerms, cohort: CohortDraft, dictionary: Dictionary) -> str:
+    """Return what is asked as SQL: a SELECT, or the conditions alone of what no SELECT says."""
+    text, table = text_of(cohort, dictionary), "" if dictionary.person is None else dictionary.person.written
+    if terms.kind == "funnel":
+        return "\n".join(f"{number}. {step}" for number, step in enumerate(steps_of(cohort, dictionary), start=1))
+    where = f"\nfrom {table}\nwhere {text}" if text else f"\nfrom {table}"
+    if terms.kind == "groups" and not (field := grouping_of(terms, dictionary)).edges:
+        return f"select {field.written}, count(*){where}\ngroup by {field.written}"
+    return f"select count(*){where}"
+
+
+def mark_of(cohort: CohortDraft, terms: AskTerms, dictionary: Dictionary) -> str:
+    """Return what tells apart all that a price was shown for: who presses the button asks what they saw, or nothing."""
+    chosen = [terms.kind]
+    if terms.kind == "enough":
+        is_new = terms.stream in {NEW, ""}
+        chosen += [terms.at_least, *([NEW, terms.yeses, terms.sure] if is_new else [terms.stream])]
+    else:
+        chosen.append(terms.custom if terms.within == "custom" else terms.within)
+    if terms.kind == "groups":
+        chosen.append(
+            next((one.name for one in dictionary.groupings if one.name == terms.by), "") or _first(dictionary)
+        )
+    return sha256("|".join([to_link(CohortDraft(panels=cohort.spoken)), *chosen]).encode()).hexdigest()[:32]
+
+
+def _first(dictionary: Dictionary) -> str:
+    return dictionary.groupings[0].name if dictionary.groupings else ""
+
+
+async def draft(visit: Visit, cohort: CohortDraft, terms: AskTerms) -> dict[str, Any]:
+    """Return what the builder shows."""
+    dictionary, streams = dictionary_for(visit), await _open_streams(visit)
+    if terms.stream != NEW and terms.stream not in {one["stream"] for one in streams}:
+        terms = replace(terms, stream=streams[0]["stream"] if streams else NEW)
+    shown: dict[str, Any] = {
+        "cohort": cohort,
+        "terms": terms,
+        "dictionary": dictionary,
+        "streams": streams,
+        "accuracies": ACCURACIES,
+        "sures": SURE,
+        "kinds": KINDS,
+        "grouping": next((one.name for one in dictionary.groupings if one.name == terms.by), None),
+        "sentence": sentence_of(cohort, dictionary, visit.say),
+        "key": fresh_name(),
+        "mark": mark_of(cohort, terms, dictionary),
+        "link": _link(visit, cohort, terms),
+        "sql": "",
+        "problem": "",
+        "price": None,
+        "prices": {},
+        "enough": None,
+    }
+    try:
+        shown["sql"] = sql_of(terms, cohort, dictionary) if cohort.spoken else ""
+        if cohort.spoken:
+            shown |= await (_enough if terms.kind == "enough" else _number)(visit, cohort, terms, dictionary, streams)
+    except UnclearError as unclear:
+        shown["problem"] = visit.say(unclear.message, **unclear.values)
+    except PageRefusedError as refused:
+        shown["problem"] = refused.sentence
+    return shown
+
+
+def _link(visit: Visit, cohort: CohortDraft, terms: AskTerms) -> str:
+    chosen = f"kind={terms.kind}"
+    return f"{visit.base}/ask?{chosen}" + (f"&c={to_link(cohort)}" if cohort.spoken else "")
+
+
+async def _open_streams(visit: Visit) -> list[dict[str, Any]]:
+    return [one for one in await visit.do("streams") if one["status"] == "open"]
+
+
+async def _number(
+    visit: Visit, cohort: CohortDraft, terms: AskTerms, dictionary: Dictionary, streams: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return price and error of a count, a funnel or groups, and what the other accuracies would cost."""
+    del streams
+    question = question_of(terms, cohort, dictionary)
+    plain = question_of(terms, cohort, dictionary, priced_only=True)
+    prices = {
+        within: await visit.do("preview", {"question": plain, "price": {"within": within}}) for within, _ in ACCURACIES
+    }
+    price = await visit.do("preview", {"question": question, "price": {"within": str(terms.margin)}})
+    return {"prices": prices, "price": price, "margin": next(iter(price["margin"].values()))}
+
+
+async def _enough(
+    visit: Visit, cohort: CohortDraft, terms: AskTerms, dictionary: Dictionary, streams: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return price and error of "at least so many?", in a stream that is open or in a new one."""
+    at_least = whole("at_least", terms.at_least)
+    asked = question_of(replace(terms, kind="count"), cohort, dictionary)
+    looked = await visit.do("preview", {"question": asked, "price": {"epsilon": "0.1"}})  # refuses what cannot be asked
+    record = next((one for one in streams if one["stream"] == terms.stream), None)
+    opening = None
+    if record is None:
+        opening = await visit.do("preview_stream", new_stream(terms, at_least))
+        offered = new_stream(terms, at_least)
+        agreed = (await visit.in_thread(lambda: visit.session().preview_stream(**offered))).terms
+    else:
+        agreed = StreamTerms.read(record["terms"])
+    margin = agreed.margin()
+    enough = {
+        "at_least": at_least,
+        "record": record,
+        "opening": opening,
+        "prices": (record or opening or {})["price"],
+        "margin": margin,
+        "margin_of_ten": agreed.margin(questions=10),
+        "warnings": looked["warnings"] if record is not None else (opening or looked)["warnings"],
+        "picture": chance_picture(curve_of(agreed, at_least, margin), at_least, margin, visit.say),
+    }
+    return {"enough": enough, "price": looked}
+
+
+def new_stream(terms: AskTerms, at_least: int) -> Mapping[str, Any]:
+    """Return the terms of a stream that is to be opened."""
+    sure, yeses = whole("within", terms.sure), whole("yeses", terms.yeses, _MOST_YESES)
+    return {"at_least": at_least, "yeses": yeses, "within": str(sure), "questions": 1}
+
+
+@lru_cache(maxsize=256)
+def curve_of(terms: StreamTerms, at_least: int, margin: int) -> tuple[tuple[int, float], ...]:
+    """Return how likely a yes is, by how many people there really are."""
+    step = max(1, margin // 15)
+    counts = (people for people in range(at_least - 2 * margin, at_least + 2 * margin + 1, step) if people >= 0)
+    return tuple((people, terms.chance_of_yes(people, at_least=at_least)) for people in counts)

@@ -1,0 +1,124 @@
+"""How a page is drawn: templates, the files that go with them from memory, and numbers as people read them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import Response
+
+from lapwing.app.server.problems import NOT_THERE, problem_bytes
+
+_HERE: Final = Path(__file__).parent
+_TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_DIGITS: Final = 3
+_SMALL: Final = -5
+
+
+@dataclass(frozen=True, slots=True)
+class StaticFile:
+    """A file that pages need: its bytes, its type, and a mark that changes with it."""
+
+    body: bytes
+    media_type: str
+    mark: str
+
+
+@cache
+def static_files() -> Mapping[str, StaticFile]:
+    """Return all files that pages need, by name; what is not among them is not there, however it is spelled."""
+    found = {}
+    for path in sorted((_HERE / "static").iterdir()):
+        if path.suffix in _TYPES:
+            body = path.read_bytes()
+            found[path.name] = StaticFile(body, _TYPES[path.suffix], sha256(body).hexdigest()[:16])
+    return found
+
+
+async def show_static(request: Request) -> Response:
+    """Answer with a file that pages need."""
+    found = static_files().get(request.path_params["name"])
+    if found is None:
+        return Response(problem_bytes(*NOT_THERE), 404, media_type="application/json")
+    headers = {"Cache-Control": "private, max-age=31536000, immutable", "ETag": f'"{found.mark}"'}
+    if request.headers.get("if-none-match") == headers["ETag"]:
+        return Response(b"", 304, headers)
+    return Response(found.body, 200, headers, found.media_type)
+
+
+@cache
+def templates() -> Environment:
+    """Return the templates; everything that is put into them is escaped, and a name that is missing is an error."""
+    made = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    made.filters |= {"above": above, "below": below, "price": price_text, "people": people, "moment": moment}
+    made.globals["static"] = lambda name: f"/static/{name}?{static_files()[name].mark}"
+    return made
+
+
+def above(number: Any) -> str:
+    """Return a price in three digits, rounded up.
+
+    >>> above("0.098231827112"), above("1/3"), above(2)
+    ('0.0983', '0.334', '2')
+    """
+    return _short(Fraction(number), ROUND_CEILING)
+
+
+def below(number: Any) -> str:
+    """Return what is left in three digits, rounded down.
+
+    >>> below("9.901768172888"), below("0")
+    ('9.90', '0')
+    """
+    return _short(Fraction(number), ROUND_FLOOR)
+
+
+def _short(number: Fraction, rounding: str) -> str:
+    context = Context(prec=_DIGITS, rounding=rounding)
+    near = context.divide(Decimal(number.numerator), Decimal(number.denominator))
+    return f"{near:f}" if not near or near.adjusted() > _SMALL else f"{near:.2e}"
+
+
+def price_text(price: Mapping[str, Any]) -> str:
+    """Return a price as pages show it.
+
+    >>> price_text({"epsilon": "0.098231827112", "delta": "0", "rho": 0.0048})
+    'ε 0.0983'
+    """
+    if price["epsilon"] is None:
+        return f"ρ {above(str(price['rho']))}"
+    delta = Fraction(price["delta"] or 0)
+    return f"ε {above(price['epsilon'])}" + (f", δ {above(delta)}" if delta else "")
+
+
+def people(number: Any) -> str:
+    """Return a number of people.
+
+    >>> people(1200), people("1200"), people("2.5")
+    ('1,200', '1,200', '2.5')
+    """
+    exact = Fraction(number)
+    return f"{int(exact):,}" if exact.denominator == 1 else f"{float(exact):,.4g}"
+
+
+def moment(at: int | str) -> str:
+    """Return when something was, in the time of the server's ledger, which is UTC.
+
+    >>> moment("2026-11-16T09:26:56+00:00"), moment(0)
+    ('2026-11-16 09:26', '1970-01-01 00:00')
+    """
+    when = datetime.fromtimestamp(at, UTC) if isinstance(at, int) else datetime.fromisoformat(at)
+    return when.strftime("%Y-%m-%d %H:%M")

@@ -1,0 +1,92 @@
+"""Coming in by password or by invitation, going out again, and the colours of pages."""
+
+from starlette.responses import RedirectResponse, Response
+
+from lapwing.app.server.pages.visits import THEMES, PageRefusedError, Visit, own_path
+from lapwing.app.server.passwords import LONGEST, SHORTEST
+from lapwing.app.server.people import Person
+from lapwing.app.server.roles import Role
+
+_YEAR = 365 * 24 * 3600
+
+
+async def show_login(visit: Visit) -> Response:
+    """Show where one signs in."""
+    goal = own_path(visit.asked("next", "/"))
+    if visit.person.id:
+        return RedirectResponse(goal, 303)
+    return visit.show("login.html", goal=goal, name="", problem="", ended=bool(visit.asked("ended")))
+
+
+async def sign_in(visit: Visit) -> Response:
+    """Sign somebody in whose password is right; the same is said of a wrong password and of a name nobody has."""
+    name, goal = visit.field("name").casefold()[:200], own_path(visit.field("next", "/"))
+    visit.request.scope["audit"]["always"] = True
+    if wait := _wait(visit, name):
+        said = visit.say("login.too_many", n=wait)
+        headers = {"Retry-After": str(wait)}
+        return visit.show("login.html", 429, headers, goal=goal, name=name, problem=said, ended=False)
+    password = (visit.fields.get("password") or [""])[-1][:LONGEST]
+    person = await visit.in_thread(lambda: visit.server.people.by_password(name, password))
+    if person is None:
+        return visit.show("login.html", 401, goal=goal, name=name, problem=visit.say("login.wrong"), ended=False)
+    return await _let_in(visit, person, goal)
+
+
+async def sign_out(visit: Visit) -> Response:
+    """End a sign-in, here and in the store."""
+    await visit.in_thread(lambda: visit.server.people.sign_out(visit.secret))
+    answer = RedirectResponse("/login", 303, {"Clear-Site-Data": '"cache"'})
+    answer.delete_cookie(visit.site.cookie, path="/", secure=visit.site.secure, httponly=True, samesite="lax")
+    return answer
+
+
+async def show_invitation(visit: Visit) -> Response:
+    """Show where one chooses a password, to come in with from now on; the link is used up by the form alone."""
+    return visit.show("invitation.html", problem="", shortest=SHORTEST)
+
+
+async def accept_invitation(visit: Visit) -> Response:
+    """Make the person of an invitation, once, and let them in."""
+    if wait := _wait(visit, "an invitation"):
+        said = visit.say("login.too_many", n=wait)
+        return visit.show("invitation.html", 429, {"Retry-After": str(wait)}, problem=said, shortest=SHORTEST)
+    password, again = ((visit.fields.get(name) or [""])[-1] for name in ("password", "again"))
+    visit.request.scope["audit"]["always"] = True
+    if not SHORTEST <= len(password) <= LONGEST or password != again:
+        name = "invitation.differ" if password != again else "invitation.length"
+        said = visit.say(name, shortest=SHORTEST, longest=LONGEST)
+        return visit.show("invitation.html", 422, problem=said, shortest=SHORTEST)
+    secret = visit.part("secret")
+    person = await visit.in_thread(lambda: visit.server.people.accept(secret, password=password))
+    if person is None:
+        raise PageRefusedError(404, {"code": "not_there"})
+    return await _let_in(visit, person, "/custody" if person.role is Role.CUSTODIAN else "/")
+
+
+async def choose_theme(visit: Visit) -> Response:
+    """Remember which colours somebody wants; whoever wants none gets those of their system."""
+    chosen = visit.field("theme")
+    answer = RedirectResponse(own_path(visit.field("back", "/")), 303)
+    if chosen in THEMES:
+        answer.set_cookie("theme", chosen, max_age=_YEAR, samesite="lax", path="/", secure=visit.site.secure)
+    else:
+        answer.delete_cookie("theme", path="/")
+    return answer
+
+
+async def _let_in(visit: Visit, person: Person, goal: str) -> Response:
+    visit.request.scope["audit"]["who"] = person.id
+    secret = await visit.in_thread(lambda: visit.server.people.sign_in(person.id))
+    answer = RedirectResponse(goal, 303)
+    answer.set_cookie(
+        visit.site.cookie, secret, httponly=True, samesite="lax", secure=visit.site.secure, path="/"
+    )  # lax, and not strict: who follows a link from a mail stays signed in, and every change is a form with a token
+    return answer
+
+
+def _wait(visit: Visit, name: str) -> int:
+    """Return for how many seconds to wait before another try: by address and by name."""
+    address = visit.request.client.host if visit.request.client else ""
+    waits = (visit.site.sign_ins.take(f"from {address}"), visit.site.sign_ins.take(f"name {name}"))
+    return int(max(waits)) + 1 if max(waits) else 0

@@ -1,0 +1,75 @@
+"""What a stream was asked and told, read from the entries of the ledger: outcomes in order, and a verdict by key."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lapwing.answers.stream_terms import StoredVerdict, StreamAnswer, StreamTerms
+from lapwing.ledger.entries import Receipt, Record
+from lapwing.ledger.ledger import Ledger
+from lapwing.vocabulary.codec import from_text
+
+LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldVerdict:
+    """A verdict with when it was asked; no answer where the question was lost or has no end yet."""
+
+    at: str
+    stream: str
+    answer: StreamAnswer | None
+    is_lost: bool = False
+
+
+def outcomes_of(entries: Sequence[Record], stream: str) -> list[str]:
+    """Return what a stream answered, in order: yes, no, or lost."""
+    found: list[str] = []
+    for entry in entries:
+        if entry.get("stream") != stream or "settles" not in entry:
+            continue
+        if "answers" in entry:
+            found += [outcome for outcome, _ in entry["answers"]]
+        else:
+            found.append(entry.get("outcome", LOST))
+    return found
+
+
+def verdict_of(ledger: Ledger, entries: Sequence[Record], *, analyst: str, key: str) -> ToldVerdict | None:
+    """Return what a stream told an analyst under a key."""
+    asked = next((one for one in entries if one.get("request") == key and one.get("analyst") == analyst), None)
+    if asked is None or asked["kind"] not in {"intent", "recall"}:
+        return None
+    is_recall = asked["kind"] == "recall"
+    end = next((one for one in entries if _ends(one, asked, is_recall=is_recall)), None)
+    if end is None:
+        return ToldVerdict(at=asked["at"], stream=asked.get("stream", ""), answer=None)
+    if "answer" not in end:
+        return ToldVerdict(at=asked["at"], stream=end["stream"], answer=None, is_lost=True)
+    return ToldVerdict(at=asked["at"], stream=end["stream"], answer=_answer(ledger, end, is_free=is_recall))
+
+
+def _ends(entry: Record, asked: Record, *, is_recall: bool) -> bool:
+    return bool(entry["seq"] == asked["recalls"] if is_recall else entry.get("settles") == asked["seq"])
+
+
+def _answer(ledger: Ledger, end: Record, *, is_free: bool) -> StreamAnswer:
+    kept, record = from_text(StoredVerdict, end["answer"]), ledger.streams.stream(end["stream"])
+    return StreamAnswer(
+        verdict=kept.verdict,
+        threshold=kept.threshold,
+        gap=kept.gap,
+        price=kept.price,
+        question=end["number"],
+        yeses_left=record.units - end["used"],
+        receipt=_receipt(ledger, end["seq"]),
+        stream=record.name,
+        terms=StreamTerms.read(record.terms),
+        free=is_free,
+    )
+
+
+def _receipt(ledger: Ledger, seq: int) -> Receipt:
+    with ledger.store.reading() as transaction:
+        entry: Any = next(iter(transaction.entries(seq - 1)))
+    return Receipt(ledger=ledger.head().ledger, seq=seq, hash=entry.hash.hex())

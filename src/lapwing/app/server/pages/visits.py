@@ -1,0 +1,288 @@
+"""One visit of a page: who comes, with what form; and how a visit becomes an operation, a page, or a problem."""
+
+import hmac
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from inspect import iscoroutinefunction
+from typing import Any, Final, TypeAlias, TypeVar
+from urllib.parse import parse_qs, quote, urlencode
+
+import msgspec
+from anyio import to_thread
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from lapwing.app.server.calls import Operation, Reply, Server, ServerCall
+from lapwing.app.server.house import Recent
+from lapwing.app.server.operations import OPERATIONS
+from lapwing.app.server.pages.dictionary import Dictionary
+from lapwing.app.server.pages.frame import templates
+from lapwing.app.server.pages.page_words import Messages, language_for, words_of
+from lapwing.app.server.pages.shelf import Shelf
+from lapwing.app.server.people import Person
+from lapwing.app.server.problems import ProblemError, body_of, status_of
+from lapwing.app.server.rates import Buckets
+from lapwing.app.server.roles import Right, Role
+from lapwing.queries.catalogue import Population
+from lapwing.session import Session
+from lapwing.vocabulary.errors import LapwingError
+
+T = TypeVar("T")
+Fields: TypeAlias = Mapping[str, list[str]]
+
+NOBODY: Final = Person(id="", name="", role=Role.GUEST, rights=frozenset({Right.READ}))
+_BY_NAME: Final[dict[str, Operation]] = {one.name: one for one in OPERATIONS}
+_OWN_PATH: Final = re.compile(r"/[A-Za-z0-9/_.~?=&%+-]*")
+_MOST_FIELDS: Final = 3000
+_REFUSED: Final = 400
+_ACCEPTED: Final = 202
+THEMES: Final = frozenset({"light", "dark"})
+
+
+class PageRefusedError(Exception):
+    """What a page cannot do, or may not: a status, and what is told."""
+
+    def __init__(self, status: int, told: Mapping[str, Any]) -> None:
+        self.status, self.told = status, dict(told)
+        super().__init__(str(told.get("message", "")))
+
+    @property
+    def code(self) -> str:
+        """What programs call it."""
+        return str(self.told.get("code", ""))
+
+    @property
+    def sentence(self) -> str:
+        """What is told, as a sentence."""
+        message = str(self.told.get("message", ""))
+        return f"{message[:1].upper()}{message[1:]}{'' if message.endswith(('.', '!', '?')) else '.'}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """Everything that pages share, one for a process."""
+
+    server: Server
+    shelf: Shelf
+    secure: bool
+    looks: Buckets
+    asks: Buckets
+    sign_ins: Buckets
+    dictionaries: Recent[str, tuple[Population, Dictionary]] = field(default_factory=Recent)
+
+    @property
+    def cookie(self) -> str:
+        """What the cookie of a sign-in is called; with TLS, one that only this host can have set."""
+        return "__Host-lapwing" if self.secure else "lapwing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """One request of a page by a person, who is nobody before they signed in; `secret` is that of their sign-in."""
+
+    site: Site
+    request: Request
+    person: Person
+    secret: str
+    fields: Fields
+
+    @property
+    def server(self) -> Server:
+        """The server behind the pages."""
+        return self.site.server
+
+    @property
+    def population(self) -> str:
+        """The population in the path; none on pages about none."""
+        return str(self.request.path_params.get("population", ""))
+
+    @property
+    def base(self) -> str:
+        """Where the pages of the population are."""
+        return f"/populations/{quote(self.population)}" if self.population else ""
+
+    @property
+    def say(self) -> Messages:
+        """The words of the language that the browser asks for."""
+        return words_of(language_for(self.request.headers.get("accept-language", "")))
+
+    def part(self, name: str) -> str:
+        """Return a part of the path."""
+        return str(self.request.path_params[name])
+
+    def asked(self, name: str, default: str = "") -> str:
+        """Return a word of the address."""
+        return self.request.query_params.get(name, default)
+
+    def field(self, name: str, default: str = "") -> str:
+        """Return the last value of a field of the form, without blanks around it."""
+        return (self.fields.get(name) or [default])[-1].strip() or default
+
+    @property
+    def token(self) -> str:
+        """What every form carries, so that no other site can send one: it follows from the sign-in."""
+        return form_token(self.secret) if self.secret else ""
+
+    def may(self, operation: str) -> bool:
+        """Say whether the person may do something."""
+        found = _BY_NAME[operation]
+        return found.roles is None or (self.person.role in found.roles and found.right in self.person.rights)
+
+    def session(self) -> Session:
+        """Return a session of the person at the population in the path."""
+        return self.server.house.session(self.population, self.person)
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """Do work that computes or reads a disk beside the loop, which others wait for."""
+        try:
+            return await to_thread.run_sync(work, limiter=self.server.threads)
+        except LapwingError as failure:
+            raise PageRefusedError(status_of(failure), body_of(failure)["error"]) from None
+
+    async def do(
+        self,
+        name: str,
+        body: Any = None,
+        *,
+        key: str = "",
+        path: Mapping[str, str] | None = None,
+        query: Mapping[str, int] | None = None,
+    ) -> Any:
+        """Do an operation as the person who is here, and return what programs would be told, as JSON values.
+
+        What it refuses is a `PageRefusedError`; what takes longer than it waits is None, and is found by its key.
+        """
+        if not self.may(name):
+            raise PageRefusedError(404, ProblemError.not_there().body()["error"])
+        try:
+            told = await self._told(self._call(_BY_NAME[name], body, key, query or {}, path or {}))
+        except ProblemError as problem:
+            raise PageRefusedError(problem.status, problem.body()["error"]) from None
+        except LapwingError as failure:
+            raise PageRefusedError(status_of(failure), body_of(failure)["error"]) from None
+        if not isinstance(told, Reply):
+            return told
+        if told.status == _ACCEPTED:
+            return None
+        if told.media_type != "application/json":
+            return told
+        found = msgspec.json.decode(told.body)
+        if told.status >= _REFUSED:
+            raise PageRefusedError(told.status, found["error"])
+        return found
+
+    def _call(
+        self, operation: Operation, body: Any, key: str, query: Mapping[str, int], path: Mapping[str, str]
+    ) -> ServerCall:
+        last = 0
+        if "population" in operation.parts:
+            last = self.server.house.require_population(self.population, self.person)
+            path = {"population": self.population, **path}
+        raw = b"" if operation.body is None else msgspec.json.encode(body)
+        try:
+            typed = None if operation.body is None else msgspec.convert(body, operation.body)
+        except msgspec.ValidationError as wrong:
+            raise ProblemError(422, "invalid", str(wrong)[:300]) from None
+        audit = self.request.scope["audit"]
+        if operation.charges or (operation.right is Right.MANAGE and operation.method != "GET"):
+            audit["always"] = True
+        if key:
+            audit["key"] = key
+        return ServerCall(
+            server=self.server,
+            operation=operation,
+            person=self.person,
+            path=path,
+            query=query,
+            body=typed,
+            raw=raw,
+            key=key,
+            headers={},
+            begun=self.request.scope["begun"],
+            last_entry=last,
+            audit=audit,
+        )
+
+    @staticmethod
+    async def _told(call: ServerCall) -> Any:
+        handler = call.operation.handler
+        return await handler(call) if iscoroutinefunction(handler) else await call.in_thread(handler)
+
+    def show(
+        self, template: str, status: int = 200, headers: Mapping[str, str] | None = None, **values: Any
+    ) -> Response:
+        """Return a page."""
+        theme = self.request.cookies.get("theme", "")
+        text = (
+            templates()
+            .get_template(template)
+            .render(
+                t=self.say,
+                visit=self,
+                person=self.person,
+                population=self.population,
+                base=self.base,
+                path=self.request.url.path,
+                theme=theme if theme in THEMES else "",
+                csrf=self.token,
+                **values,
+            )
+        )
+        return Response(text, status, dict(headers or {}), "text/html; charset=utf-8")
+
+    def go(self, place: str, **words: str) -> Response:
+        """Send the browser to another page of the population."""
+        return RedirectResponse(f"{self.base}{place}" + (f"?{urlencode(words)}" if words else ""), 303)
+
+
+Show: TypeAlias = Callable[[Visit], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One page, or what one of its forms does.
+
+    Parameters
+    ----------
+    path, show : where it is, and what draws it
+    method : GET, which changes nothing, or POST
+    operation : whoever may do this may see it; None: everybody who is signed in
+    open : whether it is there for those who have not signed in
+    """
+
+    path: str
+    show: Show
+    method: str = "GET"
+    operation: str | None = None
+    open: bool = False
+
+
+def form_token(secret: str) -> str:
+    """Return the token of all forms of one sign-in.
+
+    >>> form_token("a") == form_token("a"), form_token("a") == form_token("b")
+    (True, False)
+    """
+    return hmac.new(secret.encode("utf-8", "replace"), b"lapwing form", sha256).hexdigest()
+
+
+def fields_of(request: Request) -> dict[str, list[str]]:
+    """Return the fields of a form; there are no uploads, so this is all that is read."""
+    if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
+        return {}
+    try:
+        body: bytes = request.scope["body"]
+        return parse_qs(body.decode("utf-8"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        return {}
+
+
+def own_path(given: str) -> str:
+    r"""Return a place of this server to go to; home, where something else was given.
+
+    >>> [own_path(one) for one in ("/ask", "//evil.example", "/\\evil", "https://evil.example", "")]
+    ['/ask', '/', '/', '/', '/']
+    """
+    return given if _OWN_PATH.fullmatch(given) and not given.startswith("//") else "/"

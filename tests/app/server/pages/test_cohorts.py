@@ -1,0 +1,203 @@
+"""The document of a cohort: form, link and text say the same; what is not understood is refused whole."""
+
+import string
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lapwing as lw
+from lapwing.app.clinic.clinic_files import make_clinic
+from lapwing.app.server.pages.cohort_document import (
+    CohortDraft,
+    CohortPanel,
+    Criterion,
+    Limit,
+    Near,
+    UnclearError,
+    from_document,
+    from_link,
+    to_document,
+    to_link,
+)
+from lapwing.app.server.pages.cohort_form import act, from_form
+from lapwing.app.server.pages.cohort_text import steps_of, text_of
+from lapwing.app.server.pages.cohort_words import sentence_of
+from lapwing.app.server.pages.dictionary import Dictionary
+from lapwing.app.server.pages.page_words import words_of
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory):
+    folder = make_clinic(tmp_path_factory.mktemp("cohorts") / "clinic", 20)
+    with lw.create(folder) as workspace:
+        yield workspace.session("clinic", analyst="ana")
+
+
+@pytest.fixture(scope="module")
+def dictionary(session) -> Dictionary:
+    return Dictionary(session.population)
+
+
+numbers = st.integers(-999, 999).map(str)
+days = st.dates().map(str)
+words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=12)
+near = st.builds(
+    Near,
+    of=st.just("condition"),
+    days=st.integers(0, 999).map(str),
+    order=st.sampled_from(["around", "after", "before"]),
+    limits=st.just((Limit(column="concept", values=("asthma",)),)) | st.just(()),
+)
+columns = st.one_of(
+    st.builds(
+        lambda values, unknown: Criterion(
+            of="patient.smoker", limits=(Limit(column="smoker", values=tuple(values), unknown=unknown),)
+        ),
+        st.sets(st.sampled_from(["true", "false"]), min_size=1).map(sorted),
+        st.booleans(),
+    ),
+    st.builds(
+        lambda low, size: Criterion(
+            of="patient.age", limits=(Limit(column="age", low=str(low), high=str(low + size)),)
+        ),
+        st.integers(-9, 99),
+        st.integers(0, 99),
+    ),
+    st.sets(st.sampled_from(["north", "south", "island"]), min_size=1).map(
+        lambda values: Criterion(of="patient.site", limits=(Limit(column="site", values=tuple(sorted(values))),))
+    ),
+)
+events = st.builds(
+    lambda day, kind, times, age, near: Criterion(
+        of="visit",
+        limits=tuple(
+            one for one in (Limit(column="kind", values=tuple(kind)), Limit(column="day", low=day)) if not one.is_empty
+        ),
+        times=times,
+        age_low=age,
+        near=near,
+    ),
+    days | st.just(""),
+    st.sets(st.sampled_from(["inpatient", "emergency"])).map(sorted),
+    st.integers(1, 5),
+    st.integers(0, 99).map(str) | st.just(""),
+    near | st.none(),
+)
+panels = st.builds(
+    CohortPanel, include=st.booleans(), criteria=st.lists(columns | events, min_size=1, max_size=3).map(tuple)
+)
+cohorts = st.builds(CohortDraft, panels=st.lists(panels, min_size=1, max_size=3).map(tuple))
+
+
+def alone(criterion: Criterion) -> CohortDraft:
+    return CohortDraft(panels=(CohortPanel(criteria=(criterion,)),))
+
+
+def fields_of(cohort: CohortDraft) -> dict[str, list[str]]:
+    """Return the inputs that the builder draws for a cohort."""
+    found: dict[str, list[str]] = {}
+    for p, panel in enumerate(cohort.panels):
+        found[f"p{p}.include"] = ["in" if panel.include else "out"]
+        for c, one in enumerate(panel.criteria):
+            name = f"p{p}.c{c}"
+            found[f"{name}.of"] = [one.of]
+            found[f"{name}.times"] = [str(one.times)]
+            found |= {f"{name}.age.low": [one.age_low], f"{name}.age.high": [one.age_high]} if one.is_event else {}
+            _limits(found, name, one.limits)
+            if one.near is not None:
+                found |= {f"{name}.near.of": [one.near.of], f"{name}.near.days": [one.near.days]}
+                found[f"{name}.near.order"] = [one.near.order]
+                _limits(found, f"{name}.near", one.near.limits)
+    return found
+
+
+def _limits(found: dict[str, list[str]], name: str, limits: tuple[Limit, ...]) -> None:
+    for limit in limits:
+        found[f"{name}.{limit.column}.in"] = list(limit.values)
+        found |= {f"{name}.{limit.column}.low": [limit.low], f"{name}.{limit.column}.high": [limit.high]}
+        found[f"{name}.{limit.column}.unknown"] = ["on"] if limit.unknown else []
+
+
+@settings(max_examples=40, deadline=None)
+@given(cohorts)
+def test_form_link_and_document_say_the_same_and_the_text_can_be_asked(session, dictionary, cohort) -> None:
+    assert from_document(to_document(cohort)) == cohort
+    assert from_link(to_link(cohort)) == cohort
+    assert from_form(fields_of(cohort), dictionary) == cohort
+    asked = session.preview(lw.count("patient", text_of(cohort, dictionary)), within=30)
+    turned = CohortDraft(panels=cohort.panels[::-1])
+    assert session.preview(lw.count("patient", text_of(turned, dictionary)), within=30).asked.text == asked.asked.text
+    assert len(steps_of(cohort, dictionary)) == len(cohort.panels)
+    assert sentence_of(cohort, dictionary, words_of("en")).endswith(".")
+
+
+parts = st.sampled_from(["panels", "any", "of", "where", "times", "include"])
+documents = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(parts, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def read(document) -> CohortDraft | str:
+    try:
+        return from_document(document)
+    except UnclearError as unclear:
+        return words_of("en")(unclear.message, **unclear.values)
+
+
+@settings(max_examples=60, deadline=None)
+@given(documents)
+def test_whatever_is_no_cohort_is_refused(document) -> None:
+    found = read(document)
+    assert isinstance(found, str) or from_document(to_document(found)) == found
+
+
+@given(words)
+def test_any_value_stays_what_it_is(dictionary, value) -> None:
+    one = alone(Criterion(of="patient.site", limits=(Limit(column="site", values=(value,)),)))
+    assert from_link(to_link(one)) == from_document(to_document(one)) == from_form(fields_of(one), dictionary) == one
+    assert text_of(one, dictionary) == "site = '" + value.replace("'", "''") + "'"
+    assert "<" not in sentence_of(one, dictionary, words_of("en")).replace("<strong>", "").replace("</strong>", "")
+
+
+@pytest.mark.parametrize("of", ["patient.password", "nothing", "patient", "", "visit.kind.x"])
+def test_a_name_that_is_not_declared_refuses_the_whole(dictionary, of) -> None:
+    with pytest.raises(UnclearError):
+        text_of(alone(Criterion(of=of, limits=(Limit(column="x", values=("1",)),))), dictionary)
+    with pytest.raises(UnclearError):
+        text_of(alone(Criterion(of="visit", limits=(Limit(column=of, low="1"),))), dictionary)
+
+
+@given(st.text(string.printable, max_size=20))
+def test_no_button_breaks_the_builder(dictionary, do) -> None:
+    cohort = CohortDraft(panels=(CohortPanel(criteria=(Criterion(of="visit"),)),))
+    for verb in ("", "add:", "add:0:", "drop:", "drop:0:"):
+        assert isinstance(act(cohort, verb + do, dictionary), CohortDraft)
+
+
+def test_buttons_do_what_they_say(dictionary) -> None:
+    one = act(CohortDraft(), "add:0:patient.smoker|smoker|", dictionary)
+    assert text_of(one, dictionary) == "smoker"
+    two = act(act(one, "add-panel", dictionary), "add:1:condition|concept|asthma", dictionary)
+    assert text_of(two, dictionary) == "smoker and has(condition, concept = 'asthma')"
+    both = act(two, "add:1:visit||", dictionary)
+    assert text_of(both, dictionary) == "smoker and (has(condition, concept = 'asthma') or has(visit))"
+    assert text_of(act(both, "drop:1:0", dictionary), dictionary) == "smoker and has(visit)"
+    assert text_of(act(both, "drop:0", dictionary), dictionary) == text_of(
+        CohortDraft(panels=both.panels[1:]), dictionary
+    )
+
+
+def test_who_is_not_known_to_match_is_not_left_out(dictionary) -> None:
+    age = Criterion(of="patient.age", limits=(Limit(column="age", low="20", high="30"),))
+    out = CohortDraft(panels=(CohortPanel(include=False, criteria=(age,)),))
+    assert text_of(out, dictionary) == "(not (age between 20 and 30) or age is null)"
+
+
+def test_the_dictionary_is_searched_by_every_word(dictionary) -> None:
+    assert dictionary.search("asth")[0].button == "condition|concept|asthma"
+    assert dictionary.search("cond")[0].title == "condition"
+    assert dictionary.search("zzz") == []
+    assert not any("visit_id" in one.button for one in dictionary.search(""))
