@@ -155,7 +155,7 @@ SELECTS = {
 def held_in_select(text: str, engine: DuckDB, askings: int) -> int:
     """Return how often the bounds of the column r held."""
     selection = read_sql(text)
-    releases = release_together(selection, plan_together(selection, PEOPLE), PEOPLE, at("0.1"), PURE)
+    releases = release_together(selection, plan_together(selection, PEOPLE), PEOPLE, at("0.5"), PURE)
     asked = PricedQuestion(releases=releases, arrangement=selection.arrangement)
     exact = [one.read(engine).open_for_release() for one in asked.sources]
     truth, good = _column(asked, [list(numbers) for numbers in exact]).value, 0

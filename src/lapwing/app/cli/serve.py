@@ -54,7 +54,7 @@ def serve(folder: Path, *, address: str | None, workers: int, plain: bool, demo:
         with TemporaryDirectory(prefix="lapwing-") as made:
             place = Path(made) / "clinic"
             _make_demo(place)
-            _serve(place, listening, workers=workers, tokens=_demo_tokens(place))
+            _serve(place, listening, workers=workers, tokens=_demo_people(place))
     else:
         _serve(folder, listening, workers=workers, tokens={})
 
@@ -105,15 +105,17 @@ def _make_demo(folder: Path) -> None:
         create(make_clinic(folder, _DEMO_PEOPLE, progress=tick)).close()
 
 
-def _demo_tokens(folder: Path) -> dict[str, str]:
+def _demo_people(folder: Path) -> dict[str, str]:
+    from lapwing.app.server.passwords import fresh_secret
     from lapwing.app.server.roles import Role
 
     cast = {"ana": Role.ANALYST, "cleo": Role.CUSTODIAN, "otto": Role.AUDITOR}
-    tokens = {}
+    tokens, password = {}, fresh_secret(96)
     with _directory(folder) as people:
         for name, role in cast.items():
-            person = people.add(name, name.capitalize(), role)
+            person = people.add(name, name.capitalize(), role, password=password)
             tokens[f"{name} ({role.value})"], _ = people.make_token(person, "the demo", days=1)
+    click.echo(f"In a browser, sign in as ana, cleo or otto, with the password {password}")
     return tokens
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import pytest
 
-from app.server.pages.visitors import MEN, P, field_of, pages_of, text_of, title_of
+from app.server.pages.visitors import MEN, P, pages_of, pressed, text_of, title_of
 from lapwing.app.server.pages.cohort_document import CohortDraft, CohortPanel, Criterion, Limit, to_link
 
 COHORT = {
@@ -80,7 +80,7 @@ def test_what_is_shown_as_sql_is_what_is_charged(pages) -> None:
 def test_pressing_twice_or_eight_times_at_once_is_one_question(pages) -> None:
     ana = pages.browser("ana")
     fields = {**MEN, "kind": "count", "within": "custom", "custom": "61"}
-    sent = {**fields, "key": field_of(ana.draft(fields), "key"), "csrf": ana.token()}
+    sent = {**fields, **pressed(ana.draft(fields)), "csrf": ana.token()}
     before = spent(pages)
     with ThreadPoolExecutor(8) as threads:
         told = list(threads.map(lambda _: pages.browser("ana").client.post(f"{P}/ask", data=sent), range(8)))
@@ -94,10 +94,22 @@ def test_pressing_twice_or_eight_times_at_once_is_one_question(pages) -> None:
 def test_a_key_is_not_another_question(pages) -> None:
     ana = pages.browser("ana")
     fields = {**MEN, "kind": "count", "within": "custom", "custom": "62"}
-    key = field_of(ana.draft(fields), "key")
-    assert ana.post(f"{P}/ask", {**fields, "key": key}).status_code == 303
-    changed = ana.post(f"{P}/ask", {**fields, "custom": "63", "key": key})
+    sent = pressed(ana.draft(fields))
+    assert ana.post(f"{P}/ask", {**fields, **sent}).status_code == 303
+    other = {**fields, "custom": "63"}
+    changed = ana.post(f"{P}/ask", {**other, **pressed(ana.draft(other)), "key": sent["key"]})
     assert (changed.status_code, title_of(changed)) == (409, "This was another question")
+
+
+@pytest.mark.parametrize("change", [{"custom": "68"}, {"p0.c0.sex.in": "F"}, {"kind": "funnel"}, {"p0.include": "out"}])
+def test_what_was_changed_after_its_price_was_shown_is_not_asked(pages, change) -> None:
+    ana, before = pages.browser("ana"), spent(pages)
+    fields = {**MEN, "kind": "count", "within": "custom", "custom": "67"}
+    redrawn = ana.post(f"{P}/ask", {**fields, **pressed(ana.draft(fields)), **change})
+    assert redrawn.status_code == 409
+    assert "The form was changed after its price was shown." in text_of(redrawn)
+    assert spent(pages) == before
+    assert ana.post(f"{P}/ask", {**fields, **change, **pressed(redrawn)}).status_code == 303
 
 
 def test_looking_costs_nothing(pages) -> None:
@@ -233,13 +245,13 @@ def test_the_budget_runs_out_with_a_clear_sentence(tmp_path_factory) -> None:
         drawn = ana.draft(women)
         assert "Not enough is left" in text_of(drawn)
         assert re.search(r'<button id="ask"[^>]* disabled', drawn.text)
-        refused = ana.post(f"{P}/ask", {**women, "key": field_of(drawn, "key")})
+        refused = ana.post(f"{P}/ask", {**women, **pressed(drawn)})
         assert (refused.status_code, title_of(refused)) == (402, "The account says no")
         assert ana.ask({**MEN, "kind": "count"}).status_code == 303  # what was asked before stays free
         cleo = pages.browser("cleo")
         assert cleo.post(f"{P}/custody/suspension", {"suspended": "yes"}).status_code == 303
         assert "The custodian has stopped spending" in text_of(ana.get(P))
-        stopped = ana.post(f"{P}/ask", {**women, "within": "custom", "custom": "500", "key": "ab" * 16})
+        stopped = ana.ask({**women, "within": "custom", "custom": "500"})
         assert (stopped.status_code, title_of(stopped)) == (403, "Spending is stopped")
 
 
@@ -255,3 +267,17 @@ def test_what_was_asked_elsewhere_is_in_the_history(pages) -> None:
     history = ben.get(f"{P}/history")
     assert "the mean of bmi" in text_of(history).lower()
     assert ben.get(f"{P}/answers/from-a-program").status_code == 200
+
+
+def test_the_custodian_sets_an_allowance_and_takes_it_away(tmp_path_factory) -> None:
+    with pages_of(tmp_path_factory.mktemp("allowed"), people=50) as pages:
+        cleo = pages.browser("cleo")
+        set_ = cleo.post(f"{P}/custody/allowances", {"analyst": "ana", "epsilon": "0.5"})
+        assert set_.status_code == 303, text_of(set_)
+        assert "ana ε 0.5 0.5" in text_of(cleo.get(f"{P}/custody"))
+        assert "Of your own allowance epsilon 0.5 is left." in text_of(pages.browser("ana").get(f"{P}/account"))
+        odd = cleo.post(f"{P}/custody/allowances", {"analyst": "ana", "epsilon": "much"})
+        assert odd.status_code == 422
+        assert pages.browser("ana").post(f"{P}/custody/allowances", {"analyst": "ana"}).status_code == 404
+        assert cleo.post(f"{P}/custody/allowances", {"analyst": "ana", "do": "forget"}).status_code == 303
+        assert "ana – – Stop" in text_of(cleo.get(f"{P}/custody"))

@@ -73,12 +73,17 @@ class Browser:
     def ask(self, fields: dict[str, Any]) -> httpx.Response:
         """Look at the price of a question, and press the button."""
         drawn = self.draft(fields)
-        return self.post(f"{P}/ask", {**fields, "key": field_of(drawn, "key")})
+        return self.post(f"{P}/ask", {**fields, **pressed(drawn)})
 
     def answer(self, fields: dict[str, Any]) -> httpx.Response:
         asked = self.ask(fields)
         assert asked.status_code == 303, text_of(asked)
         return self.get(asked.headers["location"])
+
+
+def pressed(page: httpx.Response) -> dict[str, str]:
+    """Return what the button of a drawn page sends besides the fields: its key, and what it showed."""
+    return {name: field_of(page, name) for name in ("key", "shown")}
 
 
 def field_of(page: httpx.Response, name: str) -> str:

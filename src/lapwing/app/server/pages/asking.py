@@ -13,6 +13,7 @@ from lapwing.app.server.pages.drafts import (
     AskTerms,
     dictionary_for,
     draft,
+    mark_of,
     new_stream,
     question_of,
     terms_of,
@@ -52,18 +53,24 @@ async def redraw(visit: Visit) -> Response:
 
 
 async def ask(visit: Visit) -> Response:
-    """Ask, and pay. The key is that of the form: however often it is sent, it is one question."""
+    """Ask, and pay. The key is that of the form: however often it is sent, it is one question.
+
+    Whoever changed the form after its price was shown sees the price of what it says now, and asks nothing.
+    """
     cohort, terms, key = _asked(visit)
     if not key or not cohort.spoken:
         return visit.go("/ask")
-    _spare(visit)
     dictionary = dictionary_for(visit)
+    if visit.field("shown") != mark_of(cohort, terms, dictionary):
+        return visit.show("ask.html", 409, **{**await draft(visit, cohort, terms), "unclear": visit.say("ask.changed")})
+    _spare(visit)
     try:
+        body, text = _body(visit, cohort, terms), text_of(cohort, dictionary)
         visit.site.shelf.put(visit.population, visit.person.id, key, to_document(cohort))
         if terms.kind == "enough":
-            await _ask_stream(visit, terms, text_of(cohort, dictionary), key)
+            await _ask_stream(visit, terms, text, key)
         else:
-            await visit.do("ask", _body(visit, cohort, terms), key=key)
+            await visit.do("ask", body, key=key)
     except UnclearError as unclear:
         raise _refused(visit, unclear) from None
     return visit.go(f"/answers/{key}")

@@ -27,6 +27,23 @@ async def choose_custody(visit: Visit) -> Response:
 
 async def show_custody(visit: Visit) -> Response:
     """Show what was given away, to whom, what is left to give, and what waits."""
+    return await _custody(visit)
+
+
+async def set_allowance(visit: Visit) -> Response:
+    """Say what an analyst may spend of the budget, or take that away again."""
+    who = {"analyst": visit.field("analyst").casefold()}
+    try:
+        if visit.field("do") == "forget":
+            await visit.do("forget_analyst", path=who)
+        else:
+            await visit.do("change_analyst", {"allowance": {"epsilon": visit.field("epsilon")}}, path=who)
+    except PageRefusedError as refused:
+        return await _custody(visit, problem=refused.sentence, status=refused.status)
+    return visit.go("/custody")
+
+
+async def _custody(visit: Visit, *, problem: str = "", status: int = 200) -> Response:
     given = visit.asked("e")
     account = await visit.do("account")
     shown = await visit.in_thread(lambda: whole_account(visit))
@@ -35,6 +52,8 @@ async def show_custody(visit: Visit) -> Response:
     buys = [(name, within, int(Fraction(epsilon) // Fraction(price["epsilon"]))) for name, within, _, price in counts]
     return visit.show(
         "custody.html",
+        status,
+        problem=problem,
         account=account,
         shown=shown,
         requests=[one for one in await visit.do("all_requests") if one["state"] == "open"],

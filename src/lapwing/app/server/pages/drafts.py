@@ -6,6 +6,7 @@ Nothing here reads data or spends: it is made of the document, of what is declar
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any, Final
 
 from lapwing.answers.stream_terms import StreamTerms
@@ -115,6 +116,25 @@ def sql_of(terms: AskTerms, cohort: CohortDraft, dictionary: Dictionary) -> str:
     return f"select count(*){where}"
 
 
+def mark_of(cohort: CohortDraft, terms: AskTerms, dictionary: Dictionary) -> str:
+    """Return what tells apart all that a price was shown for: who presses the button asks what they saw, or nothing."""
+    chosen = [terms.kind]
+    if terms.kind == "enough":
+        is_new = terms.stream in {NEW, ""}
+        chosen += [terms.at_least, *([NEW, terms.yeses, terms.sure] if is_new else [terms.stream])]
+    else:
+        chosen.append(terms.custom if terms.within == "custom" else terms.within)
+    if terms.kind == "groups":
+        chosen.append(
+            next((one.name for one in dictionary.groupings if one.name == terms.by), "") or _first(dictionary)
+        )
+    return sha256("|".join([to_link(CohortDraft(panels=cohort.spoken)), *chosen]).encode()).hexdigest()[:32]
+
+
+def _first(dictionary: Dictionary) -> str:
+    return dictionary.groupings[0].name if dictionary.groupings else ""
+
+
 async def draft(visit: Visit, cohort: CohortDraft, terms: AskTerms) -> dict[str, Any]:
     """Return what the builder shows."""
     dictionary, streams = dictionary_for(visit), await _open_streams(visit)
@@ -131,6 +151,7 @@ async def draft(visit: Visit, cohort: CohortDraft, terms: AskTerms) -> dict[str,
         "grouping": next((one.name for one in dictionary.groupings if one.name == terms.by), None),
         "sentence": sentence_of(cohort, dictionary, visit.say),
         "key": fresh_name(),
+        "mark": mark_of(cohort, terms, dictionary),
         "link": _link(visit, cohort, terms),
         "sql": "",
         "problem": "",

@@ -64,6 +64,7 @@ PAGES: Final[tuple[Page, ...]] = (
     Page(path="/custody/health", show=custody.show_health, operation="failures"),
     Page(path="/custody/health/recovery", show=custody.recover, method="POST", operation="recover"),
     Page(path=P + "/custody", show=custody.show_custody, operation="account"),
+    Page(path=P + "/custody/allowances", show=custody.set_allowance, method="POST", operation="change_analyst"),
     Page(path=P + "/custody/suspension", show=custody.suspend, method="POST", operation="suspend"),
     Page(
         path=P + "/custody/tables/{table}/versions",

@@ -1,0 +1,162 @@
+"""A real browser: a cohort by mouse, by keyboard alone and without a script; prices while one types; names stay text.
+
+It needs Chromium (Debian: `apt install chromium`) and playwright. Where there is none the tests fail and say so; who
+cannot have one sets LAPWING_NO_BROWSER=1, and they say that they did not look.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from app.server.pages.visitors import P, Pages
+
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
+REASON = "there is no Chromium on the PATH: install it (apt install chromium), or set LAPWING_NO_BROWSER=1"
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    if CHROMIUM is None and os.environ.get("LAPWING_NO_BROWSER") == "1":
+        pytest.skip(f"NOT LOOKED AT: {REASON}")
+    assert CHROMIUM is not None, REASON
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class Looker:
+    """Somebody who looks at pages, and notes whatever the browser complains of."""
+
+    def __init__(self, browser: Browser, pages: Pages, who: str, **more) -> None:
+        self.complaints: list[str] = []
+        self.context = browser.new_context(**more)
+        self.context.add_cookies([{"name": "lapwing", "value": pages.cookies[who], "url": pages.address}])
+        self.page: Page = self.context.new_page()
+        self.page.set_default_timeout(15_000)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
+        self.base = pages.address + P
+
+    def go(self, place: str) -> Page:
+        self.page.goto(self.base + place)
+        return self.page
+
+    def close(self) -> None:
+        self.context.close()
+        assert self.complaints == []
+
+
+@pytest.fixture
+def look(chromium, pages):
+    made: list[Looker] = []
+
+    def make(who: str = "ana", **more) -> Looker:
+        made.append(Looker(chromium, pages, who, **more))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def add(page: Page, panel: int, text: str) -> None:
+    picker = page.locator(f"#panel-{panel} .picker")
+    if picker.get_attribute("open") is None:
+        picker.locator("summary").click()
+    picker.get_by_label("Find a criterion").fill(text)
+    button = picker.locator("li button").first
+    expect(button).to_contain_text(text)
+    button.click()
+    expect(page.locator("#sentence")).to_contain_text(text)
+
+
+def test_a_cohort_by_mouse_is_priced_while_it_is_built_and_asked_once(look) -> None:
+    page = look().go("/ask?kind=count")
+    expect(page.locator("#outcome")).to_contain_text("Nothing chosen yet")
+    add(page, 0, "sex")
+    expect(page.locator("#outcome")).to_contain_text("Say what sex must be.")
+    page.locator("#panel-0 .chip", has_text="M").click()
+    expect(page.locator("#ask")).to_have_text(re.compile(r"Count · ε 0\.0983"))
+    page.get_by_role("button", name="And another condition").click()
+    add(page, 1, "inpatient")
+    page.locator("#panel-1 .chip", has_text="Leave out").click()
+    expect(page.locator("#sentence")).to_contain_text("leaving out those with an entry in visit (kind inpatient)")
+    expect(page.locator("#sql")).to_contain_text("not has(visit, kind = 'inpatient')")
+    page.get_by_text("Fine: within 10").click()
+    expect(page.locator("#ask")).to_have_text(re.compile(r"Count · ε 0\.2"))
+    page.reload()  # the address holds the cohort
+    expect(page.locator("#sentence")).to_contain_text("People with sex M")
+    page.locator("#ask").dblclick()
+    page.wait_for_url("**/answers/**")
+    shown = page.locator(".hero").inner_text()
+    page.go_back()
+    page.go_forward()
+    page.reload()
+    assert page.locator(".hero").inner_text() == shown
+    page.goto(page.url.partition("/answers")[0] + "/account")
+    expect(page.locator(".kpi", has_text="were paid")).to_contain_text("1")
+
+
+def test_a_cohort_by_keyboard_alone(look) -> None:
+    page = look().go("/ask?kind=count")
+    page.get_by_label("Find a criterion").focus()
+    page.keyboard.type("smoker")
+    expect(page.locator("#found-0 li button").first).to_contain_text("smoker")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.locator("#sentence")).to_contain_text("smoker: yes")
+    expect(page.locator("#ask")).to_contain_text("Count")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url("**/answers/**")
+    expect(page.locator(".hero")).to_contain_text("±")
+
+
+def test_enter_in_a_field_never_asks(look) -> None:
+    page = look().go("/ask?add=patient.age%7Cage%7C&kind=count")
+    page.get_by_label("age from").fill("50")
+    expect(page.locator("#ask")).to_contain_text("Count")
+    page.get_by_label("age from").press("Enter")
+    page.get_by_label("Within so many people").press("Enter")
+    assert "/ask" in page.url
+
+
+def test_everything_works_without_a_script(look) -> None:
+    page = look(java_script_enabled=False).go("/ask?kind=count")
+    page.locator("#found-0 button", has_text="diabetes").click()
+    expect(page.locator("#sentence")).to_contain_text("diabetes: yes")
+    page.get_by_role("button", name="And another condition").click()
+    page.locator("#panel-1 summary").click()
+    page.locator("#found-1 button", has_text="sex").click()
+    page.locator("#panel-1 .chip", has_text="F").click()
+    page.get_by_role("button", name="Show what it would cost").last.click()
+    expect(page.locator("#sentence")).to_contain_text("diabetes: yes and sex F")
+    page.locator("#ask").click()
+    page.wait_for_url("**/answers/**")
+    expect(page.locator(".hero")).to_contain_text("±")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_no_page_is_wider_than_the_window(look, width, colours) -> None:
+    looker = look("cleo", viewport={"width": width, "height": 900}, color_scheme=colours)
+    for place in ("", "/ask", "/dictionary", "/streams", "/history", "/account", "/custody"):
+        page = looker.go(place)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, place
+
+
+def test_a_page_weighs_little(look, pages) -> None:
+    looker = look()
+    sizes: list[int] = []
+    looker.page.on("response", lambda answer: sizes.append(len(answer.body())))
+    looker.go("/ask?kind=count")
+    looker.page.wait_for_load_state("networkidle")
+    assert sum(sizes) < 100_000
+    assert Path(pages.door.folder).exists()
