@@ -368,3 +368,12 @@ def test_the_place_of_an_answer_is_shown_and_its_span_is_not() -> None:
     chosen = plan(ask.top("patients", "sex", 2), CLINIC)
     assert chosen.shown((1,)) == (1,)
     assert chosen.shown(((0, 17), "F")) == ("F",)
+
+
+def test_groups_are_shown_sorted_with_the_missing_last_and_places_in_their_own_order() -> None:
+    assert plan(ask.count("patients", by="sex"), CLINIC).in_order([("M",), (None,), ("F",)]) == [
+        ("F",),
+        ("M",),
+        (None,),
+    ]
+    assert plan(ask.top("patients", "sex", 2), CLINIC).in_order([(2,), (1,)]) == [(2,), (1,)]

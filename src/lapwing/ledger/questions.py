@@ -11,7 +11,7 @@ that holds it, so a charge that a dead one left behind keeps nobody waiting.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
@@ -209,9 +209,12 @@ class Questions:
                 self._gate.leave(place, holder)
         return lost
 
-    @contextmanager
-    def turns(self, requests: Sequence[Request]) -> Iterator[None]:
+    def turns(self, requests: Sequence[Request]) -> AbstractContextManager[None]:
         """Hold the turns of different questions, taken in one order, so that nobody waits for one who waits."""
+        return self.turn(requests[0]) if len(requests) == 1 else self._turns(requests)
+
+    @contextmanager
+    def _turns(self, requests: Sequence[Request]) -> Iterator[None]:
         with ExitStack() as held:
             for request in sorted(requests, key=lambda one: one.place):
                 held.enter_context(self.turn(request))

@@ -277,7 +277,7 @@ def test_new_settings_are_taken_up_while_it_runs_if_the_ledger_agrees(folder) ->
 def test_a_job_of_one_process_is_found_at_another(folder) -> None:
     with serving(folder) as first, serving(folder, tokens=first.tokens) as second:
         opened = first.call(
-            "ana", "POST", f"{P}/streams", {"at_least": 9, "yeses": 2, "epsilon": "1"}, key=fresh_name()
+            "ana", "POST", f"{P}/streams", {"at_least": 900, "yeses": 2, "epsilon": "1"}, key=fresh_name()
         )
         place, keys = f"{P}/streams/{opened.json()['stream']}", [fresh_name() for _ in range(3)]
         wait = {"Prefer": "wait=0"}

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from app.server.pages.visitors import P, text_of
 from lapwing.app.server.pages import page_words
 from lapwing.app.server.pages.page_words import LANGUAGES, words_of
 
@@ -40,3 +41,17 @@ def test_templates_hold_no_words_of_their_own() -> None:
         text = re.sub(r"\{[%#].*?[%#]\}|\{\{.*?\}\}|<[^>]*>", "\0", path.read_text(), flags=re.DOTALL)
         left = set(re.findall(r"[A-Za-z]{2,}", text)) - {"lapwing"}
         assert not left, (path.name, left)
+
+
+def test_a_language_has_the_same_gaps_to_fill() -> None:
+    for language in LANGUAGES:
+        for name in words_of("en").names:
+            gaps = [set(re.findall(r"\{(\w+)\}", words_of(one)._messages[name])) for one in ("en", language)]
+            assert gaps[0] == gaps[1], (language, name)
+
+
+def test_pages_speak_the_language_of_the_browser(pages) -> None:
+    for path, says in ((P, "Was Ihnen bleibt"), (f"{P}/ask", "Wen suchen Sie?"), ("/epsilon", "Was Epsilon bedeutet")):
+        page = pages.browser("ana").get(path, headers={"Accept-Language": "de-CH,de;q=0.9,en;q=0.5"})
+        assert '<html lang="de"' in page.text
+        assert says in text_of(page)
