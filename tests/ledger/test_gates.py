@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from lapwing.ledger import sqlite
+from lapwing.ledger.database import Holder
 from lapwing.ledger.postgres import AdvisoryGate
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerUnwritableError
 from ledger.clinic import Place, ask, request
@@ -40,7 +41,7 @@ def test_a_server_that_is_gone_is_said_in_plain_words() -> None:
     gate = AdvisoryGate(refuse)
     for _ in range(2):
         with pytest.raises(LedgerUnwritableError, match=r"connection refused.*nothing was charged"):
-            gate.enter(PLACE, "me")
+            gate.enter(PLACE, Holder())
 
 
 def test_what_lapwing_says_itself_is_said_as_it_is_and_the_place_stays_free() -> None:
@@ -51,14 +52,14 @@ def test_what_lapwing_says_itself_is_said_as_it_is_and_the_place_stays_free() ->
     gate = Damaged(lambda: None)
     for _ in range(2):
         with pytest.raises(LedgerDamagedError, match="the locks are gone"):
-            gate.enter(PLACE, "me")
+            gate.enter(PLACE, Holder())
 
 
 def test_a_file_that_cannot_be_opened_is_said_in_plain_words(tmp_path) -> None:
     gate = sqlite.FileGate(tmp_path / "nowhere" / "turns")
     for _ in range(2):
         with pytest.raises(LedgerUnwritableError, match=r"No such file.*nothing was charged"):
-            gate.enter(PLACE, "me")
+            gate.enter(PLACE, Holder())
 
 
 @pytest.mark.parametrize("step", ["before", "after"])
@@ -91,3 +92,14 @@ def is_free_for_other_processes(path) -> bool:
             os._exit(0)
         os._exit(1)
     return not os.waitpid(child, 0)[1]
+
+
+def test_who_is_gone_holds_nothing_also_where_leaving_was_interrupted(tmp_path) -> None:
+    gate, first, second = sqlite.FileGate(tmp_path / "turns"), Holder(), Holder()
+    assert gate.enter(PLACE, first)
+    assert not gate.enter(PLACE, second)
+    del first  # as when an interrupt came before it could leave
+    assert gate.enter(PLACE, second)
+    gate.leave(PLACE, second)
+    assert gate.enter(PLACE, Holder())
+    gate.close()

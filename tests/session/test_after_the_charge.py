@@ -1,5 +1,6 @@
 """After the charge there is the committed answer, or one failure that says nothing: whatever fails, wherever."""
 
+import gc
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import count as numbers
@@ -117,6 +118,9 @@ class Failing:
         self._tracing.failure = None  # and with it the frames that it went through
         if raised is not None:
             self._check(raised, self._tracing.at, secrets)
+        del raised
+        if self._tracing.at and "Gate." in self._tracing.at[1]:
+            gc.collect()  # whoever was interrupted while leaving a gate holds it until its frames are gone
         return self._tracing.at, answer
 
     def _check(self, raised: BaseException, at: Line | None, secrets: tuple[str, ...]) -> None:

@@ -33,13 +33,19 @@ class ConflictError(Exception):
     """The chain has grown since its end was read, or the connection had gone before anything was written: try again."""
 
 
+class Holder:
+    """Whoever holds a place of a gate; who is gone holds nothing, also where an interrupt came while they left."""
+
+    __slots__ = ("__weakref__",)
+
+
 class Turns(Protocol):
     """Where those who do the same take turns."""
 
-    def enter(self, place: int, holder: object) -> bool:
+    def enter(self, place: int, holder: Holder) -> bool:
         """Take a place, unless somebody has it; return whether it is ours now."""
 
-    def leave(self, place: int, holder: object) -> None:
+    def leave(self, place: int, holder: Holder) -> None:
         """Give a place back, if this holder has it."""
 
     def working(self, stream: str, patience: float = 0.0) -> AbstractContextManager[bool]:

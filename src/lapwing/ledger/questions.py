@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from lapwing.accounting.filters.charge import SingleRelease
+from lapwing.ledger.database import Holder
 from lapwing.ledger.entries import Entry, Lookup, Lookups, Receipt, Record, name, recall_digest, text
 from lapwing.ledger.queue import PATIENCE, pauses, place_of
 from lapwing.ledger.states import RefusedError
@@ -183,7 +184,7 @@ class Questions:
 
         It is an `EngineError` if somebody else asked first and was charged for a failure; nothing was charged here.
         """
-        place, holder = request.place, object()
+        place, holder = request.place, Holder()
         try:
             if not self._gate.enter(place, holder):
                 self._wait(request, place, holder, patience)
@@ -200,7 +201,7 @@ class Questions:
         """
         lost = 0
         for one in self.unsettled():
-            place, holder = place_of("turn", one.population, one.question), object()
+            place, holder = place_of("turn", one.population, one.question), Holder()
             try:
                 if self._gate.enter(place, holder):
                     self.lose(one.seq)
@@ -220,7 +221,7 @@ class Questions:
                 held.enter_context(self.turn(request))
             yield
 
-    def _wait(self, request: Request, place: int, holder: object, patience: float) -> None:
+    def _wait(self, request: Request, place: int, holder: Holder, patience: float) -> None:
         """Return when the turn is ours, or when the question has its end in the ledger."""
         first = self._first_in_progress(request)
         for _ in pauses(patience):

@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import Any, Final
+from weakref import ReferenceType, ref
 
-from lapwing.ledger.database import ConflictError, Connection, Database
+from lapwing.ledger.database import ConflictError, Connection, Database, Holder
 from lapwing.ledger.entries import Lookups
 from lapwing.ledger.states import RefusedError
 from lapwing.ledger.transaction import Transaction
@@ -211,16 +212,19 @@ class Gate(ABC):
     """
 
     def __init__(self) -> None:
-        self._lock, self._held = Lock(), dict[int, object]()
+        self._lock, self._held = Lock(), dict[int, ReferenceType[Holder]]()
         self.process = os.getpid()
 
-    def enter(self, place: int, holder: object) -> bool:
+    def enter(self, place: int, holder: Holder) -> bool:
         """Take a place, unless somebody has it; return whether it is ours now, or say that nobody can be asked."""
         with self._lock:
-            if place in self._held:
+            last = self._held.get(place)
+            if last is not None and last() is not None:
                 return False
-            self._held[place] = holder  # first, so that `leave` finds it after any interrupt
+            self._held[place] = ref(holder)  # first, so that `leave` finds it after any interrupt
             try:
+                if last is not None:
+                    self._give_back(place)
                 granted = self._take(place)
             except Exception as error:
                 del self._held[place]
@@ -232,10 +236,10 @@ class Gate(ABC):
                 del self._held[place]
             return granted
 
-    def leave(self, place: int, holder: object) -> None:
+    def leave(self, place: int, holder: Holder) -> None:
         """Give a place back, if this holder has it: also one that was interrupted while it took it."""
         with self._lock:
-            if self._held.get(place) is holder:
+            if (held := self._held.get(place)) is not None and held() is holder:
                 self._give_back(place)
                 del self._held[place]
 
@@ -256,7 +260,7 @@ class Gate(ABC):
 
         Where it is not, somebody who lives is deciding: what is in flight is theirs.
         """
-        place, holder = place_of("stream", stream), object()
+        place, holder = place_of("stream", stream), Holder()
         try:
             yield any(self.enter(place, holder) for _ in pauses(patience))
         finally:
