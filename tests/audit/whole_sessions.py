@@ -184,7 +184,11 @@ OF_THE_BATCH = ("sex = 'M'", "age >= 20", "survivor", "sex = 'M'", "has(visits, 
 
 def told(answers: Iterable[StreamAnswer | None]) -> list[Any]:
     """Everything that the answers of a batch show; nothing, where it halted before."""
-    return [one and (one.verdict.value, one.gap, one.price, one.yeses_left, one.question, one.free) for one in answers]
+    return [None if one is None else _shown(one) for one in answers]
+
+
+def _shown(answer: StreamAnswer) -> tuple[Any, ...]:
+    return answer.verdict.value, answer.gap, answer.price, answer.yeses_left, answer.question, answer.free
 
 
 def batch(visit: Visit) -> list[Any]:

@@ -44,7 +44,7 @@ def test_it_has_every_kind_of_entry_and_every_tag_that_a_ledger_can_hold() -> No
     assert {len(record.get("questions", [0])) for record in RECORDS if record["kind"] == "intent"} == {1, 2, 3}
     assert {record["forfeit"] for record in RECORDS if record["kind"] == "closing"} == {True, False}
     changes = {record["change"] for record in RECORDS if record["kind"] == "policy"}
-    assert changes == {"table", "version", "suspension", "allowance", "budget", "correction", "admission"}
+    assert changes == {"table", "version", "suspension", "allowance", "budget", "correction", "admission", "limits"}
 
 
 def test_ledgers_are_still_written_like_that(tmp_path) -> None:
