@@ -66,6 +66,8 @@ THIN |= {
 }
 THIN |= {"QuestionStream.ask", "QuestionStream._decide", "QuestionStream._unless_broken", "QuestionStream._answer"}
 """What stands around the rule, and can fail in a test only: that comes out as it is, and shows no value either."""
+LOCKING = "ledger/queue.py", "ledger/entries.py", "ledger/sqlite.py", "vocabulary/lifetime.py"
+"""Where gates and the head of the ledger are locked and let go."""
 OF_THE_LEDGER = "ledger", "vocabulary/lifetime"
 """The ledger, and the lock of its file: where nothing is secret, and an interrupt may leave a lock to its traceback."""
 WHICH = pytest.mark.parametrize("which", [KeyboardInterrupt, None], ids=["interrupts", "all in turn"])
@@ -119,8 +121,8 @@ class Failing:
         if raised is not None:
             self._check(raised, self._tracing.at, secrets)
         del raised
-        if self._tracing.at and "Gate." in self._tracing.at[1]:
-            gc.collect()  # whoever was interrupted while leaving a gate holds it until its frames are gone
+        if self._tracing.at and self._tracing.at[0] in LOCKING:
+            gc.collect()  # a lock that was being let go is held until the frames are gone
         return self._tracing.at, answer
 
     def _check(self, raised: BaseException, at: Line | None, secrets: tuple[str, ...]) -> None:
