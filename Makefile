@@ -21,8 +21,9 @@ help:      ## what can be done here
 demo: .venv/run      ## set up everything and show what lapwing does
 	@$(BIN)/lapwing demo
 
-test: .venv/dev      ## run every test, doctests of the README and docstrings included
-	$(BIN)/python -m pytest -n auto --dist worksteal
+test: .venv/dev .venv/browser      ## run every test, doctests of the README and docstrings included
+	@grep . .venv/browser || true
+	$$(grep -q . .venv/browser && echo env LAPWING_NO_BROWSER=1) $(BIN)/python -m pytest -n auto --dist worksteal
 
 test-313: .venv-313/dev      ## run every test on Python 3.13, the one of this machine or one that uv fetches
 	.venv-313/bin/python -m pytest -n auto --dist worksteal
@@ -82,6 +83,13 @@ clean:      ## forget all environments
 .venv/dev: .venv/run
 	@$(INSTALL) --python $(BIN)/python -c constraints.txt -e '.[plots,postgres,spark,server,sign-in]' --group dev
 	@touch $@
+
+# The pages are read by a real browser, Debian's. Where it cannot be had, this file says so, and so does every run.
+.venv/browser: .venv/run
+	@command -v chromium >/dev/null || \
+	  { apt-get update -q && apt-get install -y -q --no-install-recommends chromium; } >/dev/null 2>&1 || true
+	@command -v chromium >/dev/null && : > $@ || \
+	  echo '*** No chromium here, and apt-get cannot install it: THE BROWSER TESTS DO NOT RUN. ***' > $@
 
 .venv-313/dev: .venv/run
 	@$(BIN)/uv venv --quiet --clear --python $(PYTHON313) .venv-313 || { \
