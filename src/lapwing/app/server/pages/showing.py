@@ -65,10 +65,8 @@ def link_of(visit: Visit, question: dict[str, Any], cohort: CohortDraft | None) 
     """Return where a question can be changed and asked again; None of what no page can build."""
     kind = kind_of(question)
     if kind == "sql":
-        words = {
-            "q": question["text"],
-            **{name: question[name] for name in ("max_rows", "max_groups") if name in question},
-        }
+        words = {"q": question["text"]}
+        words |= {name: question[name] for name in ("max_rows", "max_groups") if name in question}
         return f"{visit.base}/sql?{urlencode(words)}"
     if cohort is None:
         return None
