@@ -8,6 +8,7 @@ knows of is refused.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from lapwing.accounting.filters.account import Account, Booking
@@ -84,8 +85,8 @@ class Transaction:
         self.news = StateCache()
         self.secrets: dict[str, dict[int, bytes]] = {}  # those of streams that were looked at, as they are now
         self._added: dict[int, Record] = {}
-        found = "".join(f", ({lookup})" for lookup, _ in lookups)
-        row = self._read(f"{_HEAD}{found} from ledger", *(value for _, values in lookups for value in values))
+        beginning = _beginning(tuple([lookup for lookup, _ in lookups]))
+        row = self._read(beginning, *[value for _, values in lookups for value in values])
         if not row:
             raise LedgerDamagedError("the row that names the ledger is missing")
         name, seq, hash_, version, *numbers = row[0]
@@ -428,6 +429,12 @@ class Transaction:
 
     def _first(self, condition: str, *values: str | int) -> Entry | None:
         return next(iter(self.some(f"{condition} limit 1", *values)), None)
+
+
+@lru_cache
+def _beginning(lookups: tuple[Lookup, ...]) -> str:
+    """Return the statement that finds the end of the chain, and what is looked up, at one moment."""
+    return f"{_HEAD}{''.join(f', ({lookup})' for lookup in lookups)} from ledger"
 
 
 def _parts(values: Sequence[K]) -> Iterator[Sequence[K]]:
