@@ -411,7 +411,7 @@ STATES: Final = frozenset({Lookup.POLICY, Lookup.ACCOUNT, Lookup.ALLOWANCE, Look
 def found_by(record: Record) -> list[Asked]:
     """Return the lookups that find an entry: the last word on something, or the first that used a key."""
     return [
-        (lookup, tuple(record.get(one) for one in fields))
+        (lookup, tuple(record.get(one, "") for one in fields))
         for field, lookup, fields in _FINDING
         if record.get(field) is not None
     ]
