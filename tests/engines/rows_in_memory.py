@@ -91,6 +91,9 @@ class RowsInMemory:
         check_vector(aggregate)
         return Sensitive(self.in_order(aggregate))
 
+    def vectors(self, aggregates, **_):
+        return [self.vector(aggregate) for aggregate in aggregates]
+
     def keyed(self, aggregate):
         check_keyed(aggregate)
         return Sensitive(self.cells(aggregate))
