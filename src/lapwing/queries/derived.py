@@ -247,7 +247,7 @@ def of_person(derived: Iterable[DerivedColumn]) -> frozenset[str]:
 
 
 def needed_for(name: str, derived: Sequence[DerivedColumn]) -> tuple[DerivedColumn, ...]:
-    """Return, of derived columns `in_order`, those behind a column: itself if it is one, and all it is computed from."""
+    """Return, of columns `in_order`, those behind a column: itself if it is derived, and what it is computed from."""
     names, kept = {name}, []
     for one in reversed(derived):
         if one.name in names:
