@@ -119,7 +119,8 @@ def _number(visit: Visit, put: dict[str, Any]) -> tuple[str, str | None]:
     try:
         asked: Any = msgspec.convert(put["body"], asking_type())
         question, words = read_question(asked.question)
-        answer = visit.session().stored(question, key=put["key"], **asked.price.words(), **words)
+        entry = visit.server.memory.entry(visit.population, visit.person.id, put["key"])
+        answer = visit.session().stored(question, key=put["key"], entry=entry, **asked.price.words(), **words)
     except LapwingError:
         return str(visit.say("history.lost")), None
     if answer is None:
