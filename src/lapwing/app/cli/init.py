@@ -17,7 +17,7 @@ from lapwing.workspace.workspace import create
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Draft:
     """A workspace that is not made yet: what was said of it so far."""
 
     folder: Path | None = None
@@ -116,7 +116,7 @@ def init(
     It costs nothing. The budget can be raised later, and never lowered.
     """
     budget = {"epsilon": epsilon, "delta": delta, "rho": rho}
-    plan = Plan(
+    draft = Draft(
         folder=folder,
         population=population,
         person_key=person_key,
@@ -131,17 +131,17 @@ def init(
         require_new(folder)
     require_no_password("ledger", ledger or "")
     if template:
-        _write_template(plan, as_json=as_json)
-    elif not plan.missing:
-        _make(plan, as_json=as_json)
+        _write_template(draft, as_json=as_json)
+    elif not draft.missing:
+        _make(draft, as_json=as_json)
     elif as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError(
-            f"There is no terminal to ask at, and these are missing: {', '.join(plan.missing)}. Write them, or write "
+            f"There is no terminal to ask at, and these are missing: {', '.join(draft.missing)}. Write them, or write "
             "--template for a lapwing.toml to be filled in by hand.",
             click.get_current_context(),
         )
     else:
-        _make_by_questions(plan)
+        _make_by_questions(draft)
 
 
 def require_new(folder: Path) -> None:
@@ -158,12 +158,12 @@ def _allowance(given: str) -> tuple[str, dict[str, str]]:
     return analyst, {"epsilon": epsilon}
 
 
-def _make_by_questions(plan: Plan) -> None:
+def _make_by_questions(draft: Draft) -> None:
     """Ask at the terminal, show what would be written, and write it after a yes."""
     from lapwing.app.cli.wizard import complete, confirm, without_questions
 
     try:
-        whole = complete(plan)
+        whole = complete(draft)
         agreed = confirm(whole)
     except click.Abort:
         click.echo("\nlapwing: stopped; nothing was written", err=True)
@@ -179,32 +179,32 @@ def _make_by_questions(plan: Plan) -> None:
     click.echo("\nThe same, without questions:\n\n" + without_questions(whole))
 
 
-def _make(plan: Plan, *, as_json: bool) -> None:
-    with create(plan.place, plan.text()) as made:
-        advice = budget_concerns(made.settings.declared().budget, plan.people)
-    first = plan.tables[0].name if plan.tables else None
+def _make(draft: Draft, *, as_json: bool) -> None:
+    with create(draft.place, draft.text()) as made:
+        advice = budget_concerns(made.settings.declared().budget, draft.people)
+    first = draft.tables[0].name if draft.tables else None
     after = f"lapwing preview count {first} --epsilon 0.1" if first else "lapwing add TABLE --source FILE"
-    _tell(plan, advice, made="the ledger, and the key of its streams", after=after, as_json=as_json)
+    _tell(draft, advice, made="the ledger, and the key of its streams", after=after, as_json=as_json)
 
 
-def _write_template(plan: Plan, *, as_json: bool) -> None:
+def _write_template(draft: Draft, *, as_json: bool) -> None:
     """Write what is known, and the rest as comments; the account is made by `lapwing update`."""
-    if plan.folder is None:
+    if draft.folder is None:
         raise click.UsageError("Missing argument 'FOLDER'.", click.get_current_context())
-    plan.place.mkdir(parents=True, exist_ok=True)
-    (plan.place / FILE).write_text(plan.text(), encoding="utf-8")
-    after = f"edit {plan.place / FILE}, then lapwing update"
-    _tell(plan, None, made="no account yet: fill in the settings first", after=after, as_json=as_json)
+    draft.place.mkdir(parents=True, exist_ok=True)
+    (draft.place / FILE).write_text(draft.text(), encoding="utf-8")
+    after = f"edit {draft.place / FILE}, then lapwing update"
+    _tell(draft, None, made="no account yet: fill in the settings first", after=after, as_json=as_json)
 
 
-def _tell(plan: Plan, advice: tuple[str, ...] | None, *, made: str, after: str, as_json: bool) -> None:
-    settings = plan.place / FILE
+def _tell(draft: Draft, advice: tuple[str, ...] | None, *, made: str, after: str, as_json: bool) -> None:
+    settings = draft.place / FILE
     record = {
-        "workspace": str(plan.place),
-        "population": plan.name,
+        "workspace": str(draft.place),
+        "population": draft.name,
         "settings": str(settings),
         "created": advice is not None,
         "advice": list(advice or ()),
     }
     lines = [("wrote", settings), ("made", made), *(("advice", one) for one in advice or ())]
-    tell(record, facts(*lines, ("next", f"{after} -w {plan.place}")), as_json=as_json)
+    tell(record, facts(*lines, ("next", f"{after} -w {draft.place}")), as_json=as_json)

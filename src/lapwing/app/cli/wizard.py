@@ -26,7 +26,7 @@ from lapwing.app.cli.declaring import (
     bounds_of,
     declared_columns,
 )
-from lapwing.app.cli.init import Plan, require_new
+from lapwing.app.cli.init import Draft, require_new
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError, SettingsError
 from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.workspace.settings import Settings, read_settings
@@ -61,41 +61,41 @@ _BUDGET: Final = (
 )
 
 
-def complete(plan: Plan) -> Plan:
-    """Ask for all that a plan does not say, and return it complete."""
+def complete(draft: Draft) -> Draft:
+    """Ask for all that a draft does not say, and return it complete."""
     click.echo(paragraph(_WELCOME))
-    if plan.folder is None:
-        plan = replace(plan, folder=_ask("\nFolder of the workspace", _new_folder, "clinic"))
-    if plan.population is None:
-        plan = _ask("\nWhat are the people called", lambda text: _valid(replace(plan, population=text)), plan.name)
-    plan = _ask_for_tables(plan)
-    if plan.person_key is None:
-        plan = _ask("\nWhich column tells people apart, in every table", lambda text: _keyed(plan, text))
-    if plan.adjacency is None:
+    if draft.folder is None:
+        draft = replace(draft, folder=_ask("\nFolder of the workspace", _new_folder, "clinic"))
+    if draft.population is None:
+        draft = _ask("\nWhat are the people called", lambda text: _valid(replace(draft, population=text)), draft.name)
+    draft = _ask_for_tables(draft)
+    if draft.person_key is None:
+        draft = _ask("\nWhich column tells people apart, in every table", lambda text: _keyed(draft, text))
+    if draft.adjacency is None:
         click.echo(paragraph(_ADJACENCY))
         words = [one.value for one in Adjacency]
-        plan = replace(plan, adjacency=_ask("Adjacency", lambda text: _word(text, words), words[0]))
-    return plan if plan.budget else _ask_for_budget(plan)
+        draft = replace(draft, adjacency=_ask("Adjacency", lambda text: _word(text, words), words[0]))
+    return draft if draft.budget else _ask_for_budget(draft)
 
 
-def confirm(plan: Plan) -> bool:
+def confirm(draft: Draft) -> bool:
     """Show the lapwing.toml, and return whether it may be written."""
-    click.echo(f"\nThis will be {plan.place / 'lapwing.toml'}:\n\n{plan.text()}")
+    click.echo(f"\nThis will be {draft.place / 'lapwing.toml'}:\n\n{draft.text()}")
     return click.confirm("Write it, and make the account", default=False)
 
 
-def without_questions(plan: Plan) -> str:
+def without_questions(draft: Draft) -> str:
     """Return the commands that do the same without a question."""
-    budget = [word for name, text in plan.budget.items() for word in (f"--{name}", text)]
-    words = ["lapwing", "init", str(plan.place), "--population", plan.name]
-    words += ["--person-key", str(plan.person_key), *budget]
-    others = {"--adjacency": plan.adjacency, "--groups-of": plan.groups_of, "--ledger": plan.ledger}
+    budget = [word for name, text in draft.budget.items() for word in (f"--{name}", text)]
+    words = ["lapwing", "init", str(draft.place), "--population", draft.name]
+    words += ["--person-key", str(draft.person_key), *budget]
+    others = {"--adjacency": draft.adjacency, "--groups-of": draft.groups_of, "--ledger": draft.ledger}
     words += [word for name, given in others.items() if given is not None for word in (name, str(given))]
-    words += [word for who, part in plan.analysts.items() for word in ("--allow", f"{who}={part['epsilon']}")]
-    return "\n".join([shlex.join(words), *(shlex.join(_addition(plan, one)) for one in plan.tables)])
+    words += [word for who, part in draft.analysts.items() for word in ("--allow", f"{who}={part['epsilon']}")]
+    return "\n".join([shlex.join(words), *(shlex.join(_addition(draft, one)) for one in draft.tables)])
 
 
-def _addition(plan: Plan, table: DeclaredTable) -> list[str]:
+def _addition(draft: Draft, table: DeclaredTable) -> list[str]:
     place = table.place
     options = {
         "--source": place.source,
@@ -112,7 +112,7 @@ def _addition(plan: Plan, table: DeclaredTable) -> list[str]:
         words += [f"--{column['type']}", _as_option(name, column)]
     optional = [name for name, column in table.columns.columns.items() if column.get("nullable")]
     words += ["--nullable", ",".join(optional)] if optional else []
-    return ["lapwing", "add", table.name, *words, "-w", str(plan.place)]
+    return ["lapwing", "add", table.name, *words, "-w", str(draft.place)]
 
 
 def _as_option(name: str, column: Mapping[str, Any]) -> str:
@@ -157,21 +157,21 @@ def _new_folder(text: str) -> Path:
     return folder
 
 
-def _read(plan: Plan) -> Settings:
-    """Return what the plan would say, with something harmless where nothing is decided yet."""
-    whole = replace(plan, person_key=plan.person_key or "person", budget=plan.budget or {"epsilon": "1"})
-    return read_settings(plan.place, whole.text())
+def _read(draft: Draft) -> Settings:
+    """Return what the draft would say, with something harmless where nothing is decided yet."""
+    whole = replace(draft, person_key=draft.person_key or "person", budget=draft.budget or {"epsilon": "1"})
+    return read_settings(draft.place, whole.text())
 
 
-def _valid(plan: Plan) -> Plan:
-    _read(plan)
-    return plan
+def _valid(draft: Draft) -> Draft:
+    _read(draft)
+    return draft
 
 
-def _keyed(plan: Plan, text: str) -> Plan:
+def _keyed(draft: Draft, text: str) -> Draft:
     if not text:
         raise BadQuestionError("without it nobody can be protected; write the name of a column, such as patient_id")
-    return _valid(replace(plan, person_key=text))
+    return _valid(replace(draft, person_key=text))
 
 
 def _budget(text: str) -> dict[str, str]:
@@ -186,58 +186,58 @@ def _budget(text: str) -> dict[str, str]:
             raise BadQuestionError(f"{text!r} is no budget; write an epsilon such as 1, or 3 delta 1e-6, or rho 1/2")
 
 
-def _ask_for_budget(plan: Plan) -> Plan:
+def _ask_for_budget(draft: Draft) -> Draft:
     """Ask for a budget; what speaks against it is told, and whoever does not want it any more is asked again."""
     click.echo(paragraph(_BUDGET))
     while True:
-        whole = _ask("Budget, such as 1", lambda text: _valid(replace(plan, budget=_budget(text))))
-        concerns = budget_concerns(_read(whole).declared(plan.name).budget, plan.people)
+        whole = _ask("Budget, such as 1", lambda text: _valid(replace(draft, budget=_budget(text))))
+        concerns = budget_concerns(_read(whole).declared(draft.name).budget, draft.people)
         for concern in concerns:
             click.echo(paragraph(f"  {concern}"))
         if not concerns or click.confirm("Keep it", default=False):
             return whole
 
 
-def _ask_for_tables(plan: Plan) -> Plan:
+def _ask_for_tables(draft: Draft) -> Draft:
     """Ask for one table after the other; one that does not go with the others is asked for again."""
     while True:
         try:
-            more = _ask_for_table(plan)
+            more = _ask_for_table(draft)
         except LapwingError as refused:
             _say(refused)
             continue
         if more is None:
-            return plan
-        plan = more
+            return draft
+        draft = more
 
 
-def _ask_for_table(plan: Plan) -> Plan | None:
-    """Return the plan with one more table, or None if there is none."""
+def _ask_for_table(draft: Draft) -> Draft | None:
+    """Return the draft with one more table, or None if there is none."""
     click.echo(paragraph(_PLACE))
-    found = _ask("Table, or Enter for no more" if plan.tables else "Table, or Enter for none yet", _place_of)
+    found = _ask("Table, or Enter for no more" if draft.tables else "Table, or Enter for none yet", _place_of)
     if found is None:
         return None
     name, place, stored = found
-    name = _ask("What it is called", lambda text: _new_name(plan, text), name)
+    name = _ask("What it is called", lambda text: _new_name(draft, text), name)
     kinds = ", ".join(f"{column} ({kind})" if kind else column for column, kind in stored.items())
     click.echo(paragraph(f"  It has {kinds}."))
-    if plan.person_key is None:
-        plan = _ask("Which column tells people apart", lambda text: _keyed(plan, _stored(text, stored)))
-    key, own = str(plan.person_key), None
+    if draft.person_key is None:
+        draft = _ask("Which column tells people apart", lambda text: _keyed(draft, _stored(text, stored)))
+    key, own = str(draft.person_key), None
     if key not in stored:
         key = own = _ask(f"It has no {key}. Whose row is it, by which column", lambda text: _stored(text, stored))
-    key_type = _key_type(plan, stored[key])
+    key_type = _key_type(draft, stored[key])
     rows = _ask("How many rows can a person have here, one or many", lambda text: _word(text, ["one", "many"]), "one")
     max_rows = None
     if rows == "many":
         question = "How many rows of a person count, or Enter: each question says it"
         max_rows = _ask(question, lambda text: _whole(text) if text else None)
     click.echo(paragraph(_COLUMNS))
-    columns = _ask_for_columns(plan, name, stored, key)
+    columns = _ask_for_columns(draft, name, stored, key)
     table = DeclaredTable(
         name=name, place=place, columns=columns, rows=rows, max_rows=max_rows, person_key=own, key_type=key_type
     )
-    return _valid(replace(plan, tables=(*plan.tables, table)))
+    return _valid(replace(draft, tables=(*draft.tables, table)))
 
 
 def _place_of(text: str) -> tuple[str, Place, dict[str, str | None]] | None:
@@ -270,25 +270,25 @@ def _stored(text: str, stored: Mapping[str, str | None]) -> str:
     return text
 
 
-def _new_name(plan: Plan, text: str) -> str:
-    if any(table.name == text for table in plan.tables):
+def _new_name(draft: Draft, text: str) -> str:
+    if any(table.name == text for table in draft.tables):
         raise BadQuestionError(f"{text!r} is declared already; give it another name")
-    _read_with(plan, text, {})
+    _read_with(draft, text, {})
     return text
 
 
-def _read_with(plan: Plan, table: str, columns: Mapping[str, Mapping[str, Any]]) -> None:
+def _read_with(draft: Draft, table: str, columns: Mapping[str, Mapping[str, Any]]) -> None:
     """Refuse a name or a column that lapwing.toml could not have; no file is opened."""
     place = Place(source=Path("not opened.csv"))
     probe = DeclaredTable(name=table, place=place, columns=Declared(columns=columns, left_out={}))
-    _read(replace(plan, tables=(probe,)))
+    _read(replace(draft, tables=(probe,)))
 
 
-def _key_type(plan: Plan, stored: str | None) -> str | None:
+def _key_type(draft: Draft, stored: str | None) -> str | None:
     """Return what the person key holds, as lapwing.toml says it; a CSV file does not tell, so it is asked once."""
     if stored is None:
-        if plan.tables:
-            return plan.tables[0].key_type
+        if draft.tables:
+            return draft.tables[0].key_type
         stored = _ask("What does it hold, integer or text", lambda text: _word(text, ["integer", "text"]), "integer")
     return "text" if stored == "text" else None
 
@@ -299,13 +299,13 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-def _ask_for_columns(plan: Plan, table: str, stored: Mapping[str, str | None], key: str) -> Declared:
+def _ask_for_columns(draft: Draft, table: str, stored: Mapping[str, str | None], key: str) -> Declared:
     given: dict[str, tuple[str, ...]] = {}
     for name, kind in stored.items():
         if name == key:
             continue
         question = f"{name} ({kind})" if kind else name
-        said = _ask(question, partial(_column, plan, name, kind), _OUT)
+        said = _ask(question, partial(_column, draft, name, kind), _OUT)
         if said is None:
             continue
         chosen, words = said
@@ -315,7 +315,7 @@ def _ask_for_columns(plan: Plan, table: str, stored: Mapping[str, str | None], k
     return declared_columns(table, given, stored, key=key, take_all=False)
 
 
-def _column(plan: Plan, name: str, stored: str | None, text: str) -> tuple[str, str] | None:
+def _column(draft: Draft, name: str, stored: str | None, text: str) -> tuple[str, str] | None:
     """Return the type of a column and its words for `lapwing add`, or None where it is left out."""
     if text in {_OUT, ""}:
         return None
@@ -326,7 +326,7 @@ def _column(plan: Plan, name: str, stored: str | None, text: str) -> tuple[str, 
         raise BadQuestionError(f"{name} is stored as {stored}, and cannot be read as {kind}; write {allowed}")
     said = said.strip() or _ask_for_bounds(kind)
     words = f"{name}={said}" if said else name
-    _read_with(plan, "x", {name: {"type": kind, **bounds_of(kind, words, said, stored)}})
+    _read_with(draft, "x", {name: {"type": kind, **bounds_of(kind, words, said, stored)}})
     if stored is None and kind == "category" and "" in said.split(","):
         raise BadQuestionError("an empty cell of a CSV file is a missing one; leave the empty value out")
     return kind, words
