@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from lapwing.app.server.calls import API, Server
 from lapwing.app.server.door_store import DoorStore
-from lapwing.app.server.pages import answer_pages, asking, custody, own_pages, signing_in
+from lapwing.app.server.pages import answer_pages, asking, custody, own_pages, signing_in, sql_page
 from lapwing.app.server.pages.arrivals import Arrival, keep_sign_in, secret_of, who_comes
 from lapwing.app.server.pages.frame import show_static
 from lapwing.app.server.pages.shelf import Shelf
@@ -40,6 +40,7 @@ PAGES: Final[tuple[Page, ...]] = (
     Page(path=P + "/ask/draft", show=asking.redraw, method="POST", operation="preview"),
     Page(path=P + "/ask/rehearsal", show=asking.rehearse, method="POST", operation="rehearse"),
     Page(path=P + "/ask", show=asking.ask, method="POST", operation="ask"),
+    *sql_page.PAGES,
     Page(path=P + "/answers/{key}", show=answer_pages.show_answer, operation="answer"),
     Page(path=P + "/answers/{key}/csv", show=answer_pages.save_csv, operation="answer"),
     Page(path=P + "/answers/{key}/json", show=answer_pages.save_json, operation="answer"),
