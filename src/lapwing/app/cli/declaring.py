@@ -1,4 +1,4 @@
-"""Tables and columns as a custodian declares them: age=0..120, sex=F,M, and where a table is. No row is read.
+"""Workspaces, tables and columns as a custodian declares them: age=0..120, sex=F,M. No row is read.
 
 Whatever is said here is public, so it must not come from the data: names and types of columns may be looked up, because
 a schema is public, and values never. The smallest age that is there would tell about somebody.
@@ -7,17 +7,17 @@ a schema is public, and values never. The smallest age that is there would tell 
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
 from lapwing.engines.duckdb import DuckDBTable, columns_of_file
-from lapwing.vocabulary.errors import BadQuestionError, ParameterError
+from lapwing.vocabulary.errors import BadQuestionError, ParameterError, SettingsError
 from lapwing.vocabulary.exact import exact
 from lapwing.vocabulary.loading import load_extra
-from lapwing.workspace.settings import require_no_password
-from lapwing.workspace.toml import table_text
+from lapwing.workspace.settings import FILE, require_no_password
+from lapwing.workspace.toml import opening_text, table_text
 
 FILES: Final = {".csv", ".parquet"}
 DATABASES: Final = {".duckdb", ".db"}
@@ -293,3 +293,59 @@ def _seen_from(home: Path, whole: Path) -> str:
     """
     apart = whole.anchor != home.anchor or Path(os.path.commonpath([home, whole])) == Path(home.anchor)
     return str(whole) if apart else Path(os.path.relpath(whole, home)).as_posix()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A workspace that is not made yet: what was said of it so far."""
+
+    folder: Path | None = None
+    population: str | None = None
+    person_key: str | None = None
+    budget: dict[str, str] = field(default_factory=dict)
+    adjacency: str | None = None
+    groups_of: int | None = None
+    people: int | None = None
+    ledger: str | None = None
+    analysts: dict[str, dict[str, str]] = field(default_factory=dict)
+    tables: tuple[DeclaredTable, ...] = ()
+
+    @property
+    def missing(self) -> list[str]:
+        """The options without which there is no account."""
+        options = {
+            "FOLDER": self.folder,
+            "--person-key COLUMN": self.person_key,
+            "--epsilon NUMBER (or --rho NUMBER)": self.budget,
+        }
+        return [option for option, given in options.items() if not given]
+
+    @property
+    def place(self) -> Path:
+        """The folder, where it is known."""
+        return self.folder or Path()
+
+    @property
+    def name(self) -> str:
+        """What the people are called: like the folder, if nobody says otherwise."""
+        return self.population or self.place.resolve().name or "people"
+
+    def text(self) -> str:
+        """Return the lapwing.toml."""
+        opening = opening_text(
+            self.name,
+            person_key=self.person_key,
+            budget=self.budget or None,
+            adjacency=self.adjacency,
+            groups_of=self.groups_of,
+            ledger=self.ledger,
+            analysts=self.analysts,
+        )
+        return opening + "".join(table.text(self.place, self.name) for table in self.tables)
+
+
+def require_new(folder: Path) -> None:
+    """Refuse a folder that is a workspace already."""
+    if (folder / FILE).exists():
+        remedy = f"edit it, then lapwing update -w {folder}"
+        raise SettingsError(str(folder / FILE), 0, reason="is there already", remedy=remedy)

@@ -1,68 +1,17 @@
 """`lapwing init`: a workspace, from options or, at a terminal, from questions."""
 
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
 
 from lapwing.accounting.interpretation import budget_concerns
 from lapwing.app.cli.commands import facts, json_option, tell
-from lapwing.app.cli.declaring import DeclaredTable
-from lapwing.vocabulary.errors import ParameterError, SettingsError
+from lapwing.app.cli.declaring import Draft, require_new
+from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.workspace.settings import FILE, require_no_password
-from lapwing.workspace.toml import opening_text
 from lapwing.workspace.workspace import create
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """A workspace that is not made yet: what was said of it so far."""
-
-    folder: Path | None = None
-    population: str | None = None
-    person_key: str | None = None
-    budget: dict[str, str] = field(default_factory=dict)
-    adjacency: str | None = None
-    groups_of: int | None = None
-    people: int | None = None
-    ledger: str | None = None
-    analysts: dict[str, dict[str, str]] = field(default_factory=dict)
-    tables: tuple[DeclaredTable, ...] = ()
-
-    @property
-    def missing(self) -> list[str]:
-        """The options without which there is no account."""
-        options = {
-            "FOLDER": self.folder,
-            "--person-key COLUMN": self.person_key,
-            "--epsilon NUMBER (or --rho NUMBER)": self.budget,
-        }
-        return [option for option, given in options.items() if not given]
-
-    @property
-    def place(self) -> Path:
-        """The folder, where it is known."""
-        return self.folder or Path()
-
-    @property
-    def name(self) -> str:
-        """What the people are called: like the folder, if nobody says otherwise."""
-        return self.population or self.place.resolve().name or "people"
-
-    def text(self) -> str:
-        """Return the lapwing.toml."""
-        opening = opening_text(
-            self.name,
-            person_key=self.person_key,
-            budget=self.budget or None,
-            adjacency=self.adjacency,
-            groups_of=self.groups_of,
-            ledger=self.ledger,
-            analysts=self.analysts,
-        )
-        return opening + "".join(table.text(self.place, self.name) for table in self.tables)
 
 
 @click.command()
@@ -142,13 +91,6 @@ def init(
         )
     else:
         _make_by_questions(draft)
-
-
-def require_new(folder: Path) -> None:
-    """Refuse a folder that is a workspace already."""
-    if (folder / FILE).exists():
-        remedy = f"edit it, then lapwing update -w {folder}"
-        raise SettingsError(str(folder / FILE), 0, reason="is there already", remedy=remedy)
 
 
 def _allowance(given: str) -> tuple[str, dict[str, str]]:

@@ -22,11 +22,12 @@ from lapwing.app.cli.declaring import (
     KINDS,
     Declared,
     DeclaredTable,
+    Draft,
     Place,
     bounds_of,
     declared_columns,
+    require_new,
 )
-from lapwing.app.cli.init import Draft, require_new
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError, SettingsError
 from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.workspace.settings import Settings, read_settings
