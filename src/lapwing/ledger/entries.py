@@ -408,6 +408,13 @@ STATES: Final = frozenset({Lookup.POLICY, Lookup.ACCOUNT, Lookup.ALLOWANCE, Look
 """The lookups that find how something stands."""
 
 
+@lru_cache
+def head_statement(lookups: tuple[Lookup, ...]) -> str:
+    """Return the statement that finds the end of the chain, and what is looked up, at one moment."""
+    found = "".join(f", ({lookup})" for lookup in lookups)
+    return f"select name, seq, hash, version{found} from ledger"  # noqa: S608 - our own words
+
+
 def found_by(record: Record) -> list[Asked]:
     """Return the lookups that find an entry: the last word on something, or the first that used a key."""
     return [

@@ -8,7 +8,6 @@ knows of is refused.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from lapwing.accounting.filters.account import Account, Booking
@@ -24,6 +23,7 @@ from lapwing.ledger.entries import (
     check_chain,
     found_by,
     genesis,
+    head_statement,
     link,
     require_format,
 )
@@ -40,7 +40,6 @@ _VALUES: Final = 3000
 """Values of one statement."""
 _UNSETTLED: Final = """not exists (select 1 from entries as done where done.record ->> 'settles' is not null
     and cast(done.record ->> 'settles' as bigint) = entries.seq)"""
-_HEAD: Final = "select name, seq, hash, version"
 _RECALLS: Final = """select digest, seq, place from recalls where digest in ({0})
     union all select record ->> 'recall', seq, -1 from entries where record ->> 'recall' in ({0}) order by 2"""
 
@@ -85,7 +84,7 @@ class Transaction:
         self.news = StateCache()
         self.secrets: dict[str, dict[int, bytes]] = {}  # those of streams that were looked at, as they are now
         self._added: dict[int, Record] = {}
-        beginning = _beginning(tuple([lookup for lookup, _ in lookups]))
+        beginning = head_statement(tuple([lookup for lookup, _ in lookups]))
         row = self._read(beginning, *[value for _, values in lookups for value in values])
         if not row:
             raise LedgerDamagedError("the row that names the ledger is missing")
@@ -429,12 +428,6 @@ class Transaction:
 
     def _first(self, condition: str, *values: str | int) -> Entry | None:
         return next(iter(self.some(f"{condition} limit 1", *values)), None)
-
-
-@lru_cache
-def _beginning(lookups: tuple[Lookup, ...]) -> str:
-    """Return the statement that finds the end of the chain, and what is looked up, at one moment."""
-    return f"{_HEAD}{''.join(f', ({lookup})' for lookup in lookups)} from ledger"
 
 
 def _parts(values: Sequence[K]) -> Iterator[Sequence[K]]:
