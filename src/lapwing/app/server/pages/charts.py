@@ -4,19 +4,25 @@ There is no style and no script in them, so a strict content policy lets them pa
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
+from lapwing.app.server.pages.drawing import WIDTH
+from lapwing.app.server.pages.drawing import line as _line
+from lapwing.app.server.pages.drawing import path as _path
+from lapwing.app.server.pages.drawing import rect as _rect
+from lapwing.app.server.pages.drawing import scale as _scale
+from lapwing.app.server.pages.drawing import short as _short
+from lapwing.app.server.pages.drawing import svg as _svg
+from lapwing.app.server.pages.drawing import text as _text
+from lapwing.app.server.pages.drawing import ticks as _ticks
 from lapwing.app.server.pages.page_words import Messages
 
-WIDTH = 480
-_TALL = 10
 _SHORTEST, _LONGEST_LABEL = 4.0, 62
 _COLUMNS = 24
-Scale = Callable[[float], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,46 +156,3 @@ def belief_picture(prior: float, low: float, high: float, say: Messages) -> Mark
         _text(min(max(x(prior), 60), 420), 22, say("chart.before", prior=f"{prior:.3g}"), "t-second"),
     ]
     return _svg(92, say("chart.belief"), body, say("chart.belief_about", low=f"{low:.1%}", high=f"{high:.1%}"))
-
-
-def _scale(low: float, high: float, first: float, last: float) -> Scale:
-    span = (high - low) or 1.0
-    return lambda value: first + (last - first) * (value - low) / span
-
-
-def _svg(height: float, title: Any, body: Sequence[str], about: Any = "", name: str = "chart") -> Markup:
-    described = f"<desc>{escape(about)}</desc>" if about else ""
-    return Markup(  # noqa: S704 - every text in it is escaped
-        f'<svg class="{name}" viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{escape(title)}">'
-        f"<title>{escape(title)}</title>{described}{''.join(body)}</svg>"
-    )
-
-
-def _text(x: float, y: float, text: Any, name: str = "t", anchor: str = "middle") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" class="{name}" text-anchor="{anchor}">{escape(text)}</text>'
-
-
-def _line(x1: float, y1: float, x2: float, y2: float, name: str) -> str:
-    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{name}"/>'
-
-
-def _rect(x: float, y: float, width: float, height: float, name: str, *, radius: int = 3) -> str:
-    size = f'width="{max(width, 0):.1f}" height="{height:.1f}"'
-    return f'<rect x="{x:.1f}" y="{y:.1f}" {size} rx="{radius}" class="{name}"/>'
-
-
-def _path(points: Sequence[tuple[float, float]], name: str, *, closed: bool = False) -> str:
-    told = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-    return f'<path d="M{told}{"Z" if closed else ""}" class="{name}"/>'
-
-
-def _ticks(low: float, high: float, wanted: int = 5) -> list[float]:
-    span = max(high - low, 1e-9)
-    step = 10 ** math.floor(math.log10(span / wanted))
-    step *= next((size for size in (1, 2, 5) if span / (step * size) <= wanted), 10)
-    first = math.ceil(low / step) * step
-    return [first + place * step for place in range(int((high - first) / step + 1e-9) + 1)]
-
-
-def _short(number: float) -> str:
-    return f"{number:,.0f}" if abs(number) >= _TALL or number == int(number) else f"{number:.3g}"

@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from lapwing.app.server.calls import API, Server
 from lapwing.app.server.door_store import DoorStore
-from lapwing.app.server.pages import answer_pages, asking, custody, own_pages, signing_in
+from lapwing.app.server.pages import answer_pages, asking, custody, own_pages, policy, registering, signing_in
 from lapwing.app.server.pages.frame import show_static
 from lapwing.app.server.pages.shelf import Shelf
 from lapwing.app.server.pages.visits import NOBODY, Page, PageRefusedError, Site, Visit, fields_of, form_token
@@ -73,6 +73,8 @@ PAGES: Final[tuple[Page, ...]] = (
         operation="advance_version",
     ),
     Page(path=P + "/custody/requests/{request}", show=custody.decide, method="POST", operation="decide_request"),
+    *registering.PAGES,
+    *policy.PAGES,
 )
 
 
