@@ -16,7 +16,7 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 LONGEST = 460
 MOST_MODULES = 250
 MOST_OF_SERVER = 35
-MOST_OF_PAGES = 25
+MOST_OF_PAGES = 40
 TWINS = {
     "ledger": "the commands about the ledger are in the door's file of that name",
     "questions": "so are those that ask",

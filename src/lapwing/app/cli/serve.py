@@ -25,29 +25,46 @@ _DEMO_PEOPLE: Final = 20_000
 @click.command()
 @click.option("--listen", "address", metavar="HOST:PORT", help="Where to listen.  [default: 127.0.0.1:8431]")
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="How many processes serve.")
+@click.option("--certificate", type=click.Path(path_type=Path), help="The certificate to speak TLS with, as PEM.")
+@click.option("--key", type=click.Path(path_type=Path), help="The key of the certificate, as PEM.")
 @click.option("--plain", is_flag=True, help="Speak plain HTTP where others can reach it: behind a proxy with TLS only.")
 @click.option("--demo", is_flag=True, help="Serve a clinic that is made up, with people who are signed in.")
 @folder_option
-def serve(folder: Path, *, address: str | None, workers: int, plain: bool, demo: bool) -> None:
+def serve(
+    folder: Path,
+    *,
+    address: str | None,
+    workers: int,
+    certificate: Path | None,
+    key: Path | None,
+    plain: bool,
+    demo: bool,
+) -> None:
     """Serve a workspace over HTTP, for analysts, custodians and auditors.
 
-    It listens on this machine only; other addresses need a certificate in door.toml, or --plain behind a proxy that
-    speaks TLS. The first time, it prints a link with which the first custodian comes in; add others with lapwing
-    people. See docs/server.md.
+    It listens on this machine only; other addresses need a certificate, here or in door.toml, or --plain behind a
+    proxy that speaks TLS. The first time, it prints a link with which the first custodian comes in; add others with
+    lapwing people. See docs/server.md and docs/operations.md.
 
     \b
     lapwing serve --demo
     lapwing serve --listen 127.0.0.1:8431 --workers 2
+    lapwing serve --listen 0.0.0.0:443 --certificate fullchain.pem --key privkey.pem
 
     It costs nothing. What is asked through it costs what it costs everywhere.
     """
     _require_server()
-    from lapwing.app.server.door_file import Listening, parse_address, read_door
+    from lapwing.app.server.door_file import Certificate, Listening, parse_address, read_door
 
     listening = Listening() if demo else read_door(folder)
     if address is not None:
         host, port = parse_address(address)
         listening = replace(listening, host=host, port=port)
+    if certificate is not None or key is not None:
+        if certificate is None or key is None:
+            remedy = "give both: --certificate fullchain.pem --key privkey.pem"
+            raise ParameterError("certificate", str(certificate or key), reason="is one of two files", remedy=remedy)
+        listening = replace(listening, tls=Certificate(certificate=certificate, key=key))
     listening = replace(listening, plain=plain)
     listening.require_safe()
     if demo:

@@ -2,6 +2,7 @@
 
 from starlette.responses import RedirectResponse, Response
 
+from lapwing.app.server.pages.arrivals import keep_sign_in
 from lapwing.app.server.pages.visits import THEMES, PageRefusedError, Visit, own_path
 from lapwing.app.server.passwords import LONGEST, SHORTEST
 from lapwing.app.server.people import Person
@@ -36,7 +37,9 @@ async def sign_in(visit: Visit) -> Response:
 async def sign_out(visit: Visit) -> Response:
     """End a sign-in, here and in the store."""
     await visit.in_thread(lambda: visit.server.people.sign_out(visit.secret))
-    answer = RedirectResponse("/login", 303, {"Clear-Site-Data": '"cache"'})
+    proxy = visit.site.proxy
+    goal = proxy.sign_out if proxy is not None and proxy.sign_out and visit.request.scope["vouched"] else "/login"
+    answer = RedirectResponse(goal, 303, {"Clear-Site-Data": '"cache"'})
     answer.delete_cookie(visit.site.cookie, path="/", secure=visit.site.secure, httponly=True, samesite="lax")
     return answer
 
@@ -78,11 +81,7 @@ async def choose_theme(visit: Visit) -> Response:
 async def _let_in(visit: Visit, person: Person, goal: str) -> Response:
     visit.request.scope["audit"]["who"] = person.id
     secret = await visit.in_thread(lambda: visit.server.people.sign_in(person.id))
-    answer = RedirectResponse(goal, 303)
-    answer.set_cookie(
-        visit.site.cookie, secret, httponly=True, samesite="lax", secure=visit.site.secure, path="/"
-    )  # lax, and not strict: who follows a link from a mail stays signed in, and every change is a form with a token
-    return answer
+    return keep_sign_in(RedirectResponse(goal, 303), visit.site, secret)
 
 
 def _wait(visit: Visit, name: str) -> int:

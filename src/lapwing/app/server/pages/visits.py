@@ -25,6 +25,7 @@ from lapwing.app.server.people import Person
 from lapwing.app.server.problems import ProblemError, body_of, status_of
 from lapwing.app.server.rates import Buckets
 from lapwing.app.server.roles import Right, Role
+from lapwing.app.server.trusted_proxy import TrustedProxy, Unknown
 from lapwing.queries.catalogue import Population
 from lapwing.session import Session
 from lapwing.vocabulary.errors import LapwingError
@@ -70,7 +71,13 @@ class Site:
     looks: Buckets
     asks: Buckets
     sign_ins: Buckets
+    proxy: TrustedProxy | None = None
     dictionaries: Recent[str, tuple[Population, Dictionary]] = field(default_factory=Recent)
+
+    @property
+    def adds_guests(self) -> bool:
+        """Whether somebody whom the proxy vouches for, and who is not known, is added as a guest."""
+        return self.proxy is not None and self.proxy.unknown is Unknown.GUEST
 
     @property
     def cookie(self) -> str:
