@@ -12,16 +12,9 @@ from typing import Any, Final
 from lapwing.engines.duckdb import DuckDBTable
 from lapwing.sources import FileSource, PostgresSource
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
-from lapwing.workspace.declaring import (
-    Declared,
-    declared_columns,
-    key_type_of,
-    remarks,
-    source_entry,
-    stored_columns,
-)
+from lapwing.workspace.declaring import Declared, DeclaredTable, Place, declared_columns, key_type_of
 from lapwing.workspace.settings import FILE
-from lapwing.workspace.toml import table_text, with_entry
+from lapwing.workspace.toml import with_entry
 from lapwing.workspace.workspace import Workspace
 
 _SUFFIXES: Final = (".csv", ".parquet", ".duckdb")
@@ -55,16 +48,6 @@ class NewTable:
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
-    """Where a table is: a file, or an address, with the name and the schema there."""
-
-    source: Path | None
-    postgres: str | None
-    inner: str | None
-    schema: str
-
-
 def decide(workspace: Workspace, population: str, entries: Mapping[tuple[str, ...], Any], *, by: str) -> None:
     """Change entries of a population in lapwing.toml, and bring the ledger along: both or neither.
 
@@ -96,7 +79,7 @@ def _files(workspace: Workspace) -> dict[str, Path]:
     for place in sorted(places):
         for path in place.iterdir() if place.is_dir() else ():
             if path.suffix in _SUFFIXES and path.is_file() and not path.name.startswith("."):
-                entry = source_entry(folder, table="", source=path, postgres=None, inner=None, schema="")
+                entry = Place(source=path).entry(folder, "")
                 found[entry if isinstance(entry, str) else entry["duckdb"]] = path
     return found
 
@@ -109,8 +92,7 @@ def databases_of(workspace: Workspace, population: str) -> list[str]:
 
 def columns_there(workspace: Workspace, population: str, new: NewTable) -> dict[str, str | None]:
     """Return the columns of a table that may be added, each with its kind where that is known; no row is read."""
-    place = _place(workspace, population, new)
-    return stored_columns(new.name, place.source, place.postgres, place.inner, place.schema)
+    return _place(workspace, population, new).columns(new.name)
 
 
 def add_table(workspace: Workspace, population: str, new: NewTable, *, by: str) -> Declared:
@@ -118,35 +100,23 @@ def add_table(workspace: Workspace, population: str, new: NewTable, *, by: str) 
     people = workspace.settings.declared(population).population
     if any(known.name == new.name for known in people.tables):
         raise BadQuestionError(f"table {new.name} is declared already; edit {FILE}, then lapwing update")
-    place, stored = _place(workspace, population, new), columns_there(workspace, population, new)
-    key = new.person_key or people.unit.person_key
+    place = _place(workspace, population, new)
+    stored, key = place.columns(new.name), new.person_key or people.unit.person_key
     found = declared_columns(new.name, new.columns, stored, key=key, take_all=False)
-    entries = {
-        "source": source_entry(
-            workspace.folder,
-            table=new.name,
-            source=place.source,
-            postgres=place.postgres,
-            inner=place.inner,
-            schema=place.schema,
-        ),
-        "rows": None if new.rows == "one" else new.rows,
-        "max_rows": new.max_rows,
-        "person_key": new.person_key,
-        "key_type": key_type_of(stored.get(key), people),
-    }
-    text = table_text(
-        population,
-        new.name,
-        entries={name: entry for name, entry in entries.items() if entry is not None},
-        columns=found.columns,
-        left_out=remarks(found),
-    )
+    text = DeclaredTable(
+        name=new.name,
+        place=place,
+        columns=found,
+        rows=new.rows,
+        max_rows=new.max_rows,
+        person_key=new.person_key,
+        key_type=key_type_of(stored.get(key), people),
+    ).text(workspace.folder, population)
     workspace.rewrite(population, lambda before: before.rstrip("\n") + "\n" + text, by=by)
     return found
 
 
-def _place(workspace: Workspace, population: str, new: NewTable) -> _Place:
+def _place(workspace: Workspace, population: str, new: NewTable) -> Place:
     if (new.file is None) == (new.beside is None):
         raise BadQuestionError("a new table is in a file, or beside another table in its database: name one of the two")
     inner = new.inner or new.name
@@ -155,13 +125,13 @@ def _place(workspace: Workspace, population: str, new: NewTable) -> _Place:
         if new.file not in known:
             remedy = "name a .csv, .parquet or .duckdb file beside lapwing.toml or its data; for others: lapwing add"
             raise ParameterError("file", new.file[:200], reason="is not there", remedy=remedy)
-        return _Place(source=known[new.file], postgres=None, inner=inner, schema=new.schema)
+        return Place(source=known[new.file], postgres=None, inner=inner, schema=new.schema)
     source = workspace.settings.declared(population).sources.get(new.beside or "")
     match source:
         case PostgresSource():
-            return _Place(source=None, postgres=source.address, inner=inner, schema=new.schema)
+            return Place(source=None, postgres=source.address, inner=inner, schema=new.schema)
         case DuckDBTable():
-            return _Place(source=workspace.folder / source.path, postgres=None, inner=inner, schema=new.schema)
+            return Place(source=workspace.folder / source.path, postgres=None, inner=inner, schema=new.schema)
         case _:
             remedy = "name a table that is declared and stands in a database"
             raise ParameterError("beside", str(new.beside)[:200], reason="is in no database", remedy=remedy)

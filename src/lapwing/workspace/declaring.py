@@ -1,26 +1,39 @@
-"""What a custodian declares about a new table: where it is, whose rows it has, and columns such as "age=0..120".
+"""Workspaces, tables and columns as a custodian declares them: age=0..120, sex=F,M. No row is read.
 
-The names and types of columns are read, and never a row: bounds that were looked up in the data would tell about the
-people in it.
+Whatever is said here is public, so it must not come from the data: names and types of columns may be looked up, because
+a schema is public, and values never. The smallest age that is there would tell about somebody.
 """
 
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
 from lapwing.engines.duckdb import DuckDBTable, columns_of_file
 from lapwing.queries.catalogue import Population
-from lapwing.vocabulary.errors import BadQuestionError, ParameterError
+from lapwing.vocabulary.errors import BadQuestionError, ParameterError, SettingsError
 from lapwing.vocabulary.exact import exact
 from lapwing.vocabulary.loading import load_extra
+from lapwing.workspace.settings import FILE, require_no_password
+from lapwing.workspace.toml import opening_text, table_text
 
+FILES: Final = {".csv", ".parquet"}
+DATABASES: Final = {".duckdb", ".db"}
 KINDS: Final = ("integer", "real", "category", "date", "boolean", "text")
 _UNBOUNDED: Final = {"integer", "date", "boolean", "text"}
 """Kinds that can be declared without bounds or values."""
+FITTING: Final[Mapping[str | None, tuple[str, ...]]] = {
+    None: KINDS,
+    "integer": ("integer", "real", "category"),
+    "real": ("real",),
+    "text": ("category", "text"),
+    "date": ("date",),
+    "boolean": ("boolean",),
+}
+"""As what a column can be declared that is stored as one kind: the others could not be read."""
 _WHOLE: Final = re.compile("0|-?[1-9][0-9]*")
 """A whole number in the one way that nobody takes for a code: 01 is text."""
 
@@ -67,7 +80,7 @@ def declared_columns(
             name, _, said = text.partition("=")
             if name in columns:
                 raise ParameterError(kind, text, reason=f"declares {name} a second time", remedy="declare it once")
-            columns[name] = {"type": kind, **_bounds(kind, text, said, stored.get(name))}
+            columns[name] = {"type": kind, **bounds_of(kind, text, said, stored.get(name))}
     rest = {name: kind for name, kind in stored.items() if name not in columns and name != key}
     taken = {name for name, kind in rest.items() if take_all and kind in _UNBOUNDED}
     columns |= {name: {"type": rest[name], "nullable": True} for name in rest if name in taken}
@@ -84,7 +97,7 @@ def declared_columns(
     return Declared(columns=in_order, left_out={name: kind for name, kind in rest.items() if name not in taken})
 
 
-def remarks(declared: Declared) -> dict[str, str]:
+def _remarks(declared: Declared) -> dict[str, str]:
     """Return how columns that were left out stand in lapwing.toml: as comments, ready to be filled in."""
     ready = {
         "integer": '{ type = "integer", low = ..., high = ... }',
@@ -122,7 +135,8 @@ def _require_no_empty_value(columns: Mapping[str, Mapping[str, Any]]) -> None:
             )
 
 
-def _bounds(kind: str, text: str, said: str, stored: str | None) -> dict[str, Any]:
+def bounds_of(kind: str, text: str, said: str, stored: str | None) -> dict[str, Any]:
+    """Return what is said about the values of a column, as lapwing.toml has it; `text` is how the whole was written."""
     match kind:
         case "category":
             return {"values": _values(text, said, stored)}
@@ -146,17 +160,22 @@ def _bounds(kind: str, text: str, said: str, stored: str | None) -> dict[str, An
 
 
 def _ends(kind: str, text: str, low: str, high: str) -> list[Any]:
-    if kind == "date":
-        try:
-            return [date.fromisoformat(low.strip()), date.fromisoformat(high.strip())]
-        except ValueError:
-            raise ParameterError(
-                kind, text, reason="has no days", remedy="write FIRST..LAST as 1900-01-01..2025-12-31"
-            ) from None
-    ends = [exact(text, low), exact(text, high)]
+    ends: list[Any] = [_day(text, low), _day(text, high)] if kind == "date" else [exact(text, low), exact(text, high)]
+    if ends != sorted(ends):
+        reason = "has its bounds the wrong way round"
+        raise ParameterError(kind, text, reason=reason, remedy="write the lower one first")
     if kind == "integer" and any(end.denominator != 1 for end in ends):
         raise ParameterError(kind, text, reason="has bounds that are not whole", remedy="write --real, or whole bounds")
-    return [int(end) if end.denominator == 1 else str(end) for end in ends]
+    return [end if kind == "date" else int(end) if end.denominator == 1 else str(end) for end in ends]
+
+
+def _day(text: str, day: str) -> Any:
+    try:
+        return date.fromisoformat(day.strip())
+    except ValueError:
+        raise ParameterError(
+            "date", text, reason="has no days", remedy="write FIRST..LAST as 1900-01-01..2025-12-31"
+        ) from None
 
 
 def _values(text: str, said: str, stored: str | None) -> list[Any]:
@@ -181,41 +200,96 @@ def _values(text: str, said: str, stored: str | None) -> list[Any]:
     return [int(one) for one in values] if whole and stored in {"integer", None} else values
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a table is: in a file, or in a PostgreSQL database.
+
+    Parameters
+    ----------
+    source : a .parquet, .csv or .duckdb file
+    postgres : the address of a database instead
+    inner : the table's name there, if it is another
+    schema : its schema in PostgreSQL
+    """
+
+    source: Path | None = None
+    postgres: str | None = None
+    inner: str | None = None
+    schema: str = "public"
+
+    def columns(self, table: str) -> dict[str, str | None]:
+        """Return the columns that are stored there, each with its kind; None where that is not known."""
+        if (self.source is None) == (self.postgres is None):
+            said = "no place is" if self.source is None else "two places are"
+            raise BadQuestionError(f"{said} named for table {table}; write --source FILE, or --postgres ADDRESS")
+        if self.source is None:
+            address = self.postgres or ""
+            require_no_password("postgres", address)
+            driver = load_extra("lapwing.engines.postgres", extra="postgres")
+            return dict(driver.columns_in_postgres(table, address, schema=self.schema, name=self.inner or table))
+        if self.source.suffix in FILES:
+            return columns_of_file(table, self.source)
+        if self.source.suffix in DATABASES:
+            return columns_of_file(table, DuckDBTable(path=self.source, table=self.inner or table))
+        raise ParameterError(
+            "source",
+            str(self.source),
+            reason="is not a file that can be read",
+            remedy="name a .parquet, .csv or .duckdb file",
+        )
+
+    def entry(self, folder: Path, table: str) -> Any:
+        """Return the place as lapwing.toml says it: from the workspace on, so that both can be moved together."""
+        if self.source is None:
+            place = {"postgres": self.postgres, "table": self.inner or table}
+            return place if self.schema == "public" else {**place, "schema": self.schema}
+        path = _seen_from(folder.resolve(), self.source.resolve())
+        return path if self.source.suffix in FILES else {"duckdb": path, "table": self.inner or table}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredTable:
+    """A table as lapwing.toml will have it.
+
+    Parameters
+    ----------
+    name : what analysts call it
+    place : where it is
+    columns : what may be asked about, and what is left out
+    rows : "one" row a person, or "many"
+    max_rows : of how many rows of a person a question counts, if it does not say it itself
+    person_key : whose row it is, where that is another column than the population's
+    key_type : "text" or "integer", if it is said
+    """
+
+    name: str
+    place: Place
+    columns: Declared
+    rows: str = "one"
+    max_rows: int | None = None
+    person_key: str | None = None
+    key_type: str | None = None
+
+    def text(self, folder: Path, population: str) -> str:
+        """Return its sections of lapwing.toml."""
+        entries = {
+            "source": self.place.entry(folder, self.name),
+            "rows": None if self.rows == "one" else self.rows,
+            "max_rows": self.max_rows,
+            "person_key": self.person_key,
+            "key_type": self.key_type,
+        }
+        said = {name: entry for name, entry in entries.items() if entry is not None}
+        return table_text(
+            population, self.name, entries=said, columns=self.columns.columns, left_out=_remarks(self.columns)
+        )
+
+
 def key_type_of(stored: str | None, population: Population) -> str | None:
     """Return what the person key holds if it is not said: what is stored, and in a CSV what the other tables have."""
     if stored is None and population.tables:
         stored = population.tables[0].key_type.value
     return "text" if stored == "text" else None
-
-
-def stored_columns(
-    table: str, source: Path | None, postgres: str | None, inner: str | None, schema: str
-) -> dict[str, str | None]:
-    """Return the columns of a table in a file or in PostgreSQL, each with its kind, where that is known."""
-    if (source is None) == (postgres is None):
-        said = "no place is" if source is None else "two places are"
-        raise BadQuestionError(f"{said} named for table {table}; write --source FILE, or --postgres ADDRESS")
-    if source is None:
-        driver = load_extra("lapwing.engines.postgres", extra="postgres")
-        return dict(driver.columns_in_postgres(table, postgres or "", schema=schema, name=inner or table))
-    if source.suffix in {".csv", ".parquet"}:
-        return columns_of_file(table, source)
-    if source.suffix in {".duckdb", ".db"}:
-        return columns_of_file(table, DuckDBTable(path=source, table=inner or table))
-    raise ParameterError(
-        "source", str(source), reason="is not a file that can be read", remedy="name a .parquet, .csv or .duckdb file"
-    )
-
-
-def source_entry(
-    folder: Path, *, table: str, source: Path | None, postgres: str | None, inner: str | None, schema: str
-) -> Any:
-    """Return where the table is, as lapwing.toml says it: from the workspace on, so that both can be moved together."""
-    if source is None:
-        place = {"postgres": postgres, "table": inner or table}
-        return place if schema == "public" else {**place, "schema": schema}
-    path = _seen_from(folder.resolve(), source.resolve())
-    return path if source.suffix in {".csv", ".parquet"} else {"duckdb": path, "table": inner or table}
 
 
 def _seen_from(home: Path, whole: Path) -> str:
@@ -227,3 +301,59 @@ def _seen_from(home: Path, whole: Path) -> str:
     """
     apart = whole.anchor != home.anchor or Path(os.path.commonpath([home, whole])) == Path(home.anchor)
     return str(whole) if apart else Path(os.path.relpath(whole, home)).as_posix()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A workspace that is not made yet: what was said of it so far."""
+
+    folder: Path | None = None
+    population: str | None = None
+    person_key: str | None = None
+    budget: dict[str, str] = field(default_factory=dict)
+    adjacency: str | None = None
+    groups_of: int | None = None
+    people: int | None = None
+    ledger: str | None = None
+    analysts: dict[str, dict[str, str]] = field(default_factory=dict)
+    tables: tuple[DeclaredTable, ...] = ()
+
+    @property
+    def missing(self) -> list[str]:
+        """The options without which there is no account."""
+        options = {
+            "FOLDER": self.folder,
+            "--person-key COLUMN": self.person_key,
+            "--epsilon NUMBER (or --rho NUMBER)": self.budget,
+        }
+        return [option for option, given in options.items() if not given]
+
+    @property
+    def place(self) -> Path:
+        """The folder, where it is known."""
+        return self.folder or Path()
+
+    @property
+    def name(self) -> str:
+        """What the people are called: like the folder, if nobody says otherwise."""
+        return self.population or self.place.resolve().name or "people"
+
+    def text(self) -> str:
+        """Return the lapwing.toml."""
+        opening = opening_text(
+            self.name,
+            person_key=self.person_key,
+            budget=self.budget or None,
+            adjacency=self.adjacency,
+            groups_of=self.groups_of,
+            ledger=self.ledger,
+            analysts=self.analysts,
+        )
+        return opening + "".join(table.text(self.place, self.name) for table in self.tables)
+
+
+def require_new(folder: Path) -> None:
+    """Refuse a folder that is a workspace already."""
+    if (folder / FILE).exists():
+        remedy = f"edit it, then lapwing update -w {folder}"
+        raise SettingsError(str(folder / FILE), 0, reason="is there already", remedy=remedy)

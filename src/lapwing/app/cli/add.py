@@ -8,20 +8,12 @@ from typing import Any
 import click
 
 from lapwing.app.cli.commands import facts, waiting
+from lapwing.workspace.declaring import Declared, DeclaredTable, Place, declared_columns, key_type_of
 from lapwing.app.cli.options import Door, for_the_custodian
 from lapwing.app.cli.overview import hints
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError, SettingsError
-from lapwing.workspace.declaring import (
-    Declared,
-    declared_columns,
-    key_type_of,
-    remarks,
-    source_entry,
-    stored_columns,
-)
 from lapwing.workspace.misfits import Misfit
-from lapwing.workspace.settings import FILE, read_settings, require_no_password
-from lapwing.workspace.toml import table_text
+from lapwing.workspace.settings import FILE, read_settings
 from lapwing.workspace.workspace import Workspace, open_workspace
 
 
@@ -89,24 +81,19 @@ def add(
     for text in columns.pop("number"):
         remedy = f"write --integer {text} for whole numbers, or --real {text}"
         raise click.UsageError(f"There is no option --number: {remedy}.", click.get_current_context())
-    require_no_password("postgres", postgres or "")
-    stored = stored_columns(table, source, postgres, inner, schema)
+    place = Place(source=source, postgres=postgres, inner=inner, schema=schema)
+    stored = place.columns(table)
     key = person_key or population.population.unit.person_key
     found = declared_columns(table, columns, stored, key=key, take_all=take_all)
-    entries = {
-        "source": source_entry(door.folder, table=table, source=source, postgres=postgres, inner=inner, schema=schema),
-        "rows": None if rows == "one" else rows,
-        "max_rows": max_rows,
-        "person_key": person_key,
-        "key_type": key_type or key_type_of(stored.get(key), population.population),
-    }
-    text = table_text(
-        population.population.name,
-        table,
-        entries={name: entry for name, entry in entries.items() if entry is not None},
-        columns=found.columns,
-        left_out=remarks(found),
-    )
+    text = DeclaredTable(
+        name=table,
+        place=place,
+        columns=found,
+        rows=rows,
+        max_rows=max_rows,
+        person_key=person_key,
+        key_type=key_type or key_type_of(stored.get(key), population.population),
+    ).text(door.folder, population.population.name)
     written = _write(door.folder / FILE, text, population.population.name, table)
     _tell(door, table, population.population.name, found, written)
 

@@ -70,6 +70,8 @@ async def _tables(visit: Visit, *, problem: str = "", status: int = 200) -> Resp
 async def show_columns(visit: Visit) -> Response:
     """Show the columns of a table that may be added, to be declared."""
     given = {name: visit.asked(name)[:200] for name in ("name", "source", "inner", "schema")}
+    if not given["name"]:
+        return visit.go("/custody/tables")
     try:
         stored = await _stored(visit, given)
     except PageRefusedError as refused:
