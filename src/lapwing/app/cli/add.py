@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from lapwing.app.cli.commands import facts, waiting
-from lapwing.workspace.declaring import Declared, DeclaredTable, Place, declared_columns, key_type_of
 from lapwing.app.cli.options import Door, for_the_custodian
 from lapwing.app.cli.overview import hints
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError, SettingsError
+from lapwing.workspace.declaring import Declared, DeclaredTable, Place, declared_columns, key_type_of
 from lapwing.workspace.misfits import Misfit
 from lapwing.workspace.settings import FILE, read_settings
 from lapwing.workspace.workspace import Workspace, open_workspace

@@ -15,6 +15,8 @@ import click
 
 from lapwing.accounting.interpretation import budget_concerns
 from lapwing.app.cli.commands import message_of, paragraph
+from lapwing.vocabulary.errors import BadQuestionError, LapwingError, SettingsError
+from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.workspace.declaring import (
     DATABASES,
     FILES,
@@ -28,8 +30,6 @@ from lapwing.workspace.declaring import (
     declared_columns,
     require_new,
 )
-from lapwing.vocabulary.errors import BadQuestionError, LapwingError, SettingsError
-from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.workspace.settings import Settings, read_settings
 
 Answer = TypeVar("Answer")
