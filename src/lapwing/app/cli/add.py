@@ -141,6 +141,7 @@ def _unannounced(workspace: Workspace, population: str) -> list[LapwingError]:
 
 
 def _tell(door: Door, table: str, population: str, found: Declared, written: _Written) -> None:
+    where = "" if door.folder == Path() else f" -w {door.folder}"
     rest = ", ".join(f"{name} ({kind or 'unknown type'})" for name, kind in found.left_out.items())
     door.tell(
         {
@@ -158,7 +159,7 @@ def _tell(door: Door, table: str, population: str, found: Declared, written: _Wr
             ("columns", ", ".join(found.columns) or "none: people can be counted, and nothing else"),
             ("left out", f"{rest}: comments in {FILE}; fill them in, then lapwing update" if rest else None),
             *hints(written.odd),
-            ("next", None if written.others else f"lapwing preview count {table} --epsilon 0.1"),
+            ("next", None if written.others else f"lapwing preview count {table} --epsilon 0.1{where}"),
             *(("but", f"no question is answered: {failure}") for failure in written.others),
         ),
     )

@@ -36,10 +36,13 @@ def line(x1: float, y1: float, x2: float, y2: float, name: str) -> str:
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{name}"/>'
 
 
-def rect(x: float, y: float, width: float, height: float, name: str, *, radius: int = 3) -> str:
-    """Return a box."""
+def rect(
+    x: float, y: float, width: float, height: float, name: str, *, radius: int = 3, opacity: float | None = None
+) -> str:
+    """Return a box; how dark it is, where that says something."""
     size = f'width="{max(width, 0):.1f}" height="{height:.1f}"'
-    return f'<rect x="{x:.1f}" y="{y:.1f}" {size} rx="{radius}" class="{name}"/>'
+    dark = "" if opacity is None else f' fill-opacity="{opacity:.2f}"'
+    return f'<rect x="{x:.1f}" y="{y:.1f}" {size} rx="{radius}" class="{name}"{dark}/>'
 
 
 def path(points: Sequence[tuple[float, float]], name: str, *, closed: bool = False) -> str:
