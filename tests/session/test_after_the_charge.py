@@ -89,6 +89,15 @@ def tables() -> Tables:
     return Tables(sources={"patients": pa.table(people), "visits": visits(3)})
 
 
+@pytest.fixture(autouse=True)
+def old_objects_rest():
+    """What was there before a test holds no lock of it: `gc.collect` need not go through all of it each time."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture
 def rich(quick_path):
     with new_ledger(quick_path, PureDP(epsilon=Fraction(10**6))) as ledger:

@@ -100,3 +100,21 @@ def test_a_page_weighs_little(look, pages) -> None:
     looker.page.wait_for_load_state("networkidle")
     assert sum(sizes) < 100_000
     assert Path(pages.door.folder).exists()
+
+
+def test_names_are_completed_while_sql_is_written(look) -> None:
+    page = look().go("/sql")
+    area = page.get_by_label("One SELECT of statistics")
+    area.press_sequentially("select count(*) from pat")
+    expect(page.locator("#completions li").first).to_have_text("patient")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    area.press_sequentially(" p where p.sm")
+    expect(page.locator("#completions li")).to_have_text(["smoker"])
+    page.keyboard.press("Control+Space")
+    page.keyboard.press("Tab")
+    expect(area).to_have_value("select count(*) from patient p where p.smoker")
+    expect(page.locator("#ask")).to_have_text(re.compile(r"Ask · ε 0\.0983"))
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url("**/answers/**")
+    expect(page.locator(".hero")).to_contain_text("±")

@@ -22,7 +22,7 @@ from lapwing.app.server.id_tokens import LEEWAY
 from lapwing.app.server.identities import BEGUN_FOR, Identities
 from lapwing.app.server.people import Directory
 from lapwing.app.server.roles import Role
-from lapwing.app.server.sign_in_provider import Provider
+from lapwing.app.server.sign_in_provider import Provider, Subject
 from lapwing.app.server.trusted_proxy import Unknown
 from lapwing.noise.randomness import fresh_name
 from lapwing.vocabulary.errors import SettingsError
@@ -267,7 +267,8 @@ def test_a_signature_of_another_token_is_worth_nothing(door, provider) -> None:
 @pytest.mark.usefixtures("provider")
 def test_an_answer_is_good_once_and_in_the_browser_that_began(door) -> None:
     with Traveller(door) as zoe, Traveller(door) as mallory:
-        answer = zoe.consented(zoe.away())
+        place = zoe.away()
+        answer, another = zoe.consented(place), zoe.consented(place)
         assert refused(mallory.back(answer))  # no cookie at all
         mallory.away()
         assert refused(mallory.back(answer))  # a cookie of another beginning
@@ -275,7 +276,8 @@ def test_an_answer_is_good_once_and_in_the_browser_that_began(door) -> None:
         assert zoe.back(answer).status_code == 303
         zoe.cookies.set("lapwing-begun", begun)
         assert refused(zoe.back(answer))  # the state, again
-        assert refused(zoe.back({**answer, "code": fresh_name()}))
+        zoe.cookies.set("lapwing-begun", begun)
+        assert refused(zoe.back(another))  # and with a code that was never used
 
 
 def test_a_code_that_was_used_or_is_another_s_is_refused(door, provider) -> None:
@@ -429,6 +431,16 @@ def test_who_was_linked_before_comes_in_with_the_role_they_have_here(folder, pro
         assert browser.sign_in().status_code == 403
         people.change("otto", disabled=False)
     store.close()
+
+
+def test_the_same_subject_at_two_providers_is_two_people(folder) -> None:
+    store = open_store(folder)
+    identities = Identities(store, Directory(store))
+    known = Provider(name="H", issuer="a", client=CLIENT, callback=CALLBACK, unknown=Unknown.GUEST)
+    found = [identities.let_in(Subject(issuer, "same", "Same", None), known) for issuer in ("a", "b", "a")]
+    store.close()
+    assert all(found)
+    assert [found[0] == found[1], found[0] == found[2]] == [False, True]
 
 
 def test_somebody_new_may_become_a_guest(folder, provider) -> None:

@@ -12,7 +12,15 @@ from starlette.routing import Route
 from lapwing.app.server.calls import API, Server
 from lapwing.app.server.door_store import DoorStore
 from lapwing.app.server.identities import Identities
-from lapwing.app.server.pages import answer_pages, asking, custody, own_pages, signing_in, signing_in_elsewhere
+from lapwing.app.server.pages import (
+    answer_pages,
+    asking,
+    custody,
+    own_pages,
+    signing_in,
+    signing_in_elsewhere,
+    sql_page,
+)
 from lapwing.app.server.pages.arrivals import Arrival, keep_sign_in, secret_of, who_comes
 from lapwing.app.server.pages.frame import show_static
 from lapwing.app.server.pages.shelf import Shelf
@@ -45,6 +53,7 @@ PAGES: Final[tuple[Page, ...]] = (
     Page(path=P + "/ask/draft", show=asking.redraw, method="POST", operation="preview"),
     Page(path=P + "/ask/rehearsal", show=asking.rehearse, method="POST", operation="rehearse"),
     Page(path=P + "/ask", show=asking.ask, method="POST", operation="ask"),
+    *sql_page.PAGES,
     Page(path=P + "/answers/{key}", show=answer_pages.show_answer, operation="answer"),
     Page(path=P + "/answers/{key}/csv", show=answer_pages.save_csv, operation="answer"),
     Page(path=P + "/answers/{key}/json", show=answer_pages.save_json, operation="answer"),
