@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from lapwing.app.server.pages.drawing import WIDTH, line, path, rect, scale, short, svg, text, ticks
+from lapwing.app.server.pages.drawing import WIDTH, axis, line, path, rect, short, svg, text, ticks
 from lapwing.app.server.pages.page_words import Messages
 
 _SHORTEST, _LONGEST_LABEL = 4.0, 62
@@ -31,7 +31,7 @@ def noise_picture(value: float, margin: float, scale: float, say: Messages, *, i
     """Draw where the exact number may be, given the answer: the law of the noise, mirrored around it."""
     base, top, reach = 150.0, 22.0, max(margin * 1.75, _SHORTEST)
     low, high = value - reach, value + reach
-    x = scale(low, high, 16, WIDTH - 16)
+    x = axis(low, high, 16, WIDTH - 16)
 
     def y(at: float) -> float:
         far = abs(at - value) / scale
@@ -63,7 +63,7 @@ def chance_picture(curve: Sequence[tuple[int, float]], at_least: int, margin: in
     """Draw how likely a yes is, by how many people there really are."""
     base, top, left = 140.0, 18.0, 52.0
     low, high = curve[0][0], curve[-1][0]
-    x, y = scale(low, high, left, WIDTH - 16), scale(0, 1, base, top)
+    x, y = axis(low, high, left, WIDTH - 16), axis(0, 1, base, top)
     begin, end = max(low, at_least - margin), min(high, at_least + margin)
     body = [
         rect(x(begin), top, x(end) - x(begin), base - top, "c-unsure"),
@@ -80,7 +80,7 @@ def chance_picture(curve: Sequence[tuple[int, float]], at_least: int, margin: in
 def burn_down(points: Sequence[tuple[str, float, float]], budget: float, say: Messages) -> Markup:
     """Draw what was left after each act, and what open streams held: points are a day, what is left, what is held."""
     base, top, left = 150.0, 12.0, 34.0
-    x, y = scale(0, max(1, len(points) - 1), left, WIDTH - 20), scale(0, budget, base, top)
+    x, y = axis(0, max(1, len(points) - 1), left, WIDTH - 20), axis(0, budget, base, top)
     free, held = list[tuple[float, float]](), list[tuple[float, float]]()
     for place, (_, rest, set_aside) in enumerate(points):
         if free:
@@ -105,7 +105,7 @@ def burn_down(points: Sequence[tuple[str, float, float]], budget: float, say: Me
 def bars(rows: Sequence[BarRow], title: Any) -> Markup:
     """Draw numbers with their error bars; a label stands above its bar, so that long ones have room."""
     each, top = 46, 8
-    x = scale(0, max([1.0, *(row.high for row in rows)]), 12, WIDTH - 118)
+    x = axis(0, max([1.0, *(row.high for row in rows)]), 12, WIDTH - 118)
     body = []
     for place, row in enumerate(rows):
         y = top + each * place
@@ -138,7 +138,7 @@ def timeline(outcomes: Sequence[str], yeses: int, say: Messages) -> Markup:
 
 def belief_picture(prior: float, low: float, high: float, say: Messages) -> Markup:
     """Draw a belief before, and where it may be afterwards."""
-    x = scale(0, 1, 20, 460)
+    x = axis(0, 1, 20, 460)
     body = [
         line(20, 50, 460, 50, "c-axis"),
         rect(x(low), 42, x(high) - x(low), 16, "c-fill", radius=8),

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from markupsafe import Markup
 
 from lapwing.accounting.interpretation import belief_range
-from lapwing.app.server.pages.drawing import WIDTH, line, path, rect, scale, short, svg, text, ticks
+from lapwing.app.server.pages.drawing import WIDTH, axis, line, path, rect, short, svg, text, ticks
 from lapwing.app.server.pages.page_words import Messages
 
 _STEPS = 60
@@ -15,7 +15,7 @@ _STEPS = 60
 def purchases_picture(rows: Sequence[tuple[str, int]], say: Messages) -> Markup:
     """Draw how many counts of each accuracy a budget is good for: rows are what they are called, and how many."""
     each, most = 46, max([1, *(times for _, times in rows)])
-    x = scale(0, most, 12, WIDTH - 96)
+    x = axis(0, most, 12, WIDTH - 96)
     body = []
     for place, (called, times) in enumerate(rows):
         y = 4 + each * place
@@ -30,7 +30,7 @@ def purchases_picture(rows: Sequence[tuple[str, int]], say: Messages) -> Markup:
 def belief_curve(epsilon: str, prior: int, say: Messages) -> Markup:
     """Draw every belief before, and where it may be afterwards; `prior`, in percent, is marked."""
     base, top, left = 250.0, 14.0, 58.0
-    x, y = scale(0, 1, left, WIDTH - 20), scale(0, 1, base, top)
+    x, y = axis(0, 1, left, WIDTH - 20), axis(0, 1, base, top)
     shares = [place / _STEPS for place in range(1, _STEPS)]
     ranges = [(share, *belief_range(str(share), epsilon)) for share in shares]
     upper = [(0.0, 0.0), *((share, high) for share, _, high in ranges), (1.0, 1.0)]
@@ -58,7 +58,7 @@ def forecast_picture(
     """Draw what was left at the end of each day, and where the pace of late leads; `end` is when nothing is left."""
     base, top, left = 150.0, 12.0, 40.0
     first, last = days[0][0], max(today, end or today) + timedelta(days=1)
-    x, y = scale(0, max(1, (last - first).days), left, WIDTH - 20), scale(0, budget, base, top)
+    x, y = axis(0, max(1, (last - first).days), left, WIDTH - 20), axis(0, budget, base, top)
 
     def at(day: date) -> float:
         return x((day - first).days)

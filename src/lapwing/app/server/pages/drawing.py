@@ -11,7 +11,7 @@ _TALL: Final = 10
 Scale: TypeAlias = Callable[[float], float]
 
 
-def scale(low: float, high: float, first: float, last: float) -> Scale:
+def axis(low: float, high: float, first: float, last: float) -> Scale:
     """Return where a value stands: `low` at `first`, `high` at `last`."""
     span = (high - low) or 1.0
     return lambda value: first + (last - first) * (value - low) / span
