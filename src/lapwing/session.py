@@ -157,19 +157,22 @@ class Session:
 
     @shows_words(QuestionWords, confidence="0.95")
     def stored(
-        self, question: QuestionLike, *, key: str | None = None, **words: Unpack[QuestionWords]
+        self,
+        question: QuestionLike,
+        *,
+        key: str | None = None,
+        entry: int | None = None,
+        **words: Unpack[QuestionWords],
     ) -> Answer | None:
         """Return the answer that `ask` would give for nothing, or None if it would charge.
 
         Nothing is written, charged or read from a database, so it works while none can be reached. A `key` that was
-        charged and has no answer is an `UnansweredError`, as it is for `ask`.
+        charged and has no answer is an `UnansweredError`, as it is for `ask`. Whoever keeps which answer a key stands
+        for says its `entry`, 0 for none: it is that one, also when the data has changed since.
         """
         (ways,), _ = self._ways([question], **words)
-        for asked in ways:
-            told = self.ledger.questions.stored(self._request(asked, key))
-            if told is not None:
-                return _answer(asked, told, free=True)
-        return None
+        found = self.ledger.questions.find_stored([self._request(asked, key) for asked in ways], entry=entry)
+        return found and _answer(ways[found[0]], found[1], free=True)
 
     @shows_words(QuestionWords, confidence="0.95")
     def sql(self, text: str, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
@@ -305,10 +308,7 @@ class Session:
         charge: Charge | None = None,
         tables: Iterable[str] = (),
     ) -> BudgetStatus:
-        """Return what some segments have left, and whether it may be spent: at all, or for this charge.
-
-        Streams are paid by all segments.
-        """
+        """Return what some segments (of streams: all) have left, and whether it, or this charge, may be spent."""
         own, decided = snapshot.allowance, snapshot.population
         refused: BudgetError | None = decided.suspension(self.analyst)
         if refused is None and charge is not None:
@@ -363,9 +363,7 @@ class Session:
             ends = dict(zip(different, self._charge(asked, requests, snapshot), strict=True))
             fault_point("ask.charged")
             charged = {text: end for text, end in ends.items() if isinstance(end, Charged)}
-            if not charged:
-                return _answers(asked, ends)
-            return self._answer_charged(asked, charged, ends)
+            return self._answer_charged(asked, charged, ends) if charged else _answers(asked, ends)
 
     def _request(self, asked: PricedQuestion, key: str | None) -> Request:
         return Request(

@@ -174,6 +174,15 @@ def test_a_case_takes_the_first_branch_that_is_true_and_unknown_is_not(bench) ->
     assert groups(bench, "patients", "case when not age >= 65 then 7 else 0 end") == {0: 2, 7: 2}
 
 
+def test_a_case_may_compare_the_rows_of_a_person_with_the_row(bench) -> None:
+    born, day = date(1980, 5, 6), date(2001, 2, 3)
+    people = [patient(i, born=born, age=40) for i in range(3)]
+    bench.load({**EMPTY, "patients": people, "visits": [visit(0, day=day), visit(0, day=day), visit(1)]})
+    case = "case when has(visits, visits.day > patients.born) then 'seen' else 'new' end"
+    assert groups(bench, "patients", case) == {"seen": 1, "new": 2}
+    assert groups(bench, "patients", "case when has(visits, visits.nights <= patients.age) then 1 else 0 end") == {0: 3}
+
+
 def test_steps_and_arithmetic_are_computed_on_clipped_values(bench) -> None:
     ages = [0, 9, 10, 119, 2**63 - 1, -(2**63), None]
     bench.load({**EMPTY, "patients": [patient(i, age=age) for i, age in enumerate(ages)]})

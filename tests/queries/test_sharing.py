@@ -184,7 +184,7 @@ def together(table):
 TOGETHER = together(PATIENTS) | together(VISITS)
 
 
-@pytest.fixture(scope="module", params=[one for one in ENGINES if "spark" not in str(one)])
+@pytest.fixture(scope="module", params=ENGINES)
 def bench(request):
     with ENGINES[request.param](CLINIC, request) as bench:
         yield bench

@@ -33,7 +33,13 @@ class Tracing:
     passed: set[Line] = field(default_factory=set)
 
     def begin(self) -> None:
-        self.begun = True
+        """Look at every line from here on, in the functions that have begun already, too."""
+        self.begun, frame = True, sys._getframe(1)
+        while frame is not None:
+            if frame.f_code.co_filename.startswith(SOURCE):
+                frame.f_trace = self
+            frame = frame.f_back
+        sys.settrace(self)
 
     def __call__(self, frame: FrameType, event: str, argument: Any) -> "Tracing | None":
         del argument
@@ -75,7 +81,8 @@ def _begins_to_handle(frame: FrameType) -> bool:
 def run(act: Callable[[], Any], tracing: Tracing) -> tuple[Any, BaseException | None]:
     """Return what `act` returned, and what it raised."""
     before = sys.gettrace()
-    sys.settrace(tracing)
+    if tracing.begun:
+        tracing.begin()
     try:
         return act(), None
     except BaseException as raised:  # noqa: BLE001 - it is looked at

@@ -66,10 +66,10 @@ THIN |= {
 }
 THIN |= {"QuestionStream.ask", "QuestionStream._decide", "QuestionStream._unless_broken", "QuestionStream._answer"}
 """What stands around the rule, and can fail in a test only: that comes out as it is, and shows no value either."""
-LOCKING = "ledger/queue.py", "ledger/entries.py", "ledger/sqlite.py", "vocabulary/lifetime.py"
-"""Where gates and the head of the ledger are locked and let go."""
+LOCKING = "ledger/queue.py", "ledger/sqlite.py"
+"""Where gates are locked and let go."""
 OF_THE_LEDGER = "ledger", "vocabulary/lifetime"
-"""The ledger, and the lock of its file: where nothing is secret, and an interrupt may leave a lock to its traceback."""
+"""The ledger, and the lock of its file: where nothing is secret, and an interrupt may leave a gate to its traceback."""
 WHICH = pytest.mark.parametrize("which", [KeyboardInterrupt, None], ids=["interrupts", "all in turn"])
 
 
@@ -87,6 +87,15 @@ def tables() -> Tables:
         "city": pa.array(["here"] * PEOPLE),
     }
     return Tables(sources={"patients": pa.table(people), "visits": visits(3)})
+
+
+@pytest.fixture(autouse=True)
+def old_objects_rest():
+    """What was there before a test holds no lock of it: `gc.collect` need not go through all of it each time."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture

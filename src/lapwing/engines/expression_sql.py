@@ -17,6 +17,7 @@ from typing import NamedTuple
 from lapwing.engines.dialect import RowOf, Value, Writer
 from lapwing.queries.aggregate import FACTOR, MODULUS, SHIFT, STRETCH, BinnedKey, DeclaredKey, GridKey, Key, PrivateKey
 from lapwing.queries.column import Boolean, Date, Real, Text
+from lapwing.queries.derived import needed_for
 from lapwing.queries.pattern import End, pieces
 from lapwing.queries.predicate import (
     DAYS,
@@ -250,7 +251,9 @@ def _carrying(writer: Writer, row: RowOf) -> str:
     """
     columns, joins = [f"{row.alias}.*"], []
     for i, ((up, name), carried) in enumerate(row.carried.items()):
-        origin = replace(row.up(up), depth=0, outer=None, carried={})
+        around = row.up(up)
+        # Only what the value needs: a column that is being computed from these very rows is not there to be read.
+        origin = replace(around, depth=0, outer=None, carried={}, derived=needed_for(name, around.derived))
         values = f"SELECT DISTINCT {writer.person(origin)} AS p, {writer.column(origin, name)} AS carried"
         joins.append(f"JOIN ({values} FROM {writer.relation(origin)}) AS c{i} ON c{i}.p = {writer.person(row)}")
         columns.append(f"c{i}.carried AS {writer.dialect.name(carried)}")

@@ -24,7 +24,14 @@ from lapwing.ledger.states import RefusedError
 from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Transaction
 from lapwing.vocabulary.codec import digest, to_record
-from lapwing.vocabulary.errors import EngineError, LapwingError, LedgerUnwritableError, ParameterError, UnansweredError
+from lapwing.vocabulary.errors import (
+    EngineError,
+    LapwingError,
+    LedgerUnwritableError,
+    ParameterError,
+    RequestConflictError,
+    UnansweredError,
+)
 from lapwing.vocabulary.event import Composed
 
 _SHOWN: Final = ("seq", "population", "analyst", "question", "at")
@@ -266,14 +273,30 @@ class Questions:
                         return True
             return False
 
-    def stored(self, request: Request) -> Released | None:
+    def stored(self, request: Request, *, entry: int | None = None) -> Released | None:
         """Return the answer that `charge` would give for nothing, if there is one, or fail as `charge` would.
 
-        Nothing is written.
+        Nothing is written. Where the key is not in the ledger, `entry` is the answer that it stands for, whatever
+        became of the data since; 0, if it stands for none.
         """
         with self._store.reading() as transaction:
-            found = _find_answer(transaction, request, request.digest)
+            found = _find_answer(transaction, request, request.digest, entry)
             return found if found is None or isinstance(found, Released) else read_answer(transaction, found)
+
+    def find_stored(self, ways: Sequence[Request], *, entry: int | None = None) -> tuple[int, Released] | None:
+        """Return the same of a question that can be charged in several ways, with the place of the one it is of."""
+        conflict: RequestConflictError | None = None
+        for place, request in enumerate(ways):
+            try:
+                found = self.stored(request, entry=entry)
+            except RequestConflictError as other:  # the key may have paid in another way
+                conflict = other
+                continue
+            if found is not None:
+                return place, found
+        if conflict is not None:
+            raise conflict
+        return None
 
     def close(self) -> None:
         """Let go of files and connections."""
@@ -317,14 +340,22 @@ def charge_in(transaction: Transaction, request: Request) -> Charged | Released:
     return Charged(seq=entry.seq, versions=MappingProxyType(versions), receipt=transaction.receipt_of(entry))
 
 
-def _find_answer(transaction: Transaction, request: Request, digest: str) -> Released | Entry | None:
-    """Return the answer under this key, or else the entry that answers this question about the present data."""
+def _find_answer(
+    transaction: Transaction, request: Request, digest: str, entry: int | None = None
+) -> Released | Entry | None:
+    """Return the answer under this key, or else the entry that answers this question about the present data.
+
+    If `entry` says which answer the key stands for, it is that one, or none.
+    """
     population = transaction.population(request.population)
     population.require_admitted(request.analyst)
     population.require_tables(request.analyst, request.tables)
     if earlier := transaction.request(population.name, request.analyst, request=request.key, digest=digest):
         return _read_earlier(transaction, earlier)
     recall = recall_digest(f"population {population.name}", request.question)
+    if entry is not None:
+        given = transaction.entry(entry)
+        return given if given is not None and given.record.get("recall") == recall else None
     return transaction.recall(recall, population.versions(request.tables))
 
 

@@ -246,6 +246,16 @@ def of_person(derived: Iterable[DerivedColumn]) -> frozenset[str]:
     return frozenset(names)
 
 
+def needed_for(name: str, derived: Sequence[DerivedColumn]) -> tuple[DerivedColumn, ...]:
+    """Return, of columns `in_order`, those behind a column: itself if it is derived, and what it is computed from."""
+    names, kept = {name}, []
+    for one in reversed(derived):
+        if one.name in names:
+            names |= inputs(one)
+            kept.append(one)
+    return tuple(reversed(kept))
+
+
 def in_order(derived: Iterable[DerivedColumn]) -> tuple[DerivedColumn, ...]:
     """Return derived columns in their one order: each after those that it is computed from."""
     levels: dict[str, int] = {}

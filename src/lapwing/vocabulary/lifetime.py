@@ -7,8 +7,9 @@ nobody refers to it any more, the lock goes, and nobody waits for ever.
 import io
 import os
 import sys
-from contextlib import suppress
 from pathlib import Path
+from threading import RLock
+from weakref import WeakSet
 
 from lapwing.vocabulary.errors import BadQuestionError
 
@@ -62,7 +63,9 @@ else:
 class LockedFile(io.FileIO):
     """A file opened for reading and writing, and locked against all who open it so; use it in a `with`.
 
-    Threads and forks each open it anew, so that the lock parts them, too.
+    Threads and forks each open it anew, so that the lock parts them, too. The lock goes with the file, when its last
+    copy is closed; a fork closes its own at once. So leaving the `with` is one step, which no interrupt can divide: one
+    that could would leave the lock to a traceback, and the process would wait for itself.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "lock"
@@ -72,7 +75,9 @@ class LockedFile(io.FileIO):
     """
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path, "r+")
+        with _opening:
+            super().__init__(path, "r+")
+            _opened.add(self)
         try:
             if sys.platform == "win32":
                 msvcrt.locking(self.fileno(), msvcrt.LK_LOCK, 1)
@@ -82,15 +87,22 @@ class LockedFile(io.FileIO):
             self.close()
             raise
 
-    def close(self) -> None:
-        """Let go of the lock and close the file: to close it is not enough where a fork, meanwhile, has copied it."""
-        try:
-            if not self.closed and sys.platform != "win32":
-                with suppress(OSError):
-                    fcntl.flock(self.fileno(), fcntl.LOCK_UN)
-        finally:
-            super().close()
-
     def __del__(self) -> None:
         if not self.closed:
             self.close()
+
+
+_opening = RLock()
+"""Held while a file is opened, so that no fork copies one that is not among `_opened` yet."""
+_opened: WeakSet[LockedFile] = WeakSet()
+
+
+def _close_copies() -> None:
+    """Close, in a fork, what the other process has locked: the lock stays there, and goes when it is let go there."""
+    for file in list(_opened):
+        file.close()
+    _opening.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_opening.acquire, after_in_parent=_opening.release, after_in_child=_close_copies)

@@ -2,9 +2,12 @@
 
 import json
 import os
+import pty
 import re
+import select
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,6 +61,35 @@ def start(folder: Path, *words: str, **env: str) -> Told:
         [sys.executable, "-m", "lapwing", *words], env=environment, capture_output=True, text=True, check=False
     )
     return _readable(Told(done.returncode, done.stdout, done.stderr))
+
+
+def at_a_terminal(folder: Path, *words: str, answers: Sequence[str] = (), **env: str) -> Told:
+    """Run a command on a pseudo-terminal of 80 columns, in a folder, and answer each of its questions.
+
+    An answer is typed when the cursor stands after a colon. All that the terminal showed is returned as `out`.
+    """
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", **env}
+    pid, terminal = pty.fork()
+    if pid == 0:  # pragma: no cover - the other process
+        os.chdir(folder)
+        os.execve(sys.executable, [sys.executable, "-m", "lapwing", *words], environment)  # noqa: S606
+    written, left = b"", list(answers)
+    answered = 0
+    while select.select([terminal], [], [], 60)[0]:
+        try:
+            read = os.read(terminal, 65536)
+        except OSError:
+            break
+        if not read:
+            break
+        written += read
+        if left and len(written) > answered and written.endswith(b": "):
+            answered = len(written)
+            os.write(terminal, f"{left.pop(0)}\n".encode())
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    assert not left, (left, written.decode())
+    return _readable(Told(os.waitstatus_to_exitcode(status), written.decode().replace("\r\n", "\n"), ""))
 
 
 def _readable(told: Told) -> Told:

@@ -40,7 +40,7 @@ def test_a_workspace_is_made_in_one_command(quick_path) -> None:
 
 def test_a_workspace_may_be_filled_in_by_hand(quick_path) -> None:
     folder = quick_path / "clinic"
-    told = run(folder, "init", str(folder))
+    told = run(folder, "init", str(folder), "--template")
     assert "no account yet" in told.out
     assert not (folder / "ledger.db").exists()
     refused = run(folder, "update", "--json")
@@ -181,7 +181,7 @@ def test_the_account_may_be_kept_in_postgresql_and_is_never_made_anew(quick_path
 
 def test_a_folder_that_cannot_be_written_is_said(quick_path) -> None:
     (quick_path / "file").write_text("")
-    told = run(quick_path, "init", str(quick_path / "file" / "clinic"), "--json")
+    told = run(quick_path, "init", str(quick_path / "file" / "clinic"), "--template", "--json")
     assert (told.code, told.json["error"]["code"]) == (2, "system")
     assert "cannot be used: Not a directory" in told.err
 
@@ -295,7 +295,10 @@ def test_a_table_with_one_row_a_person_is_no_news(fresh) -> None:
         (("--integer", "height=0..3"), "is not in patients; it has patient_id, sex, age, cancer_survivor, city"),
         (("--integer", "age=0-120"), "write LOW..HIGH"),
         (("--integer", "age=0..1.5"), "not whole"),
-        (("--integer", "age=120..0"), "lapwing: table patients: bounds = (120, 0) are the wrong way round"),
+        (
+            ("--integer", "age=120..0"),
+            "integer = 'age=120..0' has its bounds the wrong way round; write the lower one first",
+        ),
         (("--real", "age"), "has no bounds"),
         (("--number", "age=0..120"), "write --integer age=0..120 for whole numbers, or --real age=0..120"),
         (("--category", "sex"), "has no values"),

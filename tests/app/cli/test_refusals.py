@@ -285,7 +285,7 @@ def test_a_ledger_that_is_gone_is_to_be_restored(clinic) -> None:
 
 def test_an_account_that_was_never_made_is_no_lost_one(quick_path) -> None:
     folder = quick_path / "clinic"
-    run(folder, "init", str(folder))
+    run(folder, "init", str(folder), "--template")
     settings = folder / "lapwing.toml"
     for line in ('person_key = "patient_id"', 'budget = { epsilon = "3" }'):
         settings.write_text(settings.read_text().replace(f"# {line}", line))

@@ -1,15 +1,11 @@
 """Tables that align: in a narrow terminal, with wide characters, in colour and without."""
 
-import os
-import pty
 import re
-import select
-import sys
 
 import pytest
 from rich.cells import cell_len
 
-from app.cli.at_the_prompt import run
+from app.cli.at_the_prompt import at_a_terminal, run
 from lapwing.app.cli.commands import facts, paragraph, table
 
 CITIES = [["Zürich", "1,234", "from 1 to 9"], ["東京都", "5", "from 10 to 20"], ["e\u0301cole", "77", "x"]]
@@ -57,29 +53,9 @@ def test_an_answer_fits_sixty_columns(clinic) -> None:
     assert max(map(len, told_lines)) <= 60
 
 
-def _on_a_terminal(folder, *words: str, **env: str) -> str:
-    """Run a command on a pseudo-terminal of 80 columns, and return all that it wrote there."""
-    environment = {**os.environ, "LAPWING_WORKSPACE": str(folder), "TERM": "xterm-256color", "COLUMNS": "80", **env}
-    pid, terminal = pty.fork()
-    if pid == 0:  # pragma: no cover - the other process
-        os.execve(sys.executable, [sys.executable, "-m", "lapwing", *words], environment)  # noqa: S606
-    written = b""
-    while select.select([terminal], [], [], 60)[0]:
-        try:
-            read = os.read(terminal, 65536)
-        except OSError:
-            break
-        if not read:
-            break
-        written += read
-    os.waitpid(pid, 0)
-    os.close(terminal)
-    return written.decode()
-
-
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
 def test_colour_on_a_terminal_unless_it_is_not_wanted(clinic) -> None:
-    assert "\x1b[1m" in _on_a_terminal(clinic, "budget")
-    plain = _on_a_terminal(clinic, "budget", NO_COLOR="1")
+    assert "\x1b[1m" in at_a_terminal(clinic, "budget").out
+    plain = at_a_terminal(clinic, "budget", NO_COLOR="1").out
     assert re.findall(r"\x1b\[3\d", plain) == []
     assert "\x1b" not in run(clinic, "budget").out

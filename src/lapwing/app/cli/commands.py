@@ -261,7 +261,7 @@ COMMANDS: Final = {
     "funnel": ("lapwing.app.cli.ask:funnel", "Count who passes one condition after the other, for one price."),
     "stream": ("lapwing.app.cli.streams:stream", 'Ask "at least N people?" often, and pay for the yeses only.'),
     "budget": ("lapwing.app.cli.overview:budget", "Say what was spent, what is reserved, and what is left."),
-    "init": ("lapwing.app.cli.custodian:init", "Make a workspace: settings, account and key."),
+    "init": ("lapwing.app.cli.init:init", "Make a workspace: settings, account and key."),
     "join": ("lapwing.app.cli.ledger:join", "Make a workspace on a second host, for a ledger in PostgreSQL."),
     "add": ("lapwing.app.cli.add:add", "Add a table: its place, its person key, its columns."),
     "check": ("lapwing.app.cli.overview:check", "Tell what does not fit in the tables. Not private."),

@@ -16,6 +16,7 @@ from lapwing.vocabulary.wording import several
 
 if TYPE_CHECKING:
     from lapwing.app.server.door_file import Listening
+    from lapwing.app.server.door_store import DoorStore
     from lapwing.app.server.people import Directory
 
 ROLES: Final = ("guest", "analyst", "custodian", "auditor")
@@ -25,29 +26,46 @@ _DEMO_PEOPLE: Final = 20_000
 @click.command()
 @click.option("--listen", "address", metavar="HOST:PORT", help="Where to listen.  [default: 127.0.0.1:8431]")
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="How many processes serve.")
+@click.option("--certificate", type=click.Path(path_type=Path), help="The certificate to speak TLS with, as PEM.")
+@click.option("--key", type=click.Path(path_type=Path), help="The key of the certificate, as PEM.")
 @click.option("--plain", is_flag=True, help="Speak plain HTTP where others can reach it: behind a proxy with TLS only.")
 @click.option("--demo", is_flag=True, help="Serve a clinic that is made up, with people who are signed in.")
 @folder_option
-def serve(folder: Path, *, address: str | None, workers: int, plain: bool, demo: bool) -> None:
+def serve(
+    folder: Path,
+    *,
+    address: str | None,
+    workers: int,
+    certificate: Path | None,
+    key: Path | None,
+    plain: bool,
+    demo: bool,
+) -> None:
     """Serve a workspace over HTTP, for analysts, custodians and auditors.
 
-    It listens on this machine only; other addresses need a certificate in door.toml, or --plain behind a proxy that
-    speaks TLS. The first time, it prints a link with which the first custodian comes in; add others with lapwing
-    people. See docs/server.md.
+    It listens on this machine only; other addresses need a certificate, here or in door.toml, or --plain behind a
+    proxy that speaks TLS. The first time, it prints a link with which the first custodian comes in; add others with
+    lapwing people. See docs/server.md and docs/operations.md.
 
     \b
     lapwing serve --demo
     lapwing serve --listen 127.0.0.1:8431 --workers 2
+    lapwing serve --listen 0.0.0.0:443 --certificate fullchain.pem --key privkey.pem
 
     It costs nothing. What is asked through it costs what it costs everywhere.
     """
     _require_server()
-    from lapwing.app.server.door_file import Listening, parse_address, read_door
+    from lapwing.app.server.door_file import Certificate, Listening, parse_address, read_door
 
     listening = Listening() if demo else read_door(folder)
     if address is not None:
         host, port = parse_address(address)
         listening = replace(listening, host=host, port=port)
+    if certificate is not None or key is not None:
+        if certificate is None or key is None:
+            remedy = "give both: --certificate fullchain.pem --key privkey.pem"
+            raise ParameterError("certificate", str(certificate or key), reason="is one of two files", remedy=remedy)
+        listening = replace(listening, tls=Certificate(certificate=certificate, key=key))
     listening = replace(listening, plain=plain)
     listening.require_safe()
     if demo:
@@ -198,11 +216,49 @@ def disable_person(id_: str, *, again: bool, folder: Path, as_json: bool) -> Non
     tell(person.to_dict(), facts(("may come in", "yes" if again else "no"), ("who", person.id)), as_json=as_json)
 
 
+@people.command("link")
+@click.argument("id_", metavar="ID")
+@click.argument("subject")
+@folder_option
+@json_option
+def link_person(id_: str, *, subject: str, folder: Path, as_json: bool) -> None:
+    """Say who a person is at the provider that signs people in: their subject there, letter by letter.
+
+    It is for providers where people are known before they come. The subject is the claim "sub" of their identity, and
+    never a mail address, which may change hands. See docs/server.md.
+
+    \b
+    lapwing people link ana 4f1c6a2e-90b7-4f4e-8f53-2f9d1c2b7a10
+
+    It costs nothing.
+    """
+    _require_server()
+    from lapwing.app.server.door_file import read_door
+    from lapwing.app.server.identities import Identities
+    from lapwing.app.server.people import Directory
+
+    provider = read_door(folder).door.provider
+    if provider is None:
+        remedy = "declare the provider in [sign_in] of door.toml first"
+        raise ParameterError("subject", subject, reason="is at no provider", remedy=remedy)
+    with _store(folder) as store:
+        Identities(store, Directory(store)).link(id_, provider.issuer, subject)
+    told = {"id": id_, "issuer": provider.issuer, "subject": subject}
+    tell(told, facts(("who", id_), ("at", provider.name), ("is", subject)), as_json=as_json)
+
+
 @contextmanager
 def _directory(folder: Path) -> "Iterator[Directory]":
+    with _store(folder) as store:
+        from lapwing.app.server.people import Directory
+
+        yield Directory(store)
+
+
+@contextmanager
+def _store(folder: Path) -> "Iterator[DoorStore]":
     _require_server()
     from lapwing.app.server.door_store import open_store
-    from lapwing.app.server.people import Directory
     from lapwing.workspace.settings import FILE
 
     if not (folder / FILE).exists():
@@ -210,7 +266,7 @@ def _directory(folder: Path) -> "Iterator[Directory]":
         raise ParameterError("workspace", str(folder), reason=f"has no {FILE}", remedy=remedy)
     store = open_store(folder)
     try:
-        yield Directory(store)
+        yield store
     finally:
         store.close()
 

@@ -11,7 +11,7 @@ from anyio import CapacityLimiter, to_thread
 from lapwing.app.server.budget_requests import BudgetRequests
 from lapwing.app.server.house import House, Recent
 from lapwing.app.server.jobs import Ending, Job, JobName, Jobs, Work
-from lapwing.app.server.memory import Memory
+from lapwing.app.server.memory import LEDGER, Memory
 from lapwing.app.server.passwords import digest_of
 from lapwing.app.server.people import Directory, Person
 from lapwing.app.server.rates import Limits
@@ -97,10 +97,13 @@ class ServerCall:
         body = b"" if self.body is None else msgspec.json.encode(self.body, order="deterministic")
         return digest_of(f"{self.operation.name} {sorted(self.path.items())} {body.decode()}")
 
-    def remember(self) -> None:
-        """Remember the request under its key, or refuse a key that stands for another one."""
-        kind, body = self.operation.name, self.raw or b"null"
-        self.server.memory.remember(self.population, self.person.id, self.key, kind=kind, digest=self.digest, body=body)
+    def remember(self, entry: int = LEDGER) -> int:
+        """Remember the request under its key with the entry that answers it, or refuse a key of another request.
+
+        Return the entry that the key stands for: that of whoever came with it first.
+        """
+        told: dict[str, Any] = {"kind": self.operation.name, "digest": self.digest, "body": self.raw or b"null"}
+        return self.server.memory.remember(*self.job_name, **told, entry=entry)
 
     async def in_thread(self, work: "Callable[[ServerCall], T]") -> T:
         """Do work that computes or reads a disk beside the loop, which others wait for."""

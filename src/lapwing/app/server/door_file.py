@@ -13,12 +13,15 @@ waiting = 64                                    # questions under way and waitin
 """
 
 import ipaddress
+import ssl
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from lapwing.app.server.application import LOOPBACK, DoorSettings
 from lapwing.app.server.rates import Limits, Rate
+from lapwing.app.server.sign_in_provider import read_provider
+from lapwing.app.server.trusted_proxy import read_proxy
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int, as_written, positive
 from lapwing.workspace.toml import Document, Section
@@ -36,6 +39,15 @@ class Certificate:
     certificate: Path
     key: Path
 
+    def require_good(self) -> None:
+        """Refuse files that cannot be read, are not PEM, or do not belong together, before anything listens."""
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key, password="")
+        except (OSError, ssl.SSLError, ValueError) as failure:
+            remedy = "give a certificate and its own key, without a password, as two PEM files"
+            reason = f"cannot be used ({type(failure).__name__})"
+            raise ParameterError("certificate", str(self.certificate), reason=reason, remedy=remedy) from None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listening:
@@ -50,8 +62,10 @@ class Listening:
     def require_safe(self) -> None:
         """Refuse to speak plain HTTP where others can listen: tokens and answers would be there to be read."""
         if self.tls is None and not self.plain and not is_loopback(self.host):
-            remedy = "give tls = { certificate, key } in door.toml, or --plain behind a proxy that speaks TLS"
+            remedy = "give --certificate and --key, or --plain behind a proxy that speaks TLS"
             raise ParameterError("listen", self.host, reason="can be reached by others, and has no TLS", remedy=remedy)
+        if self.tls is not None:
+            self.tls.require_good()
 
     @property
     def address(self) -> str:
@@ -95,14 +109,21 @@ def read_door(folder: Path) -> Listening:
     hosts = top.take("hosts", list, [])
     with top.blamed("tick"):
         tick = positive("tick", as_written(top.take("tick", _NUMBER, "0.1")))
-    given, limits = top.section("tls", {}), _limits(top.section("limits", {}))
-    tls = None
-    if given.entries:
-        tls = Certificate(certificate=folder / given.take("certificate", str), key=folder / given.take("key", str))
-        given.done()
-    top.done()
+    tls, limits = _certificate(top.section("tls", {}), folder), _limits(top.section("limits", {}))
+    proxy = read_proxy(top.section("proxy"), folder) if "proxy" in top.entries else None
     known = LOOPBACK | {str(name).casefold() for name in hosts}
-    return Listening(host=host, port=port, tls=tls, door=DoorSettings(hosts=known, tick=float(tick), limits=limits))
+    provider = read_provider(top.section("sign_in"), folder, known) if "sign_in" in top.entries else None
+    top.done()
+    door = DoorSettings(hosts=known, tick=float(tick), limits=limits, proxy=proxy, provider=provider)
+    return Listening(host=host, port=port, tls=tls, door=door)
+
+
+def _certificate(given: Section, folder: Path) -> Certificate | None:
+    if not given.entries:
+        return None
+    found = Certificate(certificate=folder / given.take("certificate", str), key=folder / given.take("key", str))
+    given.done()
+    return found
 
 
 def parse_address(given: str) -> tuple[str, int]:

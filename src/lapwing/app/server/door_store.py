@@ -31,11 +31,14 @@ TABLES: Final = (
     """create table if not exists sign_ins (hash text primary key, person text not null, made bigint not null,
        seen bigint not null)""",
     "create index if not exists sign_ins_person on sign_ins (person)",
+    """create table if not exists identities (issuer text not null, subject text not null, person text not null,
+       made bigint not null, primary key (issuer, subject))""",
+    """create table if not exists begun_sign_ins (hash text primary key, goal text not null, made bigint not null)""",
     """create table if not exists invitations (hash text primary key, person text not null, name text not null,
        role text not null, made_by text not null, expires bigint not null, used bigint)""",
     """create table if not exists asked (population text not null, person text not null, key text not null,
        kind text not null, digest text not null, body text not null, at bigint not null, number bigint not null,
-       status bigint, outcome text, primary key (population, person, key))""",
+       entry bigint not null, status bigint, outcome text, primary key (population, person, key))""",
     "create index if not exists asked_number on asked (population, person, number)",
     """create table if not exists cohorts (population text not null, person text not null, key text not null,
        document text not null, primary key (population, person, key))""",
@@ -59,6 +62,9 @@ class DoorStore(Protocol):
 
     def do(self, statement: str, *values: Cell) -> int:
         """Change something, and return how many rows that were."""
+
+    def keep(self, statement: str, *values: Cell) -> int:
+        """Change something so that no failure of the machine takes it back."""
 
     def together(self) -> "Any":
         """Return a block in which all changes are made, or none."""
@@ -110,6 +116,15 @@ class SqliteDoorStore:
         with self._lock:
             return self._connection.execute(statement, values).rowcount
 
+    def keep(self, statement: str, *values: Cell) -> int:
+        """Change something so that no failure of the machine takes it back."""
+        with self._lock:
+            self._connection.execute("pragma synchronous = full")
+            try:
+                return self.do(statement, *values)
+            finally:
+                self._connection.execute("pragma synchronous = normal")
+
     @contextmanager
     def together(self) -> Iterator[None]:
         """Make all changes of a block, or none, while no other process makes one."""
@@ -155,6 +170,10 @@ class PostgresDoorStore:
     def do(self, statement: str, *values: Cell) -> int:
         """Change something, and return how many rows that were."""
         return int(self._run(statement, values, lambda cursor: cursor.rowcount))
+
+    def keep(self, statement: str, *values: Cell) -> int:
+        """Change something so that no failure of the machine takes it back: here nothing is changed otherwise."""
+        return self.do(statement, *values)
 
     @contextmanager
     def together(self) -> Iterator[None]:

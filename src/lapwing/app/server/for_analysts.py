@@ -9,6 +9,7 @@ from lapwing.answers.history import acts_of
 from lapwing.answers.preview import QuestionLike
 from lapwing.app.server.calls import API, Reply, ServerCall
 from lapwing.app.server.jobs import Job, JobName, JobState, ending_of, state_after
+from lapwing.app.server.memory import LEDGER
 from lapwing.app.server.problems import ProblemError, body_of, status_of
 from lapwing.app.server.questions_wire import asking_type, read_question
 from lapwing.ledger.entries import Receipt
@@ -82,7 +83,10 @@ async def ask(call: ServerCall) -> Reply:
 def _ask(call: ServerCall, job: Job) -> dict[str, Any]:
     question, words = _asked(call)
     answer = job.session.stored(question, key=call.key, **words)
-    call.remember()
+    found = LEDGER if answer is None or answer.receipt is None else answer.receipt.seq
+    stands = call.remember(found)
+    if stands != found:  # the key was here before
+        answer = job.session.stored(question, key=call.key, entry=stands, **words)
     if answer is None:
         job.after_data = True
         answer = job.session.ask(question, key=call.key, **words)
@@ -168,7 +172,8 @@ def _again(call: ServerCall, key: str, known: dict[str, Any]) -> dict[str, Any] 
     asked: Any = msgspec.convert(known["body"], asking_type())
     question, beside = read_question(asked.question)
     words = {**asked.price.words(), **beside}
-    answer = call.session().stored(question, key=key, **words)
+    entry = call.server.memory.entry(call.population, call.person.id, key)
+    answer = call.session().stored(question, key=key, entry=entry, **words)
     return None if answer is None else _record(answer, key, words)
 
 

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from lapwing.app.server.audit_log import AuditLog
 from lapwing.app.server.problems import AFTER_DATA, problem_bytes
+from lapwing.app.server.trusted_proxy import NotVouchedError, TrustedProxy, Vouched
 from lapwing.noise.randomness import fresh_name
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -89,6 +90,7 @@ class Guard:
     hosts : the names under which the server is known, in small letters and without a port
     secure : whether clients reach it by TLS, here or at a proxy
     tick : seconds, to which the audit rounds up how long a request took
+    proxy : who may say on behalf of others who they are; None: nobody
     """
 
     app: Application
@@ -96,6 +98,7 @@ class Guard:
     audit: AuditLog
     secure: bool = False
     tick: float = 0.1
+    proxy: TrustedProxy | None = None
     limits: GuardLimits = field(default_factory=GuardLimits)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -107,7 +110,6 @@ class Guard:
             return  # no web sockets here
         progress = _Progress(begun=time.perf_counter())
         scope["begun"], scope["id"], scope["audit"] = progress.begun, fresh_name()[:16], {}
-        headers = dict(scope["headers"])
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -118,7 +120,9 @@ class Guard:
             await send(message)
 
         try:
-            refused = self._problem(scope, headers)
+            refused = self._introduce(scope)
+            headers = dict(scope["headers"])
+            refused = refused or self._problem(scope, headers)
             if refused is None:
                 scope["body"] = await self._body(scope["path"], headers, receive)
                 await self.app(scope, _replayed(scope["body"], receive), answer)
@@ -132,6 +136,18 @@ class Guard:
                 await _refuse(answer, refused)
         finally:
             self._write_down(scope, progress)
+
+    def _introduce(self, scope: Scope) -> Refused | None:
+        """Write down whom a proxy vouches for, and from which address they come; nobody, where there is no proxy."""
+        scope["vouched"] = ""
+        try:
+            told = Vouched() if self.proxy is None else self.proxy.read(scope)
+        except NotVouchedError as wrong:
+            return Refused(400, "proxy", str(wrong))
+        scope["vouched"] = told.person
+        if told.address:
+            scope["client"] = (told.address, 0)
+        return None
 
     def _problem(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Refused | None:
         host = headers.get(b"host", b"").decode("latin-1").casefold()

@@ -2,6 +2,10 @@
 
 The ledger has all that counts. Here stands what it does not keep: free answers under keys of their own, which must not
 make the ledger grow, and the words in which something was asked.
+
+A key has one outcome, for ever. Whoever comes first with it decides where that stands, in one statement, for all
+processes: it is an answer that was there already, whose entry is kept here, durably; or it is what the ledger has, or
+will have, under the key itself. So a key that was answered for nothing is not charged when the data has changed since.
 """
 
 import time
@@ -14,6 +18,10 @@ from lapwing.app.server.door_store import DoorStore
 from lapwing.app.server.problems import ProblemError
 
 _COLUMNS: Final = ("key", "kind", "body", "at", "number")
+_REMEMBER: Final = """insert into asked select ?, ?, ?, ?, ?, ?, ?, coalesce(max(number), 0) + 1, ?, null, null
+    from asked where population = ? and person = ? on conflict do nothing"""
+LEDGER: Final = 0
+"""Stands for the entry of what the ledger has, or will have, under the key itself."""
 
 
 def conflict() -> ProblemError:
@@ -27,23 +35,23 @@ class Memory:
     def __init__(self, store: DoorStore, clock: Callable[[], float] = time.time) -> None:
         self._store, self._clock = store, clock
 
-    def remember(self, population: str, person: str, key: str, *, kind: str, digest: str, body: bytes) -> None:
-        """Remember a request; refuse a key that stands for another one."""
-        values = (population, person, key, kind, digest, body.decode(), int(self._clock()))
-        added = self._store.do(
-            """insert into asked select ?, ?, ?, ?, ?, ?, ?, coalesce(max(number), 0) + 1, null, null from asked
-               where population = ? and person = ? on conflict do nothing""",
-            *values,
-            population,
-            person,
-        )
-        if added:
-            return
+    def remember(
+        self, population: str, person: str, key: str, *, kind: str, digest: str, body: bytes, entry: int = LEDGER
+    ) -> int:
+        """Remember a request with the entry that answers it; refuse a key that stands for another one.
+
+        Return the entry that the key stands for, which is that of whoever came first.
+        """
+        values = (population, person, key, kind, digest, body.decode(), int(self._clock()), entry, population, person)
+        keep = self._store.keep if entry != LEDGER else self._store.do  # what the ledger has is durable there
+        if keep(_REMEMBER, *values):
+            return entry
         known = self._store.one(
-            "select digest from asked where population = ? and person = ? and key = ?", population, person, key
+            "select digest, entry from asked where population = ? and person = ? and key = ?", population, person, key
         )
         if known is None or known[0] != digest:
             raise conflict()
+        return int(known[1])
 
     def end(self, population: str, person: str, key: str, *, status: int, outcome: bytes) -> None:
         """Remember what came of a request that nobody waited for, so that every process can tell."""
@@ -65,6 +73,13 @@ class Memory:
             key,
         )
         return None if row is None else (int(row[0]), str(row[1]).encode())
+
+    def entry(self, population: str, person: str, key: str) -> int:
+        """Return the entry of the answer that a key stands for, or `LEDGER`."""
+        row = self._store.one(
+            "select entry from asked where population = ? and person = ? and key = ?", population, person, key
+        )
+        return LEDGER if row is None else int(row[0])
 
     def recall(self, population: str, person: str, key: str) -> dict[str, Any] | None:
         """Return what a person put under a key."""

@@ -7,6 +7,7 @@ looked up each time. A token may do less than its owner, and never more. The las
 import re
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ LONGEST: Final = 12 * 3600
 INVITED_FOR: Final = 24 * 3600
 FIRST_LINK_FOR: Final = 15 * 60
 _DAY: Final = 24 * 3600
-_ID: Final = re.compile(r"[a-z0-9][a-z0-9._@-]{0,59}")
+PERSON_ID: Final = re.compile(r"[a-z0-9][a-z0-9._@-]{0,59}")
 _TOKEN: Final = re.compile(r"lw_[A-Za-z0-9_-]{20,80}")
 _EVERYBODY: Final = "select id, name, role, disabled from people order by id"
 _BY_ID: Final = "select id, name, role, disabled from people where id = ?"
@@ -60,7 +61,7 @@ class Directory:
 
     def add(self, id_: str, name: str, role: Role, *, password: str | None = None) -> Person:
         """Add a person."""
-        if not _ID.fullmatch(id_):
+        if not PERSON_ID.fullmatch(id_):
             remedy = "write small letters, digits and . _ @ - only, 60 at most"
             raise ParameterError("id", id_, reason="is not the name of a person", remedy=remedy)
         kept = None if password is None else hash_password(require_password(password))
@@ -130,9 +131,22 @@ class Directory:
         right = matches(password, kept or self._nobody)
         return _person(row[:4]) if right and row is not None and kept and not row[3] else None
 
-    def sign_in(self, person: str) -> str:
-        """Return the secret of a new sign-in, for a cookie."""
-        secret, now = fresh_secret(), self._now()
+    def vouched_for(self, id_: str, *, adds_guests: bool) -> Person | None:
+        """Return who somebody trusted says is there; None if they are not known, or may not come in.
+
+        A person who is not known is added as a guest, who has no role before a custodian gives them one, or refused.
+        """
+        if self._store.one(_BY_ID, id_) is None:
+            if not adds_guests:
+                return None
+            with suppress(ParameterError):  # somebody else added them just now
+                return self.add(id_, id_, Role.GUEST)
+        person = self.person(id_)
+        return None if person.disabled else person
+
+    def sign_in(self, person: str, *, prefix: str = "") -> str:
+        """Return the secret of a new sign-in, for a cookie; it begins with a prefix that says how it was made."""
+        secret, now = prefix + fresh_secret(), self._now()
         with self._store.together():
             self._store.do("delete from sign_ins where seen < ? or made < ?", now - IDLE, now - LONGEST)
             self._store.do("insert into sign_ins values (?, ?, ?, ?)", digest_of(secret), person, now, now)
@@ -225,7 +239,7 @@ class Directory:
 
     def invite(self, id_: str, name: str, role: Role, *, by: str, seconds: int = INVITED_FOR) -> str:
         """Return the secret of a link that makes this person, once, and in time."""
-        if not _ID.fullmatch(id_):
+        if not PERSON_ID.fullmatch(id_):
             remedy = "write small letters, digits and . _ @ - only, 60 at most"
             raise ParameterError("id", id_, reason="is not the name of a person", remedy=remedy)
         if self._store.one(_BY_ID, id_):

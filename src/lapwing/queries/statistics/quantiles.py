@@ -60,6 +60,10 @@ class QuantileQuestion(Question):
         word = "quantile" if name == "answer" else name
         return {f"{word}_{float(fraction):g}": replace(self, at=(fraction,)) for fraction in self.at}
 
+    def called(self) -> tuple[str, dict[str, object]]:
+        """Return what it is asked for with."""
+        return "quantiles", {"of": self.value, "at": self.at, "cells": self.cells}
+
     def plan(self, planner: Planner) -> Plan:
         """Let few rows of a person count, in all groups and all cells of the grid together."""
         check_most("quantiles", len(self.at), MOST_FRACTIONS)

@@ -52,6 +52,10 @@ class TopCategories(Question):
         """Return what SQL counts, to find the largest groups."""
         return None if self.ranked_by is None else self.ranked_by.distinct_column()
 
+    def called(self) -> tuple[str, dict[str, object]]:
+        """Return what it is asked for with."""
+        return "top", {"column": self.column, "k": self.k}
+
     def plan(self, planner: Planner) -> Plan:
         """Let a person count once in every category they have."""
         planner.require_ungrouped()
@@ -92,6 +96,10 @@ class TopCounts(Question):
     def distinct_column(self) -> Name | None:
         """Return what is counted in the groups, if that is different values of a column."""
         return self.counted.distinct_column()
+
+    def called(self) -> tuple[str, dict[str, object]]:
+        """Return what it is asked for with."""
+        return "top", {"column": self.by[0].column, "k": self.k, "counts": True}
 
     def plan(self, planner: Planner) -> Plan:
         """Count in all groups, or choose the largest and count only them: what is more exact at the same price."""

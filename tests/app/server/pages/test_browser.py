@@ -1,70 +1,10 @@
-"""A real browser: a cohort by mouse, by keyboard alone and without a script; prices while one types; names stay text.
+"""A real browser: a cohort by mouse, by keyboard alone, without a script; prices while one types; names stay text."""
 
-It needs Chromium (Debian: `apt install chromium`) and playwright. Where there is none the tests fail and say so; who
-cannot have one sets LAPWING_NO_BROWSER=1, and they say that they did not look.
-"""
-
-import os
 import re
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
-
-from app.server.pages.visitors import P, Pages
-
-CHROMIUM = next(
-    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
-)
-REASON = "there is no Chromium on the PATH: install it (apt install chromium), or set LAPWING_NO_BROWSER=1"
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    if CHROMIUM is None and os.environ.get("LAPWING_NO_BROWSER") == "1":
-        pytest.skip(f"NOT LOOKED AT: {REASON}")
-    assert CHROMIUM is not None, REASON
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
-class Looker:
-    """Somebody who looks at pages, and notes whatever the browser complains of."""
-
-    def __init__(self, browser: Browser, pages: Pages, who: str, **more) -> None:
-        self.complaints: list[str] = []
-        self.context = browser.new_context(**more)
-        self.context.add_cookies([{"name": "lapwing", "value": pages.cookies[who], "url": pages.address}])
-        self.page: Page = self.context.new_page()
-        self.page.set_default_timeout(15_000)
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
-        self.base = pages.address + P
-
-    def go(self, place: str) -> Page:
-        self.page.goto(self.base + place)
-        return self.page
-
-    def close(self) -> None:
-        self.context.close()
-        assert self.complaints == []
-
-
-@pytest.fixture
-def look(chromium, pages):
-    made: list[Looker] = []
-
-    def make(who: str = "ana", **more) -> Looker:
-        made.append(Looker(chromium, pages, who, **more))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.close()
+from playwright.sync_api import Page, expect
 
 
 def add(page: Page, panel: int, text: str) -> None:
@@ -160,3 +100,21 @@ def test_a_page_weighs_little(look, pages) -> None:
     looker.page.wait_for_load_state("networkidle")
     assert sum(sizes) < 100_000
     assert Path(pages.door.folder).exists()
+
+
+def test_names_are_completed_while_sql_is_written(look) -> None:
+    page = look().go("/sql")
+    area = page.get_by_label("One SELECT of statistics")
+    area.press_sequentially("select count(*) from pat")
+    expect(page.locator("#completions li").first).to_have_text("patient")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    area.press_sequentially(" p where p.sm")
+    expect(page.locator("#completions li")).to_have_text(["smoker"])
+    page.keyboard.press("Control+Space")
+    page.keyboard.press("Tab")
+    expect(area).to_have_value("select count(*) from patient p where p.smoker")
+    expect(page.locator("#ask")).to_have_text(re.compile(r"Ask · ε 0\.0983"))
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url("**/answers/**")
+    expect(page.locator(".hero")).to_contain_text("±")

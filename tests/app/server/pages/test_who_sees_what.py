@@ -20,6 +20,7 @@ SEES = {
     f"{P}/account": set(Role),
     f"{P}/dictionary/search": ASK,
     f"{P}/ask": ASK,
+    f"{P}/sql": ASK,
     f"{P}/streams": ASK,
     f"{P}/history": ASK,
     "/custody": OVERSEE,

@@ -6,10 +6,11 @@ from typing import Any
 from starlette.responses import Response
 
 from lapwing.app.server.jobs import JobName, JobState
+from lapwing.app.server.pages.answer_table import csv_of
 from lapwing.app.server.pages.charts import chance_picture, timeline
 from lapwing.app.server.pages.cohort_document import CohortDraft, UnclearError, from_document, to_link
 from lapwing.app.server.pages.drafts import curve_of
-from lapwing.app.server.pages.showing import csv_of, show_answer_page, words_of_cohort
+from lapwing.app.server.pages.showing import show_answer_page, words_of_cohort
 from lapwing.app.server.pages.stream_log import outcomes_of, verdict_of
 from lapwing.app.server.pages.visits import PageRefusedError, Visit
 from lapwing.app.server.problems import ProblemError
@@ -102,7 +103,7 @@ async def _show_verdict(visit: Visit, known: dict[str, Any], cohort: CohortDraft
 
 
 def _python(population: str, stream: str, where: str, at_least: int) -> str:
-    opened = f"import lapwing as lw\n\nsession = lw.open({json.dumps(population)})"
+    opened = f'import lapwing as lw\n\nsession = lw.open(".", {json.dumps(population)})'
     asked = f"stream.ask({json.dumps(where, ensure_ascii=False)}, at_least={at_least})"
     return f"{opened}\nstream = session.resume({json.dumps(stream)})\n{asked}"
 

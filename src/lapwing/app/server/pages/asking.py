@@ -63,7 +63,7 @@ async def ask(visit: Visit) -> Response:
     dictionary = dictionary_for(visit)
     if visit.field("shown") != mark_of(cohort, terms, dictionary):
         return visit.show("ask.html", 409, **{**await draft(visit, cohort, terms), "unclear": visit.say("ask.changed")})
-    _spare(visit)
+    spare(visit)
     try:
         body, text = _body(visit, cohort, terms), text_of(cohort, dictionary)
         visit.site.shelf.put(visit.population, visit.person.id, key, to_document(cohort))
@@ -91,9 +91,13 @@ async def rehearse(visit: Visit) -> Response:
 
 
 def _asked(visit: Visit) -> tuple[CohortDraft, AskTerms, str]:
+    return from_form(visit.fields, dictionary_for(visit)), terms_of(visit.field), key_of(visit)
+
+
+def key_of(visit: Visit) -> str:
+    """Return the key of a form that asks; none, if it is not one that a page has drawn."""
     key = visit.field("key")
-    cohort = from_form(visit.fields, dictionary_for(visit))
-    return cohort, terms_of(visit.field), key if _KEY.fullmatch(key) else ""
+    return key if _KEY.fullmatch(key) else ""
 
 
 def _body(visit: Visit, cohort: CohortDraft, terms: AskTerms) -> dict[str, object]:
@@ -109,7 +113,8 @@ async def _ask_stream(visit: Visit, terms: AskTerms, text: str, key: str) -> Non
     await visit.do("ask_stream", {"where": text, "at_least": at_least}, key=key, path={"stream": name})
 
 
-def _spare(visit: Visit) -> None:
+def spare(visit: Visit) -> None:
+    """Refuse whoever asks too often."""
     if visit.site.asks.take(visit.person.id):
         raise PageRefusedError(429, {"code": "too_many"})
 

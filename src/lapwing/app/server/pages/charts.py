@@ -47,18 +47,18 @@ def noise_picture(value: float, margin: float, scale: float, say: Messages, *, i
         _path([(x(at), y(at)) for at in grid], "c-line"),
         _line(16, base, WIDTH - 16, base, "c-axis"),
         _line(x(value), y(value) - 4, x(value), base, "c-mark"),
-        _text(x(value), top, _short(value), "t-strong"),
+        text(x(value), top, _short(value), "t-strong"),
         _line(x(value - margin), base + 26, x(value + margin), base + 26, "c-bar"),
         *(_line(x(end), base + 20, x(end), base + 32, "c-bar") for end in (value - margin, value + margin)),
-        _text(x(value), base + 50, caption),
+        text(x(value), base + 50, caption),
     ]
     for tick in _ticks(low, high):
         if 24 < x(tick) < WIDTH - 24:  # noqa: PLR2004 - so that no number is cut off
             body += [
                 _line(x(tick), base, x(tick), base + 4, "c-axis"),
-                _text(x(tick), base + 15, _short(tick), "quiet"),
+                text(x(tick), base + 15, _short(tick), "quiet"),
             ]
-    return _svg(210, say("chart.noise", value=_short(value)), body, say("chart.noise_about"))
+    return svg(210, say("chart.noise", value=_short(value)), body, say("chart.noise_about"))
 
 
 def chance_picture(curve: Sequence[tuple[int, float]], at_least: int, margin: int, say: Messages) -> Markup:
@@ -68,15 +68,15 @@ def chance_picture(curve: Sequence[tuple[int, float]], at_least: int, margin: in
     x, y = _scale(low, high, left, WIDTH - 16), _scale(0, 1, base, top)
     begin, end = max(low, at_least - margin), min(high, at_least + margin)
     body = [
-        _rect(x(begin), top, x(end) - x(begin), base - top, "c-unsure"),
+        rect(x(begin), top, x(end) - x(begin), base - top, "c-unsure"),
         *(_line(left, y(share), WIDTH - 16, y(share), "c-grid") for share in (0, 0.5, 1)),
-        *(_text(46, y(share) + 4, f"{share:.0%}", "quiet", "end") for share in (0, 0.5, 1)),
+        *(text(46, y(share) + 4, f"{share:.0%}", "quiet", "end") for share in (0, 0.5, 1)),
         _line(x(at_least), top - 6, x(at_least), base, "c-threshold"),
         _path([(x(people), y(chance)) for people, chance in curve], "c-line"),
-        _text((x(begin) + x(end)) / 2, base + 36, say("chart.unsure", low=_short(begin), high=_short(end))),
-        *(_text(x(tick), base + 16, _short(tick), "quiet") for tick in _ticks(low, high)),
+        text((x(begin) + x(end)) / 2, base + 36, say("chart.unsure", low=_short(begin), high=_short(end))),
+        *(text(x(tick), base + 16, _short(tick), "quiet") for tick in _ticks(low, high)),
     ]
-    return _svg(190, say("chart.chance", at_least=at_least), body, say("chart.chance_about", low=begin, high=end))
+    return svg(190, say("chart.chance", at_least=at_least), body, say("chart.chance_about", low=begin, high=end))
 
 
 def burn_down(points: Sequence[tuple[str, float, float]], budget: float, say: Messages) -> Markup:
@@ -93,15 +93,15 @@ def burn_down(points: Sequence[tuple[str, float, float]], budget: float, say: Me
     ends = (points[0][0], "start", left), (points[-1][0], "end", WIDTH - 20)
     body = [
         *(_line(left, y(tick), WIDTH - 20, y(tick), "c-grid") for tick in _ticks(0, budget)),
-        *(_text(left - 6, y(tick) + 4, _short(tick), "quiet", "end") for tick in _ticks(0, budget)),
+        *(text(left - 6, y(tick) + 4, _short(tick), "quiet", "end") for tick in _ticks(0, budget)),
         _path([(left, base), *free, (free[-1][0], base)], "c-area", closed=True),
         _path([*held, *reversed(free)], "c-held", closed=True),
         _path(free, "c-line"),
         f'<circle cx="{free[-1][0]:.1f}" cy="{free[-1][1]:.1f}" r="4" class="c-dot"/>',
-        *(_text(at, base + 20, day, "quiet", anchor) for day, anchor, at in ends if day),
+        *(text(at, base + 20, day, "quiet", anchor) for day, anchor, at in ends if day),
     ]
     said = say("chart.burn_down", left=f"{points[-1][1]:.3g}", budget=f"{budget:g}")
-    return _svg(178, said, body, name="chart grow")
+    return svg(178, said, body, name="chart grow")
 
 
 def bars(rows: Sequence[BarRow], title: Any) -> Markup:
@@ -115,13 +115,13 @@ def bars(rows: Sequence[BarRow], title: Any) -> Markup:
         low, high = max(0.0, row.low), max(0.0, row.high)
         off = max(row.high - row.value, row.value - row.low)
         body += [
-            _text(12, y + 13, label, "t", "start"),
-            _rect(12, y + 19, max(1.0, x(max(0.0, row.value)) - 12), 16, "c-fill"),
+            text(12, y + 13, label, "t", "start"),
+            rect(12, y + 19, max(1.0, x(max(0.0, row.value)) - 12), 16, "c-fill"),
             _line(x(low), y + 27, x(high), y + 27, "c-err"),
             *(_line(x(end), y + 22, x(end), y + 32, "c-err") for end in (low, high)),
-            _text(x(high) + 8, y + 32, f"{_short(row.value)} ± {_short(off)}", "t-strong-s", "start"),
+            text(x(high) + 8, y + 32, f"{_short(row.value)} ± {_short(off)}", "t-strong-s", "start"),
         ]
-    return _svg(top + each * len(rows) + 8, title, body)
+    return svg(top + each * len(rows) + 8, title, body)
 
 
 def timeline(outcomes: Sequence[str], yeses: int, say: Messages) -> Markup:
@@ -135,7 +135,7 @@ def timeline(outcomes: Sequence[str], yeses: int, say: Messages) -> Markup:
         cx, cy = 12 + gap * (place % _COLUMNS) + gap / 2, 18 + 26 * (place // _COLUMNS)
         body.append(f'<circle cx="{cx:.1f}" cy="{cy:.1f}" r="{7 if told else 2}" class="{kind}"/>')
     given = sum(one == "yes" for one in outcomes)
-    return _svg(12 + 26 * lines, say("chart.timeline", n=len(outcomes), given=given, yeses=yeses), body)
+    return svg(12 + 26 * lines, say("chart.timeline", n=len(outcomes), given=given, yeses=yeses), body)
 
 
 def belief_picture(prior: float, low: float, high: float, say: Messages) -> Markup:
@@ -143,13 +143,13 @@ def belief_picture(prior: float, low: float, high: float, say: Messages) -> Mark
     x = _scale(0, 1, 20, 460)
     body = [
         _line(20, 50, 460, 50, "c-axis"),
-        _rect(x(low), 42, x(high) - x(low), 16, "c-fill", radius=8),
+        rect(x(low), 42, x(high) - x(low), 16, "c-fill", radius=8),
         _line(x(prior), 30, x(prior), 66, "c-threshold"),
-        _text(20, 84, "0 %", "quiet", "start"),
-        _text(460, 84, "100 %", "quiet", "end"),
-        _text(min(max(x(prior), 60), 420), 22, say("chart.before", prior=f"{prior:.3g}"), "t-second"),
+        text(20, 84, "0 %", "quiet", "start"),
+        text(460, 84, "100 %", "quiet", "end"),
+        text(min(max(x(prior), 60), 420), 22, say("chart.before", prior=f"{prior:.3g}"), "t-second"),
     ]
-    return _svg(92, say("chart.belief"), body, say("chart.belief_about", low=f"{low:.1%}", high=f"{high:.1%}"))
+    return svg(92, say("chart.belief"), body, say("chart.belief_about", low=f"{low:.1%}", high=f"{high:.1%}"))
 
 
 def _scale(low: float, high: float, first: float, last: float) -> Scale:
@@ -157,7 +157,8 @@ def _scale(low: float, high: float, first: float, last: float) -> Scale:
     return lambda value: first + (last - first) * (value - low) / span
 
 
-def _svg(height: float, title: Any, body: Sequence[str], about: Any = "", name: str = "chart") -> Markup:
+def svg(height: float, title: Any, body: Sequence[str], about: Any = "", name: str = "chart") -> Markup:
+    """Return a picture with a title, and words that say what it shows."""
     described = f"<desc>{escape(about)}</desc>" if about else ""
     return Markup(  # noqa: S704 - every text in it is escaped
         f'<svg class="{name}" viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{escape(title)}">'
@@ -165,17 +166,22 @@ def _svg(height: float, title: Any, body: Sequence[str], about: Any = "", name: 
     )
 
 
-def _text(x: float, y: float, text: Any, name: str = "t", anchor: str = "middle") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" class="{name}" text-anchor="{anchor}">{escape(text)}</text>'
+def text(x: float, y: float, said: Any, name: str = "t", anchor: str = "middle") -> str:
+    """Return a text, which is escaped."""
+    return f'<text x="{x:.1f}" y="{y:.1f}" class="{name}" text-anchor="{anchor}">{escape(said)}</text>'
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, name: str) -> str:
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{name}"/>'
 
 
-def _rect(x: float, y: float, width: float, height: float, name: str, *, radius: int = 3) -> str:
+def rect(
+    x: float, y: float, width: float, height: float, name: str, *, radius: int = 3, opacity: float | None = None
+) -> str:
+    """Return a rectangle; how dark it is, where that says something."""
     size = f'width="{max(width, 0):.1f}" height="{height:.1f}"'
-    return f'<rect x="{x:.1f}" y="{y:.1f}" {size} rx="{radius}" class="{name}"/>'
+    dark = "" if opacity is None else f' fill-opacity="{opacity:.2f}"'
+    return f'<rect x="{x:.1f}" y="{y:.1f}" {size} rx="{radius}" class="{name}"{dark}/>'
 
 
 def _path(points: Sequence[tuple[float, float]], name: str, *, closed: bool = False) -> str:

@@ -64,6 +64,7 @@ def templates() -> Environment:
         undefined=StrictUndefined,
     )
     made.filters |= {"above": above, "below": below, "price": price_text, "people": people, "moment": moment}
+    made.filters["number"] = number
     made.globals["static"] = lambda name: f"/static/{name}?{static_files()[name].mark}"
     return made
 
@@ -112,6 +113,20 @@ def people(number: Any) -> str:
     """
     exact = Fraction(number)
     return f"{int(exact):,}" if exact.denominator == 1 else f"{float(exact):,.4g}"
+
+
+def number(value: Any) -> str:
+    """Return what stands in a cell of an answer: a number as people read it, or a value as it is.
+
+    >>> number("1/3"), number(None), number("north"), number(True)
+    ('0.3333', '', 'north', 'true')
+    """
+    if value is None or isinstance(value, bool):
+        return "" if value is None else str(value).casefold()
+    try:
+        return people(value)
+    except (TypeError, ValueError):
+        return str(value)
 
 
 def moment(at: int | str) -> str:

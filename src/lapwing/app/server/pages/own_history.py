@@ -9,12 +9,13 @@ import msgspec
 
 from lapwing.answers.history import Act, acts_of
 from lapwing.answers.stream_terms import StoredVerdict, Verdict
+from lapwing.app.server.pages.answer_code import kind_of, sql_text
 from lapwing.app.server.pages.answer_pages import cohort_of
-from lapwing.app.server.pages.cohort_document import to_link
+from lapwing.app.server.pages.cohort_document import CohortDraft, to_link
 from lapwing.app.server.pages.cohort_words import sentence_of
 from lapwing.app.server.pages.drafts import dictionary_for
 from lapwing.app.server.pages.frame import people, price_text
-from lapwing.app.server.pages.showing import kind_of
+from lapwing.app.server.pages.showing import link_of
 from lapwing.app.server.pages.visits import Visit
 from lapwing.app.server.questions_wire import asking_type, read_question
 from lapwing.ledger.entries import Record
@@ -76,7 +77,7 @@ def history_of(visit: Visit, *, most: int, skip: int = 0, holding: str = "") -> 
 def _row(visit: Visit, act: Act, past: Past, put: dict[str, Any] | None) -> HistoryRow:
     at, kind, entry = act.at, act.kind, past.by_number[act.entry]
     key = None if put is None or put["kind"] not in {"ask", "ask_stream"} else put["key"]
-    shown = _said(visit, key, act.said)
+    shown = _said(visit, put if key else None, act.said)
     if kind == "intent" or (kind == "recall" and put is not None and put["kind"] == "ask_stream"):
         told, paid = _verdict(visit, past.end_of(entry))
         return HistoryRow(at=at, kind="enough", told=told, cost=paid if kind == "intent" else None, key=key, **shown)
@@ -94,15 +95,25 @@ def _free(visit: Visit, put: dict[str, Any], at: str) -> HistoryRow:
         kind=kind_of(put["body"]["question"]),
         told=told,
         key=put["key"] if told else None,
-        **_said(visit, put["key"], str(put["body"]["question"].get("where", ""))),
+        **_said(visit, put, sql_text(put["body"]["question"])),
     )
 
 
-def _said(visit: Visit, key: str | None, otherwise: str) -> dict[str, Any]:
-    cohort = None if key is None else cohort_of(visit, key)
+def _said(visit: Visit, put: dict[str, Any] | None, otherwise: str) -> dict[str, Any]:
+    """Say who was meant, and where it can be cloned: what was built here as it was built, and SQL as it was written."""
+    cohort = None if put is None else cohort_of(visit, put["key"])
+    link = _link(visit, put, cohort)
     if cohort is None:
-        return {"said": f"{otherwise[:1].upper()}{otherwise[1:]}.", "link": None}
-    return {"said": sentence_of(cohort, dictionary_for(visit), visit.say).striptags(), "link": to_link(cohort)}
+        return {"said": f"{otherwise[:1].upper()}{otherwise[1:]}.", "link": link}
+    return {"said": sentence_of(cohort, dictionary_for(visit), visit.say).striptags(), "link": link}
+
+
+def _link(visit: Visit, put: dict[str, Any] | None, cohort: CohortDraft | None) -> str | None:
+    if put is None:
+        return None
+    if put["kind"] == "ask":
+        return link_of(visit, put["body"]["question"], cohort)
+    return None if cohort is None else f"{visit.base}/ask?c={to_link(cohort)}&kind=enough"
 
 
 def _verdict(visit: Visit, end: Record | None) -> tuple[str, str | None]:
@@ -119,7 +130,8 @@ def _number(visit: Visit, put: dict[str, Any]) -> tuple[str, str | None]:
     try:
         asked: Any = msgspec.convert(put["body"], asking_type())
         question, words = read_question(asked.question)
-        answer = visit.session().stored(question, key=put["key"], **asked.price.words(), **words)
+        entry = visit.server.memory.entry(visit.population, visit.person.id, put["key"])
+        answer = visit.session().stored(question, key=put["key"], entry=entry, **asked.price.words(), **words)
     except LapwingError:
         return str(visit.say("history.lost")), None
     if answer is None:

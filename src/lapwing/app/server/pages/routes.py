@@ -11,13 +11,25 @@ from starlette.routing import Route
 
 from lapwing.app.server.calls import API, Server
 from lapwing.app.server.door_store import DoorStore
-from lapwing.app.server.pages import answer_pages, asking, custody, own_pages, signing_in
+from lapwing.app.server.identities import Identities
+from lapwing.app.server.pages import (
+    answer_pages,
+    asking,
+    custody,
+    own_pages,
+    signing_in,
+    signing_in_elsewhere,
+    sql_page,
+)
+from lapwing.app.server.pages.arrivals import Arrival, keep_sign_in, secret_of, who_comes
 from lapwing.app.server.pages.frame import show_static
 from lapwing.app.server.pages.shelf import Shelf
 from lapwing.app.server.pages.visits import NOBODY, Page, PageRefusedError, Site, Visit, fields_of, form_token
 from lapwing.app.server.people import Person
 from lapwing.app.server.problems import AFTER_DATA, ProblemError, body_of, status_of
 from lapwing.app.server.rates import Buckets
+from lapwing.app.server.sign_in_provider import RETURN_PATH, Provider, SignInService
+from lapwing.app.server.trusted_proxy import TrustedProxy
 from lapwing.vocabulary.errors import LapwingError
 
 P: Final = "/populations/{population}"
@@ -25,6 +37,9 @@ P: Final = "/populations/{population}"
 PAGES: Final[tuple[Page, ...]] = (
     Page(path="/login", show=signing_in.show_login, open=True),
     Page(path="/login", show=signing_in.sign_in, method="POST", open=True),
+    Page(path="/sign-in", show=signing_in_elsewhere.begin, open=True),
+    Page(path=RETURN_PATH, show=signing_in_elsewhere.come_back, open=True),
+    Page(path="/sign-in/out", show=signing_in_elsewhere.leave, open=True),
     Page(path="/invitations/{secret}", show=signing_in.show_invitation, open=True),
     Page(path="/invitations/{secret}", show=signing_in.accept_invitation, method="POST", open=True),
     Page(path="/theme", show=signing_in.choose_theme, method="POST", open=True),
@@ -38,6 +53,7 @@ PAGES: Final[tuple[Page, ...]] = (
     Page(path=P + "/ask/draft", show=asking.redraw, method="POST", operation="preview"),
     Page(path=P + "/ask/rehearsal", show=asking.rehearse, method="POST", operation="rehearse"),
     Page(path=P + "/ask", show=asking.ask, method="POST", operation="ask"),
+    *sql_page.PAGES,
     Page(path=P + "/answers/{key}", show=answer_pages.show_answer, operation="answer"),
     Page(path=P + "/answers/{key}/csv", show=answer_pages.save_csv, operation="answer"),
     Page(path=P + "/answers/{key}/json", show=answer_pages.save_json, operation="answer"),
@@ -76,7 +92,14 @@ PAGES: Final[tuple[Page, ...]] = (
 )
 
 
-def make_site(server: Server, store: DoorStore, *, secure: bool) -> Site:
+def make_site(
+    server: Server,
+    store: DoorStore,
+    *,
+    secure: bool,
+    proxy: TrustedProxy | None = None,
+    provider: Provider | None = None,
+) -> Site:
     """Return what pages share."""
     limits = server.limits
     return Site(
@@ -86,6 +109,9 @@ def make_site(server: Server, store: DoorStore, *, secure: bool) -> Site:
         looks=Buckets(limits.looks),
         asks=Buckets(limits.asks),
         sign_ins=Buckets(limits.wrong_tokens),
+        identities=Identities(store, server.people),
+        proxy=proxy,
+        provider=None if provider is None else SignInService(provider),
     )
 
 
@@ -105,8 +131,19 @@ def _endpoint(site: Site, page: Page) -> Callable[[Request], Awaitable[Response]
 async def _visit(site: Site, page: Page, request: Request) -> Response:
     """Let somebody see a page, or say why not: whoever is not signed in is sent to sign in, and comes back."""
     request.scope["audit"]["operation"] = page.path
-    secret = request.cookies.get(site.cookie, "")
-    person = site.server.people.by_sign_in(secret) if secret else None
+    try:
+        came = await who_comes(site, request)
+    except PageRefusedError as refused:
+        return problem_page(_visit_of(site, request, None, ""), refused)
+    if came.is_new:
+        request.scope["audit"]["always"] = True
+    answer = await _shown(site, page, request, came)
+    is_kept = site.cookie in answer.headers.get("set-cookie", "")  # who signs out here keeps nothing
+    return keep_sign_in(answer, site, came.secret) if came.is_new and not is_kept else answer
+
+
+async def _shown(site: Site, page: Page, request: Request, came: Arrival) -> Response:
+    person, secret = came.person, came.secret
     visit = _visit_of(site, request, person, secret)
     if person is None and not page.open:
         return _to_login(request, ended=bool(secret))
@@ -165,7 +202,7 @@ def problem_page(visit: Visit, refused: PageRefusedError) -> Response:
 
 def lost_page(site: Site, request: Request) -> Response:
     """Show that there is no such page, to whoever asks for one that is not in the table."""
-    secret = request.cookies.get(site.cookie, "")
+    secret = secret_of(site, request)
     person = site.server.people.by_sign_in(secret) if secret else None
     return problem_page(_visit_of(site, request, person, secret), PageRefusedError(404, {"code": "not_there"}))
 

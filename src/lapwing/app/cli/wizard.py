@@ -1,0 +1,347 @@
+"""The questions of `lapwing init` at a terminal: over names, types and what is declared, never over data.
+
+Nothing that is asked or proposed here may come from a value in a table: a bound that was looked up is a fact about the
+people in it, and lapwing.toml is public. So the names and types of columns are read, and no row, until there is a yes.
+"""
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from lapwing.accounting.interpretation import budget_concerns
+from lapwing.app.cli.commands import message_of, paragraph
+from lapwing.app.cli.declaring import (
+    DATABASES,
+    FILES,
+    FITTING,
+    KINDS,
+    Declared,
+    DeclaredTable,
+    Draft,
+    Place,
+    bounds_of,
+    declared_columns,
+    require_new,
+)
+from lapwing.vocabulary.errors import BadQuestionError, LapwingError, SettingsError
+from lapwing.vocabulary.guarantee import Adjacency
+from lapwing.workspace.settings import Settings, read_settings
+
+Answer = TypeVar("Answer")
+
+_OUT: Final = "leave out"
+_WELCOME: Final = (
+    "Some questions about your tables and the people in them. Enter takes what stands in [brackets]. Nothing is "
+    "written before you have seen it and said yes; Ctrl-C stops.\n"
+    "Names and types of columns are read, and no row. What you declare is public, so decide it without looking into "
+    "the data: the highest age that is there would tell about somebody."
+)
+_PLACE: Final = (
+    "\nWhere is a table? A .csv, .parquet or .duckdb file, or a database: postgresql://user@host/name, without a "
+    "password."
+)
+_COLUMNS: Final = (
+    "\nWhat may be asked about? Analysts see the columns that you declare, and no others. Choose bounds and categories "
+    "as for people you have never seen; a number outside counts as the nearest bound. Say what a column holds:\n"
+    "    integer 0..120    real 10..60    category F,M    boolean    text\n"
+    "    date 1900-01-01..2025-12-31"
+)
+_ADJACENCY: Final = (
+    "\nWho is hidden? add-remove hides also whether somebody is in the tables at all. replace hides what the data says "
+    "of them, and everybody may know how many people there are."
+)
+_BUDGET: Final = (
+    "\nThe budget caps what all answers together, to everybody and for ever, give away about one person. The odds of "
+    "whoever suspects something grow by a factor of 2.7 at most with epsilon 1, of 20 with 3, of 22,000 with 10. It "
+    "can be raised later, and never lowered. Others than a plain epsilon: 3 delta 1e-6, or rho 1/2."
+)
+
+
+def complete(draft: Draft) -> Draft:
+    """Ask for all that a draft does not say, and return it complete."""
+    click.echo(paragraph(_WELCOME))
+    if draft.folder is None:
+        draft = replace(draft, folder=_ask("\nFolder of the workspace", _new_folder, "clinic"))
+    if draft.population is None:
+        draft = _ask("\nWhat are the people called", lambda text: _valid(replace(draft, population=text)), draft.name)
+    draft = _ask_for_tables(draft)
+    if draft.person_key is None:
+        draft = _ask("\nWhich column tells people apart, in every table", lambda text: _keyed(draft, text))
+    if draft.adjacency is None:
+        click.echo(paragraph(_ADJACENCY))
+        words = [one.value for one in Adjacency]
+        draft = replace(draft, adjacency=_ask("Adjacency", lambda text: _word(text, words), words[0]))
+    return draft if draft.budget else _ask_for_budget(draft)
+
+
+def confirm(draft: Draft) -> bool:
+    """Show the lapwing.toml, and return whether it may be written."""
+    click.echo(f"\nThis will be {draft.place / 'lapwing.toml'}:\n\n{draft.text()}")
+    return click.confirm("Write it, and make the account", default=False)
+
+
+def without_questions(draft: Draft) -> str:
+    """Return the commands that do the same without a question."""
+    budget = [word for name, text in draft.budget.items() for word in (f"--{name}", text)]
+    words = ["lapwing", "init", str(draft.place), "--population", draft.name]
+    words += ["--person-key", str(draft.person_key), *budget]
+    others = {"--adjacency": draft.adjacency, "--groups-of": draft.groups_of, "--ledger": draft.ledger}
+    words += [word for name, given in others.items() if given is not None for word in (name, str(given))]
+    words += [word for who, part in draft.analysts.items() for word in ("--allow", f"{who}={part['epsilon']}")]
+    return "\n".join([shlex.join(words), *(shlex.join(_addition(draft, one)) for one in draft.tables)])
+
+
+def _addition(draft: Draft, table: DeclaredTable) -> list[str]:
+    place = table.place
+    options = {
+        "--source": place.source,
+        "--postgres": place.postgres,
+        "--name": place.inner,
+        "--schema": None if place.schema == "public" else place.schema,
+        "--person-key": table.person_key,
+        "--key-type": table.key_type,
+        "--rows": None if table.rows == "one" else table.rows,
+        "--max-rows": table.max_rows,
+    }
+    words = [word for name, given in options.items() if given is not None for word in (name, str(given))]
+    for name, column in table.columns.columns.items():
+        words += [f"--{column['type']}", _as_option(name, column)]
+    optional = [name for name, column in table.columns.columns.items() if column.get("nullable")]
+    words += ["--nullable", ",".join(optional)] if optional else []
+    return ["lapwing", "add", table.name, *words, "-w", str(draft.place)]
+
+
+def _as_option(name: str, column: Mapping[str, Any]) -> str:
+    """Return a column as `lapwing add` takes it.
+
+    >>> _as_option("age", {"type": "integer", "low": 0, "high": 120}), _as_option("city", {"type": "text"})
+    ('age=0..120', 'city')
+    """
+    if "values" in column:
+        return f"{name}={','.join(map(str, column['values']))}"
+    ends = [str(column[end]) for end in ("low", "high", "first", "last") if end in column]
+    return f"{name}={'..'.join(ends)}" if ends else name
+
+
+def _ask(question: str, read: Callable[[str], Answer], default: str = "") -> Answer:
+    """Ask until the answer can be read; what is wrong with it is said in a sentence."""
+    while True:
+        text = click.prompt(question, default=default, show_default=bool(default)).strip()
+        try:
+            return read(text)
+        except LapwingError as refused:
+            _say(refused)
+
+
+def _say(refused: LapwingError) -> None:
+    """Say what is wrong; a line of a file that nobody has written yet is not named."""
+    said = f"{refused.reason}; {refused.remedy}" if isinstance(refused, SettingsError) else message_of(refused)
+    click.echo(paragraph(f"  {said}"))
+
+
+def _word(text: str, words: list[str]) -> str:
+    """Return the one of a few words that is meant; its first letters are enough."""
+    found = [word for word in words if text and word.startswith(text.lower())]
+    if len(found) != 1:
+        raise BadQuestionError(f"{text!r} is not one of them; write {', '.join(words[:-1])} or {words[-1]}")
+    return found[0]
+
+
+def _new_folder(text: str) -> Path:
+    folder = Path(text).expanduser()
+    require_new(folder)
+    return folder
+
+
+def _read(draft: Draft) -> Settings:
+    """Return what the draft would say, with something harmless where nothing is decided yet."""
+    whole = replace(draft, person_key=draft.person_key or "person", budget=draft.budget or {"epsilon": "1"})
+    return read_settings(draft.place, whole.text())
+
+
+def _valid(draft: Draft) -> Draft:
+    _read(draft)
+    return draft
+
+
+def _keyed(draft: Draft, text: str) -> Draft:
+    if not text:
+        raise BadQuestionError("without it nobody can be protected; write the name of a column, such as patient_id")
+    return _valid(replace(draft, person_key=text))
+
+
+def _budget(text: str) -> dict[str, str]:
+    match text.lower().replace("=", " ").split():
+        case [epsilon] | ["epsilon", epsilon]:
+            return {"epsilon": epsilon}
+        case [epsilon, "delta", delta] | ["epsilon", epsilon, "delta", delta]:
+            return {"epsilon": epsilon, "delta": delta}
+        case ["rho", rho]:
+            return {"rho": rho}
+        case _:
+            raise BadQuestionError(f"{text!r} is no budget; write an epsilon such as 1, or 3 delta 1e-6, or rho 1/2")
+
+
+def _ask_for_budget(draft: Draft) -> Draft:
+    """Ask for a budget; what speaks against it is told, and whoever does not want it any more is asked again."""
+    click.echo(paragraph(_BUDGET))
+    while True:
+        whole = _ask("Budget, such as 1", lambda text: _valid(replace(draft, budget=_budget(text))))
+        concerns = budget_concerns(_read(whole).declared(draft.name).budget, draft.people)
+        for concern in concerns:
+            click.echo(paragraph(f"  {concern}"))
+        if not concerns or click.confirm("Keep it", default=False):
+            return whole
+
+
+def _ask_for_tables(draft: Draft) -> Draft:
+    """Ask for one table after the other; one that does not go with the others is asked for again."""
+    while True:
+        try:
+            more = _ask_for_table(draft)
+        except LapwingError as refused:
+            _say(refused)
+            continue
+        if more is None:
+            return draft
+        draft = more
+
+
+def _ask_for_table(draft: Draft) -> Draft | None:
+    """Return the draft with one more table, or None if there is none."""
+    click.echo(paragraph(_PLACE))
+    found = _ask("Table, or Enter for no more" if draft.tables else "Table, or Enter for none yet", _place_of)
+    if found is None:
+        return None
+    name, place, stored = found
+    name = _ask("What it is called", lambda text: _new_name(draft, text), name)
+    kinds = ", ".join(f"{column} ({kind})" if kind else column for column, kind in stored.items())
+    click.echo(paragraph(f"  It has {kinds}."))
+    if draft.person_key is None:
+        draft = _ask("Which column tells people apart", lambda text: _keyed(draft, _stored(text, stored)))
+    key, own = str(draft.person_key), None
+    if key not in stored:
+        key = own = _ask(f"It has no {key}. Whose row is it, by which column", lambda text: _stored(text, stored))
+    key_type = _key_type(draft, stored[key])
+    rows = _ask("How many rows can a person have here, one or many", lambda text: _word(text, ["one", "many"]), "one")
+    max_rows = None
+    if rows == "many":
+        question = "How many rows of a person count, or Enter: each question says it"
+        max_rows = _ask(question, lambda text: _whole(text) if text else None)
+    click.echo(paragraph(_COLUMNS))
+    columns = _ask_for_columns(draft, name, stored, key)
+    table = DeclaredTable(
+        name=name, place=place, columns=columns, rows=rows, max_rows=max_rows, person_key=own, key_type=key_type
+    )
+    return _valid(replace(draft, tables=(*draft.tables, table)))
+
+
+def _place_of(text: str) -> tuple[str, Place, dict[str, str | None]] | None:
+    """Return what a table is called at its place, the place, and what columns it has; None for no answer."""
+    if not text:
+        return None
+    if text.startswith(("postgresql://", "postgres://")):
+        inner = _ask("  The table there", _some)
+        place = Place(postgres=text, inner=inner, schema=_ask("  In the schema", _some, "public"))
+        return inner, place, place.columns(inner)
+    source = Path(text).expanduser()
+    if source.suffix in {*FILES, *DATABASES} and not source.is_file():
+        raise BadQuestionError(f"there is no file {text}, seen from {Path.cwd()}; write its path")
+    inner = _ask("  The table in it", _some) if source.suffix in DATABASES else source.stem
+    place = Place(source=source, inner=inner if source.suffix in DATABASES else None)
+    return inner, place, place.columns(inner)
+
+
+def _some(text: str) -> str:
+    if not text:
+        raise BadQuestionError("nothing was written; write a name")
+    return text
+
+
+def _stored(text: str, stored: Mapping[str, str | None]) -> str:
+    if text not in stored:
+        raise BadQuestionError(f"{text!r} is not a column of it; write one of {', '.join(stored)}")
+    if stored[text] not in {None, "integer", "text"}:
+        raise BadQuestionError(f"{text} holds {stored[text]}, which cannot tell people apart; name another column")
+    return text
+
+
+def _new_name(draft: Draft, text: str) -> str:
+    if any(table.name == text for table in draft.tables):
+        raise BadQuestionError(f"{text!r} is declared already; give it another name")
+    _read_with(draft, text, {})
+    return text
+
+
+def _read_with(draft: Draft, table: str, columns: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse a name or a column that lapwing.toml could not have; no file is opened."""
+    place = Place(source=Path("not opened.csv"))
+    probe = DeclaredTable(name=table, place=place, columns=Declared(columns=columns, left_out={}))
+    _read(replace(draft, tables=(probe,)))
+
+
+def _key_type(draft: Draft, stored: str | None) -> str | None:
+    """Return what the person key holds, as lapwing.toml says it; a CSV file does not tell, so it is asked once."""
+    if stored is None:
+        if draft.tables:
+            return draft.tables[0].key_type
+        stored = _ask("What does it hold, integer or text", lambda text: _word(text, ["integer", "text"]), "integer")
+    return "text" if stored == "text" else None
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise BadQuestionError(f"{text!r} is not a whole number of rows; write 1 or more")
+    return int(text)
+
+
+def _ask_for_columns(draft: Draft, table: str, stored: Mapping[str, str | None], key: str) -> Declared:
+    given: dict[str, tuple[str, ...]] = {}
+    for name, kind in stored.items():
+        if name == key:
+            continue
+        question = f"{name} ({kind})" if kind else name
+        said = _ask(question, partial(_column, draft, name, kind), _OUT)
+        if said is None:
+            continue
+        chosen, words = said
+        given[chosen] = (*given.get(chosen, ()), words)
+        if click.confirm("  may it be missing", default=False):
+            given["nullable"] = (*given.get("nullable", ()), name)
+    return declared_columns(table, given, stored, key=key, take_all=False)
+
+
+def _column(draft: Draft, name: str, stored: str | None, text: str) -> tuple[str, str] | None:
+    """Return the type of a column and its words for `lapwing add`, or None where it is left out."""
+    if text in {_OUT, ""}:
+        return None
+    word, _, said = text.partition(" ")
+    kind = _word(word, list(KINDS))
+    if kind not in FITTING[stored]:
+        allowed = " or ".join(FITTING[stored])
+        raise BadQuestionError(f"{name} is stored as {stored}, and cannot be read as {kind}; write {allowed}")
+    said = said.strip() or _ask_for_bounds(kind)
+    words = f"{name}={said}" if said else name
+    _read_with(draft, "x", {name: {"type": kind, **bounds_of(kind, words, said, stored)}})
+    if stored is None and kind == "category" and "" in said.split(","):
+        raise BadQuestionError("an empty cell of a CSV file is a missing one; leave the empty value out")
+    return kind, words
+
+
+def _ask_for_bounds(kind: str) -> str:
+    match kind:
+        case "category":
+            return _ask("  its values, A,B,C", _some)
+        case "real":
+            return _ask("  its bounds, LOW..HIGH", _some)
+        case "integer":
+            return _ask("  its bounds, LOW..HIGH, or Enter: it cannot be added up", str)
+        case "date":
+            return _ask("  its bounds, FIRST..LAST, or Enter for none", str)
+        case _:
+            return ""

@@ -1,0 +1,55 @@
+"""Who comes to a page: by the cookie of a sign-in, or because the proxy in front vouches for them."""
+
+from typing import Final, NamedTuple
+
+from anyio import to_thread
+from starlette.requests import Request
+from starlette.responses import Response
+
+from lapwing.app.server.pages.visits import PageRefusedError, Site
+from lapwing.app.server.people import Person
+
+_VOUCHED: Final = "v~"
+"""How the cookie begins of somebody whom the proxy vouched for: without the proxy's word it is worth nothing."""
+
+
+class Arrival(NamedTuple):
+    """Who comes, with which secret of a sign-in, and whether that sign-in begins now."""
+
+    person: Person | None
+    secret: str
+    is_new: bool = False
+
+
+async def who_comes(site: Site, request: Request) -> Arrival:
+    """Return who comes. What the proxy says counts more than a cookie: it may have somebody else's turn now."""
+    secret, vouched = secret_of(site, request), request.scope["vouched"]
+    person = site.server.people.by_sign_in(secret) if secret else None
+    if not vouched or (person is not None and person.id == vouched):
+        return Arrival(person, secret)
+    return await to_thread.run_sync(_let_in, site, vouched, limiter=site.server.threads)
+
+
+def secret_of(site: Site, request: Request) -> str:
+    """Return the secret of a sign-in that a request carries, if it is worth something now."""
+    secret = request.cookies.get(site.cookie, "")
+    return "" if secret.startswith(_VOUCHED) and not request.scope["vouched"] else secret
+
+
+def _let_in(site: Site, vouched: str) -> Arrival:
+    """Begin a sign-in of somebody whom the proxy vouches for; whoever is not known, or not any more, is refused."""
+    people = site.server.people
+    person = people.vouched_for(vouched, adds_guests=site.adds_guests)
+    if person is None:
+        raise PageRefusedError(403, {"code": "unknown_person"})
+    return Arrival(person, people.sign_in(person.id, prefix=_VOUCHED), is_new=True)
+
+
+def keep_sign_in(answer: Response, site: Site, secret: str) -> Response:
+    """Let a browser keep the secret of a sign-in.
+
+    The cookie is lax, and not strict: who follows a link from a mail, or comes back from a provider, stays signed in,
+    and every change is a form with a token.
+    """
+    answer.set_cookie(site.cookie, secret, httponly=True, samesite="lax", secure=site.secure, path="/")
+    return answer

@@ -1,0 +1,91 @@
+"""axe-core looks at every page, at two widths and in both themes, and finds nothing that shuts a reader out."""
+
+from importlib.resources import files
+
+import pytest
+from playwright.sync_api import Page
+
+from app.server.pages.browsers import Looker
+from app.server.pages.visitors import MEN, P
+from lapwing.app.server.pages.routes import PAGES
+
+AXE = (files("axe_playwright_python") / "axe.min.js").read_text()
+NO_PAGE = ("/export", "/search", "/csv", "/json")
+"""The ends of addresses at which there is a file or a part, and not a page."""
+BY_LOOKS = ["color-contrast", "target-size", "scrollable-region-focusable", "link-in-text-block"]
+"""What depends on width and colours; all else was looked for in the first look."""
+
+
+def plain_pages() -> list[str]:
+    """Return the pages of the table whose address needs nothing but the population."""
+    found = {one.path.replace("{population}", "clinic") for one in PAGES if one.method == "GET" and not one.open}
+    return sorted(path for path in found if "{" not in path and not path.endswith(NO_PAGE))
+
+
+@pytest.fixture(scope="module")
+def states(pages) -> list[str]:
+    """Pages that are there after something was asked, with an answer of each kind."""
+    cleo = pages.browser("cleo")
+    ages = {"p0.include": "in", "p0.c0.of": "patient.age", "p0.c0.age.low": "20"}
+    asked = [
+        {**MEN, "kind": "count", "within": "30"},
+        {**MEN, "kind": "funnel", "within": "30"},
+        {**MEN, "kind": "groups", "by": "patient.sex", "within": "30"},
+        {**MEN, "kind": "enough", "at_least": "100", "stream": "new", "sure": "30", "yeses": "2"},
+        {**ages, "kind": "count", "within": "10"},
+    ]
+    return [cleo.ask(one).headers["location"] for one in asked]
+
+
+def findings(page: Page, rules: list[str] | None = None) -> list[str]:
+    wanted = {"runOnly": {"type": "rule", "values": rules}} if rules else {}
+    found = page.evaluate("(wanted) => axe.run(document, wanted)", {**wanted, "resultTypes": ["violations"]})
+    return [
+        f"{one['id']}: {node['html'][:160]} ({node['failureSummary'][:300]})"
+        for one in found["violations"]
+        for node in one["nodes"]
+    ]
+
+
+def look_at(looker: Looker, place: str) -> list[str]:
+    page = looker.page
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.emulate_media(color_scheme="light")
+    page.goto(looker.address + place)
+    wrong = [f"{place}: {one}" for one in findings(page)]
+    for width, colours in ((1280, "dark"), (390, "dark"), (390, "light")):
+        page.set_viewport_size({"width": width, "height": 844})
+        page.emulate_media(color_scheme=colours)
+        wrong += [f"{place} at {width}, {colours}: {one}" for one in findings(page, BY_LOOKS)]
+        if page.evaluate("document.documentElement.scrollWidth") > width:
+            wrong.append(f"{place} is wider than {width}")
+    return wrong
+
+
+def test_axe_finds_nothing_on_any_page(look, states) -> None:
+    looker = look("cleo", bypass_csp=True)  # the policy forbids scripts from elsewhere, and axe is one
+    looker.context.add_init_script(AXE)
+    places = [*plain_pages(), *states, f"{P}/ask?kind=count", f"{P}/dictionary?q=asthma", "/no/such/page"]
+    wrong = [said for place in places for said in look_at(looker, place)]
+    looker.complaints.remove(next(one for one in looker.complaints if "404" in one))  # the page that is not there
+    assert wrong == []
+
+
+def test_axe_finds_nothing_on_what_others_see(look) -> None:
+    nobody = look(None, bypass_csp=True)
+    nobody.context.add_init_script(AXE)
+    wrong = [said for place in ("/login?ended=1", "/invitations/absent") for said in look_at(nobody, place)]
+    for who in ("otto", "gina"):
+        somebody = look(who, bypass_csp=True)
+        somebody.context.add_init_script(AXE)
+        wrong += [said for place in ("/", f"{P}/account") for said in look_at(somebody, place)]
+    assert wrong == []
+
+
+def test_axe_would_say_something(look) -> None:
+    looker = look("cleo", bypass_csp=True)
+    looker.context.add_init_script(AXE)
+    page = looker.visit("/epsilon")
+    wrong = "<input><img src=/static/mark.svg>"
+    page.evaluate("(wrong) => document.querySelector('main').insertAdjacentHTML('beforeend', wrong)", wrong)
+    assert {one.partition(":")[0] for one in findings(page)} >= {"label", "image-alt"}

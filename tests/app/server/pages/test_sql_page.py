@@ -1,0 +1,111 @@
+"""Asking in SQL by page: the price before the button, refusals with what to write instead, and one answer a key."""
+
+import csv
+import html
+import io
+import re
+
+import pytest
+
+import lapwing as lw
+from app.server.pages.visitors import P, field_of, pressed, text_of, title_of
+
+SQL = f"{P}/sql"
+TWO = "select sex, count(*), avg(bmi)\nfrom patient\ngroup by sex"
+
+
+def ask(ana, **fields):
+    drawn = ana.post(f"{SQL}/draft", fields)
+    return ana.post(SQL, {**fields, **pressed(drawn)})
+
+
+def test_a_statement_is_priced_before_it_is_asked(pages) -> None:
+    ana = pages.browser("ana")
+    drawn = ana.post(f"{SQL}/draft", {"q": "select count(*) from patient where age > 70", "within": "40"})
+    assert "It asks: the number of people, in patient where age" in text_of(drawn)
+    assert re.search(r'<button id="ask"[^>]*>Ask · ε 0\.07', drawn.text)
+    assert "± 40" in text_of(drawn)
+    assert "select count(*) from patient" not in text_of(ana.get(f"{P}/history"))
+
+
+@pytest.mark.parametrize(
+    ("statement", "says"),
+    [
+        ("select max(bmi) from patient", "ask for a high quantile: quantile_cont(column, 0.99)"),
+        ("select * from patient", "select a statistic such as count(*)"),
+        ("select count(*) from visit where kimd = 'x'", "it has visit_id, kind"),
+        ("select avg(bmi) from patient", "Choose “For epsilon” above."),
+        ("delete from patient", "select"),
+        ("select count(*) from patient" + " " * 3 + "-" * 8001, "at most 8,000 characters"),
+    ],
+)
+def test_a_refusal_says_what_to_write_instead(pages, statement, says) -> None:
+    drawn = pages.browser("ana").post(f"{SQL}/draft", {"q": statement})
+    assert drawn.status_code == 200
+    assert says in text_of(drawn)
+    assert 'id="ask"' not in drawn.text
+
+
+def test_an_answer_has_all_its_columns_and_is_asked_once(pages) -> None:
+    ana = pages.browser("ana")
+    fields = {"q": TWO, "pay": "epsilon", "epsilon": "0.2"}
+    asked = ask(ana, **fields)
+    assert asked.status_code == 303, text_of(asked)
+    place = asked.headers["location"]
+    page = ana.get(place)
+    assert title_of(page) == "SQL"
+    assert page.text.count('<td class="n strong">') == 4
+    rows = list(csv.reader(io.StringIO(ana.get(f"{place}/csv").text)))
+    assert rows[0] == ["sex", "count", "count_low", "count_high", "avg", "avg_low", "avg_high"]
+    assert 10 <= float(rows[1][4]) <= 60
+    again = ana.post(f"{SQL}/draft", fields)
+    assert "Show the answer · free" in text_of(again)
+    assert ana.get(field_of_link(page)).status_code == 200
+    assert f'href="{SQL}?q=select+sex' in ana.get(f"{P}/history").text
+
+
+def field_of_link(page) -> str:
+    return re.search(rf'href="({SQL}\?[^"]*)"', page.text)[1].replace("&amp;", "&")
+
+
+def test_what_was_changed_after_its_price_was_shown_is_not_asked(pages) -> None:
+    ana = pages.browser("ana")
+    fields = {"q": "select count(*) from patient where age > 71", "within": "41"}
+    drawn = ana.post(f"{SQL}/draft", fields)
+    changed = ana.post(SQL, {**fields, "within": "5", **pressed(drawn)})
+    assert (changed.status_code, title_of(changed)) == (409, "Ask in SQL")
+    assert "It was asked before" not in text_of(changed)
+
+
+def test_a_rehearsal_is_said_to_be_one(pages) -> None:
+    told = pages.browser("ana").post(f"{SQL}/rehearsal", {"q": "select sex, count(*) from patient group by sex"})
+    assert "This is a rehearsal" in text_of(told)
+
+
+def test_names_and_examples_are_there_without_a_script(pages) -> None:
+    ana = pages.browser("ana")
+    page = ana.get(SQL)
+    assert 'data-word="bmi" data-of="patient"' in page.text
+    examples = [one.replace("&amp;", "&") for one in re.findall(rf'class="code" href="({SQL}[^"]*)"', page.text)]
+    assert len(examples) == 4
+    for example in examples:
+        assert 'id="ask"' in ana.get(example).text, example
+
+
+def test_evil_text_stays_text(pages) -> None:
+    evil = "<img src=x onerror=alert(1)>"
+    page = pages.browser("ana").get(SQL, params={"q": evil, "within": evil})
+    assert page.status_code == 200
+    assert "<img src=x" not in page.text
+    assert field_of(page, "within") == evil
+
+
+@pytest.mark.parametrize("statement", ["select count(*) from patient where age > 33", TWO])
+def test_the_python_that_is_taken_along_says_the_same(pages, statement) -> None:
+    ana = pages.browser("ana")
+    page = ana.get(ask(ana, q=statement, pay="epsilon", epsilon="0.25").headers["location"])
+    code = html.unescape(re.search(r'id="python">(.*?)</pre>', page.text, re.DOTALL)[1])
+    with lw.open(pages.door.folder, "clinic", analyst="ana") as session:
+        told = {}
+        exec(code.replace('lw.open(".", "clinic")', "mine"), {"mine": session}, told)  # noqa: S102 - our own page wrote it
+    assert told["answer"].free

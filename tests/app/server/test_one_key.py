@@ -1,0 +1,90 @@
+"""One key is one outcome, for ever: after new data, after a crash, and with two processes at once."""
+
+from fractions import Fraction
+
+import pytest
+
+from app.server.doors import Door, P, add_people, make_folder, serving
+from app.server.test_race import url_of
+from lapwing.app.server.calls import ServerCall
+from lapwing.app.server.memory import LEDGER
+
+WHERE, KEY = "age > 50", "the-key-of-ana"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def folder(request, quick_path):
+    address = url_of(request.getfixturevalue("database")) if request.param == "postgres" else ""
+    return make_folder(quick_path / "clinic", ledger=address)
+
+
+def renew(door: Door) -> None:
+    """Say that the data changed."""
+    assert door.call("cleo", "POST", f"{P}/tables/patient/versions").status_code == 200
+
+
+def released(door: Door, who: str = "ana", key: str | None = KEY) -> list:
+    told = door.ask(who, WHERE, "0.1", key)
+    assert told.status_code == 200, told.text
+    return told.json()["released"]
+
+
+def test_a_key_that_was_answered_for_nothing_is_not_charged_after_new_data(folder) -> None:
+    tokens = add_people(folder)
+    with serving(folder, tokens=tokens) as door:
+        first = released(door, "ben", None)
+        assert released(door) == first
+        renew(door)
+        assert released(door, "ben", None)  # new data is charged
+    with serving(folder, tokens=tokens) as other:  # which remembers nothing by itself
+        assert released(other) == first
+        assert other.get("ana", f"{P}/answers/{KEY}").json()["released"] == first
+        assert other.get("ana", f"{P}/jobs/{KEY}").json()["state"] == "answered"
+        assert Fraction(other.left()) == Fraction("9.8")
+
+
+def test_a_key_whose_process_died_before_it_told_has_what_it_was_about_to_tell(folder, monkeypatch) -> None:
+    remember = ServerCall.remember
+
+    def die(call: ServerCall, entry: int = LEDGER) -> int:
+        remember(call, entry)
+        raise OSError
+
+    with serving(folder) as door:
+        first = released(door, "ben", None)
+        with monkeypatch.context() as patched:
+            patched.setattr(ServerCall, "remember", die)
+            assert door.ask("ana", WHERE, "0.1", KEY).status_code == 500
+        renew(door)
+        assert released(door) == first
+        assert Fraction(door.left()) == Fraction("9.9")
+
+
+def test_a_key_that_two_processes_put_at_once_is_charged_once_or_not_at_all(folder, monkeypatch) -> None:
+    """One has found an answer, and before it notes that, the data changes and the other is about to charge."""
+    remember, waiting = ServerCall.remember, [True]
+    tokens = add_people(folder)
+    with serving(folder, tokens=tokens) as door, serving(folder, tokens=tokens) as other:
+        released(door, "ben", None)
+
+        def slowly(call: ServerCall, entry: int = LEDGER) -> int:
+            if waiting:
+                waiting.clear()
+                renew(door)
+                second.append(released(other))
+            return remember(call, entry)
+
+        second: list = []
+        monkeypatch.setattr(ServerCall, "remember", slowly)
+        assert [released(door)] == second, "the other one came first"
+        assert Fraction(door.left()) == Fraction("9.8")
+        assert released(other) == second[0]
+
+
+def test_a_key_that_was_refused_is_charged_when_it_fits(folder) -> None:
+    with serving(folder) as door:
+        assert door.ask("ben", "age > 1", "8").status_code == 200
+        assert door.ask("ana", WHERE, "8", KEY).status_code == 402
+        door.call("cleo", "PATCH", f"{P}/policy", {"budget": {"epsilon": "20"}})
+        assert door.ask("ana", WHERE, "8", KEY).status_code == 200
+        assert Fraction(door.left()) == 4
