@@ -9,7 +9,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from lapwing.app.server.pages.answer_table import TableRow
-from lapwing.app.server.pages.charts import WIDTH, rect, svg, text
+from lapwing.app.server.pages.drawing import WIDTH, rect, svg, text
 from lapwing.app.server.pages.page_words import Messages
 
 _DARKEST: Final = 0.6
