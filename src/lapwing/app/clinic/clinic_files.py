@@ -173,11 +173,11 @@ source = "patient.parquet"
 
 [populations.clinic.tables.patient.columns]
 sex = {{ type = "category", values = {_values(concepts.SEXES)} }}
-born = {{ type = "date", first = {TODAY.year - OLDEST - 1}-01-01, last = {TODAY}, nullable = true }}
+born = {{ type = "date", first = {TODAY.year - OLDEST - 1}-01-01, last = {TODAY}, nullable = true, title = "day of birth" }}
 age = {{ type = "integer", low = 0, high = {OLDEST}, nullable = true }}
 site = {{ type = "category", values = {_values(concepts.SITES)} }}
 smoker = {{ type = "boolean", nullable = true }}
-bmi = {{ type = "real", low = 10, high = 60, step = "1/64", nullable = true }}
+bmi = {{ type = "real", low = 10, high = 60, step = "1/64", nullable = true, title = "body mass index" }}
 hypertension = {{ type = "boolean" }}
 diabetes = {{ type = "boolean" }}
 cancer_survivor = {{ type = "boolean" }}
