@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, Self, cast
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, cast
 
 from lapwing.engines.reading import hide_failures
 from lapwing.ledger.checkpoint import CheckpointFile
@@ -43,6 +43,7 @@ FINGERPRINTS: Final = "fingerprints.json"
 HEAD: Final = "ledger.head"
 CHECKED: Final = "ledger.checked"
 _KEY_BYTES: Final = 32
+Entries: TypeAlias = Mapping[tuple[str, ...], Any]  # what lapwing.toml says of a population, by where it says it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,8 +143,8 @@ class Workspace:
         for tables in before.values():
             tables.close()
 
-    def decide(self, population: str, entries: Mapping[tuple[str, ...], Any], *, by: str) -> None:
-        """Change entries of a population in lapwing.toml, and bring the ledger along: both or neither.
+    def decide(self, population: str, entries: Entries, *, by: str, act: Callable[[], object] | None = None) -> None:
+        """Change entries of a population in lapwing.toml, and bring the ledger along, by `act`: both or neither.
 
         None takes an entry away. What `update` would refuse is refused, and so is what a program cannot change for
         sure. `by` says in the ledger who decided.
@@ -157,7 +158,7 @@ class Workspace:
             self._agreement.require_possible(declared)
             path.write_text(after, encoding="utf-8")
             try:
-                self._agreement.update(declared, by=by)
+                act() if act else self._agreement.update(declared, by=by)
             except BaseException:
                 path.write_text(before, encoding="utf-8")
                 raise

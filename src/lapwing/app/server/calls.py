@@ -8,7 +8,6 @@ from typing import Any, Final, TypeAlias, TypeVar
 import msgspec
 from anyio import CapacityLimiter, to_thread
 
-from lapwing.app.server.budget_requests import BudgetRequests
 from lapwing.app.server.house import House, Recent
 from lapwing.app.server.jobs import Ending, Job, JobName, Jobs, Work
 from lapwing.app.server.memory import LEDGER, Memory
@@ -37,7 +36,6 @@ class Server:
     tick: float
     threads: CapacityLimiter
     answers: Recent[tuple[JobName, bytes], bytes]
-    requests: BudgetRequests
     is_remote: bool
 
 

@@ -197,7 +197,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         body=wire.BudgetRequestBody,
         right=Right.PREVIEW,
         roles=ASKING,
-        refusals=_BODY,
+        refusals=(*_BODY, 403),
     ),
     Operation(
         method="GET",

@@ -101,19 +101,6 @@ class Acceptance(Strict):
     password: Annotated[str, Meta(max_length=200)] | UnsetType = UNSET
 
 
-class BudgetRequestBody(Strict):
-    """How much more is wanted, and what for."""
-
-    wanted: Annotated[str, Meta(min_length=1, max_length=200)]
-    purpose: Annotated[str, Meta(min_length=1, max_length=2000)]
-
-
-class RequestDecision(Strict):
-    """The custodian's yes or no."""
-
-    granted: bool
-
-
 class BudgetBody(Strict):
     """A budget: `epsilon`, `epsilon` with `delta`, or `rho`."""
 
@@ -124,6 +111,20 @@ class BudgetBody(Strict):
     def entry(self) -> dict[str, str]:
         """Return it as lapwing.toml has it."""
         return {name: str(as_written(given)) for name, given in self.words().items()}
+
+
+class BudgetRequestBody(Strict):
+    """How much more is wanted, in the currency of the account, and what for."""
+
+    more: BudgetBody
+    purpose: Annotated[str, Meta(min_length=1, max_length=2000)]
+
+
+class RequestDecision(Strict):
+    """The custodian's yes or no; a no can have a reason."""
+
+    granted: bool
+    reason: Annotated[str, Meta(max_length=2000)] = ""
 
 
 class PolicyChange(Strict):
