@@ -124,6 +124,10 @@ class Question(ABC):
         del alone
         return {name: self}
 
+    def called(self) -> tuple[str, "Mapping[str, object]"]:
+        """Return the name of its statistic, and the words with which that is asked for beside its rows and groups."""
+        raise BadQuestionError(f"a {type(self).__name__} has no words to be sent with; ask it in SQL")
+
     def arranged(self, name: str) -> "Arrangement | None":
         """Return how the rows of its answer are shown, where not all in their own order, if its column has a name."""
         del name

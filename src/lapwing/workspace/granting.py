@@ -5,6 +5,7 @@ import tomllib
 from lapwing.answers.preview import budget_record
 from lapwing.ledger.budget_requests import BudgetRequest
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.workspace.changing import decide
 from lapwing.workspace.settings import FILE
 from lapwing.workspace.workspace import Workspace
 
@@ -26,5 +27,5 @@ def grant(workspace: Workspace, population: str, number: int, *, by: str = "cust
     for name in path:
         written = written[name]
     entry = {path: {**written, **budget_record(effect.after)}}  # with the tables and the most of the analyst, if any
-    workspace.decide(population, entry, by=by, act=lambda: requests.grant(population, number, effect=effect, by=by))
+    decide(workspace, population, entry, by=by, act=lambda: requests.grant(population, number, effect=effect, by=by))
     return requests.find(population, number)

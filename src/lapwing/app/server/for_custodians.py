@@ -14,6 +14,7 @@ from lapwing.app.server.roles import Role
 from lapwing.ledger.budget_requests import RequestState
 from lapwing.vocabulary.errors import ParameterError, SettingsError
 from lapwing.workspace.agreement import LOG
+from lapwing.workspace.changing import decide
 from lapwing.workspace.granting import grant
 
 _LINES = 200
@@ -91,15 +92,15 @@ def forget_analyst(call: ServerCall) -> Any:
 
 def _decide(call: ServerCall, entries: dict[tuple[str, ...], Any]) -> Any:
     house = call.server.house
-    with _for_the_custodian():
-        house.workspace.decide(call.population, entries, by=call.person.id)
+    with sentences():
+        decide(house.workspace, call.population, entries, by=call.person.id)
     house.renew()
     return show_policy(call)
 
 
 @contextmanager
-def _for_the_custodian() -> Iterator[None]:
-    """Say why settings are refused to whoever decides; the file and the line are the workspace's."""
+def sentences() -> Iterator[None]:
+    """Say why settings are refused, to whoever decides them; the file and the line are the workspace's own."""
     try:
         yield
     except SettingsError as refused:
@@ -156,7 +157,7 @@ def decide_request(call: ServerCall) -> Any:
     if not call.body.granted:
         requests.refuse(call.population, number, reason=call.body.reason, by=call.person.id)
         return request_record(requests.find(call.population, number))
-    with _for_the_custodian():
+    with sentences():
         granted = grant(house.workspace, call.population, number, by=call.person.id)
     house.renew()
     return request_record(granted)

@@ -60,12 +60,12 @@ def type_of(statistic: Statistic) -> type[Struct]:
     """Return the type of the questions that ask for a statistic.
 
     >>> type_of(STATISTICS["quantiles"]).__struct_fields__
-    ('table', 'of', 'at', 'by', 'max_rows', 'where')
+    ('table', 'of', 'at', 'by', 'cells', 'max_rows', 'where')
     """
     hints = get_type_hints(statistic.ask)
     fields: list[Any] = [("table", Name), *((column, Text) for column in columns_of(statistic))]
     fields += [(name, _option(name, hints)) for name in sorted(statistic.needs)]
-    for name in sorted(statistic.options - set(statistic.needs)):
+    for name in sorted((statistic.options | _further(statistic)) - set(statistic.needs)):
         fields.append((name, _option(name, hints) | UnsetType, UNSET))
     said = (inspect.getdoc(statistic.ask) or "").partition("\n\n")[0].replace("\n", " ")
     title = "".join(part.capitalize() for part in statistic.name.split("_"))
@@ -73,6 +73,12 @@ def type_of(statistic: Statistic) -> type[Struct]:
         f"Ask{title}", fields, bases=(Strict,), tag_field="ask", tag=statistic.name, namespace={"__doc__": said}
     )
     return asked
+
+
+def _further(statistic: Statistic) -> set[str]:
+    """Return the words that only the builder of a statistic takes, by their names: `sample`, `cells`."""
+    words = inspect.signature(statistic.ask).parameters.values()
+    return {word.name for word in words if word.kind is word.KEYWORD_ONLY}
 
 
 def _option(name: str, hints: Mapping[str, Any]) -> Any:

@@ -37,6 +37,10 @@ from lapwing.vocabulary.exact import as_int
 class CountPeople(Question):
     """The number of people who have such a row."""
 
+    def called(self) -> tuple[str, dict[str, object]]:
+        """Return what it is asked for with."""
+        return "count", {}
+
     def plan(self, planner: Planner) -> Plan:
         """Let a person count once in each of few groups."""
         return plan_people(planner)
@@ -85,6 +89,10 @@ class CountRows(Question):
     def distinct_column(self) -> Name | None:
         """Return the person key, where one row for each was left."""
         return self.each
+
+    def called(self) -> tuple[str, dict[str, object]]:
+        """Return what it is asked for with."""
+        return "rows", {}
 
     def plan(self, planner: Planner) -> Plan:
         """Clip a person's number of rows, in a group or in all together; where everybody has one row, count people."""

@@ -29,6 +29,10 @@ class CountDistinct(Question):
         """Return the column whose different values are counted."""
         return self.column
 
+    def called(self) -> tuple[str, dict[str, object]]:
+        """Return what it is asked for with."""
+        return "distinct", {"column": self.column}
+
     def plan(self, planner: Planner) -> Plan:
         """Let a person bring few of the values; different people are people."""
         if planner.scope.is_person_key(self.column):

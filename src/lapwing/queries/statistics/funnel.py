@@ -28,6 +28,10 @@ class Funnel(Question):
     steps: tuple[Condition, ...]
     names: tuple[str, ...]
 
+    def called(self) -> tuple[str, dict[str, object]]:
+        """Return what it is asked for with."""
+        return "funnel", {"steps": self.steps}
+
     def plan(self, planner: Planner) -> Plan:
         """Let a person count at the last condition that one of their rows reaches."""
         planner.require_ungrouped()

@@ -55,6 +55,10 @@ class MomentQuestion(Question):
     moment: Moment
     values: tuple[Value, ...]
 
+    def called(self) -> tuple[str, dict[str, object]]:
+        """Return what it is asked for with."""
+        return self.moment.value, dict(zip(("of",) if len(self.values) == 1 else ("x", "y"), self.values, strict=True))
+
     def plan(self, planner: Planner) -> Plan:
         """Let few rows of a person count, in all groups together or in each of few."""
         degree, rows, groups = _DEGREES[self.moment], planner.rows(*self.values), planner.groups_of_rows()
@@ -112,6 +116,10 @@ class StddevQuestion(MomentQuestion):
     """The standard deviation of a value: the root of its variance, of a `sample` over one row less."""
 
     sample: bool
+
+    def called(self) -> tuple[str, dict[str, object]]:
+        """Return what it is asked for with."""
+        return "stddev", {"of": self.values[0], "sample": self.sample}
 
     def arranged(self, name: str) -> Arrangement:
         """Return that the root of the variance is told."""

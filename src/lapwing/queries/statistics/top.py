@@ -25,14 +25,14 @@ from lapwing.queries.arrangement import Arrangement, Sorting
 from lapwing.queries.column import Category
 from lapwing.queries.expressions import By, Name
 from lapwing.queries.keys import narrow
-from lapwing.queries.plan import BoundedValue, ChosenMeaning, Plan
+from lapwing.queries.plan import BoundedValue, Choosing, ChosenMeaning, Plan
 from lapwing.queries.planning import Planner, Question
 from lapwing.queries.questions import WHERE, ConditionLike, Statistic, as_condition, as_name
 from lapwing.queries.statistics.counts import CountPeople, CountRows, People, plan_people
 from lapwing.queries.statistics.distinct import CountDistinct
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.exact import as_int
+from lapwing.vocabulary.exact import Exact, as_int
 from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.vocabulary.wording import Setting
 
@@ -51,6 +51,10 @@ class TopCategories(Question):
     def distinct_column(self) -> Name | None:
         """Return what SQL counts, to find the largest groups."""
         return None if self.ranked_by is None else self.ranked_by.distinct_column()
+
+    def called(self) -> tuple[str, dict[str, object]]:
+        """Return what it is asked for with."""
+        return "top", {"column": self.column, "k": self.k}
 
     def plan(self, planner: Planner) -> Plan:
         """Let a person count once in every category they have."""
@@ -92,6 +96,10 @@ class TopCounts(Question):
     def distinct_column(self) -> Name | None:
         """Return what is counted in the groups, if that is different values of a column."""
         return self.counted.distinct_column()
+
+    def called(self) -> tuple[str, dict[str, object]]:
+        """Return what it is asked for with."""
+        return "top", {"column": self.by[0].column, "k": self.k, "counts": True}
 
     def plan(self, planner: Planner) -> Plan:
         """Count in all groups, or choose the largest and count only them: what is more exact at the same price."""
@@ -221,8 +229,9 @@ class Top(ChosenMeaning):
             selector=selector,
         )
 
-    def values(self, plan: Plan, released: Sequence[int]) -> list[BoundedValue]:
+    def values(self, plan: Plan, released: Sequence[int], chooser: Choosing, confidence: Exact) -> list[BoundedValue]:
         """Return the names of the chosen categories, by rank."""
+        del chooser, confidence
         cells = plan.aggregate.cells or ()
         chosen = [cells[number][0] for number in released]
         return [
@@ -252,11 +261,11 @@ class CountedTopMeaning(ChosenMeaning):
         """Return the mechanism that chooses and counts."""
         return _counted_top(plan, self.k, epsilon / 2, epsilon / 2, selector)
 
-    def values(self, plan: Plan, released: Sequence[int]) -> list[BoundedValue]:
+    def values(self, plan: Plan, released: Sequence[int], chooser: Choosing, confidence: Exact) -> list[BoundedValue]:
         """Return the chosen cells with their counts."""
-        cells = plan.aggregate.cells or ()
+        cells, margin = plan.aggregate.cells or (), chooser.margin(confidence)
         pairs = zip(released[::2], released[1::2], strict=True)
-        return [BoundedValue(key=cells[cell], value=count, low=None, high=None) for cell, count in pairs]
+        return [BoundedValue.around(cells[cell], Fraction(count), margin) for cell, count in pairs]
 
 
 STATISTICS = (

@@ -27,6 +27,10 @@ class Sum(Question):
 
     value: Value
 
+    def called(self) -> tuple[str, dict[str, object]]:
+        """Return what it is asked for with."""
+        return "total", {"of": self.value}
+
     def plan(self, planner: Planner) -> Plan:
         """Clip a person's total in each of few groups."""
         if not planner.one_a_person and planner.once(self.value):
