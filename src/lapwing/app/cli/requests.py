@@ -97,7 +97,7 @@ def grant(door: Door, *, number: int) -> None:
 
     It costs nothing. A budget that was raised is never lowered again.
     """
-    from lapwing.workspace.granting import grant as granted
+    from lapwing.workspace.changing import grant as granted
 
     with door.workspace() as workspace:
         effect = _known(workspace.ledger.budget_requests, _population(workspace, door), number)

@@ -14,8 +14,7 @@ from lapwing.app.server.roles import Role
 from lapwing.ledger.budget_requests import RequestState
 from lapwing.vocabulary.errors import ParameterError, SettingsError
 from lapwing.workspace.agreement import LOG
-from lapwing.workspace.changing import decide
-from lapwing.workspace.granting import grant
+from lapwing.workspace.changing import decide, grant
 
 _LINES = 200
 _NUMBER: Final = re.compile("[0-9]{1,18}")
