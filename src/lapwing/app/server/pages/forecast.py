@@ -19,7 +19,7 @@ _FARTHEST: Final = 36_500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forecast:
+class BudgetPace:
     """What was spent a day over the last days, and when nothing will be left; None: not within a hundred years."""
 
     pace: float
@@ -27,12 +27,12 @@ class Forecast:
     end: date | None
 
 
-def forecast_of(days: Sequence[tuple[date, float]], budget: float, today: date) -> Forecast:
+def forecast_of(days: Sequence[tuple[date, float]], budget: float, today: date) -> BudgetPace:
     """Return where the pace of the last thirty days leads; `days` is what was left at the end of each day with an act.
 
     >>> begun = date(2026, 1, 1)
     >>> forecast_of([(begun, 9.0), (date(2026, 1, 10), 8.0)], 10.0, date(2026, 1, 20))
-    Forecast(pace=0.1, days=20, end=datetime.date(2026, 4, 10))
+    BudgetPace(pace=0.1, days=20, end=datetime.date(2026, 4, 10))
     >>> forecast_of([(begun, 9.0)], 10.0, date(2026, 6, 1)).end is None
     True
     """
@@ -41,7 +41,7 @@ def forecast_of(days: Sequence[tuple[date, float]], budget: float, today: date) 
     spent, window = (before[-1] if before else budget) - days[-1][1], (today - since).days + 1
     pace = max(0.0, spent) / window
     lasts = days[-1][1] / pace if pace else float("inf")
-    return Forecast(pace=pace, days=window, end=today + timedelta(days=int(lasts)) if lasts < _FARTHEST else None)
+    return BudgetPace(pace=pace, days=window, end=today + timedelta(days=int(lasts)) if lasts < _FARTHEST else None)
 
 
 def forecast_shown(
