@@ -23,10 +23,18 @@ PREPARED = {
     "stream show": [OPEN],
     "ledger verify": ["lapwing ledger export ledger.json"],
     "people disable": ["lapwing people add ana"],
+    "people link": ["lapwing people add ana"],
     "suspend": ["lapwing count patients --epsilon 0.1"],
     "history": ["lapwing count patients --epsilon 0.1"],
 }
 """What has to be done before the examples of a command work; those of the others work on their own."""
+PROVIDER = """
+[sign_in]
+name = "the Hospital"
+issuer = "https://login.example.org"
+client = "lapwing"
+callback = "https://localhost/sign-in/return"
+"""
 
 
 def _commands() -> dict[str, click.Command]:
@@ -75,6 +83,8 @@ def test_the_examples_of_the_help_work(made_once, quick_path, monkeypatch, name,
     monkeypatch.chdir(quick_path if name == "init" else folder)
     Path("conditions.txt").write_text("age >= 65\nsex = 'M'\n", encoding="utf-8")
     Path("selects.sql").write_text("select count(*) from patients\n", encoding="utf-8")
+    if name == "people link":
+        Path("door.toml").write_text(PROVIDER, encoding="utf-8")
     examples = _examples(ALL[name])
     before = examples[:number] if isinstance(ALL[name], click.Group) or name == "stream open" else []
     for line in (*PREPARED.get(name, []), *before, examples[number]):

@@ -20,6 +20,9 @@ from click.testing import CliRunner
 from app.server.doors import make_folder
 from lapwing.app.cli import main
 from lapwing.app.server.door_file import FILE, Listening, read_door
+from lapwing.app.server.door_store import open_store
+from lapwing.app.server.identities import Identities
+from lapwing.app.server.people import Directory
 from lapwing.app.server.running import listen
 from lapwing.vocabulary.errors import ParameterError, SettingsError
 
@@ -73,6 +76,24 @@ def test_people_are_added_listed_and_disabled(quick_path) -> None:
     listed = json.loads(lapwing("people", "list", "--json", "-w", folder))["people"]
     assert [(one["id"], one["disabled"]) for one in listed] == [("ana", True), ("cleo", False)]
     assert "last custodian" in lapwing("people", "disable", "cleo", "-w", folder)
+
+
+def test_somebody_is_linked_to_who_they_are_at_the_provider(quick_path) -> None:
+    folder = make_folder(quick_path / "clinic")
+    lapwing("people", "add", "ana", "-w", str(folder))
+    assert "declare the provider" in lapwing("people", "link", "ana", "s-1", "-w", str(folder))
+    issuer = "https://login.example.org"
+    (folder / FILE).write_text(
+        f'[sign_in]\nname = "H"\nissuer = "{issuer}"\nclient = "c"\ncallback = "https://localhost/sign-in/return"\n'
+    )
+    told = json.loads(lapwing("people", "link", "ana", "s-1", "--json", "-w", str(folder)))
+    assert told == {"id": "ana", "issuer": issuer, "subject": "s-1"}
+    assert "is not known here" in lapwing("people", "link", "zoe", "s-1", "-w", str(folder))
+    store = open_store(folder)
+    person = Identities(store, Directory(store)).person_of(issuer, "s-1")
+    store.close()
+    assert person is not None
+    assert person.id == "ana"
 
 
 def test_several_processes_serve_behind_one_socket_and_one_that_dies_is_started_again(quick_path) -> None:

@@ -29,6 +29,7 @@ from lapwing.app.server.pages.visits import Site
 from lapwing.app.server.people import Directory
 from lapwing.app.server.problems import AFTER_DATA, NOT_THERE, problem_bytes
 from lapwing.app.server.rates import Limits
+from lapwing.app.server.sign_in_provider import Provider
 from lapwing.app.server.trusted_proxy import TrustedProxy
 from lapwing.workspace.workspace import Workspace
 
@@ -51,6 +52,7 @@ class DoorSettings:
     guard: GuardLimits = field(default_factory=lambda: GuardLimits(larger=LARGER))
     audit: AuditLog | None = None
     proxy: TrustedProxy | None = None
+    provider: Provider | None = None
 
 
 def make_server(workspace: Workspace, store: DoorStore, settings: DoorSettings) -> Server:
@@ -75,7 +77,10 @@ def make_application(workspace: Workspace, store: DoorStore, settings: DoorSetti
     """Return the server of a workspace, as ASGI; it closes the workspace and the store when it ends."""
     chosen = DoorSettings() if settings is None else settings
     server = make_server(workspace, store, chosen)
-    answering, site = Answering(server), make_site(server, store, secure=chosen.secure, proxy=chosen.proxy)
+    answering, site = (
+        Answering(server),
+        make_site(server, store, secure=chosen.secure, proxy=chosen.proxy, provider=chosen.provider),
+    )
     audit = AuditFiles(workspace.folder) if chosen.audit is None else chosen.audit
     description = describe(OPERATIONS)
 

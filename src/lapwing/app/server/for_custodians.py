@@ -1,5 +1,7 @@
 """What custodians do: people and invitations, stopping and resuming, new data, requests, and what went wrong."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from msgspec import UNSET
@@ -10,6 +12,7 @@ from lapwing.app.server.problems import ProblemError
 from lapwing.app.server.roles import Role
 from lapwing.vocabulary.errors import ParameterError, SettingsError
 from lapwing.workspace.agreement import LOG
+from lapwing.workspace.changing import decide
 
 _LINES = 200
 
@@ -85,12 +88,19 @@ def forget_analyst(call: ServerCall) -> Any:
 
 def _decide(call: ServerCall, entries: dict[tuple[str, ...], Any]) -> Any:
     house = call.server.house
-    try:
-        house.workspace.decide(call.population, entries, by=call.person.id)
-    except SettingsError as refused:  # whoever decides may know why; the file and the line are the workspace's
-        raise ProblemError(422, refused.code, f"{refused.reason}; {refused.remedy}") from None
+    with sentences():
+        decide(house.workspace, call.population, entries, by=call.person.id)
     house.renew()
     return show_policy(call)
+
+
+@contextmanager
+def sentences() -> Iterator[None]:
+    """Say why settings are refused, to whoever decides them; the file and the line are the workspace's own."""
+    try:
+        yield
+    except SettingsError as refused:
+        raise ProblemError(422, refused.code, f"{refused.reason}; {refused.remedy}") from None
 
 
 def show_policy(call: ServerCall) -> Any:

@@ -6,7 +6,7 @@ is written: 0.1 and "0.1" are one tenth, exactly.
 
 import json
 import math
-from typing import Annotated, Any, Final, NoReturn, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, Literal, NoReturn, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -145,6 +145,33 @@ class AnalystChange(Strict):
     allowance: BudgetBody
     tables: Annotated[list[Name], Meta(max_length=1000)] | UnsetType = UNSET
     most: BudgetBody | UnsetType = UNSET
+
+
+class TablePlace(Strict):
+    """A table that may be added: a `file`, or a table `beside` another one in its database, with its `inner` name."""
+
+    name: Name
+    file: Name | UnsetType = UNSET
+    beside: Name | UnsetType = UNSET
+    inner: Name | UnsetType = UNSET
+    schema: Name | UnsetType = UNSET
+
+
+class ColumnBody(Strict):
+    """What is declared of a column: its type, "0..120" or "F,M" as its values, and whether it may be missing."""
+
+    type: Literal["integer", "real", "category", "date", "boolean", "text"]
+    values: Text = ""
+    nullable: bool = False
+
+
+class NewTableBody(TablePlace):
+    """A table to be added: where it is, whose rows it has, and its columns; others are left out."""
+
+    person_key: Name | UnsetType = UNSET
+    rows: Literal["one", "many"] = "one"
+    max_rows: Whole | UnsetType = UNSET
+    columns: Annotated[dict[Name, ColumnBody], Meta(max_length=2000)] = {}
 
 
 class PersonChange(Strict):

@@ -1,6 +1,7 @@
 """Asking without a script: what is shown is what is asked, once, and for its own analyst alone."""
 
 import csv
+import html
 import io
 import json
 import re
@@ -47,7 +48,12 @@ def button_of(page) -> str:
 
 @pytest.mark.parametrize(
     ("kind", "says"),
-    [("count", "Count · ε 0.0983"), ("funnel", "Run the funnel · ε"), ("groups", "Count by group · ε")],
+    [
+        ("count", "Count · ε 0.0983"),
+        ("funnel", "Run the funnel · ε"),
+        ("groups", "Count by group · ε"),
+        ("grid", "Count the grid · ε"),
+    ],
 )
 def test_the_button_says_the_price_and_the_answer_its_error(pages, kind, says) -> None:
     ana = pages.browser("ana")
@@ -61,20 +67,49 @@ def test_the_button_says_the_price_and_the_answer_its_error(pages, kind, says) -
     assert button_of(again) == "Show the answer · free"
 
 
-def test_what_is_shown_as_sql_is_what_is_charged(pages) -> None:
+@pytest.mark.parametrize(
+    ("kind", "axes"),
+    [
+        ("count", {}),
+        ("groups", {"by": "age"}),
+        ("grid", {"by": "sex", "by2": "age"}),
+        ("grid", {"by": "sex", "by2": "smoker", "by3": "site"}),
+    ],
+)
+def test_what_is_shown_as_sql_is_what_is_charged(pages, kind, axes) -> None:
     ana = pages.browser("ana")
-    drawn = ana.draft({**COHORT, "kind": "count", "within": "custom", "custom": "77"})
-    shown = re.search(r'id="sql">(.*?)</pre>', drawn.text, re.DOTALL)[1].replace("&#39;", "'").replace("&gt;", ">")
-    ana.answer({**COHORT, "kind": "count", "within": "custom", "custom": "77"})
-    with pages.door.client(None) as client:
-        made = ana.post(f"{P}/account/tokens", {"name": "a test"})
-        token = re.search(r"lw_[\w-]+", made.text)[0]
-        body = {"question": {"ask": "sql", "text": shown}, "price": {"within": "77"}}
-        told = client.post(
-            "/api/v1/populations/clinic/previews", json=body, headers={"Authorization": f"Bearer {token}"}
-        ).json()
-    pages.door.clients.clear()
-    assert told["stored"] is True, told
+    fields = {**COHORT, "kind": kind, "within": "custom", "custom": "77", **axes}
+    drawn = ana.draft(fields)
+    shown = html.unescape(re.search(r'id="sql">(.*?)</pre>', drawn.text, re.DOTALL)[1])
+    ana.answer(fields)
+    told = ana.post(f"{P}/sql/draft", {"q": shown, "within": "77"})
+    assert button_of(told) == "Show the answer · free"
+
+
+def test_a_grid_is_drawn_as_maps_and_tables(pages) -> None:
+    ana = pages.browser("ana")
+    page = ana.answer({**MEN, "kind": "grid", "by": "site", "by2": "smoker", "by3": "diabetes", "within": "100"})
+    assert title_of(page) == "Grid"
+    maps = re.findall(r"<svg.*?</svg>", page.text, re.DOTALL)
+    assert len(maps) == 2
+    assert all(one.count("<rect") == 8 * 3 for one in maps)
+    assert page.text.count('<th scope="row">') == 16
+    assert "kind=grid&amp;by=site&amp;by2=smoker&amp;by3=diabetes" in page.text
+    again = ana.get(html.unescape(re.search(rf'href="({P}/ask\?c=[^"]*)"', page.text)[1]))
+    assert re.search(r'name="by3">.*?value="diabetes" selected', again.text)
+
+
+@pytest.mark.parametrize(
+    ("axes", "says"),
+    [
+        ({"by": "sex", "by2": "sex"}, "Each axis of a grid is another column."),
+        ({"by": "site", "by2": "age", "by3": "bmi"}, "and the most is 240"),
+    ],
+)
+def test_a_grid_that_says_nothing_is_refused(pages, axes, says) -> None:
+    drawn = pages.browser("ana").draft({**MEN, "kind": "grid", **axes})
+    assert says in text_of(drawn), text_of(drawn)
+    assert 'id="ask"' not in drawn.text
 
 
 def test_pressing_twice_or_eight_times_at_once_is_one_question(pages) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
+from math import ceil
 from typing import Final
 
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
@@ -54,7 +55,7 @@ class Field:
         steps = (size * 10**place for place in range(7) for size in (1, 2, 5))
         step = next((one for one in steps if (high - low) / one <= _BINS), 0)
         first = int(low // step) * step if step else 0
-        return [first + step * place for place in range(int((high - first) // step) + 2)] if step else []
+        return [first + step * place for place in range(ceil((high - first) / step) + 1)] if step else []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
