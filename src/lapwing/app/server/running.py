@@ -40,8 +40,8 @@ def listen(listening: Listening) -> socket.socket:
     listening.require_safe()
     family = socket.AF_INET6 if ":" in listening.host else socket.AF_INET
     made = socket.create_server((listening.host, listening.port), family=family, backlog=512)
-    # asyncio sends without delay only where a socket says that it is TCP, and this one would not: each answer would wait
-    # 40 ms for its second part.
+    # asyncio sends without delay only where a socket says that it is TCP, which this one would not: the second part of
+    # each answer would wait for 40 ms.
     return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=made.detach())
 
 
