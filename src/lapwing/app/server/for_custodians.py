@@ -1,6 +1,8 @@
 """What custodians do: people and invitations, stopping and resuming, new data, requests, and what went wrong."""
 
 import re
+import shutil
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -18,6 +20,7 @@ from lapwing.workspace.changing import decide, grant
 
 _LINES = 200
 _NUMBER: Final = re.compile("[0-9]{1,18}")
+_FAILURE = re.compile(r"(?P<at>\d{4}-\d\d-\d\dT[\d:]+\+00:00) (?P<kind>\w+): ")
 
 
 def list_people(call: ServerCall) -> Any:
@@ -163,10 +166,27 @@ def decide_request(call: ServerCall) -> Any:
 
 
 def show_failures(call: ServerCall) -> Any:
-    """Return the last lines of the custodian's log. They may hold data, so they are for custodians alone."""
-    path = call.server.house.folder / LOG
+    """Return the last lines of the custodian's log, failures by kind, and how full the disk is.
+
+    Lines of the log may hold data, so they are for custodians alone.
+    """
+    folder = call.server.house.folder
+    path = folder / LOG
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
-    return {"lines": lines[-_LINES:]}
+    found = [line for line in map(_FAILURE.match, lines) if line is not None]
+    usage = shutil.disk_usage(folder)
+    files = {one.name: one.stat().st_size for one in sorted(folder.glob("*.db")) if one.is_file()}
+    return {
+        "lines": lines[-_LINES:],
+        "kinds": [{"kind": kind, "times": times, "last": last} for kind, times, last in _by_kind(found)],
+        "disk": {"total": usage.total, "free": usage.free, "files": files},
+    }
+
+
+def _by_kind(lines: list[re.Match[str]]) -> list[tuple[str, int, str]]:
+    """Return each kind of failure, how often it was and when it was last, the most frequent first."""
+    times, last = Counter(line["kind"] for line in lines), {line["kind"]: line["at"] for line in lines}
+    return [(kind, number, last[kind]) for kind, number in times.most_common()]
 
 
 def list_unsettled(call: ServerCall) -> Any:

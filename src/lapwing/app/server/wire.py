@@ -207,13 +207,7 @@ def read_json(body: bytes) -> Any:
     lapwing.app.server.wire.MalformedError: "epsilon" stands twice
     """
     try:
-        value = json.loads(
-            body.decode("utf-8"),
-            object_pairs_hook=_once,
-            parse_float=_as_written,
-            parse_int=_whole,
-            parse_constant=_no_number,
-        )
+        value = _DECODER.decode(body.decode("utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError):
         raise MalformedError("this is no JSON") from None
     except RecursionError:
@@ -272,3 +266,8 @@ def _is_deeper(within: list[Any], most: int) -> bool:
         inner = [part for one in here for part in (one.values() if isinstance(one, dict) else one)]
         here = [part for part in inner if isinstance(part, dict | list)]
     return bool(here)
+
+
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_once, parse_float=_as_written, parse_int=_whole, parse_constant=_no_number
+)
