@@ -101,6 +101,10 @@ class Database(ABC):
         """Return what many lookups find, in one go; nothing where each by itself is as quick."""
         return {}
 
+    def stamp(self, connection: Connection) -> object:  # noqa: ARG002 - not every database has one
+        """Return what is the same, on one connection, until another one has committed something; None: nobody knows."""
+        return None
+
     def is_lost(self, connection: Connection) -> bool:  # noqa: ARG002 - a file does not hang up
         """Say whether the other end of a connection is gone, so that a new one must be made."""
         return False

@@ -213,6 +213,10 @@ class Ledger:
         with self.store.reading() as transaction:
             return transaction.receipt
 
+    def last_entry(self) -> int:
+        """Return the number of the last entry; where nothing was written since it was last asked for, it is known."""
+        return self.store.look().seq
+
     def require(self, receipt: Receipt) -> None:
         """Refuse to go on with a ledger that is older than `receipt` or has another past."""
         with self.store.reading() as transaction:
