@@ -11,7 +11,7 @@ What chance explains, but for once in a thousand, is allowed for. Some answers c
   enough gives, by the exact law.
 - Moments of few rows (a correlation of 300 people, the mean of a group of 3): that there is anybody is not known, or
   means and variances are known so badly that their squares count. They must hold, and are shown.
-- Quantiles: the place of a choice in the order is bounded for *all* data. The worst data attains it, and is shown;
+- Quantiles: places in the order, and intervals of values, hold for *all* data. The worst data attains it, and is shown;
   smooth data does better, and nobody who sees the answer alone could know.
 """
 
@@ -61,6 +61,7 @@ PEOPLE = Population(
                 Column(name="pressure", type=Integer(low=60, high=220)),
                 Column(name="smokes", type=Integer(low=0, high=1)),
                 Column(name="rare", type=Integer(low=0, high=999)),
+                Column(name="torn", type=Integer(low=0, high=999)),
             ),
         ),
     ),
@@ -82,6 +83,7 @@ def people(many: int) -> DuckDB:
         "pressure": np.clip(0.5 * age + draw.normal(105, 14, many), 60, 220).round().astype(np.int64),
         "smokes": (draw.random(many) < 0.2).astype(np.int64),
         "rare": rare,
+        "torn": np.repeat([0, 999], many // 2),
     }
     return DuckDB(PEOPLE, {"people": pa.table(columns)})
 
@@ -132,8 +134,13 @@ def cells() -> Iterator[Cell]:
         yield Cell("variance, rho", many, moments["variance"], AtRho(rho=Fraction("0.1")), RHO)
         yield Cell("six means", many, ask.mean("people", "age", **by), at("1"), PURE, None if many < 1000 else 0.97)
         yield Cell("six variances", many, ask.variance("people", "age", **by), at("1"), PURE, None, 0.3)
-        yield Cell("median, place, smooth data", many, ask.median("people", "age"), at("0.1"), PURE, None)
-        yield Cell("median, place, worst data", many, ask.median("people", "rare"), at("0.1"), PURE)
+        for data, of, most in (("smooth", "age", None), ("worst", "rare", 0.97)):
+            alone = ask.median("people", of, interval=None)
+            yield Cell(f"median, place, {data} data", many, alone, at("0.1"), PURE, most)
+        for data, of, most in (("smooth", "age", None), ("worst", "torn", 0.97)):
+            yield Cell(f"median, interval, {data} data", many, ask.median("people", of), at("0.1"), PURE, most)
+            six = ask.median("people", of, **by)
+            yield Cell(f"six medians, intervals, {data} data", many, six, at("1"), PURE, None, 0.3)
         yield Cell("towns, each", many, ask.count("people", by="town"), at("0.5", "1e-6"), DELTA)
 
 
@@ -179,7 +186,8 @@ def held(cell: Cell, engine: DuckDB, askings: int) -> tuple[int, int]:
         case OpenKeys():
             return _each_shown(release, exact, askings)
         case ChosenOnes():
-            return sum(_in_place(release, exact, release.release(Sensitive(exact))) for _ in range(askings)), askings
+            hold = _in_place if release.mechanism.interval is None else _in_interval
+            return sum(hold(release, exact, release.release(Sensitive(exact))) for _ in range(askings)), askings
         case NoisyNumbers():
             truth = release.meaning.estimates(release.plan, list(exact))
             return sum(_all_at_once(release, exact, truth) for _ in range(askings)), askings
@@ -197,6 +205,20 @@ def _in_place(release: ChosenOnes, counts: Sequence[int], chosen: Sequence[int])
     edges = np.concatenate([[0], np.cumsum(counts)])
     outside = max(0.0, edges[chosen[0]] - edges[-1] / 2, edges[-1] / 2 - edges[chosen[0] + 1])
     return bool(outside <= release.margin(STATED))
+
+
+def _in_interval(release: ChosenOnes, counts: Sequence[int], chosen: Sequence[int]) -> bool:
+    """Say whether both medians of the rows of every group lie in its interval."""
+    cells, scale = release.mechanism.cells, release.meaning.scale
+    groups = np.reshape(counts, (-1, cells)).astype(np.int64)
+    for told, rows in zip(release.values(chosen, STATED), groups, strict=True):
+        below, many = np.cumsum(rows), int(rows.sum())
+        if many:
+            places = np.searchsorted(below, [(many + 1) // 2, many // 2 + 1])
+            low, high = (scale.low + int(place) * scale.step for place in places)
+            if not told.low <= low <= high <= told.high:
+                return False
+    return True
 
 
 def _each_shown(release: OpenKeys, exact: Mapping[CellKey, tuple[int]], askings: int) -> tuple[int, int]:

@@ -2,7 +2,8 @@
 
 Wheel and source are built twice and must be the same bytes. The wheel is installed into clean environments, never
 beside the source: alone, where a smoke test runs and a missing extra is told in a sentence; then with each extra by
-itself; and the README runs from it. A list of all that lapwing stands on (CycloneDX) is written beside the wheel.
+itself, the server with its pages; and the README runs from it. A list of all that lapwing stands on (CycloneDX) is
+written beside the wheel.
 """
 
 import filecmp
@@ -42,7 +43,7 @@ EXTRAS = {
     "plots": "answer.plot()",
     "postgres": "import psycopg",
     "spark": "import pyspark, pyarrow",
-    "server": "import starlette, uvicorn, jinja2, msgspec",
+    "server": (ROOT / "release" / "try_server.py").read_text(encoding="utf-8"),
     "sign-in": "import joserfc",
 }
 

@@ -230,7 +230,7 @@ def _known_data(text: str) -> KnownData:
 def stat_of(table: str, file: Path) -> tuple[int, ...]:
     """Return how a file looks from outside: one that is replaced looks different."""
     try:
-        found = file.stat()
+        found = os.stat(file)  # noqa: PTH116 - a question looks many times, and the path is slow to ask
     except OSError:
         remedy = "bring the file back, or write its new place under source in lapwing.toml"
         raise RegistrationError(table, reason=f"is not at {file.name}", remedy=remedy) from None
@@ -264,6 +264,11 @@ class Tables:
         self._ledger, self._fingerprints = ledger, fingerprints
         self._on_failure = on_failure
         self._engines = Generations(on_failure)
+        self._files = {
+            table: source.path for table, source in sources.items() if isinstance(source, FileSource | DuckDBTable)
+        }
+        # Files that every question reads anew; of others the engine keeps what it opened.
+        self._in_place = frozenset(table for table, file in self._files.items() if file.suffix == ".parquet")
         self._found_right: dict[str, tuple[object, ...]] = {}
         self._rehearsing = Lock()
         self._rehearsal: Engine | None = None
@@ -284,7 +289,7 @@ class Tables:
         One that is not open is opened, but not where the tables have moved on: what was paid for was an answer about
         these versions. For the same reason it fails where a file that is read in its place is replaced meanwhile.
         """
-        in_place = [table for table in versions if self._is_read_in_place(table)]
+        in_place = [table for table in versions if table in self._in_place]
         before = self._stats(in_place)
         self._watch(versions, in_place, before)
         with self._lease(versions, charged=True) as engine:
@@ -340,19 +345,9 @@ class Tables:
     def _moved_on(self) -> RegistrationError:
         return RegistrationError(self._population.name, reason="has another data version by now", remedy="ask again")
 
-    def _is_read_in_place(self, table: str) -> bool:
-        """Say whether every question reads the file of a table anew; of other files the engine keeps what it opened."""
-        source = self._sources.get(table)
-        return isinstance(source, FileSource) and source.path.suffix == ".parquet"
-
     def _stats(self, tables: Iterable[str]) -> dict[str, tuple[int, ...]]:
         """Return how the files of tables look from outside: a file that is replaced looks different."""
-        sources = {table: self._sources[table] for table in tables}
-        return {
-            table: stat_of(table, source.path)
-            for table, source in sources.items()
-            if isinstance(source, FileSource | DuckDBTable)
-        }
+        return {table: stat_of(table, self._files[table]) for table in tables if table in self._files}
 
     def _present(self, versions: Mapping[str, int]) -> Mapping[str, int]:
         """Return the present versions, these or newer ones, after a look at what changed unannounced."""

@@ -5,6 +5,7 @@ off its own lattice, and its losses are found over all that the protected people
 """
 
 import math
+import sys
 from fractions import Fraction
 from itertools import combinations_with_replacement, permutations, product
 
@@ -44,6 +45,9 @@ def clinic(adjacency, people) -> Population:
             ),
         ),
     )
+
+
+ROWS = [one for one in product(range(3), repeat=CELLS) if sum(one) <= 2]  # of one person, at most two
 
 
 def changes(adjacency, people, alone):
@@ -104,16 +108,23 @@ def worst_loss(release, pairs, outcomes, monkeypatch) -> float:
 @pytest.mark.parametrize(("adjacency", "people"), UNITS, ids=str)
 @pytest.mark.parametrize("at", [["0.5"], ["0.1"], ["0.75"]], ids=str)
 def test_a_quantile_hides_whoever_is_protected(budget, adjacency, people, at, monkeypatch) -> None:
-    asked = plan(quantiles("visits", "nights", at, cells=CELLS), clinic(adjacency, people))
+    asked = plan(quantiles("visits", "nights", at, cells=CELLS, interval=None), clinic(adjacency, people))
     release = release_of(asked, AtEpsilon(epsilon=EPSILON), budget)
-    rows = [
-        tuple(counts)
-        for counts in product(range(3), repeat=CELLS)
-        if sum(counts) <= 2  # of one person, at most two
-    ]
-    found = worst_loss(release, changes(adjacency, people, rows), [(i,) for i in range(CELLS)], monkeypatch)
+    found = worst_loss(release, changes(adjacency, people, ROWS), [(i,) for i in range(CELLS)], monkeypatch)
     assert found <= EPSILON * (1 + Fraction(1, 10**9))
     assert found > EPSILON / 3, "so that noise that is too small by a factor of three or more is seen at least"
+
+
+@pytest.mark.parametrize("budget", [PURE, CONCENTRATED], ids=["pure", "rho"])
+@pytest.mark.parametrize("adjacency", list(Adjacency), ids=str)
+def test_a_quantile_with_its_interval_hides_whoever_is_protected(budget, adjacency, monkeypatch) -> None:
+    """All three choices together: there are rows enough for the ends to be between the first and the last cell."""
+    asked = plan(quantiles("visits", "nights", "0.25", cells=CELLS, interval="0.1"), clinic(adjacency, 1))
+    release = release_of(asked, AtEpsilon(epsilon=EPSILON), budget)
+    monkeypatch.setattr(sys.modules[__name__], "BASES", [(0, 0, 0), (9, 2, 80), (30, 60, 10), (7, 7, 7)])
+    found = worst_loss(release, changes(adjacency, 1, ROWS), list(product(range(CELLS), repeat=3)), monkeypatch)
+    assert found <= EPSILON * (1 + Fraction(1, 10**9))
+    assert found > EPSILON * 2 / 5, "more than any one of the three may lose"
 
 
 @pytest.mark.parametrize("budget", [PURE, CONCENTRATED], ids=["pure", "rho"])

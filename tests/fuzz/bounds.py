@@ -61,7 +61,7 @@ def _excess_of_choice(plan, before, after):
     choice = getattr(release.mechanism, "choice", release.mechanism)  # where what is chosen is counted, too
     selectors = choice.selectors
     for number, one in enumerate(selectors):
-        scores = [_scores(plan, number, numbers) for numbers in (before, after)]
+        scores = [_scores(plan, choice, number, numbers) for numbers in (before, after)]
         a, b = (one.lattice.offsets(each) for each in scores)
         apart = int((b - a).max() - (b - a).min())
         if apart > one.event.epsilon * 2**one.lattice.unit_bits:
@@ -71,10 +71,10 @@ def _excess_of_choice(plan, before, after):
     return []
 
 
-def _scores(plan, number, counts):
+def _scores(plan, choice, number, counts):
     if not isinstance(plan.meaning, Quantiles):
         return list(counts)
-    return _ranks(list(accumulate(counts, initial=0)), plan.meaning.at[number])
+    return _ranks(list(accumulate(counts, initial=0)), *choice.wanted[number])
 
 
 def exceeded_by_stream(unit, before, after):

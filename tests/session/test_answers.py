@@ -114,7 +114,7 @@ def inside(cell: BoundedValue, exact: Fraction | float, part: Fraction) -> bool:
 
 def test_a_quantile_is_as_many_rows_away_as_it_says() -> None:
     """Counted in a histogram whose rows are known: from where the fraction lies to the nearer edge of the cell."""
-    asked = plan(quantiles("patients", "age", ["0.25", "0.5", "0.9"], cells=100), population())
+    asked = plan(quantiles("patients", "age", ["0.25", "0.5", "0.9"], cells=100, interval=None), population())
     release = release_of(asked, parse_target(epsilon=1), PURE)
     exact = [3] * len(asked.aggregate.cells)
     below = np.cumsum([0, *exact])
@@ -291,8 +291,14 @@ def test_an_answer_is_shown_with_its_margin(answers) -> None:
 
 
 def test_a_choice_says_in_what_its_error_is_counted(answers) -> None:
-    """A median is not "within 7": it is at most 7 rows away."""
-    assert "its place in the order within 6.864 rows with 95 % confidence" in str(answers(median("patients", "age")))
+    """A median is not "within 7": it is at most 7 rows away; or it lies between two values that were chosen too."""
+    alone = str(answers(median("patients", "age", interval=None)))
+    assert "its place in the order within 6.864 rows with 95 % confidence" in alone
+    bounded = answers(median("patients", "age"))
+    low, high = bounded.interval()
+    assert f", from {low} to {high} with 95 % confidence" in bounded.sentence
+    assert ("error", "each has its place in the order within 13.73 rows, with 95 % confidence") in bounded.facts()
+    assert bounded.interval("0.99") == (0, 99), "what was not paid for is not told: only the range is sure"
     assert "no category that is left out has over" in answers(top("visits", "kind", 1)).sentence
 
 
@@ -359,7 +365,9 @@ def test_quantiles_come_in_their_order_whichever_way_they_were_chosen() -> None:
     release = release_of(
         plan(quantiles("patients", "age", ["0.1", "0.5", "0.9"]), population()), parse_target(epsilon=1), PURE
     )
-    assert [cell.value for cell in release.values([58, 10, 40], "0.95")] == [10, 40, 58]
+    cells = release.values([58, 58, 60, 8, 10, 41, 45, 40, 50], "0.95")
+    assert [cell.value for cell in cells] == [10, 40, 58]
+    assert [(cell.low, cell.high) for cell in cells] == [(8, 41), (40, 50), (58, 60)], "and a value is inside"
 
 
 def test_exact_ratios_have_rounded_numbers_beside_them(answers) -> None:

@@ -297,7 +297,7 @@ def test_questions_rows_and_cohorts_are_shown_as_they_are_written(clinic) -> Non
     assert repr(lw.mean("patient", lw.col("bmi") + 1, "sex in ('F', 'M')", max_rows=1)) == (
         "<mean: patient where sex in ('F', 'M') max_rows=1 values=(bmi + 1)>"
     )
-    assert repr(lw.median("patient", "bmi")) == "<quantile: patient value=bmi at=0.5>"
+    assert repr(lw.median("patient", "bmi")) == "<quantile: patient value=bmi at=0.5 interval=0.95>"
     assert repr(lw.cohorts("patient", {"sex": ["F", "M"]})[1]) == "<cohort: sex M>"
     answer = clinic.ask(lw.count("patient", by="sex"), epsilon=20)
     assert repr(answer.rows[0]).startswith("<row: sex F, answer ")

@@ -237,9 +237,10 @@ class Answer(TableResult):
         margin = None if self.changes or made else release.margin(CONFIDENCE)
         say = release.plan.meaning.accuracy if self._is_single else release.plan.meaning.accuracy_of_all
         known = None if margin is None else say(margin)
-        if known is None and self._is_single:
+        chosen = isinstance(release.plan.meaning, ChosenMeaning)
+        if self._is_single and (known is None or chosen):  # a place in the order says less than values do
             _, low, high, _ = cell_words(self._only_cell)
-            known = f"from {low} to {high}" if low and high else None
+            known = f"from {low} to {high}" if low and high else known
         sure = "" if known is None else f", {known} with 95 % confidence"
         return f"{sure}, over {self._over}" if self._over else sure
 

@@ -228,12 +228,8 @@ class ChosenOnes(Release):
         return chooser.margin_of_choice(confidence) if isinstance(chooser, CountedTop) else chooser.margin(confidence)
 
     def values(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
-        """Return what was chosen, and between which bounds it lies where it was counted."""
-        values = self.meaning.values(self.plan, numbers)
-        if not isinstance(self.mechanism, CountedTop):
-            return values
-        margin = self.mechanism.margin(confidence)
-        return [BoundedValue.around(one.key, Fraction(one.value), margin) for one in values]
+        """Return what was chosen, and between which bounds it lies where these are known."""
+        return self.meaning.values(self.plan, numbers, self.mechanism, confidence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -327,7 +327,7 @@ class StreamAnswer(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as JSON values, with the interval that holds with 95 % confidence."""
-        lies = self.interval()
+        lies = self.interval() if self else None
         return {
             "stream": self.stream,
             "verdict": self.verdict.value,
@@ -380,9 +380,14 @@ def _no_text(threshold: int) -> str:
     return to_text(StoredVerdict(verdict=Verdict.BELOW, threshold=threshold, gap=None, price=Fraction(0)))
 
 
+@lru_cache(maxsize=1024)
+def _stored_verdict(told: str) -> StoredVerdict:
+    return from_text(StoredVerdict, told)
+
+
 def read_verdict(told: str, decision: Decision, terms: StreamTerms, *, free: bool = False) -> StreamAnswer:
     """Return what the ledger keeps as an answer; `free` if it was given before."""
-    kept = from_text(StoredVerdict, told)
+    kept = _stored_verdict(told)
     return StreamAnswer(
         verdict=kept.verdict,
         threshold=kept.threshold,

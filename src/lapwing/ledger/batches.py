@@ -20,10 +20,10 @@ from lapwing.ledger.streams import (
     recall_of,
     recalled,
     require_next,
+    require_stream,
     settle,
     settlement,
     state_fields,
-    stream_in,
     stream_lookups,
     versions_of,
 )
@@ -55,7 +55,8 @@ class Batches:
         asked = tuple(questions)
 
         def change(transaction: Transaction) -> tuple[Intent | None, dict[str, Decision]]:
-            return _intend(transaction, stream_in(transaction, stream), number, key, asked, sealed=sealed, fresh=fresh)
+            known = require_stream(transaction, stream)
+            return _intend(transaction, known, number, key, asked, sealed=sealed, fresh=fresh)
 
         return self._store.change("intend", change, stream_lookups(self._store, stream, key))
 
@@ -76,8 +77,8 @@ class Batches:
         require_sealed(sealed)
 
         def change(transaction: Transaction) -> tuple[dict[str, Decision], bool]:
-            decisions = _decide(transaction, stream_in(transaction, stream), number, answers, sealed)
-            return decisions, stream_in(transaction, stream).status is not StreamStatus.OPEN
+            decisions = _decide(transaction, require_stream(transaction, stream), number, answers, sealed)
+            return decisions, require_stream(transaction, stream).status is not StreamStatus.OPEN
 
         decisions, halted = self._store.change("decide", change, stream_lookups(self._store, stream))
         if halted:
@@ -115,8 +116,8 @@ def _intend(
     require_next(population, stream, number, len(new))
     today = asked_today(transaction, stream, len(new))
     said = {"questions": new, "versions": versions, "number": number, **today}
-    entry = transaction.append("intent", **common, **said, **state_fields(stream, asked=number + len(new) - 1))
     keep_secret(transaction, stream.name, number, sealed)
+    entry = transaction.append("intent", **common, **said, **state_fields(stream, asked=number + len(new) - 1))
     return intent_in(transaction, transaction.said(entry)), known
 
 
@@ -138,7 +139,7 @@ def _decide(
             )
         else:
             stands = _settle_answers(transaction, stream, intent, answers, sealed)
-    after, record = stream_in(transaction, stream.name), transaction.said(stands)
+    after, record = require_stream(transaction, stream.name), transaction.said(stands)
     answered = questions[: len(record.get("answers", ()))]
     return {
         question: decision_in(transaction, Recalled(stands, record, place), after)

@@ -33,6 +33,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from hashlib import sha256
+from io import FileIO
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -213,16 +214,17 @@ class HeadFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._known: tuple[bytes, list[Receipt | None]] = b"", [None, None]  # a content, and what its slots say
 
     def promised(self) -> Receipt | None:
         """Return the newest receipt; `None` if there is no file."""
         this = f"{self.path}, which says how far the ledger had come,"
         try:
-            with self.path.open("rb", buffering=0) as file:
-                found = _newest(_slots(file.read(_LONGEST) or b""))
+            with FileIO(self.path) as file:
+                found = _newest(self._slots(file.read(_LONGEST) or b""))
             if found is None:  # while it is read both slots may be written, one after the other, but not under a lock
                 with LockedFile(self.path) as file:
-                    found = _newest(_slots(file.read(_LONGEST) or b""))
+                    found = _newest(self._slots(file.read(_LONGEST) or b""))
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -262,16 +264,28 @@ class HeadFile:
         sync_folder(self.path.parent)
 
     def _write(self, file: int, receipt: Receipt) -> None:
-        slots = _slots(os.read(file, _LONGEST))
+        content = os.read(file, _LONGEST)
+        slots = self._slots(content)
         newest = _newest(slots)
         if newest is not None and newest.seq >= receipt.seq:
             here = receipt.hash if newest.seq == receipt.seq else newest.hash
             require_promised(newest, receipt, found=bytes.fromhex(here))
             return
         place = 0 if slots[0] is not newest else 1
-        os.lseek(file, place * _SLOT, os.SEEK_SET)
-        _write_all(file, _line(receipt))
+        begin, line = place * _SLOT, _line(receipt)
+        os.lseek(file, begin, os.SEEK_SET)
+        _write_all(file, line)
         sync(file)
+        after = content[:begin] + line + content[begin + len(line) :]
+        self._known = after, [receipt, slots[1]] if place == 0 else [slots[0], receipt]
+
+    def _slots(self, content: bytes) -> list[Receipt | None]:
+        """Return what the slots of a content say; each transaction looks twice, and mostly at what it saw last."""
+        known, slots = self._known
+        if content != known:
+            slots = _slots(content)
+            self._known = content, slots
+        return slots
 
     def _make(self, receipt: Receipt) -> None:
         making = self._write_beside(receipt)
@@ -355,11 +369,7 @@ def _newest(slots: list[Receipt | None]) -> Receipt | None:
 
 
 def _receipt(slot: bytes) -> Receipt | None:
-    return _receipt_of(slot.partition(b"\n")[0] + b"\n")
-
-
-@lru_cache(maxsize=64)  # each transaction looks at both slots, and a receipt stands in its slot for several of them
-def _receipt_of(line: bytes) -> Receipt | None:
+    line = slot.partition(b"\n")[0] + b"\n"
     with suppress(ParameterError, UnicodeDecodeError):
         receipt = Receipt.parse(line.decode().rpartition(" ")[0])
         return receipt if _line(receipt) == line else None
@@ -398,16 +408,28 @@ STATES: Final = frozenset({Lookup.POLICY, Lookup.ACCOUNT, Lookup.ALLOWANCE, Look
 """The lookups that find how something stands."""
 
 
+@lru_cache
+def head_statement(lookups: tuple[Lookup, ...]) -> str:
+    """Return the statement that finds the end of the chain, and what is looked up, at one moment."""
+    found = "".join(f", ({lookup})" for lookup in lookups)
+    return f"select name, seq, hash, version{found} from ledger"  # noqa: S608 - our own words
+
+
 def found_by(record: Record) -> list[Asked]:
     """Return the lookups that find an entry: the last word on something, or the first that used a key."""
-    population, analyst = record.get("population"), record.get("analyst")
-    named: dict[Lookup, tuple[str, tuple[Any, ...]]] = {
-        Lookup.POLICY: ("policy", (population,)),
-        Lookup.ACCOUNT: ("account", (population,)),
-        Lookup.ALLOWANCE: ("allowance", (population, analyst)),
-        Lookup.REQUEST: ("request", (population, analyst, record.get("request"))),
-        Lookup.RECALL: ("recall", (record.get("recall"),)),
-        Lookup.SETTLES: ("settles", (record.get("settles"),)),
-        Lookup.STREAM: ("stream", (record.get("stream"),)),
-    }
-    return [(lookup, values) for lookup, (field, values) in named.items() if record.get(field) is not None]
+    return [
+        (lookup, tuple(record.get(one, "") for one in fields))
+        for field, lookup, fields in _FINDING
+        if record.get(field) is not None
+    ]
+
+
+_FINDING: Final = (  # what an entry must say to be found by a lookup, and the values that it is found by
+    ("policy", Lookup.POLICY, ("population",)),
+    ("account", Lookup.ACCOUNT, ("population",)),
+    ("allowance", Lookup.ALLOWANCE, ("population", "analyst")),
+    ("request", Lookup.REQUEST, ("population", "analyst", "request")),
+    ("recall", Lookup.RECALL, ("recall",)),
+    ("settles", Lookup.SETTLES, ("settles",)),
+    ("stream", Lookup.STREAM, ("stream",)),
+)

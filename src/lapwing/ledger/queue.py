@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from threading import Lock
 from typing import Any, Final
 from weakref import ReferenceType, ref
@@ -267,6 +268,7 @@ class Gate(ABC):
             self.leave(place, holder)
 
 
+@lru_cache(maxsize=256)  # a stream has the same place for each of its questions
 def place_of(*what: str) -> int:
     """Return where those meet who do the same."""
     return int(digest(list(what))[:15], 16)

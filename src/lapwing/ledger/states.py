@@ -384,6 +384,11 @@ class StreamRecord:
         return replace(self, **_state_fields(entry))
 
     @property
+    def is_busy(self) -> bool:
+        """Whether its last entry is a question that has no outcome yet."""
+        return self.last["kind"] == "intent"  # type: ignore[no-any-return]
+
+    @property
     def units_left(self) -> int:
         """What it can still give away."""
         return self.units - self.used if self.status is StreamStatus.OPEN else 0
@@ -406,9 +411,8 @@ def require_sealed(given: object) -> bytes:
 class StateCache:
     """States that were read before, each with the number of its entry, so that they need not be decoded again.
 
-    `charges` are the newest ones of questions, which are soon answered. `latest` has, for each lookup of a state, the
-    number of the last entry that is known to change it, `openings` that of the first entry of a stream, and `hashes`
-    what these entries had for a hash when they were seen first.
+    `charges` are the newest of questions. `latest` has, for each lookup of a state, the number of the last entry to
+    change it, `openings` that of the first entry of a stream, and `hashes` what hash these entries had when first seen.
     """
 
     accounts: dict[tuple[str, str | None], tuple[int, Account]] = field(default_factory=dict)

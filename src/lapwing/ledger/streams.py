@@ -105,7 +105,7 @@ class StreamQuestions:
         require_sealed(sealed)
 
         def change(transaction: Transaction) -> Intent | Decision:
-            known = stream_in(transaction, stream)
+            known = require_stream(transaction, stream)
             return _intend(transaction, known, number=number, key=key, question=question, sealed=sealed, fresh=fresh)
 
         return self._store.change("intend", change, stream_lookups(self._store, stream, key))
@@ -135,7 +135,7 @@ class StreamQuestions:
             require_sealed(sealed)
 
         def change(transaction: Transaction) -> Decision:
-            known = stream_in(transaction, stream)
+            known = require_stream(transaction, stream)
             return _decide(transaction, known, number, outcome, answer=answer, units=units, sealed=sealed)
 
         decision = self._store.change("decide", change, stream_lookups(self._store, stream))
@@ -177,8 +177,8 @@ def _intend(
         return stored[question]
     require_next(population, stream, number)
     said = {"question": question, "versions": versions, "number": number, **asked_today(transaction, stream, 1)}
+    keep_secret(transaction, stream.name, number, sealed)  # before the entry, which then waits for others of its group
     entry = transaction.append("intent", **common, **said, **state_fields(stream, asked=number))
-    keep_secret(transaction, stream.name, number, sealed)
     return intent_in(transaction, transaction.said(entry))
 
 
@@ -192,8 +192,8 @@ def require_next(population: PopulationRecord, stream: StreamRecord, number: int
             f"stream {stream.name!r} has answered {stream.asked:,} questions, and there can be {MOST_QUESTIONS:,} at "
             "most; close it, which gives back what no yes has used, and open another"
         )
-    if stream.in_flight:
-        raise StreamBusyError(stream.name, number=stream.in_flight.number)
+    if stream.is_busy:
+        raise StreamBusyError(stream.name, number=stream.last["number"])
     if number != stream.asked + 1:
         raise ParameterError(
             "number", number, reason=f"is not next in stream {stream.name!r}", remedy=f"ask as {stream.asked + 1}"
@@ -251,12 +251,13 @@ def _decide(
     recall = recall_of(stream, intent["question"])
     told = {} if answer is None else {"answer": answer, "recall": recall, "versions": intent["versions"]}
     entry = settle(transaction, stream, intent, last=number, taken=taken, sealed=sealed, outcome=outcome.value, **told)
-    return decision_in(transaction, Recalled(entry, transaction.said(entry), None), stream_in(transaction, stream.name))
+    found = Recalled(entry, transaction.said(entry), None)
+    return decision_in(transaction, found, require_stream(transaction, stream.name))
 
 
 def intended(transaction: Transaction, stream: StreamRecord, number: int, form: str) -> Record:
     """Return the intent of one question, or of many: what the `form` of its record is."""
-    if stream.in_flight and stream.in_flight.number == number:
+    if stream.is_busy and stream.last["number"] == number:
         record = stream.last
     else:
         intent = transaction.question(stream.name, number)
@@ -268,7 +269,7 @@ def intended(transaction: Transaction, stream: StreamRecord, number: int, form: 
 
 def settlement(transaction: Transaction, stream: StreamRecord, intent: Record) -> Entry | None:
     """Return the entry that settles an intent; nothing does while it is the last entry of its stream."""
-    in_flight = stream.in_flight is not None and stream.in_flight.seq == intent["seq"]
+    in_flight = stream.is_busy and stream.last["seq"] == intent["seq"]
     return None if in_flight else transaction.settlement(intent["seq"])
 
 
@@ -306,15 +307,21 @@ def settle(
 
 def stream_in(transaction: Transaction, stream: str) -> StreamRecord:
     """Return a stream as it stands, with its secrets and what is in flight."""
-    record = transaction.stream(stream)
-    if record is None:
-        raise ParameterError("stream", stream, reason="is not in this ledger", remedy="open it first")
+    record = require_stream(transaction, stream)
     return replace(
         record,
         versions=transaction.population(record.population).tables,
         sealed=secret(transaction, stream, STATE),
-        in_flight=intent_in(transaction, record.last) if record.last["kind"] == "intent" else None,
+        in_flight=intent_in(transaction, record.last) if record.is_busy else None,
     )
+
+
+def require_stream(transaction: Transaction, stream: str) -> StreamRecord:
+    """Return what the entries of a stream say, without its secrets."""
+    record = transaction.stream(stream)
+    if record is None:
+        raise ParameterError("stream", stream, reason="is not in this ledger", remedy="open it first")
+    return record
 
 
 def secret(transaction: Transaction, stream: str, number: int) -> bytes | None:
@@ -327,9 +334,9 @@ def secret(transaction: Transaction, stream: str, number: int) -> bytes | None:
 
 def keep_secret(transaction: Transaction, stream: str, number: int, sealed: bytes) -> None:
     """Store a secret."""
+    secret(transaction, stream, number)
     transaction.do("insert into secrets (stream, number, sealed) values (?, ?, ?)", stream, number, sealed)
-    if stream in transaction.secrets:
-        transaction.secrets[stream][number] = sealed
+    transaction.secrets[stream][number] = sealed
 
 
 def replace_secret(transaction: Transaction, stream: str, number: int, sealed: bytes) -> None:
@@ -395,7 +402,7 @@ def versions_of(transaction: Transaction, stream: StreamRecord, asked: Record) -
 
 def _unread_intent(stream: StreamRecord) -> Intent | None:
     """Return what a stream has in flight, without its secrets."""
-    return _intent(stream.last, None, None) if stream.last["kind"] == "intent" else None
+    return _intent(stream.last, None, None) if stream.is_busy else None
 
 
 def intent_in(transaction: Transaction, record: Record) -> Intent:

@@ -23,6 +23,7 @@ from lapwing.ledger.entries import (
     check_chain,
     found_by,
     genesis,
+    head_statement,
     link,
     require_format,
 )
@@ -39,7 +40,6 @@ _VALUES: Final = 3000
 """Values of one statement."""
 _UNSETTLED: Final = """not exists (select 1 from entries as done where done.record ->> 'settles' is not null
     and cast(done.record ->> 'settles' as bigint) = entries.seq)"""
-_HEAD: Final = "select name, seq, hash, version"
 _RECALLS: Final = """select digest, seq, place from recalls where digest in ({0})
     union all select record ->> 'recall', seq, -1 from entries where record ->> 'recall' in ({0}) order by 2"""
 
@@ -84,8 +84,8 @@ class Transaction:
         self.news = StateCache()
         self.secrets: dict[str, dict[int, bytes]] = {}  # those of streams that were looked at, as they are now
         self._added: dict[int, Record] = {}
-        found = "".join(f", ({lookup})" for lookup, _ in lookups)
-        row = self._read(f"{_HEAD}{found} from ledger", *(value for _, values in lookups for value in values))
+        beginning = head_statement(tuple([lookup for lookup, _ in lookups]))
+        row = self._read(beginning, *[value for _, values in lookups for value in values])
         if not row:
             raise LedgerDamagedError("the row that names the ledger is missing")
         name, seq, hash_, version, *numbers = row[0]

@@ -203,15 +203,22 @@ class ChosenMeaning(Meaning):
     @property
     @abstractmethod
     def choices(self) -> int:
-        """How many choices share the price."""
+        """How many choices, or equal parts, share the price."""
 
     @abstractmethod
     def selection(self, plan: "Plan", epsilon: Fraction, selector: "Selector") -> "Choosing":
         """Return the mechanism that chooses at this price, told how far the protected people move its scores."""
 
+    @property
+    def has_one_value(self) -> bool:
+        """Whether one is chosen."""
+        return self.choices == 1
+
     @abstractmethod
-    def values(self, plan: "Plan", released: Sequence[int]) -> list[BoundedValue]:
-        """Return what was chosen."""
+    def values(
+        self, plan: "Plan", released: Sequence[int], chooser: "Choosing", confidence: Exact
+    ) -> list[BoundedValue]:
+        """Return what was chosen, and between which bounds it lies where these are known."""
 
 
 @stored("question")
@@ -350,7 +357,7 @@ class Plan:
     def has_one_value(self) -> bool:
         """Whether the answer is one value: without groups, and one of what is chosen."""
         return not self.key_names or (
-            isinstance(self.meaning, ChosenMeaning) and self.meaning.choices == 1 and not self.meaning.keys_are_groups
+            isinstance(self.meaning, ChosenMeaning) and self.meaning.has_one_value and not self.meaning.keys_are_groups
         )
 
     def in_order(self, keys: list[CellKey]) -> list[CellKey]:

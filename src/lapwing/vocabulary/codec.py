@@ -45,7 +45,7 @@ Reader: TypeAlias = Callable[[str, Any, int], Any]
 FORMAT: Final = 1  # the version of all that is written here; ledgers and their exports say it
 STORED: dict[str, type[Any]] = {}  # every noun that was told to the codec so far, by its tag
 _TAGS: dict[type[Any], tuple[str, tuple[str, ...]]] = {}
-_ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+_ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False, check_circular=False)
 _RATIO: Final = re.compile(r"-?(0|[1-9][0-9]{0,3999})/[1-9][0-9]{0,3999}")
 _DEEPEST: Final = 128  # nouns within nouns: what can be written can be read without exhausting the stack
 _DAMAGED: Final = "it is damaged, or a newer lapwing wrote it; restore it from a copy"

@@ -204,8 +204,9 @@ class UnnamedAnalystError(SuspendedError):
 class PolicyError(BudgetError):
     """What the custodian has decided about an analyst or a population does not allow it, whatever is left.
 
-    The `rule` is "tables" (those that an analyst may ask about), "most" (what one question may cost) or "noes_a_day"
-    (how many questions of streams, whose noes are free, an analyst may ask in a day).
+    The `rule` is "tables" (those that an analyst may ask about), "most" (what one question may cost), "noes_a_day"
+    (how many questions of streams, whose noes are free, an analyst may ask in a day) or "requests" (how many requests
+    for more budget may wait).
     """
 
     def __init__(self, rule: str, *, reason: str, remedy: str) -> None:

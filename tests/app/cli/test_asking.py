@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 
+import lapwing as lw
 from app.cli.at_the_prompt import masked, run, spent, start, write_patients
 from lapwing.mechanisms.geometric import GeometricMechanism
 
@@ -271,8 +272,9 @@ def test_a_price_with_many_digits_is_rounded_up_and_said_in_a_sentence(clinic) -
 
 
 def test_a_picture_of_answers_without_bounds_promises_none(clinic) -> None:
-    words = ("ask", "quantiles", "patients", "age", "--at", "0.25,0.75", "--epsilon", "1")
-    assert run(clinic, *words, "--plot", str(clinic / "quantiles.svg")).code == 0
+    question = lw.quantiles("patients", "age", ["0.25", "0.75"], interval=None)
+    with lw.open(clinic, analyst="ana") as opened:
+        opened.ask(question, epsilon=1).plot(clinic / "quantiles.svg")
     assert "bounds" not in (clinic / "quantiles.svg").read_text()
     assert run(clinic, "count", "patients", "--by", "sex", "--epsilon", "1", "--plot", str(clinic / "n.svg")).code == 0
     assert "bounds that all hold at once" in (clinic / "n.svg").read_text()

@@ -17,16 +17,27 @@ from lapwing.app.cli.commands import COMMANDS, USERS
 
 THEIRS = {"demo", "audit", "attack", "serve"}  # commands that are not part of this folder's tests
 OPEN = "lapwing stream open --at-least 200 --yeses 5 --epsilon 1 --name cohorts"
+REQUEST = 'lapwing requests make --epsilon 2 --for "asthma in the north"'
 PREPARED = {
     "stream ask": [OPEN],
     "stream close": [OPEN],
     "stream show": [OPEN],
     "ledger verify": ["lapwing ledger export ledger.json"],
     "people disable": ["lapwing people add ana"],
+    "people link": ["lapwing people add ana"],
     "suspend": ["lapwing count patients --epsilon 0.1"],
+    "requests grant": [REQUEST],
+    "requests refuse": [REQUEST],
     "history": ["lapwing count patients --epsilon 0.1"],
 }
 """What has to be done before the examples of a command work; those of the others work on their own."""
+PROVIDER = """
+[sign_in]
+name = "the Hospital"
+issuer = "https://login.example.org"
+client = "lapwing"
+callback = "https://localhost/sign-in/return"
+"""
 
 
 def _commands() -> dict[str, click.Command]:
@@ -75,6 +86,8 @@ def test_the_examples_of_the_help_work(made_once, quick_path, monkeypatch, name,
     monkeypatch.chdir(quick_path if name == "init" else folder)
     Path("conditions.txt").write_text("age >= 65\nsex = 'M'\n", encoding="utf-8")
     Path("selects.sql").write_text("select count(*) from patients\n", encoding="utf-8")
+    if name == "people link":
+        Path("door.toml").write_text(PROVIDER, encoding="utf-8")
     examples = _examples(ALL[name])
     before = examples[:number] if isinstance(ALL[name], click.Group) or name == "stream open" else []
     for line in (*PREPARED.get(name, []), *before, examples[number]):

@@ -30,7 +30,9 @@ MATRIX = {
     "export_ledger": OVERSEE,
     **dict.fromkeys(("people", "change_person", "revoke_tokens", "invitations", "invite", "suspend"), MANAGE),
     **dict.fromkeys(("advance_version", "changes", "decide_request", "failures", "unsettled", "recover"), MANAGE),
-    **dict.fromkeys(("change_policy", "change_analyst", "forget_analyst"), MANAGE),
+    **dict.fromkeys(
+        ("change_policy", "change_analyst", "forget_analyst", "sources", "source_columns", "add_table"), MANAGE
+    ),
     "health": None,
     "accept_invitation": None,
 }

@@ -1,9 +1,11 @@
 """`lapwing serve` and `lapwing people`: processes that others start, at the command line."""
 
+import asyncio
 import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -18,6 +20,10 @@ from click.testing import CliRunner
 from app.server.doors import make_folder
 from lapwing.app.cli import main
 from lapwing.app.server.door_file import FILE, Listening, read_door
+from lapwing.app.server.door_store import open_store
+from lapwing.app.server.identities import Identities
+from lapwing.app.server.people import Directory
+from lapwing.app.server.running import listen
 from lapwing.vocabulary.errors import ParameterError, SettingsError
 
 
@@ -70,6 +76,24 @@ def test_people_are_added_listed_and_disabled(quick_path) -> None:
     listed = json.loads(lapwing("people", "list", "--json", "-w", folder))["people"]
     assert [(one["id"], one["disabled"]) for one in listed] == [("ana", True), ("cleo", False)]
     assert "last custodian" in lapwing("people", "disable", "cleo", "-w", folder)
+
+
+def test_somebody_is_linked_to_who_they_are_at_the_provider(quick_path) -> None:
+    folder = make_folder(quick_path / "clinic")
+    lapwing("people", "add", "ana", "-w", str(folder))
+    assert "declare the provider" in lapwing("people", "link", "ana", "s-1", "-w", str(folder))
+    issuer = "https://login.example.org"
+    (folder / FILE).write_text(
+        f'[sign_in]\nname = "H"\nissuer = "{issuer}"\nclient = "c"\ncallback = "https://localhost/sign-in/return"\n'
+    )
+    told = json.loads(lapwing("people", "link", "ana", "s-1", "--json", "-w", str(folder)))
+    assert told == {"id": "ana", "issuer": issuer, "subject": "s-1"}
+    assert "is not known here" in lapwing("people", "link", "zoe", "s-1", "-w", str(folder))
+    store = open_store(folder)
+    person = Identities(store, Directory(store)).person_of(issuer, "s-1")
+    store.close()
+    assert person is not None
+    assert person.id == "ana"
 
 
 def test_several_processes_serve_behind_one_socket_and_one_that_dies_is_started_again(quick_path) -> None:
@@ -161,3 +185,19 @@ def test_a_slip_in_door_toml_is_refused_with_its_line(tmp_path, text) -> None:
     (tmp_path / FILE).write_text(text)
     with pytest.raises(SettingsError, match=f"{FILE}, line"):
         read_door(tmp_path)
+
+
+def test_an_answer_is_sent_without_delay() -> None:
+    async def delays() -> int:
+        bound, told = listen(Listening(host="127.0.0.1", port=0)), asyncio.get_running_loop().create_future()
+
+        async def accept(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            told.set_result(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        async with await asyncio.start_server(accept, sock=bound):
+            _, writer = await asyncio.open_connection(*bound.getsockname())
+            writer.close()
+            return await told
+
+    assert asyncio.run(delays()) == 1

@@ -8,11 +8,10 @@ from typing import Any
 import click
 
 from lapwing.app.cli.commands import facts, waiting
-from lapwing.app.cli.declaring import Declared, DeclaredTable, Place, declared_columns
 from lapwing.app.cli.options import Door, for_the_custodian
 from lapwing.app.cli.overview import hints
-from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError, SettingsError
+from lapwing.workspace.declaring import Declared, DeclaredTable, Place, declared_columns, key_type_of
 from lapwing.workspace.misfits import Misfit
 from lapwing.workspace.settings import FILE, read_settings
 from lapwing.workspace.workspace import Workspace, open_workspace
@@ -93,17 +92,10 @@ def add(
         rows=rows,
         max_rows=max_rows,
         person_key=person_key,
-        key_type=key_type or _key_type(stored.get(key), population.population),
+        key_type=key_type or key_type_of(stored.get(key), population.population),
     ).text(door.folder, population.population.name)
     written = _write(door.folder / FILE, text, population.population.name, table)
     _tell(door, table, population.population.name, found, written)
-
-
-def _key_type(stored: str | None, population: Population) -> str | None:
-    """Return what the person key holds if it is not said: what is stored, and in a CSV what the other tables have."""
-    if stored is None and population.tables:
-        stored = population.tables[0].key_type.value
-    return "text" if stored == "text" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +141,7 @@ def _unannounced(workspace: Workspace, population: str) -> list[LapwingError]:
 
 
 def _tell(door: Door, table: str, population: str, found: Declared, written: _Written) -> None:
+    where = "" if door.folder == Path() else f" -w {door.folder}"
     rest = ", ".join(f"{name} ({kind or 'unknown type'})" for name, kind in found.left_out.items())
     door.tell(
         {
@@ -166,7 +159,7 @@ def _tell(door: Door, table: str, population: str, found: Declared, written: _Wr
             ("columns", ", ".join(found.columns) or "none: people can be counted, and nothing else"),
             ("left out", f"{rest}: comments in {FILE}; fill them in, then lapwing update" if rest else None),
             *hints(written.odd),
-            ("next", None if written.others else f"lapwing preview count {table} --epsilon 0.1"),
+            ("next", None if written.others else f"lapwing preview count {table} --epsilon 0.1{where}"),
             *(("but", f"no question is answered: {failure}") for failure in written.others),
         ),
     )

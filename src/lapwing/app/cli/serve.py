@@ -16,6 +16,7 @@ from lapwing.vocabulary.wording import several
 
 if TYPE_CHECKING:
     from lapwing.app.server.door_file import Listening
+    from lapwing.app.server.door_store import DoorStore
     from lapwing.app.server.people import Directory
 
 ROLES: Final = ("guest", "analyst", "custodian", "auditor")
@@ -215,11 +216,49 @@ def disable_person(id_: str, *, again: bool, folder: Path, as_json: bool) -> Non
     tell(person.to_dict(), facts(("may come in", "yes" if again else "no"), ("who", person.id)), as_json=as_json)
 
 
+@people.command("link")
+@click.argument("id_", metavar="ID")
+@click.argument("subject")
+@folder_option
+@json_option
+def link_person(id_: str, *, subject: str, folder: Path, as_json: bool) -> None:
+    """Say who a person is at the provider that signs people in: their subject there, letter by letter.
+
+    It is for providers where people are known before they come. The subject is the claim "sub" of their identity, and
+    never a mail address, which may change hands. See docs/server.md.
+
+    \b
+    lapwing people link ana 4f1c6a2e-90b7-4f4e-8f53-2f9d1c2b7a10
+
+    It costs nothing.
+    """
+    _require_server()
+    from lapwing.app.server.door_file import read_door
+    from lapwing.app.server.identities import Identities
+    from lapwing.app.server.people import Directory
+
+    provider = read_door(folder).door.provider
+    if provider is None:
+        remedy = "declare the provider in [sign_in] of door.toml first"
+        raise ParameterError("subject", subject, reason="is at no provider", remedy=remedy)
+    with _store(folder) as store:
+        Identities(store, Directory(store)).link(id_, provider.issuer, subject)
+    told = {"id": id_, "issuer": provider.issuer, "subject": subject}
+    tell(told, facts(("who", id_), ("at", provider.name), ("is", subject)), as_json=as_json)
+
+
 @contextmanager
 def _directory(folder: Path) -> "Iterator[Directory]":
+    with _store(folder) as store:
+        from lapwing.app.server.people import Directory
+
+        yield Directory(store)
+
+
+@contextmanager
+def _store(folder: Path) -> "Iterator[DoorStore]":
     _require_server()
     from lapwing.app.server.door_store import open_store
-    from lapwing.app.server.people import Directory
     from lapwing.workspace.settings import FILE
 
     if not (folder / FILE).exists():
@@ -227,7 +266,7 @@ def _directory(folder: Path) -> "Iterator[Directory]":
         raise ParameterError("workspace", str(folder), reason=f"has no {FILE}", remedy=remedy)
     store = open_store(folder)
     try:
-        yield Directory(store)
+        yield store
     finally:
         store.close()
 

@@ -15,7 +15,6 @@ from starlette.routing import Route
 
 from lapwing.app.server.answering import Answering
 from lapwing.app.server.audit_log import AuditFiles, AuditLog
-from lapwing.app.server.budget_requests import BudgetRequests
 from lapwing.app.server.calls import API, Operation, Server
 from lapwing.app.server.door_store import DoorStore
 from lapwing.app.server.guard import Guard, GuardLimits
@@ -29,6 +28,7 @@ from lapwing.app.server.pages.visits import Site
 from lapwing.app.server.people import Directory
 from lapwing.app.server.problems import AFTER_DATA, NOT_THERE, problem_bytes
 from lapwing.app.server.rates import Limits
+from lapwing.app.server.sign_in_provider import Provider
 from lapwing.app.server.trusted_proxy import TrustedProxy
 from lapwing.workspace.workspace import Workspace
 
@@ -51,6 +51,7 @@ class DoorSettings:
     guard: GuardLimits = field(default_factory=lambda: GuardLimits(larger=LARGER))
     audit: AuditLog | None = None
     proxy: TrustedProxy | None = None
+    provider: Provider | None = None
 
 
 def make_server(workspace: Workspace, store: DoorStore, settings: DoorSettings) -> Server:
@@ -66,7 +67,6 @@ def make_server(workspace: Workspace, store: DoorStore, settings: DoorSettings) 
         tick=settings.tick,
         threads=CapacityLimiter(8),
         answers=Recent(),
-        requests=BudgetRequests(store),
         is_remote=store.is_remote,
     )
 
@@ -75,7 +75,10 @@ def make_application(workspace: Workspace, store: DoorStore, settings: DoorSetti
     """Return the server of a workspace, as ASGI; it closes the workspace and the store when it ends."""
     chosen = DoorSettings() if settings is None else settings
     server = make_server(workspace, store, chosen)
-    answering, site = Answering(server), make_site(server, store, secure=chosen.secure, proxy=chosen.proxy)
+    answering, site = (
+        Answering(server),
+        make_site(server, store, secure=chosen.secure, proxy=chosen.proxy, provider=chosen.provider),
+    )
     audit = AuditFiles(workspace.folder) if chosen.audit is None else chosen.audit
     description = describe(OPERATIONS)
 

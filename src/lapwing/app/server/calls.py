@@ -9,7 +9,6 @@ import msgspec
 from anyio import CapacityLimiter, to_thread
 from msgspec import UNSET
 
-from lapwing.app.server.budget_requests import BudgetRequests
 from lapwing.app.server.house import House, Recent
 from lapwing.app.server.jobs import Ending, Job, JobName, Jobs, Work
 from lapwing.app.server.memory import LEDGER, Memory
@@ -39,7 +38,6 @@ class Server:
     tick: float
     threads: CapacityLimiter
     answers: Recent[tuple[JobName, bytes], bytes]
-    requests: BudgetRequests
     is_remote: bool
 
 

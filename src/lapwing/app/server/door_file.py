@@ -20,6 +20,7 @@ from typing import Final
 
 from lapwing.app.server.application import LOOPBACK, DoorSettings
 from lapwing.app.server.rates import Limits, Rate
+from lapwing.app.server.sign_in_provider import read_provider
 from lapwing.app.server.trusted_proxy import read_proxy
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int, as_written, positive
@@ -110,9 +111,10 @@ def read_door(folder: Path) -> Listening:
         tick = positive("tick", as_written(top.take("tick", _NUMBER, "0.1")))
     tls, limits = _certificate(top.section("tls", {}), folder), _limits(top.section("limits", {}))
     proxy = read_proxy(top.section("proxy"), folder) if "proxy" in top.entries else None
-    top.done()
     known = LOOPBACK | {str(name).casefold() for name in hosts}
-    door = DoorSettings(hosts=known, tick=float(tick), limits=limits, proxy=proxy)
+    provider = read_provider(top.section("sign_in"), folder, known) if "sign_in" in top.entries else None
+    top.done()
+    door = DoorSettings(hosts=known, tick=float(tick), limits=limits, proxy=proxy, provider=provider)
     return Listening(host=host, port=port, tls=tls, door=door)
 
 

@@ -31,6 +31,9 @@ TABLES: Final = (
     """create table if not exists sign_ins (hash text primary key, person text not null, made bigint not null,
        seen bigint not null)""",
     "create index if not exists sign_ins_person on sign_ins (person)",
+    """create table if not exists identities (issuer text not null, subject text not null, person text not null,
+       made bigint not null, primary key (issuer, subject))""",
+    """create table if not exists begun_sign_ins (hash text primary key, goal text not null, made bigint not null)""",
     """create table if not exists invitations (hash text primary key, person text not null, name text not null,
        role text not null, made_by text not null, expires bigint not null, used bigint)""",
     """create table if not exists asked (population text not null, person text not null, key text not null,
@@ -39,9 +42,6 @@ TABLES: Final = (
     "create index if not exists asked_number on asked (population, person, number)",
     """create table if not exists cohorts (population text not null, person text not null, key text not null,
        document text not null, primary key (population, person, key))""",
-    """create table if not exists requests (id text primary key, population text not null, person text not null,
-       wanted text not null, purpose text not null, state text not null, decided_by text, made bigint not null,
-       decided bigint)""",
 )
 """What stands in it, in words that SQLite and PostgreSQL share."""
 

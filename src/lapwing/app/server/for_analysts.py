@@ -6,7 +6,7 @@ import msgspec
 
 from lapwing.answers.answer import Answer
 from lapwing.answers.history import acts_of
-from lapwing.answers.preview import QuestionLike
+from lapwing.answers.preview import QuestionLike, read_budget, request_record
 from lapwing.app.server.calls import API, Reply, ServerCall
 from lapwing.app.server.jobs import Job, JobName, JobState, ending_of, state_after
 from lapwing.app.server.memory import LEDGER
@@ -223,10 +223,13 @@ def check_receipt(call: ServerCall) -> Any:
 def make_request(call: ServerCall) -> Any:
     """Ask the custodian for more budget."""
     call.audit["always"] = True
-    return call.server.requests.make(call.population, call.person.id, **call.body.words())
+    requests, more = call.server.house.ledger.budget_requests, read_budget(**call.body.more.entry())
+    return request_record(requests.make(call.population, call.person.id, more, purpose=call.body.purpose))
 
 
 def list_requests(call: ServerCall) -> Any:
-    """List requests for more budget: one's own, or everybody's for those who oversee."""
-    own = None if call.operation.name == "all_requests" else call.person.id
-    return call.server.requests.listed(call.population, own)
+    """List requests for more budget: one's own, or everybody's for those who oversee, with what a yes would change."""
+    requests = call.server.house.ledger.budget_requests
+    if call.operation.name == "own_requests":
+        return [request_record(one) for one in requests.all(call.population, analyst=call.person.id)]
+    return [request_record(one, requests.effect_of(one)) for one in requests.all(call.population)]

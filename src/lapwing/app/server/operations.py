@@ -6,7 +6,7 @@ table and from nothing else. To add an operation, write its handler and its line
 
 from typing import Any, Final, TypeAlias
 
-from lapwing.app.server import for_analysts, for_anybody, for_custodians, for_overseers, for_streams, wire
+from lapwing.app.server import for_analysts, for_anybody, for_custodians, for_overseers, for_streams, for_tables, wire
 from lapwing.app.server.calls import Operation
 from lapwing.app.server.questions_wire import asking_many_type, asking_type
 from lapwing.app.server.roles import ASKING, CUSTODIANS, OVERSEEING, Right
@@ -204,7 +204,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         body=wire.BudgetRequestBody,
         right=Right.PREVIEW,
         roles=ASKING,
-        refusals=_BODY,
+        refusals=(*_BODY, 403),
     ),
     Operation(
         method="GET",
@@ -399,6 +399,23 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "advance_version",
         "Say publicly that the data of a table changed.",
         for_custodians.advance_version,
+    ),
+    _manage("GET", P + "/sources", "sources", "Files and databases that may hold new tables.", for_tables.list_sources),
+    _manage(
+        "POST",
+        P + "/source-columns",
+        "source_columns",
+        "Names and types of the columns of a table that may be added. No row is read.",
+        for_tables.show_columns,
+        body=wire.TablePlace,
+    ),
+    _manage(
+        "POST",
+        P + "/tables",
+        "add_table",
+        "Add a table, in lapwing.toml and in the ledger, with its columns as they are declared.",
+        for_tables.add,
+        body=wire.NewTableBody,
     ),
     _manage("GET", P + "/changes", "changes", "What changed and was not announced.", for_custodians.show_changes),
     _manage(

@@ -131,14 +131,14 @@ def read_proxy(section: Section, folder: Path) -> TrustedProxy:
     return proxy
 
 
-def read_secret(path: Path) -> str:
+def read_secret(path: Path, *, shortest: int = SHORTEST_SECRET) -> str:
     """Return the secret in a file: one line, of characters that can stand in a header."""
-    remedy = f"write {SHORTEST_SECRET} random characters or more into it: openssl rand -hex 32"
+    remedy = f"write {shortest} characters or more into it, such as openssl rand -hex 32 makes"
     try:
         secret = path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
         raise ParameterError("secret_file", path.name, reason="cannot be read", remedy=remedy) from None
-    if len(secret) < SHORTEST_SECRET or not _SECRET.fullmatch(secret):
+    if len(secret) < shortest or not _SECRET.fullmatch(secret):
         raise ParameterError("secret_file", path.name, reason="holds no good secret", remedy=remedy)
     return secret
 

@@ -1,11 +1,12 @@
 """Below which value a fraction of the rows lies: chosen among the cells of a grid over the range of the value.
 
 The score of a cell is computed from the number of rows in each; `score_sensitivity` says how far the protected people
-move it, and it is derived here and nowhere else.
+move it, and it is derived here and nowhere else. The ends of an interval in values are chosen with each quantile.
 
-Proof: proofs/ranked_choice.md
+Proof: proofs/ranked_choice.md, proofs/quantile_intervals.md
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -17,7 +18,7 @@ from lapwing.queries.aggregate import BoundedRowsPerPerson, GridKey, cell_count
 from lapwing.queries.expressions import Literal, Value
 from lapwing.queries.limits import MOST_FRACTIONS, MOST_NUMBERS
 from lapwing.queries.measure import measure
-from lapwing.queries.plan import BoundedValue, ChosenMeaning, Plan, Scale, plain_number
+from lapwing.queries.plan import BoundedValue, CellKey, Choosing, ChosenMeaning, Number, Plan, Scale, plain_number
 from lapwing.queries.planning import Planner, Question, scale_of
 from lapwing.queries.questions import (
     WHERE,
@@ -39,6 +40,8 @@ from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 
 _MOST_GRID_CELLS = 10_000
 _USUAL_CELLS = 1_000
+CONFIDENCE = "0.95"
+"""How sure the interval of a quantile is, where nothing else is said: the confidence at which answers are shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -48,6 +51,7 @@ class QuantileQuestion(Question):
     value: Value
     at: tuple[Fraction, ...]
     cells: int | None
+    interval: Fraction | None
 
     def columns_of(self, name: str, *, alone: bool) -> Mapping[str, Question]:
         """Return a question for each fraction, where there are groups or others beside it to have rows in common."""
@@ -74,9 +78,9 @@ class QuantileQuestion(Question):
         planner.keys = (*planner.keys, key)
         coarse = Scale(low=scale.low, step=scale.step * width, extent=key.cells - 1)
         if not grouped:
-            return planner.build(bounding, Quantiles(at=self.at, scale=coarse))
+            return planner.build(bounding, Quantiles(at=self.at, scale=coarse, interval=self.interval))
         (fraction,) = self.at
-        return planner.build(bounding, QuantileOfGroups(at=fraction, scale=coarse))
+        return planner.build(bounding, QuantileOfGroups(at=fraction, scale=coarse, interval=self.interval))
 
     def _cells(self, scale: Scale, groups: int) -> int:
         """Return how many cells there are: one for each whole number, if these are few enough, and else a thousand."""
@@ -96,12 +100,17 @@ def quantiles(
     by: Groupings = (),
     max_rows: int | None = None,
     cells: int | None = None,
+    interval: Exact | None = CONFIDENCE,
 ) -> QuantileQuestion:
     """Ask below which value the fractions `at` of the rows lie; the answers are edges of `cells` cells of its range.
 
     Where it is not said how many, there is one for each whole number, if these are few enough, and else a thousand.
     At most `max_rows` rows of one person count, in all groups together (the table's own number if it is not said). So
     all groups together cost what one does, however many there are.
+
+    Each comes with an interval of values that holds with the confidence `interval`, whatever the rows are: its two ends
+    are chosen with it, for half of the price. With `interval=None` the quantile has the price for itself, and is told
+    with its place in the order alone.
 
     >>> quantiles("visits", "nights", ["0.25", "0.5", "0.75"], max_rows=3).at
     (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
@@ -115,6 +124,7 @@ def quantiles(
         by=as_groups(by),
         max_rows=max_rows,
         cells=None if cells is None else as_int("cells", cells, least=2, most=_MOST_GRID_CELLS),
+        interval=None if interval is None else probability("interval", as_written(interval)),
     )
 
 
@@ -126,9 +136,10 @@ def median(
     by: Groupings = (),
     max_rows: int | None = None,
     cells: int | None = None,
+    interval: Exact | None = CONFIDENCE,
 ) -> QuantileQuestion:
-    """Ask for the value in the middle; `by`, `max_rows` and `cells` are those of `quantiles`."""
-    return quantiles(table, of, "0.5", where, by=by, max_rows=max_rows, cells=cells)
+    """Ask for the value in the middle; `by`, `max_rows`, `cells` and `interval` are those of `quantiles`."""
+    return quantiles(table, of, "0.5", where, by=by, max_rows=max_rows, cells=cells, interval=interval)
 
 
 def score_sensitivity(fraction: Fraction, rows: int, unit: PrivacyUnit, *, groups: int = 1) -> int:
@@ -150,40 +161,99 @@ def score_sensitivity(fraction: Fraction, rows: int, unit: PrivacyUnit, *, group
     return of_one_row * rows * unit.protects_groups_of
 
 
-@stored("quantiles")
-class Quantiles(ChosenMeaning):
-    """The values below which the fractions `at` of the rows lie, from a histogram with `scale.extent` + 1 cells."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ranked(ChosenMeaning):
+    """What quantiles are told with: a place in the order, and an interval of values where its ends are chosen too."""
 
     unit = "rows in the order"
-    row_name = "quantile"
-    rows_are_fractions = True
-    told_in_a_sentence = True
     accurate = "its place in the order within {margin} rows"  # no distance in years or francs
-    told = "each has its place in the order within {margin} rows"
-    at: tuple[Fraction, ...]
     scale: Scale
+    interval: Fraction | None
+
+    @property
+    @abstractmethod
+    def fractions(self) -> tuple[Fraction, ...]:
+        """The fractions that are asked for."""
 
     @property
     def choices(self) -> int:
-        """How many choices share the price."""
-        return len(self.at)
+        """In how many parts the price is shared: choices in different groups are about different rows, and share none.
+
+        Of four parts a quantile with an interval has two, and either end one.
+        """
+        return len(self.fractions) * (1 if self.interval is None else 4)
+
+    @property
+    def has_one_value(self) -> bool:
+        """Whether one fraction is asked for."""
+        return len(self.fractions) == 1
+
+    def accuracy(self, margin: Number) -> str:
+        """Say what a margin means, and that an interval comes with the answer."""
+        told = ChosenMeaning.accuracy(self, margin)
+        return told if self.interval is None else f"an interval of values that comes with the answer, and {told}"
 
     def selection(self, plan: Plan, epsilon: Fraction, selector: Selector) -> PrivateQuantiles:
         """Return the mechanism that chooses."""
-        return _chooser(plan, self.at, epsilon, selector)
+        cells, rows, at = _grid(plan).cells, _rows(plan), self.fractions
+        groups = (plan.aggregate.cell_count or 0) // cells
+        return PrivateQuantiles(
+            at=at,
+            cells=cells,
+            groups=groups,
+            sensitivities=[score_sensitivity(fraction, rows, plan.unit, groups=groups) for fraction in at],
+            epsilon=epsilon,
+            selector=selector,
+            interval=self.interval,
+        )
 
-    def values(self, plan: Plan, released: Sequence[int]) -> list[BoundedValue]:
-        """Return the lower edges of the chosen cells.
+    def _told(
+        self, plan: Plan, keys: Sequence[CellKey], chosen: Sequence[int], ends: Sequence[Sequence[int]] | None
+    ) -> list[BoundedValue]:
+        """Return the lower edges of chosen cells, between the `ends` of their intervals where these hold.
+
+        The ends are those of the first value of the lowest cell, and of the last one of the highest: all values of the
+        cells between them are inside. What is sure at no less than this confidence is the range of the value.
+        """
+        scale, last = self.scale, self.scale.extent
+        fine, width = scale.step / _grid(plan).width, _grid(plan).width
+        least, most = bounds(_grid(plan).term)
+        values = []
+        for place, (key, cell) in enumerate(zip(keys, chosen, strict=True)):
+            low = high = None
+            if self.interval is not None:
+                first, final = (0, last) if ends is None else (min(cell, *ends[place]), max(cell, *ends[place]))
+                low = plain_number(scale.low + first * scale.step)
+                high = plain_number(scale.low + min((final + 1) * width - 1, most - least) * fine)
+            values.append(BoundedValue(key=key, value=plain_number(scale.low + cell * scale.step), low=low, high=high))
+        return values
+
+
+@stored("quantiles")
+class Quantiles(_Ranked):
+    """The values below which the fractions `at` of the rows lie, from a histogram with `scale.extent` + 1 cells."""
+
+    row_name = "quantile"
+    rows_are_fractions = True
+    told_in_a_sentence = True
+    told = "each has its place in the order within {margin} rows"
+    at: tuple[Fraction, ...]
+
+    @property
+    def fractions(self) -> tuple[Fraction, ...]:
+        """The fractions that are asked for."""
+        return self.at
+
+    def values(self, plan: Plan, released: Sequence[int], chooser: Choosing, confidence: Exact) -> list[BoundedValue]:
+        """Return the lower edges of the chosen cells, with their intervals.
 
         Each was chosen for itself, so they may cross. Sorting them costs nothing, and none gets worse: of places that
-        are all within a margin of theirs, so are the sorted ones.
+        are all within a margin of theirs, so are the sorted ones; and so are sorted ends.
         """
-        del plan
-        places = [plain_number(self.scale.low + cell * self.scale.step) for cell in sorted(released)]
-        return [
-            BoundedValue(key=(str(fraction),), value=place, low=None, high=None)
-            for fraction, place in zip(self.at, places, strict=True)
-        ]
+        ends, chosen = _parts(chooser, released, confidence)
+        keys = [(str(fraction),) for fraction in self.at]
+        ordered = None if ends is None else list(zip(*map(sorted, zip(*ends, strict=True)), strict=True))
+        return self._told(plan, keys, sorted(chosen), ordered)
 
     def asked(self, plan: Plan) -> str:
         """Say what is asked."""
@@ -204,35 +274,25 @@ class Quantiles(ChosenMeaning):
 
 
 @stored("quantile-of-groups")
-class QuantileOfGroups(ChosenMeaning):
+class QuantileOfGroups(_Ranked):
     """The value below which the fraction `at` of the rows of each group lies."""
 
-    unit = "rows in the order"
     keys_are_groups = True
     hides = (
         "one person moves the orders of all groups by at most {plan.sensitivity.linf}, and the choice hides that much"
     )
-    accurate = "its place in the order within {margin} rows"
     told = "each has its place in the order of its group within {margin} rows"
     at: Fraction
-    scale: Scale
 
     @property
-    def choices(self) -> int:
-        """How many choices share the price: those of different groups are about different rows, and share nothing."""
-        return 1
+    def fractions(self) -> tuple[Fraction, ...]:
+        """The fraction that is asked for."""
+        return (self.at,)
 
-    def selection(self, plan: Plan, epsilon: Fraction, selector: Selector) -> PrivateQuantiles:
-        """Return the mechanism that chooses."""
-        return _chooser(plan, (self.at,), epsilon, selector)
-
-    def values(self, plan: Plan, released: Sequence[int]) -> list[BoundedValue]:
-        """Return the lower edge of the chosen cell of each group."""
-        groups = dict.fromkeys(cell[:-1] for cell in plan.aggregate.cells or ())
-        return [
-            BoundedValue(key=group, value=plain_number(self.scale.low + cell * self.scale.step), low=None, high=None)
-            for group, cell in zip(groups, released, strict=True)
-        ]
+    def values(self, plan: Plan, released: Sequence[int], chooser: Choosing, confidence: Exact) -> list[BoundedValue]:
+        """Return the lower edge of the chosen cell of each group, with its interval."""
+        ends, chosen = _parts(chooser, released, confidence)
+        return self._told(plan, list(dict.fromkeys(cell[:-1] for cell in plan.aggregate.cells or ())), chosen, ends)
 
     def asked(self, plan: Plan) -> str:
         """Say what is asked."""
@@ -248,17 +308,16 @@ class QuantileOfGroups(ChosenMeaning):
         return f"{at_most(_rows(plan), 'row')} in all groups together", _clipped(plan, self.scale)
 
 
-def _chooser(plan: Plan, at: tuple[Fraction, ...], epsilon: Fraction, selector: Selector) -> PrivateQuantiles:
-    cells, rows = _grid(plan).cells, _rows(plan)
-    groups = (plan.aggregate.cell_count or 0) // cells
-    return PrivateQuantiles(
-        at=at,
-        cells=cells,
-        groups=groups,
-        sensitivities=[score_sensitivity(fraction, rows, plan.unit, groups=groups) for fraction in at],
-        epsilon=epsilon,
-        selector=selector,
-    )
+def _parts(
+    chooser: Choosing, released: Sequence[int], confidence: Exact
+) -> tuple[list[tuple[int, int]] | None, list[int]]:
+    """Return the ends of intervals, or None where they are not known to hold at this confidence, and the quantiles."""
+    if not isinstance(chooser, PrivateQuantiles):
+        raise TypeError(chooser)
+    if chooser.interval is None:
+        return None, list(released)
+    ends = list(zip(released[::3], released[2::3], strict=True))
+    return ends if chooser.reads_interval(confidence) else None, list(released[1::3])
 
 
 def _clipped(plan: Plan, scale: Scale) -> str:
@@ -300,7 +359,11 @@ def _read(selected: Selected, node: exp.Expr) -> QuantileQuestion:
     numbers = [exact("number", each.value if isinstance(each, Literal) else each) for each in fractions]
     plain = quantiles(selected.table, value, numbers)
     return QuantileQuestion(
-        value=plain.value, at=plain.at, cells=plain.cells, **{**selected.common, "max_groups": None}
+        value=plain.value,
+        at=plain.at,
+        cells=plain.cells,
+        interval=plain.interval,
+        **{**selected.common, "max_groups": None},
     )
 
 

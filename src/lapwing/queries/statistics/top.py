@@ -25,14 +25,14 @@ from lapwing.queries.arrangement import Arrangement, Sorting
 from lapwing.queries.column import Category
 from lapwing.queries.expressions import By, Name
 from lapwing.queries.keys import narrow
-from lapwing.queries.plan import BoundedValue, ChosenMeaning, Plan
+from lapwing.queries.plan import BoundedValue, Choosing, ChosenMeaning, Plan
 from lapwing.queries.planning import Planner, Question
 from lapwing.queries.questions import WHERE, ConditionLike, Statistic, as_condition, as_name
 from lapwing.queries.statistics.counts import CountPeople, CountRows, People, plan_people
 from lapwing.queries.statistics.distinct import CountDistinct
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.exact import as_int
+from lapwing.vocabulary.exact import Exact, as_int
 from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.vocabulary.wording import Setting
 
@@ -229,8 +229,9 @@ class Top(ChosenMeaning):
             selector=selector,
         )
 
-    def values(self, plan: Plan, released: Sequence[int]) -> list[BoundedValue]:
+    def values(self, plan: Plan, released: Sequence[int], chooser: Choosing, confidence: Exact) -> list[BoundedValue]:
         """Return the names of the chosen categories, by rank."""
+        del chooser, confidence
         cells = plan.aggregate.cells or ()
         chosen = [cells[number][0] for number in released]
         return [
@@ -260,11 +261,11 @@ class CountedTopMeaning(ChosenMeaning):
         """Return the mechanism that chooses and counts."""
         return _counted_top(plan, self.k, epsilon / 2, epsilon / 2, selector)
 
-    def values(self, plan: Plan, released: Sequence[int]) -> list[BoundedValue]:
+    def values(self, plan: Plan, released: Sequence[int], chooser: Choosing, confidence: Exact) -> list[BoundedValue]:
         """Return the chosen cells with their counts."""
-        cells = plan.aggregate.cells or ()
+        cells, margin = plan.aggregate.cells or (), chooser.margin(confidence)
         pairs = zip(released[::2], released[1::2], strict=True)
-        return [BoundedValue(key=cells[cell], value=count, low=None, high=None) for cell, count in pairs]
+        return [BoundedValue.around(cells[cell], Fraction(count), margin) for cell, count in pairs]
 
 
 STATISTICS = (

@@ -1,6 +1,7 @@
 """Asking without a script: what is shown is what is asked, once, and for its own analyst alone."""
 
 import csv
+import html
 import io
 import json
 import re
@@ -47,7 +48,12 @@ def button_of(page) -> str:
 
 @pytest.mark.parametrize(
     ("kind", "says"),
-    [("count", "Count · ε 0.0983"), ("funnel", "Run the funnel · ε"), ("groups", "Count by group · ε")],
+    [
+        ("count", "Count · ε 0.0983"),
+        ("funnel", "Run the funnel · ε"),
+        ("groups", "Count by group · ε"),
+        ("grid", "Count the grid · ε"),
+    ],
 )
 def test_the_button_says_the_price_and_the_answer_its_error(pages, kind, says) -> None:
     ana = pages.browser("ana")
@@ -61,20 +67,49 @@ def test_the_button_says_the_price_and_the_answer_its_error(pages, kind, says) -
     assert button_of(again) == "Show the answer · free"
 
 
-def test_what_is_shown_as_sql_is_what_is_charged(pages) -> None:
+@pytest.mark.parametrize(
+    ("kind", "axes"),
+    [
+        ("count", {}),
+        ("groups", {"by": "age"}),
+        ("grid", {"by": "sex", "by2": "age"}),
+        ("grid", {"by": "sex", "by2": "smoker", "by3": "site"}),
+    ],
+)
+def test_what_is_shown_as_sql_is_what_is_charged(pages, kind, axes) -> None:
     ana = pages.browser("ana")
-    drawn = ana.draft({**COHORT, "kind": "count", "within": "custom", "custom": "77"})
-    shown = re.search(r'id="sql">(.*?)</pre>', drawn.text, re.DOTALL)[1].replace("&#39;", "'").replace("&gt;", ">")
-    ana.answer({**COHORT, "kind": "count", "within": "custom", "custom": "77"})
-    with pages.door.client(None) as client:
-        made = ana.post(f"{P}/account/tokens", {"name": "a test"})
-        token = re.search(r"lw_[\w-]+", made.text)[0]
-        body = {"question": {"ask": "sql", "text": shown}, "price": {"within": "77"}}
-        told = client.post(
-            "/api/v1/populations/clinic/previews", json=body, headers={"Authorization": f"Bearer {token}"}
-        ).json()
-    pages.door.clients.clear()
-    assert told["stored"] is True, told
+    fields = {**COHORT, "kind": kind, "within": "custom", "custom": "77", **axes}
+    drawn = ana.draft(fields)
+    shown = html.unescape(re.search(r'id="sql">(.*?)</pre>', drawn.text, re.DOTALL)[1])
+    ana.answer(fields)
+    told = ana.post(f"{P}/sql/draft", {"q": shown, "within": "77"})
+    assert button_of(told) == "Show the answer · free"
+
+
+def test_a_grid_is_drawn_as_maps_and_tables(pages) -> None:
+    ana = pages.browser("ana")
+    page = ana.answer({**MEN, "kind": "grid", "by": "site", "by2": "smoker", "by3": "diabetes", "within": "100"})
+    assert title_of(page) == "Grid"
+    maps = re.findall(r"<svg.*?</svg>", page.text, re.DOTALL)
+    assert len(maps) == 2
+    assert all(one.count("<rect") == 8 * 3 for one in maps)
+    assert page.text.count('<th scope="row">') == 16
+    assert "kind=grid&amp;by=site&amp;by2=smoker&amp;by3=diabetes" in page.text
+    again = ana.get(html.unescape(re.search(rf'href="({P}/ask\?c=[^"]*)"', page.text)[1]))
+    assert re.search(r'name="by3">.*?value="diabetes" selected', again.text)
+
+
+@pytest.mark.parametrize(
+    ("axes", "says"),
+    [
+        ({"by": "sex", "by2": "sex"}, "Each axis of a grid is another column."),
+        ({"by": "site", "by2": "age", "by3": "bmi"}, "and the most is 240"),
+    ],
+)
+def test_a_grid_that_says_nothing_is_refused(pages, axes, says) -> None:
+    drawn = pages.browser("ana").draft({**MEN, "kind": "grid", **axes})
+    assert says in text_of(drawn), text_of(drawn)
+    assert 'id="ask"' not in drawn.text
 
 
 def test_pressing_twice_or_eight_times_at_once_is_one_question(pages) -> None:
@@ -198,7 +233,8 @@ def test_names_stay_text_everywhere(pages) -> None:
     ):
         assert page.status_code == 200
         assert "<img src=x" not in page.text
-    assert ana.post(f"{P}/account/requests", {"wanted": EVIL, "purpose": EVIL}).status_code == 303
+    assert ana.post(f"{P}/account/requests", {"wanted": EVIL, "purpose": EVIL}).status_code == 422
+    assert ana.post(f"{P}/account/requests", {"wanted": "2", "purpose": EVIL}).status_code == 303
     for who, place in (("ana", f"{P}/account"), ("cleo", f"{P}/custody")):
         page = pages.browser(who).get(place)
         assert EVIL in text_of(page)
@@ -281,3 +317,37 @@ def test_the_custodian_sets_an_allowance_and_takes_it_away(tmp_path_factory) -> 
         assert pages.browser("ana").post(f"{P}/custody/allowances", {"analyst": "ana"}).status_code == 404
         assert cleo.post(f"{P}/custody/allowances", {"analyst": "ana", "do": "forget"}).status_code == 303
         assert "ana – – Stop" in text_of(cleo.get(f"{P}/custody"))
+
+
+def test_steps_back_need_no_script(pages) -> None:
+    ana = pages.browser("ana")
+    drawn = ana.draft({"do": "add:0:patient.smoker|smoker|", "kind": "count"})
+    drawn = ana.draft({**inputs_of(drawn), "do": "add-panel"})
+    drawn = ana.draft({**inputs_of(drawn), "do": "add:1:condition|concept|asthma"})
+    assert sentence_in(drawn) == "People with smoker: yes and an entry in condition (concept asthma)."
+    typed = ana.draft({**inputs_of(drawn), "p1.c0.times": "3", "p1.include": "out"})
+    assert "leaving out those with at least 3 entries" in text_of(typed)
+    said = []
+    for _ in range(4):
+        typed = ana.draft({**inputs_of(typed), "do": "undo"})
+        said.append(sentence_in(typed))
+    both = "People with smoker: yes and an entry in condition (concept asthma)."
+    assert said == [both, "People with smoker: yes.", "People with smoker: yes.", ""]
+    assert 'id="undo"' not in typed.text
+
+
+def inputs_of(page) -> dict[str, list[str]]:
+    """Return what the form of the builder would send, as a browser reads it."""
+    found: dict[str, list[str]] = {}
+    form = re.search(r'<form class="builder".*?</form>', page.text, re.DOTALL)[0]
+    for tag in re.findall(r"<input[^>]*>", form):
+        said = {name: html.unescape(value) for name, value in re.findall(r'(\w+)="([^"]*)"', tag)}
+        if "name" in said and (said.get("type") not in {"radio", "checkbox"} or " checked" in tag):
+            found.setdefault(said["name"], []).append(said.get("value", ""))
+    found.pop("csrf")
+    return found
+
+
+def sentence_in(page) -> str:
+    found = re.search(r'id="sentence">(.*?)</p>', page.text, re.DOTALL)
+    return "" if found is None else re.sub(r"<[^>]*>", "", found[1])

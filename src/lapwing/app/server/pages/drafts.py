@@ -8,17 +8,20 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final
+from urllib.parse import quote
 
 from lapwing.answers.stream_terms import StreamTerms
+from lapwing.app.server.pages.axes import AXES, axes_of, grouping_of, sql_of_axes
 from lapwing.app.server.pages.charts import chance_picture
 from lapwing.app.server.pages.cohort_document import CohortDraft, UnclearError, to_link
 from lapwing.app.server.pages.cohort_text import steps_of, text_of
 from lapwing.app.server.pages.cohort_words import sentence_of
-from lapwing.app.server.pages.dictionary import Dictionary, Field
+from lapwing.app.server.pages.dictionary import Dictionary
+from lapwing.app.server.pages.undoing import StepsBack
 from lapwing.app.server.pages.visits import PageRefusedError, Visit
 from lapwing.noise.randomness import fresh_name
 
-KINDS: Final = ("enough", "count", "funnel", "groups")
+KINDS: Final = ("enough", "count", "funnel", "groups", "grid")
 ACCURACIES: Final = (("100", "rough"), ("30", "usual"), ("10", "fine"))
 SURE: Final = (("60", "rough"), ("30", "usual"), ("15", "fine"))
 NEW: Final = "new"
@@ -33,7 +36,7 @@ class AskTerms:
     kind: str
     within: str
     custom: str
-    by: str
+    by: tuple[str, ...]
     at_least: str
     yeses: str
     sure: str
@@ -52,7 +55,7 @@ def terms_of(one: Callable[[str, str], str]) -> AskTerms:
         kind=kind if kind in KINDS else KINDS[0],
         within=one("within", "30"),
         custom=one("custom", "50"),
-        by=one("by", ""),
+        by=tuple(one(name, "") for name in AXES),
         at_least=one("at_least", "200"),
         yeses=one("yeses", "5"),
         sure=one("sure", "30"),
@@ -90,19 +93,8 @@ def question_of(
     if terms.kind == "funnel":
         return {"ask": "funnel", "table": table, "steps": ["true" for _ in steps] if priced_only else steps}
     asked: dict[str, Any] = {"ask": "count", "table": table, "where": "" if priced_only else " and ".join(steps)}
-    return asked | ({"by": [_grouping(grouping_of(terms, dictionary))]} if terms.kind == "groups" else {})
-
-
-def grouping_of(terms: AskTerms, dictionary: Dictionary) -> Field:
-    """Return the column by which people are to be counted."""
-    fields = dictionary.groupings
-    if not fields:
-        raise UnclearError("cohort.unclear.no_groups")
-    return next((one for one in fields if one.name == terms.by), fields[0])
-
-
-def _grouping(field: Field) -> Any:
-    return {"column": field.written, "edges": field.edges} if field.edges else field.written
+    axes = axes_of(terms.kind, terms.by, dictionary)
+    return asked | ({"by": [grouping_of(one) for one in axes]} if axes else {})
 
 
 def sql_of(terms: AskTerms, cohort: CohortDraft, dictionary: Dictionary) -> str:
@@ -110,10 +102,8 @@ def sql_of(terms: AskTerms, cohort: CohortDraft, dictionary: Dictionary) -> str:
     text, table = text_of(cohort, dictionary), "" if dictionary.person is None else dictionary.person.written
     if terms.kind == "funnel":
         return "\n".join(f"{number}. {step}" for number, step in enumerate(steps_of(cohort, dictionary), start=1))
-    where = f"\nfrom {table}\nwhere {text}" if text else f"\nfrom {table}"
-    if terms.kind == "groups" and not (field := grouping_of(terms, dictionary)).edges:
-        return f"select {field.written}, count(*){where}\ngroup by {field.written}"
-    return f"select count(*){where}"
+    where = f"from {table}\nwhere {text}" if text else f"from {table}"
+    return sql_of_axes(axes_of(terms.kind, terms.by, dictionary), where)
 
 
 def mark_of(cohort: CohortDraft, terms: AskTerms, dictionary: Dictionary) -> str:
@@ -124,31 +114,28 @@ def mark_of(cohort: CohortDraft, terms: AskTerms, dictionary: Dictionary) -> str
         chosen += [terms.at_least, *([NEW, terms.yeses, terms.sure] if is_new else [terms.stream])]
     else:
         chosen.append(terms.custom if terms.within == "custom" else terms.within)
-    if terms.kind == "groups":
-        chosen.append(
-            next((one.name for one in dictionary.groupings if one.name == terms.by), "") or _first(dictionary)
-        )
+    try:
+        chosen += [one.name for one in axes_of(terms.kind, terms.by, dictionary)]
+    except UnclearError:  # it has no price either
+        chosen += terms.by
     return sha256("|".join([to_link(CohortDraft(panels=cohort.spoken)), *chosen]).encode()).hexdigest()[:32]
 
 
-def _first(dictionary: Dictionary) -> str:
-    return dictionary.groupings[0].name if dictionary.groupings else ""
-
-
-async def draft(visit: Visit, cohort: CohortDraft, terms: AskTerms) -> dict[str, Any]:
-    """Return what the builder shows."""
+async def draft(visit: Visit, cohort: CohortDraft, terms: AskTerms, past: StepsBack | None = None) -> dict[str, Any]:
+    """Return what the builder shows; `past` is what a step back leads to."""
     dictionary, streams = dictionary_for(visit), await _open_streams(visit)
     if terms.stream != NEW and terms.stream not in {one["stream"] for one in streams}:
         terms = replace(terms, stream=streams[0]["stream"] if streams else NEW)
     shown: dict[str, Any] = {
         "cohort": cohort,
+        "past": past or StepsBack(drawn=to_link(cohort)),
         "terms": terms,
         "dictionary": dictionary,
         "streams": streams,
         "accuracies": ACCURACIES,
         "sures": SURE,
         "kinds": KINDS,
-        "grouping": next((one.name for one in dictionary.groupings if one.name == terms.by), None),
+        "axes": _chosen_axes(terms, dictionary),
         "sentence": sentence_of(cohort, dictionary, visit.say),
         "key": fresh_name(),
         "mark": mark_of(cohort, terms, dictionary),
@@ -170,9 +157,23 @@ async def draft(visit: Visit, cohort: CohortDraft, terms: AskTerms) -> dict[str,
     return shown
 
 
+def _chosen_axes(terms: AskTerms, dictionary: Dictionary) -> list[tuple[str, str]]:
+    """Return the fields that choose columns to count by, each with the column that it has chosen."""
+    wanted = {"groups": 1, "grid": len(AXES)}.get(terms.kind, 0)
+    try:
+        names = [one.name for one in axes_of(terms.kind, terms.by, dictionary)]
+    except UnclearError:
+        names = list(terms.by)
+    return [*zip(AXES, [*names, *[""] * wanted], strict=False)][:wanted]
+
+
 def _link(visit: Visit, cohort: CohortDraft, terms: AskTerms) -> str:
-    chosen = f"kind={terms.kind}"
+    chosen = "&".join([f"kind={terms.kind}", *(f"{name}={quote(one)}" for name, one in _axes(terms))])
     return f"{visit.base}/ask?{chosen}" + (f"&c={to_link(cohort)}" if cohort.spoken else "")
+
+
+def _axes(terms: AskTerms) -> list[tuple[str, str]]:
+    return [(name, one) for name, one in zip(AXES, terms.by, strict=True) if one and terms.kind in {"groups", "grid"}]
 
 
 async def _open_streams(visit: Visit) -> list[dict[str, Any]]:

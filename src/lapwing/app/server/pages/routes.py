@@ -11,14 +11,25 @@ from starlette.routing import Route
 
 from lapwing.app.server.calls import API, Server
 from lapwing.app.server.door_store import DoorStore
-from lapwing.app.server.pages import answer_pages, asking, custody, own_pages, signing_in, sql_page
+from lapwing.app.server.identities import Identities
+from lapwing.app.server.pages import (
+    answer_pages,
+    asking,
+    custody,
+    own_pages,
+    signing_in,
+    signing_in_elsewhere,
+    sql_page,
+)
 from lapwing.app.server.pages.arrivals import Arrival, keep_sign_in, secret_of, who_comes
 from lapwing.app.server.pages.frame import show_static
+from lapwing.app.server.pages.overseer_pages import OVERSEER_PAGES
 from lapwing.app.server.pages.shelf import Shelf
 from lapwing.app.server.pages.visits import NOBODY, Page, PageRefusedError, Site, Visit, fields_of, form_token
 from lapwing.app.server.people import Person
 from lapwing.app.server.problems import AFTER_DATA, ProblemError, body_of, status_of
 from lapwing.app.server.rates import Buckets
+from lapwing.app.server.sign_in_provider import RETURN_PATH, Provider, SignInService
 from lapwing.app.server.trusted_proxy import TrustedProxy
 from lapwing.vocabulary.errors import LapwingError
 
@@ -27,6 +38,9 @@ P: Final = "/populations/{population}"
 PAGES: Final[tuple[Page, ...]] = (
     Page(path="/login", show=signing_in.show_login, open=True),
     Page(path="/login", show=signing_in.sign_in, method="POST", open=True),
+    Page(path="/sign-in", show=signing_in_elsewhere.begin, open=True),
+    Page(path=RETURN_PATH, show=signing_in_elsewhere.come_back, open=True),
+    Page(path="/sign-in/out", show=signing_in_elsewhere.leave, open=True),
     Page(path="/invitations/{secret}", show=signing_in.show_invitation, open=True),
     Page(path="/invitations/{secret}", show=signing_in.accept_invitation, method="POST", open=True),
     Page(path="/theme", show=signing_in.choose_theme, method="POST", open=True),
@@ -76,10 +90,18 @@ PAGES: Final[tuple[Page, ...]] = (
         operation="advance_version",
     ),
     Page(path=P + "/custody/requests/{request}", show=custody.decide, method="POST", operation="decide_request"),
+    *OVERSEER_PAGES,
 )
 
 
-def make_site(server: Server, store: DoorStore, *, secure: bool, proxy: TrustedProxy | None = None) -> Site:
+def make_site(
+    server: Server,
+    store: DoorStore,
+    *,
+    secure: bool,
+    proxy: TrustedProxy | None = None,
+    provider: Provider | None = None,
+) -> Site:
     """Return what pages share."""
     limits = server.limits
     return Site(
@@ -89,7 +111,9 @@ def make_site(server: Server, store: DoorStore, *, secure: bool, proxy: TrustedP
         looks=Buckets(limits.looks),
         asks=Buckets(limits.asks),
         sign_ins=Buckets(limits.wrong_tokens),
+        identities=Identities(store, server.people),
         proxy=proxy,
+        provider=None if provider is None else SignInService(provider),
     )
 
 

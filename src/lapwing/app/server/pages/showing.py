@@ -12,10 +12,13 @@ from starlette.responses import Response
 from lapwing.accounting.interpretation import belief_range
 from lapwing.app.server.pages.answer_code import kind_of, python_of, sql_text
 from lapwing.app.server.pages.answer_table import TableRow, rows_of
+from lapwing.app.server.pages.axes import AXES
 from lapwing.app.server.pages.charts import BarRow, bars, noise_picture
 from lapwing.app.server.pages.cohort_document import CohortDraft, to_link
 from lapwing.app.server.pages.cohort_words import sentence_of, step_of
+from lapwing.app.server.pages.dictionary import Field
 from lapwing.app.server.pages.drafts import dictionary_for
+from lapwing.app.server.pages.heat_map import GridMap, heat_map, maps_of
 from lapwing.app.server.pages.visits import PageRefusedError, Visit
 
 _LAPLACE: Final = frozenset({"laplace-noise", "discrete-laplace-noise"})
@@ -48,7 +51,9 @@ async def show_answer_page(
         is_people=set(answer["unit"].values()) == {"people"},
         is_single=is_single,
         is_near_zero=_is_near_zero(rows, answer, margin, is_single=is_single),
-        picture=_picture(visit, told, rows, margin, is_single=is_single),
+        axes=[one.title for one in _fields(visit, question, answer)] if kind == "grid" else [],
+        maps=(maps := _maps(visit, question, answer, rows, margin)),
+        picture=Markup() if maps else _picture(visit, told, rows, margin, is_single=is_single),
         sentence=words_of_cohort(visit, cohort, answer["asked"]),
         link=link,
         at=at,
@@ -71,7 +76,7 @@ def link_of(visit: Visit, question: dict[str, Any], cohort: CohortDraft | None) 
     if cohort is None:
         return None
     by = [one if isinstance(one, str) else one["column"] for one in question.get("by", [])]
-    chosen = dict(zip(("by", "by2", "by3"), by, strict=False))
+    chosen = dict(zip(AXES, by, strict=False))
     return f"{visit.base}/ask?{urlencode({'c': to_link(cohort), 'kind': kind, **chosen})}"
 
 
@@ -104,6 +109,37 @@ def _picture(visit: Visit, told: dict[str, Any], rows: list[TableRow], margin: A
             title = answer["asked"] if len(answer["columns"]) == 1 else column
             pictures.append(bars(drawn, title))
     return Markup().join(pictures)
+
+
+def _maps(
+    visit: Visit, question: dict[str, Any], answer: dict[str, Any], rows: list[TableRow], margin: Any
+) -> list[tuple[GridMap, Markup]]:
+    """Return the maps of a grid with their pictures; none of other answers, and none of one that is no whole grid."""
+    if kind_of(question) != "grid" or margin is None or len(answer["keys"]) > len(AXES):
+        return []
+    fields = _fields(visit, question, answer)
+    if len(fields) < len(answer["keys"]):
+        return []
+    called = [{None: str(visit.say("cohort.not_known")), **_called(visit, one)} for one in fields]
+    try:
+        maps = maps_of(rows, called)
+    except KeyError:
+        return []
+    most = max(value for one in maps for _, values in one.rows for value in values)
+    return [(one, heat_map(one, Fraction(margin), most, visit.say)) for one in maps]
+
+
+def _fields(visit: Visit, question: dict[str, Any], answer: dict[str, Any]) -> list[Field]:
+    """Return the columns by which was counted, as far as they are declared."""
+    dictionary = dictionary_for(visit)
+    found = [dictionary.field(f"{question['table']}.{name}") for name in answer["keys"]]
+    return [one for one in found if one is not None]
+
+
+def _called(visit: Visit, field: Field) -> dict[Any, str]:
+    if field.kind == "boolean":
+        return {True: str(visit.say("answer.yes")), False: str(visit.say("answer.no"))}
+    return {int(value) if field.numbers else value: called for value, called in field.values}
 
 
 def _bar(row: TableRow, place: int, column: str) -> BarRow | None:

@@ -16,21 +16,37 @@ async def show_login(visit: Visit) -> Response:
     goal = own_path(visit.asked("next", "/"))
     if visit.person.id:
         return RedirectResponse(goal, 303)
-    return visit.show("login.html", goal=goal, name="", problem="", ended=bool(visit.asked("ended")))
+    return login_page(visit, 200, goal=goal)
+
+
+def login_page(
+    visit: Visit, status: int, *, goal: str = "/", name: str = "", problem: str = "", wait: int = 0
+) -> Response:
+    """Return the page where one signs in; `wait` is for how many seconds not to try again."""
+    service = visit.site.provider
+    return visit.show(
+        "login.html",
+        status,
+        {"Retry-After": str(wait)} if wait else {},
+        goal=goal,
+        name=name,
+        problem=problem,
+        ended=bool(visit.asked("ended")),
+        left=bool(visit.asked("left")),
+        provider=None if service is None else service.provider,
+    )
 
 
 async def sign_in(visit: Visit) -> Response:
     """Sign somebody in whose password is right; the same is said of a wrong password and of a name nobody has."""
     name, goal = visit.field("name").casefold()[:200], own_path(visit.field("next", "/"))
     visit.request.scope["audit"]["always"] = True
-    if wait := _wait(visit, name):
-        said = visit.say("login.too_many", n=wait)
-        headers = {"Retry-After": str(wait)}
-        return visit.show("login.html", 429, headers, goal=goal, name=name, problem=said, ended=False)
+    if wait := wait_for_turn(visit, name):
+        return login_page(visit, 429, goal=goal, name=name, problem=visit.say("login.too_many", n=wait), wait=wait)
     password = (visit.fields.get("password") or [""])[-1][:LONGEST]
     person = await visit.in_thread(lambda: visit.server.people.by_password(name, password))
     if person is None:
-        return visit.show("login.html", 401, goal=goal, name=name, problem=visit.say("login.wrong"), ended=False)
+        return login_page(visit, 401, goal=goal, name=name, problem=visit.say("login.wrong"))
     return await _let_in(visit, person, goal)
 
 
@@ -38,7 +54,9 @@ async def sign_out(visit: Visit) -> Response:
     """End a sign-in, here and in the store."""
     await visit.in_thread(lambda: visit.server.people.sign_out(visit.secret))
     proxy = visit.site.proxy
-    goal = proxy.sign_out if proxy is not None and proxy.sign_out and visit.request.scope["vouched"] else "/login"
+    goal = "/login" if visit.site.provider is None else "/login?left=1"
+    if proxy is not None and proxy.sign_out and visit.request.scope["vouched"]:
+        goal = proxy.sign_out
     answer = RedirectResponse(goal, 303, {"Clear-Site-Data": '"cache"'})
     answer.delete_cookie(visit.site.cookie, path="/", secure=visit.site.secure, httponly=True, samesite="lax")
     return answer
@@ -51,7 +69,7 @@ async def show_invitation(visit: Visit) -> Response:
 
 async def accept_invitation(visit: Visit) -> Response:
     """Make the person of an invitation, once, and let them in."""
-    if wait := _wait(visit, "an invitation"):
+    if wait := wait_for_turn(visit, "an invitation"):
         said = visit.say("login.too_many", n=wait)
         return visit.show("invitation.html", 429, {"Retry-After": str(wait)}, problem=said, shortest=SHORTEST)
     password, again = ((visit.fields.get(name) or [""])[-1] for name in ("password", "again"))
@@ -84,7 +102,7 @@ async def _let_in(visit: Visit, person: Person, goal: str) -> Response:
     return keep_sign_in(RedirectResponse(goal, 303), visit.site, secret)
 
 
-def _wait(visit: Visit, name: str) -> int:
+def wait_for_turn(visit: Visit, name: str) -> int:
     """Return for how many seconds to wait before another try: by address and by name."""
     address = visit.request.client.host if visit.request.client else ""
     waits = (visit.site.sign_ins.take(f"from {address}"), visit.site.sign_ins.take(f"name {name}"))

@@ -10,12 +10,13 @@ from typing import Any, Final, TypeAlias, TypeVar
 from urllib.parse import parse_qs, quote, urlencode
 
 import msgspec
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from lapwing.app.server.calls import Operation, Reply, Server, ServerCall
 from lapwing.app.server.house import Recent
+from lapwing.app.server.identities import Identities
 from lapwing.app.server.operations import OPERATIONS
 from lapwing.app.server.pages.dictionary import Dictionary
 from lapwing.app.server.pages.frame import templates
@@ -25,6 +26,7 @@ from lapwing.app.server.people import Person
 from lapwing.app.server.problems import ProblemError, body_of, status_of
 from lapwing.app.server.rates import Buckets
 from lapwing.app.server.roles import Right, Role
+from lapwing.app.server.sign_in_provider import SignInService
 from lapwing.app.server.trusted_proxy import TrustedProxy, Unknown
 from lapwing.queries.catalogue import Population
 from lapwing.session import Session
@@ -71,7 +73,10 @@ class Site:
     looks: Buckets
     asks: Buckets
     sign_ins: Buckets
+    identities: Identities
     proxy: TrustedProxy | None = None
+    provider: SignInService | None = None
+    errands: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))
     dictionaries: Recent[str, tuple[Population, Dictionary]] = field(default_factory=Recent)
 
     @property
@@ -147,6 +152,10 @@ class Visit:
             return await to_thread.run_sync(work, limiter=self.server.threads)
         except LapwingError as failure:
             raise PageRefusedError(status_of(failure), body_of(failure)["error"]) from None
+
+    async def on_errand(self, work: Callable[[], T]) -> T:
+        """Do work that waits for another server, with threads that no question is waiting for."""
+        return await to_thread.run_sync(work, limiter=self.site.errands)
 
     async def do(
         self,

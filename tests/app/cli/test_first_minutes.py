@@ -1,0 +1,27 @@
+"""The first page that a newcomer follows runs as it is printed, in one folder, from its first line to its last."""
+
+import doctest
+import re
+from pathlib import Path
+
+from app.cli.test_command_line_page import commands, compared, told_by
+
+PAGE = Path(__file__).parents[3] / "docs" / "first_minutes.md"
+
+
+def test_the_first_minutes_go_as_the_page_says(quick_path, monkeypatch) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    rows = re.search(r"^```csv\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    assert rows
+    (quick_path / "patients.csv").write_text(rows[1])
+    monkeypatch.chdir(quick_path)
+    ran = 0
+    for command, expected in commands(text):
+        if command.startswith("cd "):
+            monkeypatch.chdir(command.removeprefix("cd "))
+            continue
+        assert compared(told_by(command)) == compared(expected), command
+        ran += 1
+    assert ran == 6
+    failures, attempted = doctest.testfile(str(PAGE), module_relative=False)
+    assert (failures, attempted) == (0, 2)
