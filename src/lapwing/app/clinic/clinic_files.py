@@ -173,7 +173,7 @@ source = "patient.parquet"
 
 [populations.clinic.tables.patient.columns]
 sex = {{ type = "category", values = {_values(concepts.SEXES)} }}
-born = {{ type = "date", first = {TODAY.year - OLDEST - 1}-01-01, last = {TODAY}, nullable = true, title = "day of birth" }}
+born = {{ type = "date", first = {TODAY.year - OLDEST - 1}-01-01, last = {TODAY}, nullable = true }}
 age = {{ type = "integer", low = 0, high = {OLDEST}, nullable = true }}
 site = {{ type = "category", values = {_values(concepts.SITES)} }}
 smoker = {{ type = "boolean", nullable = true }}

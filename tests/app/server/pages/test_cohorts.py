@@ -270,7 +270,7 @@ def test_a_set_of_concepts_is_made_of_what_is_found(large) -> None:
         assert act(one, nothing, large) == one, nothing
 
 
-def test_columns_and_tables_are_called_by_their_titles(session, dictionary) -> None:
+def test_columns_and_tables_are_called_by_their_titles(dictionary) -> None:
     heavy = alone(Criterion(of="patient.bmi", limits=(Limit(column="bmi", low="30"),)))
     assert "body mass index 30 or more" in sentence_of(heavy, dictionary, words_of("en"))
     assert text_of(heavy, dictionary) == "bmi >= 30"
