@@ -163,6 +163,9 @@ class Table(Result):
             "table": self.name,
             "rows": "one" if self.rows is RowsPerPerson.ONE_A_PERSON else "many",
             "max_rows": self.max_rows,
+            "person_key": self.person_key,
+            "key_type": self.key_type.value,
+            "row_key": self.row_key,
             "columns": [column.to_dict() for column in self.columns],
         }
 
@@ -262,6 +265,11 @@ class Population:
     def vocabulary(self, name: str) -> Vocabulary | None:
         """Return the vocabulary called `name`, whatever its case, if there is one."""
         return next((one for one in self.vocabularies if one.name.casefold() == name.casefold()), None)
+
+    def with_concept_set(self, given: ConceptSet) -> "Population":
+        """Return the population with values that conditions may use by their name; an older set of that name goes."""
+        others = (one for one in self.concept_sets if one.name != given.name)
+        return replace(self, concept_sets=(*others, given))
 
     def person_key(self, table: Table) -> str:
         """Return the column of `table` that says whose row it is."""

@@ -221,10 +221,13 @@ class DerivedColumn(ABC):
 
 def _bounds(kind: ColumnType) -> dict[str, Any]:
     match kind:
-        case Integer() | Real():
-            return {"low": format_exact(kind.low), "high": format_exact(kind.high)}
+        case Integer():
+            return {"low": kind.low, "high": kind.high}
+        case Real():
+            return {name: format_exact(getattr(kind, name)) for name in ("low", "high", "step")}
         case Category(values=values, labels=labels):
-            return {"values": list(values), **({"labels": list(labels)} if labels else {})}
+            called = {"labels": list(labels), "label_name": kind.label_name} if labels else {}
+            return {"values": list(values), **called}
         case Date(first=first, last=last):
             return {"first": first and str(first), "last": last and str(last)}
         case _:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from lapwing.app.server.door_store import DoorStore
@@ -277,6 +278,7 @@ class Directory:
         return int(self._clock())
 
 
+@lru_cache(maxsize=1024)
 def _person(row: tuple[Any, ...], *, may: str | None = None) -> Person:
     role = Role(row[2])
     rights = RIGHTS[role] if may is None else RIGHTS[role] & {Right(one) for one in may.split()}
