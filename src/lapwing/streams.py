@@ -34,7 +34,7 @@ from lapwing.queries.catalogue import Population
 from lapwing.queries.cohort_grid import Cohort, CohortPlanner
 from lapwing.queries.plan import CanonicalQuestion, Plan
 from lapwing.queries.planning import plan
-from lapwing.queries.questions import ConditionLike
+from lapwing.queries.questions import ConditionLike, as_condition
 from lapwing.queries.statistics.counts import AtLeast, AtLeastQuestion
 from lapwing.tables import Tables
 from lapwing.vocabulary.codec import digest
@@ -288,7 +288,7 @@ class QuestionStream:
                 alone = self._plan_whole(where, people)
                 plans.append((alone, alone.canonical))
             else:
-                plans.append(self._planner.plan(self._planner.read(where), wanted))
+                plans.append(self._planner.plan(as_condition(where), wanted))
         return plans
 
     @cached_property
