@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lapwing.accounting.filters.account import Account
+from lapwing.accounting.filters.account import Account, Budget
 from lapwing.answers.preview import budget_words
 from lapwing.answers.releases import PricedPlan
 from lapwing.answers.stream_terms import StreamTerms
@@ -25,6 +25,7 @@ _LONGEST = 300
 _FEW = 3
 """How many questions that were asked together are told one by one."""
 _ACTS = frozenset({"population", "policy", "charge", "write-off", "recall", "opening", "intent", "closing", "note"})
+_ACTS |= {"request"}
 """The kinds of entries that tell of an act; the others tell what became of one."""
 
 
@@ -70,8 +71,11 @@ def acts_of(entries: Sequence[Record], *, analyst: str | None = None, last: int 
         entry for entry in entries if entry["kind"] in _ACTS and (analyst is None or entry.get("analyst") == analyst)
     ]
     ends = {entry["settles"]: entry for entry in entries if "settles" in entry}
+    decided = {entry["budget_request"]: entry for entry in entries if "budget_request" in entry}
     shown = concerned if last is None else concerned[-last:]
-    return [_act(entry, ends.get(entry["seq"])) for entry in shown]
+    return [
+        _act(one, decided[one["budget_request"]] if one["kind"] == "request" else ends.get(one["seq"])) for one in shown
+    ]
 
 
 def _act(entry: Record, end: Record | None) -> Act:
@@ -166,6 +170,15 @@ def _limits(decided: PopulationRecord, whose: str | None) -> str:
     return f"let {whose} ask about {about}, and one question cost {cost} at most"
 
 
+def _request(entry: Record, end: Record | None) -> tuple[str, str | None]:
+    more = budget_words(from_record(Budget, entry["more"]))
+    became = "nobody has decided yet"
+    if end is not None and end is not entry:
+        became = f"{'refused' if end['kind'] == 'refusal' else 'granted'} by {end['by']}"
+        became += f", {end['reason']}" if end.get("reason") else ""
+    return f"asked the custodian for {more} more, {entry['purpose']}: {became}", None
+
+
 def _note(entry: Record, _: Record | None) -> tuple[str, str | None]:
     return f"noted: {entry['remark']}", None
 
@@ -180,6 +193,7 @@ _TOLD = {
     "intent": _intent,
     "closing": _closing,
     "note": _note,
+    "request": _request,
 }
 
 

@@ -16,6 +16,7 @@ from typing import Final, Self
 from lapwing.accounting.filters.account import Account, Booking, charge_anew, open_account
 from lapwing.ledger.administration import Administration
 from lapwing.ledger.batches import Batches
+from lapwing.ledger.budget_requests import BudgetRequests
 from lapwing.ledger.checkpoint import EVERY, CheckpointFile
 from lapwing.ledger.database import Database
 from lapwing.ledger.entries import REMEDY, Receipt, Record, compare, genesis, require_promised
@@ -95,6 +96,11 @@ class Ledger:
     def streams(self) -> Streams:
         """Streams of questions, answered from one charge."""
         return Streams(self.store)
+
+    @cached_property
+    def budget_requests(self) -> BudgetRequests:
+        """Requests of analysts for more budget, and what the custodian said."""
+        return BudgetRequests(self.store)
 
     @cached_property
     def batches(self) -> Batches:

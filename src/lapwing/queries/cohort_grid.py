@@ -28,10 +28,10 @@ from lapwing.queries.plan import Plan
 from lapwing.queries.planning import plan, walk
 from lapwing.queries.predicate import NEVER, AllOf, AnyOf, HasRows, LacksRows, Predicate, topic
 from lapwing.queries.questions import ConditionLike, as_condition
-from lapwing.queries.statistics.counts import AtLeast, at_least
+from lapwing.queries.statistics.counts import AtLeast, AtLeastQuestion, at_least
 from lapwing.vocabulary.codec import canonical, to_record, to_text
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.exact import Exact, check_most
+from lapwing.vocabulary.exact import Exact, as_int, check_most
 from lapwing.vocabulary.wording import format_short, named
 
 Axis: TypeAlias = "By | Sequence[Exact | bool | date | Condition | None] | Mapping[str, ConditionLike]"
@@ -233,6 +233,38 @@ class CohortPlanner:
             return None
         atoms = tuple(_Atom(to_text(one), to_record(one), one, _topic(one)) for one in predicates)
         return _Part(condition, atoms, aggregate.derived, size)
+
+
+class StreamPlanner:
+    """Plans what a stream about a table is asked: conditions with the stream's number of people, or whole questions."""
+
+    def __init__(self, population: Population, table: str, at_least: int) -> None:
+        self._population, self._at_least = population, at_least
+        self._table = population.table(table)
+        self._cohorts = CohortPlanner(population, table)
+
+    def plan(
+        self, wheres: Iterable[ConditionLike | AtLeastQuestion], people: int | None = None
+    ) -> list[tuple[Plan, str]]:
+        """Return the plan of each question, and its canonical text; or refuse them all."""
+        wanted = self._at_least if people is None else as_int("at_least", people, most=2**62)
+        plans = []
+        for where in wheres:
+            if isinstance(where, AtLeastQuestion):
+                alone = self._plan_whole(where, people)
+                plans.append((alone, alone.canonical))
+            else:
+                plans.append(self._cohorts.plan(as_condition(where), wanted))
+        return plans
+
+    def _plan_whole(self, where: AtLeastQuestion, people: int | None) -> Plan:
+        planned, mine = plan(where, self._population), self._table
+        if people is not None or planned.aggregate.table != mine.name:  # the question says both itself
+            raise BadQuestionError(
+                f"at_least(...) says how many people itself, and this stream asks about {mine.name}; write "
+                f"at_least(20, {mine.name!r}, ...) alone"
+            )
+        return planned
 
 
 def _topic(part: Predicate) -> object:

@@ -7,7 +7,6 @@ import pytest
 from app.server.doors import UNLIMITED, P, make_folder, serving
 from app.server.test_race import url_of
 from lapwing.app.server.application import DoorSettings
-from lapwing.app.server.budget_requests import BudgetRequests
 from lapwing.app.server.door_store import open_store
 from lapwing.app.server.memory import Memory
 from lapwing.app.server.people import Directory
@@ -91,12 +90,6 @@ def test_two_processes_remember_the_same(folder) -> None:
         ("key-3", 4, {"a": 1}),
         ("key-2", 3, {"a": 1}),
     ]
-    requests = BudgetRequests(one)
-    made = requests.make("clinic", "ana", wanted="epsilon 1", purpose="asthma")
-    assert requests.listed("clinic", "ben") == []
-    assert BudgetRequests(other).listed("clinic") == requests.listed("clinic", "ana") == [made]
-    assert requests.decide("clinic", made["id"], state="granted", by="cleo")
-    assert not BudgetRequests(other).decide("clinic", made["id"], state="refused", by="cleo")
     one.close()
     other.close()
 

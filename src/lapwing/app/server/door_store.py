@@ -42,9 +42,6 @@ TABLES: Final = (
     "create index if not exists asked_number on asked (population, person, number)",
     """create table if not exists cohorts (population text not null, person text not null, key text not null,
        document text not null, primary key (population, person, key))""",
-    """create table if not exists requests (id text primary key, population text not null, person text not null,
-       wanted text not null, purpose text not null, state text not null, decided_by text, made bigint not null,
-       decided bigint)""",
 )
 """What stands in it, in words that SQLite and PostgreSQL share."""
 

@@ -6,7 +6,7 @@ import msgspec
 
 from lapwing.answers.answer import Answer
 from lapwing.answers.history import acts_of
-from lapwing.answers.preview import QuestionLike
+from lapwing.answers.preview import QuestionLike, read_budget, request_record
 from lapwing.app.server.calls import API, Reply, ServerCall
 from lapwing.app.server.jobs import Job, JobName, JobState, ending_of, state_after
 from lapwing.app.server.memory import LEDGER
@@ -14,7 +14,7 @@ from lapwing.app.server.problems import ProblemError, body_of, status_of
 from lapwing.app.server.questions_wire import asking_type, read_question
 from lapwing.ledger.entries import Receipt
 from lapwing.vocabulary.codec import to_record
-from lapwing.vocabulary.errors import LedgerRolledBackError, UnansweredError
+from lapwing.vocabulary.errors import BadQuestionError, LedgerRolledBackError, UnansweredError
 
 QUESTION = "ask"
 """What a question is remembered as; what a stream is asked is remembered under the names of its operations."""
@@ -29,6 +29,8 @@ def show_budget(call: ServerCall) -> Any:
         "allowance": None if own is None else {**own.to_dict(), "text": str(own)},
         "suspended": None if status.suspension is None else str(status.suspension),
         "account": to_record(status.account),
+        "own_account": None if status.allowance is None else to_record(status.allowance),
+        "refusal": None if status.suspension is None else status.suspension.to_dict(),
     }
 
 
@@ -48,7 +50,9 @@ def _preview(call: ServerCall) -> bytes:
     session = call.session()
     told = session.preview(question, **words)
     stored = session.stored(question, **words) is not None
-    return msgspec.json.encode({**told.to_dict(), "question": told.asked.text, "stored": stored})
+    stopped = told.before.suspension
+    refused = None if stopped is None else stopped.to_dict()
+    return msgspec.json.encode({**told.to_dict(), "question": told.asked.text, "stored": stored, "stopped": refused})
 
 
 def _asked(call: ServerCall) -> tuple[QuestionLike, dict[str, Any]]:
@@ -82,6 +86,7 @@ async def ask(call: ServerCall) -> Reply:
 
 def _ask(call: ServerCall, job: Job) -> dict[str, Any]:
     question, words = _asked(call)
+    call.require_meaning(lambda: job.session.meanings([question], **words))
     answer = job.session.stored(question, key=call.key, **words)
     found = LEDGER if answer is None or answer.receipt is None else answer.receipt.seq
     stands = call.remember(found)
@@ -92,6 +97,25 @@ def _ask(call: ServerCall, job: Job) -> dict[str, Any]:
         answer = job.session.ask(question, key=call.key, **words)
     call.audit.update(price=str(answer.price), free=answer.free)
     return _record(answer, call.key, words)
+
+
+async def ask_many(call: ServerCall) -> Reply:
+    """Ask questions together, all or none, once under their key."""
+    return await call.run(lambda job: _ask_many(call, job))
+
+
+def _ask_many(call: ServerCall, job: Job) -> dict[str, Any]:
+    several = [read_question(one) for one in call.body.questions]
+    beside = several[0][1]
+    if any(words != beside for _, words in several):
+        raise BadQuestionError("what is asked together has one max_rows and one max_groups; ask for others by itself")
+    questions, words = [question for question, _ in several], {**call.body.price.words(), **beside}
+    call.require_meaning(lambda: job.session.meanings(questions, **words))
+    call.remember()
+    job.after_data = True
+    answers = job.session.ask_many(questions, key=call.key, **words)
+    call.audit.update(questions=len(answers), price=str(answers[0].price))
+    return {"key": call.key, "answers": [_record(answer, None, words) for answer in answers]}
 
 
 def _record(answer: Answer, key: str | None, words: dict[str, Any]) -> dict[str, Any]:
@@ -199,10 +223,13 @@ def check_receipt(call: ServerCall) -> Any:
 def make_request(call: ServerCall) -> Any:
     """Ask the custodian for more budget."""
     call.audit["always"] = True
-    return call.server.requests.make(call.population, call.person.id, **call.body.words())
+    requests, more = call.server.house.ledger.budget_requests, read_budget(**call.body.more.entry())
+    return request_record(requests.make(call.population, call.person.id, more, purpose=call.body.purpose))
 
 
 def list_requests(call: ServerCall) -> Any:
-    """List requests for more budget: one's own, or everybody's for those who oversee."""
-    own = None if call.operation.name == "all_requests" else call.person.id
-    return call.server.requests.listed(call.population, own)
+    """List requests for more budget: one's own, or everybody's for those who oversee, with what a yes would change."""
+    requests = call.server.house.ledger.budget_requests
+    if call.operation.name == "own_requests":
+        return [request_record(one) for one in requests.all(call.population, analyst=call.person.id)]
+    return [request_record(one, requests.effect_of(one)) for one in requests.all(call.population)]

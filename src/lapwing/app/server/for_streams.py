@@ -16,7 +16,9 @@ from lapwing.vocabulary.wording import format_exact
 
 def preview_stream(call: ServerCall) -> Any:
     """Say what a stream would cost, and how sure its verdicts would be."""
-    return call.session().preview_stream(**call.body.words()).to_dict()
+    told = call.session().preview_stream(**call.body.words())
+    stopped = told.before.suspension
+    return {**told.to_dict(), "terms": told.terms.to_text(), "stopped": None if stopped is None else stopped.to_dict()}
 
 
 def list_streams(call: ServerCall) -> Any:
@@ -48,8 +50,9 @@ async def ask_stream(call: ServerCall) -> Reply:
     """Ask a stream one question: a no is free, a yes is paid."""
 
     def work(job: Job) -> Any:
-        stream, words = _resumed(call, job), call.body.words()
+        stream, words = _resumed(call, job), _words(call)
         where = words.pop("where").strip() or None
+        call.require_meaning(lambda: [stream.meaning([where], **words)])
         answer = stream.ask(where, key=call.key, **words)
         call.audit.update(price=format_exact(answer.price), free=answer.free)
         return {"key": call.key, **answer.to_dict()}
@@ -61,8 +64,9 @@ async def ask_stream_many(call: ServerCall) -> Reply:
     """Ask a stream many questions as one; after its last yes the rest have no answer."""
 
     def work(job: Job) -> Any:
-        stream, words = _resumed(call, job), call.body.words()
+        stream, words = _resumed(call, job), _words(call)
         wheres = [where.strip() or None for where in words.pop("wheres")]
+        call.require_meaning(lambda: [stream.meaning(wheres, **words)])
         answers = stream.ask_many(wheres, key=call.key, progress=job.advance, **words)
         call.audit.update(price=format_exact(answers.price))
         return {"key": call.key, **answers.to_dict()}
@@ -79,6 +83,11 @@ async def close_stream(call: ServerCall) -> Reply:
         return _record(stream.record, job.session.ledger.account(call.population))
 
     return await call.run(work, stream=call.path["stream"])
+
+
+def _words(call: ServerCall) -> dict[str, Any]:
+    """Return what a stream is asked, without what it means to whoever asks."""
+    return {name: value for name, value in call.body.words().items() if name != "means"}
 
 
 def _resumed(call: ServerCall, job: Job) -> QuestionStream:

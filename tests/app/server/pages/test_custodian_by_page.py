@@ -1,5 +1,6 @@
 """The custodian's forms, sent as a browser without a script sends them: tables, policy, and what is refused."""
 
+import re
 import tomllib
 
 import pytest
@@ -88,3 +89,23 @@ def test_an_auditor_reads_the_policy_and_changes_nothing(pages) -> None:
     seen = pages.browser("otto").get(f"{P}/custody/policy")
     assert seen.status_code == 200
     assert words_of("en")("policy.save") not in text_of(seen)
+
+
+def test_the_overview_says_how_long_the_budget_lasts(pages) -> None:
+    cleo = pages.browser("cleo")
+    assert cleo.ask({**MEN, "kind": "count", "within": "20"}).status_code == 303
+    assert "it lasts until 20" in text_of(cleo.get(f"{P}/custody"))
+
+
+def test_health_counts_failures_by_kind_and_says_how_full_the_disk_is(pages) -> None:
+    lines = [
+        "2026-01-02T03:04:05+00:00 EngineError: first",
+        "  its second line",
+        "2026-01-03T03:04:05+00:00 EngineError: x",
+    ]
+    with (pages.door.folder / "failures.log").open("a") as log:
+        log.write("\n".join(lines) + "\n")
+    seen = text_of(pages.browser("cleo").get("/custody/health"))
+    assert "EngineError 2026-01-03 03:04 2" in seen
+    assert re.search(r"[\d.]+ [GT]B of [\d.]+ [GT]B are free", seen)
+    assert "ledger.db" in seen

@@ -10,6 +10,7 @@ from lapwing.accounting.filters.account import Account
 from lapwing.answers.preview import amounts
 from lapwing.app.server.pages.charts import burn_down
 from lapwing.app.server.pages.drafts import ACCURACIES, dictionary_for
+from lapwing.app.server.pages.forecast import forecast_shown
 from lapwing.app.server.pages.visits import PageRefusedError, Visit
 from lapwing.ledger.entries import Record
 from lapwing.vocabulary.codec import from_record
@@ -45,7 +46,10 @@ def own_account(visit: Visit) -> dict[str, Any]:
 
 def whole_account(visit: Visit) -> dict[str, Any]:
     """Return the account as those see it who oversee it: with everybody's acts."""
-    return _shown(visit, visit.server.house.ledger.history(visit.population))
+    entries = visit.server.house.ledger.history(visit.population)
+    shown = _shown(visit, entries)
+    sentence, picture = forecast_shown(entries, float(shown["budget"] or 0), visit.say)
+    return shown | {"forecast": sentence, "days": picture if shown["budget"] else Markup()}
 
 
 def _shown(visit: Visit, entries: list[Record]) -> dict[str, Any]:

@@ -121,7 +121,9 @@ async def revoke_token(visit: Visit) -> Response:
 
 async def request_budget(visit: Visit) -> Response:
     """Ask the custodian for more."""
-    await visit.do("request_budget", {"wanted": visit.field("wanted"), "purpose": visit.field("purpose")})
+    budget = (await visit.do("policy"))["budget"]
+    more = {"rho" if "rho" in budget else "epsilon": visit.field("wanted")}
+    await visit.do("request_budget", {"more": more, "purpose": visit.field("purpose")})
     return visit.go("/account")
 
 
