@@ -5,7 +5,7 @@ from typing import Any, cast
 import msgspec
 
 from lapwing.answers.answer import Answer
-from lapwing.answers.history import acts_of
+from lapwing.answers.history import HistoryPage
 from lapwing.answers.preview import QuestionLike, read_budget, request_record
 from lapwing.app.server.calls import API, Reply, ServerCall
 from lapwing.app.server.jobs import Job, JobName, JobState, ending_of, state_after
@@ -203,11 +203,10 @@ def _again(call: ServerCall, key: str, known: dict[str, Any]) -> dict[str, Any] 
 
 def show_history(call: ServerCall) -> Any:
     """Tell what whoever calls has done, also in Python and at the command line, in sentences."""
-    entries = call.server.house.ledger.history(call.population)
-    acts = acts_of(entries, analyst=call.person.id)
-    before = call.query.get("before", 2**62)
-    shown = [act for act in reversed(acts) if act.entry < before][: call.query.get("limit", 50)]
-    return [act.to_dict() for act in shown]
+    before, limit = call.query.get("before"), call.query.get("limit", 50)
+    ledger = call.server.house.ledger
+    page = HistoryPage.read(ledger, call.population, call.person.id, before=before, limit=limit)
+    return [act.to_dict() for act in page.acts]
 
 
 def check_receipt(call: ServerCall) -> Any:
