@@ -104,7 +104,7 @@ async def ask_many(call: ServerCall) -> Reply:
     return await call.run(lambda job: _ask_many(call, job))
 
 
-def _ask_many(call: ServerCall, job: Job) -> dict[str, Any]:
+def _ask_many(call: ServerCall, job: Job) -> bytes:
     several = [read_question(one) for one in call.body.questions]
     beside = several[0][1]
     if any(words != beside for _, words in several):
@@ -112,10 +112,15 @@ def _ask_many(call: ServerCall, job: Job) -> dict[str, Any]:
     questions, words = [question for question, _ in several], {**call.body.price.words(), **beside}
     call.require_meaning(lambda: job.session.meanings(questions, **words))
     call.remember()
+    ended = call.server.memory.ending(*call.job_name)
+    if ended is not None:  # what was free among them stands under no key of the ledger
+        return ended[1]
     job.after_data = True
     answers = job.session.ask_many(questions, key=call.key, **words)
     call.audit.update(questions=len(answers), price=str(answers[0].price))
-    return {"key": call.key, "answers": [_record(answer, None, words) for answer in answers]}
+    told = msgspec.json.encode({"key": call.key, "answers": [_record(answer, None, words) for answer in answers]})
+    call.server.memory.end(*call.job_name, status=200, outcome=told)
+    return told
 
 
 def _record(answer: Answer, key: str | None, words: dict[str, Any]) -> dict[str, Any]:
