@@ -14,7 +14,7 @@ from lapwing.ledger.states import Decision, Intent, StreamOutcome
 from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError, PolicyError
 from lapwing.vocabulary.event import GaussianNoise
-from lapwing.vocabulary.guarantee import ConcentratedDP, PureDP
+from lapwing.vocabulary.guarantee import ConcentratedDP, GaussianDP, PureDP
 from ledger.clinic import SEED, Place, ask, opening, request, reserved, spent
 
 TENTH = PureDP(epsilon=Fraction(1, 10))
@@ -93,6 +93,23 @@ class TestTheMostOfOneQuestion:
         limit(ledger)
         ask(ledger, epsilon="1/2")
         verify(ledger)
+
+    def test_a_limit_that_no_account_could_have_is_refused(self, ledger) -> None:
+        for set_it in (limit, limit_ana):
+            with pytest.raises(ParameterError, match="not a budget that a filter keeps"):
+                set_it(ledger, most=GaussianDP(mu_squared=Fraction(1)))
+        known = ledger.population("clinic")
+        assert (known.most, known.analyst("ana").most) == (None, None)
+
+
+def test_what_is_forbidden_is_known_before_the_charge(ledger) -> None:
+    limit_ana(ledger, ["patients"], TENTH)
+    known, account = ledger.population("clinic"), ledger.account("clinic")
+    cheap, dear = (request(epsilon=epsilon).charge for epsilon in ("1/10", "1/5"))
+    assert known.forbids("ana", ["patients"], cheap, account) is None
+    assert known.forbids("bob", ["visits"], dear, account) is None
+    told = [known.forbids("ana", ["visits"], cheap, account), known.forbids("ana", ["patients"], dear, account)]
+    assert [refused and refused.rule for refused in told] == ["tables", "most"]
 
 
 class TestTables:

@@ -9,6 +9,7 @@ import textwrap
 import threading
 import time
 from contextlib import closing
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -24,6 +25,7 @@ from lapwing.ledger.transaction import Transaction
 from lapwing.vocabulary.errors import (
     LedgerDurabilityError,
     LedgerInDoubtError,
+    LedgerRolledBackError,
     LedgerSchemaError,
     LedgerUnwritableError,
     UnansweredError,
@@ -355,3 +357,37 @@ def test_every_lookup_is_one_step_through_an_index_of_its_own(quick_path) -> Non
             values = ["x"] * lookup.count("?")
             ((*_, step),) = database.execute(f"explain query plan {lookup}", values)
             assert f"USING INDEX entries_{own[lookup.name]} (" in step.replace("COVERING ", ""), lookup
+
+
+class TestLooking:
+    def test_the_end_is_known_until_somebody_writes(self, path) -> None:
+        place = Place.in_file(path)
+        with closing(place.clinic()) as mine, closing(place.open()) as other:
+            assert mine.last_entry() == mine.last_entry() == mine.head().seq
+            ask(mine, "k1")
+            assert mine.last_entry() == mine.head().seq
+            ask(other, "k2")
+            assert mine.last_entry() == mine.last_entry() == other.head().seq
+            with mine.store.reading():
+                before = mine.last_entry()
+                ask(other, "k3")
+                assert mine.last_entry() == before
+            assert mine.last_entry() == other.head().seq > before
+
+    def test_nothing_is_asked_of_the_database_but_whether_it_changed(self, path) -> None:
+        asked = []
+        place = Place.in_file(path, driver=lambda file: Wrapped(file, asked.append))
+        with closing(Place.in_file(path).clinic()), closing(place.open()) as mine:
+            ends = {mine.last_entry(), mine.last_entry()}
+            asked.clear()
+            assert ends == {mine.last_entry()}
+            assert asked == ["pragma data_version"]
+
+    def test_an_end_that_was_promised_elsewhere_is_looked_for(self, path) -> None:
+        place = Place.in_file(path)
+        with closing(place.clinic()) as mine:
+            end = mine.head()
+            assert mine.last_entry() == end.seq
+            place.database().head.advance(replace(end, seq=end.seq + 1))
+            with pytest.raises(LedgerRolledBackError):
+                mine.last_entry()

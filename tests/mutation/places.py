@@ -68,7 +68,7 @@ def nearest_tests(path: Path) -> list[Path]:
     steps = {
         test: away[module]
         for test, away in _distances().items()
-        if module in away and not any(word in str(test) for word in elsewhere)
+        if module in away and not any(word in str(test.relative_to(ROOT)) for word in elsewhere)
     }
 
     def rank(test: Path) -> tuple[bool, bool, int, Path]:

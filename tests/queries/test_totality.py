@@ -24,7 +24,7 @@ from lapwing.queries.aggregate import (
 )
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Column, Date, Integer, Real
-from lapwing.queries.derived import NumberOfPerson, PersonRows
+from lapwing.queries.derived import Branch, CaseResult, Computed, Filled, NumberOfPerson, PersonRows
 from lapwing.queries.expressions import Arithmetic
 from lapwing.queries.planning import plan
 from lapwing.queries.predicate import (
@@ -44,7 +44,7 @@ from lapwing.queries.predicate import (
     Unit,
     every,
 )
-from lapwing.queries.ranges import of_term
+from lapwing.queries.ranges import of_derived, of_term
 from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, Times, bounds
 from lapwing.queries.totality import DEEPEST, MOST_CONSTANTS, check_total, constants, fits, numbers
 from lapwing.vocabulary.errors import BadQuestionError
@@ -194,6 +194,25 @@ def test_every_derived_column_is_looked_at_and_not_only_the_first() -> None:
     ):
         found = [number.what for number in numbers(replace(COUNT, derived=derived)) if not fits(number)]
         assert found == ["the most that is counted"]
+
+
+def test_numbers_of_derived_columns_are_looked_at_to_their_ends() -> None:
+    rows = PersonRows(table="visits", where=AllOf(()), derived=())
+    number = NumberOfPerson(name="n", rows=rows, column=None, most=1)
+    old, one = Branch(where=AllOf(()), result="old"), Branch(where=AllOf(()), result=2**52)
+    case = CaseResult(name="c", branches=(old, one), otherwise=None)
+    computed, filled = Computed(name="t", term=AGE, bits=900), Filled(name="f", column="bmi", otherwise=3, bits=-900)
+    wrong = {
+        "the most that is counted": (replace(number, most=0), replace(number, most=2**62 + 1)),
+        "what a case gives": tuple(replace(case, otherwise=sign * (2**52 + 1)) for sign in (1, -1)),
+        "the grid of the expression": (replace(computed, bits=901), replace(computed, bits=-901)),
+        "the grid of a gap": (replace(filled, bits=901), replace(filled, bits=-901)),
+        "what stands for a gap, on its grid": (replace(filled, otherwise=2**52 + 1),),
+    }
+    assert all(fits(number) for one in (number, case, computed, filled) for number in of_derived(one))
+    for what, columns in wrong.items():
+        for one in columns:
+            assert [number.what for number in of_derived(one) if not fits(number)] == [what]
 
 
 def test_a_person_key_is_compared_with_what_it_holds() -> None:

@@ -47,6 +47,17 @@ def test_a_rehearsal_is_free_has_no_receipt_and_leaves_no_trace(clinic) -> None:
     assert clinic.ledger.head() == before
 
 
+def test_a_preview_says_what_the_custodian_does_not_allow(clinic) -> None:
+    limit = clinic.ledger.administration.limit_analyst
+    limit("clinic", clinic.analyst, tables=["visits"], most=None)
+    (warning,) = clinic.preview(EVERYBODY, epsilon=1).warnings
+    assert "may ask about visits, and this is about patients" in warning
+    limit("clinic", clinic.analyst, tables=None, most=PureDP(epsilon=Fraction(1, 2)))
+    (warning,) = clinic.preview(EVERYBODY, epsilon=1).warnings
+    assert "epsilon 1 is asked at once" in warning
+    assert not clinic.preview(EVERYBODY, epsilon="0.5").warnings
+
+
 @pytest.fixture
 def ledger(quick_path):
     """Wide enough for an answer that is nearly exact."""

@@ -327,7 +327,7 @@ class StreamAnswer(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as JSON values, with the interval that holds with 95 % confidence."""
-        lies = self.interval()
+        lies = self.interval() if self else None
         return {
             "stream": self.stream,
             "verdict": self.verdict.value,

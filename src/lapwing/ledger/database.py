@@ -101,6 +101,10 @@ class Database(ABC):
         """Return what many lookups find, in one go; nothing where each by itself is as quick."""
         return {}
 
+    def stamp(self, connection: Connection) -> object:  # noqa: ARG002 - not every database has one
+        """Return what is the same, on one connection, until another one has committed something; None: nobody knows."""
+        return None
+
     def is_lost(self, connection: Connection) -> bool:  # noqa: ARG002 - a file does not hang up
         """Say whether the other end of a connection is gone, so that a new one must be made."""
         return False
@@ -150,6 +154,8 @@ _INDEXES: Final = (
     """create index entries_about on entries ((coalesce(record ->> 'population', '')), seq)""",
     """create index entries_caused on entries
        ((coalesce(record ->> 'population', '')), (coalesce(record ->> 'analyst', '')), seq)""",
+    """create index entries_budget_request on entries ((record ->> 'population'), seq)
+       where record ->> 'budget_request' is not null""",
     """create unique index entries_population on entries ((record ->> 'population'))
        where record ->> 'kind' = 'population'""",
 )

@@ -131,6 +131,10 @@ class SqliteDatabase(Database):
         connection.execute("update ledger set seq = ?, hash = ?", (entries[-1].seq, entries[-1].hash))
         return True
 
+    def stamp(self, connection: Connection) -> object:
+        """Return SQLite's count of the commits of others; a connection that only reads makes none of its own."""
+        return connection.execute("pragma data_version").fetchone()[0]
+
     def shred(self, connection: Connection) -> None:
         """Empty the write-ahead log, the last place where deleted (and already overwritten) secrets linger."""
         connection.execute("pragma wal_checkpoint(truncate)").fetchall()

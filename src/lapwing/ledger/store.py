@@ -104,6 +104,7 @@ class Store:
         self._writer, self._reader = LazyConnection(database), LazyConnection(database)
         self._cache = StateCache()
         self._seen: Receipt | None = None
+        self._looked: tuple[object, Receipt | None] = None, None  # the stamp that it had, and its end
         self._queue, self._learning = WriterQueue(), threading.Lock()
         # Of whoever holds the reader's lock. It is weak, so that one whose end was interrupted is forgotten.
         self._reading: Callable[[], Transaction | None] = _nothing
@@ -327,6 +328,25 @@ class Store:
         wanted = {*openings.values(), *latest.values()}
         hashes = {seq: hash_ for seq, hash_ in self._cache.hashes.items() if seq in wanted}
         return None if self._seen is None else Checkpoint(self._seen, latest, openings, hashes)
+
+    def look(self) -> Receipt:
+        """Return the receipt of the last entry: as before, where nobody wrote or was told something since."""
+        with self._reader.lock:
+            stamp = self._stamp() if self._reading() is None else None
+            known, receipt = self._looked
+            if receipt is None or stamp is None or stamp != known:
+                with self.reading() as transaction:
+                    receipt = transaction.receipt
+                self._looked = stamp, receipt
+            return receipt
+
+    def _stamp(self) -> object:
+        """Return what stays the same until somebody writes or is told something; None where nobody can say."""
+        head = self.database.head
+        with self._understood(self._reader):
+            connection = self._reader.idle()
+            stamp = self.database.stamp(connection)
+            return None if stamp is None else (connection, stamp, head and head.promised())
 
     def require_format(self) -> None:
         """Refuse a place without a ledger, or with one in another format."""

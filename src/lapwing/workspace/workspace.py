@@ -33,7 +33,6 @@ from lapwing.vocabulary.errors import LapwingError, LedgerError, RegistrationErr
 from lapwing.vocabulary.lifetime import Lifetime, LockedFile
 from lapwing.workspace.agreement import LOG, Agreement, unreadable
 from lapwing.workspace.settings import FILE, PopulationSettings, Settings, read_settings
-from lapwing.workspace.toml import with_entry
 
 if TYPE_CHECKING:
     from lapwing.workspace.misfits import Misfit
@@ -43,6 +42,7 @@ FINGERPRINTS: Final = "fingerprints.json"
 HEAD: Final = "ledger.head"
 CHECKED: Final = "ledger.checked"
 _KEY_BYTES: Final = 32
+Act = Callable[[], object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,22 +142,24 @@ class Workspace:
         for tables in before.values():
             tables.close()
 
-    def decide(self, population: str, entries: Mapping[tuple[str, ...], Any], *, by: str) -> None:
-        """Change entries of a population in lapwing.toml, and bring the ledger along: both or neither.
+    def rewrite(self, population: str, change: Callable[[str], str], *, by: str, act: Act | None = None) -> None:
+        """Change what lapwing.toml says about a population, and bring the ledger along, by `act`: both or neither.
 
-        None takes an entry away. What `update` would refuse is refused, and so is what a program cannot change for
-        sure. `by` says in the ledger who decided.
+        `change` makes the new text of the old one. What `update` would refuse is refused, and so is a new table that
+        cannot be read. `by` says in the ledger who decided.
         """
         path = self.folder / FILE
         with self._deciding, LockedFile(path):
-            before = after = path.read_text(encoding="utf-8")
-            for entry, given in entries.items():
-                after = with_entry(str(path), after, ("populations", population, *entry), given)
-            declared = read_settings(self.folder, after).declared(population)
+            before = path.read_text(encoding="utf-8")
+            declared = read_settings(self.folder, after := change(before)).declared(population)
             self._agreement.require_possible(declared)
+            new = [name for name in declared.sources if self._agreement.is_new(declared, name)]
+            for name, failure in (unreadable(declared, self._log) if new else {}).items():
+                if name in new or name not in declared.sources:
+                    raise failure
             path.write_text(after, encoding="utf-8")
             try:
-                self._agreement.update(declared, by=by)
+                act() if act else self._agreement.update(declared, by=by)
             except BaseException:
                 path.write_text(before, encoding="utf-8")
                 raise

@@ -1,9 +1,11 @@
 """`lapwing serve` and `lapwing people`: processes that others start, at the command line."""
 
+import asyncio
 import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -21,6 +23,7 @@ from lapwing.app.server.door_file import FILE, Listening, read_door
 from lapwing.app.server.door_store import open_store
 from lapwing.app.server.identities import Identities
 from lapwing.app.server.people import Directory
+from lapwing.app.server.running import listen
 from lapwing.vocabulary.errors import ParameterError, SettingsError
 
 
@@ -182,3 +185,19 @@ def test_a_slip_in_door_toml_is_refused_with_its_line(tmp_path, text) -> None:
     (tmp_path / FILE).write_text(text)
     with pytest.raises(SettingsError, match=f"{FILE}, line"):
         read_door(tmp_path)
+
+
+def test_an_answer_is_sent_without_delay() -> None:
+    async def delays() -> int:
+        bound, told = listen(Listening(host="127.0.0.1", port=0)), asyncio.get_running_loop().create_future()
+
+        async def accept(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            told.set_result(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        async with await asyncio.start_server(accept, sock=bound):
+            _, writer = await asyncio.open_connection(*bound.getsockname())
+            writer.close()
+            return await told
+
+    assert asyncio.run(delays()) == 1

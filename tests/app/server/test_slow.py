@@ -56,3 +56,15 @@ def test_a_slow_body_is_refused(door) -> None:
         status, answer = read_response(line)
         assert status == 408
         assert b"connection: close" in answer.lower()
+
+
+def test_a_body_does_not_wait_for_its_head(door) -> None:
+    waited = []
+    with socket.create_connection(("127.0.0.1", door.port), 5) as line:
+        line.settimeout(20)
+        for _ in range(25):
+            begun = time.perf_counter()
+            line.sendall(b"GET /api/v1/health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert read_response(line)[0] == 200
+            waited.append(time.perf_counter() - begun)
+    assert min(waited[10:]) < 0.03  # whoever waits for an acknowledgement waits 40 ms, each time

@@ -8,11 +8,10 @@ from typing import Any
 import click
 
 from lapwing.app.cli.commands import facts, waiting
-from lapwing.app.cli.declaring import Declared, DeclaredTable, Place, declared_columns
 from lapwing.app.cli.options import Door, for_the_custodian
 from lapwing.app.cli.overview import hints
-from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError, SettingsError
+from lapwing.workspace.declaring import Declared, DeclaredTable, Place, declared_columns, key_type_of
 from lapwing.workspace.misfits import Misfit
 from lapwing.workspace.settings import FILE, read_settings
 from lapwing.workspace.workspace import Workspace, open_workspace
@@ -93,17 +92,10 @@ def add(
         rows=rows,
         max_rows=max_rows,
         person_key=person_key,
-        key_type=key_type or _key_type(stored.get(key), population.population),
+        key_type=key_type or key_type_of(stored.get(key), population.population),
     ).text(door.folder, population.population.name)
     written = _write(door.folder / FILE, text, population.population.name, table)
     _tell(door, table, population.population.name, found, written)
-
-
-def _key_type(stored: str | None, population: Population) -> str | None:
-    """Return what the person key holds if it is not said: what is stored, and in a CSV what the other tables have."""
-    if stored is None and population.tables:
-        stored = population.tables[0].key_type.value
-    return "text" if stored == "text" else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ import click
 
 from lapwing.accounting.interpretation import budget_concerns
 from lapwing.app.cli.commands import facts, json_option, tell
-from lapwing.app.cli.declaring import Draft, require_new
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.guarantee import Adjacency
+from lapwing.workspace.declaring import Draft, require_new
 from lapwing.workspace.settings import FILE, require_no_password
 from lapwing.workspace.workspace import create
 

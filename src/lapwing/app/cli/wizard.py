@@ -15,7 +15,9 @@ import click
 
 from lapwing.accounting.interpretation import budget_concerns
 from lapwing.app.cli.commands import message_of, paragraph
-from lapwing.app.cli.declaring import (
+from lapwing.vocabulary.errors import BadQuestionError, LapwingError, SettingsError
+from lapwing.vocabulary.guarantee import Adjacency
+from lapwing.workspace.declaring import (
     DATABASES,
     FILES,
     FITTING,
@@ -28,8 +30,6 @@ from lapwing.app.cli.declaring import (
     declared_columns,
     require_new,
 )
-from lapwing.vocabulary.errors import BadQuestionError, LapwingError, SettingsError
-from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.workspace.settings import Settings, read_settings
 
 Answer = TypeVar("Answer")

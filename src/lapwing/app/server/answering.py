@@ -6,6 +6,7 @@ at only when the call is allowed.
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from inspect import iscoroutinefunction
 from typing import Any, Final
 
@@ -32,6 +33,9 @@ _NO_KEY: Final = (
 )
 
 
+_is_coroutine: Final = cache(iscoroutinefunction)
+
+
 class Answering:
     """Calls operations for whoever may call them; it holds what everybody has left of the rates."""
 
@@ -51,7 +55,7 @@ class Answering:
                 call = self._call(operation, request)
             if operation.charges or (operation.right is Right.MANAGE and operation.method != "GET"):
                 audit["always"] = True
-            if iscoroutinefunction(operation.handler):
+            if _is_coroutine(operation.handler):
                 told = await operation.handler(call)
             else:
                 told = await call.in_thread(operation.handler)
@@ -64,7 +68,8 @@ class Answering:
         return _response(_ENCODER.encode(told), operation.status)
 
     def _call(self, operation: Operation, request: Request) -> ServerCall:
-        headers, audit = dict(request.headers.items()), request.scope["audit"]
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in request.scope["headers"]}
+        audit = request.scope["audit"]
         person = _NOBODY if operation.roles is None else self._who(request, headers)
         if operation.roles is None:
             self._spare(request, self._looks)
@@ -135,6 +140,8 @@ def _key(operation: Operation, headers: Mapping[str, str]) -> str:
 
 def _query(operation: Operation, request: Request) -> dict[str, int]:
     found: dict[str, int] = {}
+    if not request.scope["query_string"]:
+        return found
     for name, value in request.query_params.multi_items():
         if name not in operation.query:
             raise ProblemError(422, "invalid", f"there is no {name[:60]} here")

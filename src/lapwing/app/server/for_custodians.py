@@ -1,17 +1,26 @@
 """What custodians do: people and invitations, stopping and resuming, new data, requests, and what went wrong."""
 
-from typing import Any
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
 
 from msgspec import UNSET
 
-from lapwing.answers.preview import budget_record
+from lapwing.answers.preview import budget_record, request_record
 from lapwing.app.server.calls import ServerCall
 from lapwing.app.server.problems import ProblemError
 from lapwing.app.server.roles import Role
+from lapwing.ledger.budget_requests import RequestState
 from lapwing.vocabulary.errors import ParameterError, SettingsError
 from lapwing.workspace.agreement import LOG
+from lapwing.workspace.changing import decide, grant
 
 _LINES = 200
+_NUMBER: Final = re.compile("[0-9]{1,18}")
+_FAILURE = re.compile(r"(?P<at>\d{4}-\d\d-\d\dT[\d:]+\+00:00) (?P<kind>\w+): ")
 
 
 def list_people(call: ServerCall) -> Any:
@@ -85,12 +94,19 @@ def forget_analyst(call: ServerCall) -> Any:
 
 def _decide(call: ServerCall, entries: dict[tuple[str, ...], Any]) -> Any:
     house = call.server.house
-    try:
-        house.workspace.decide(call.population, entries, by=call.person.id)
-    except SettingsError as refused:  # whoever decides may know why; the file and the line are the workspace's
-        raise ProblemError(422, refused.code, f"{refused.reason}; {refused.remedy}") from None
+    with sentences():
+        decide(house.workspace, call.population, entries, by=call.person.id)
     house.renew()
     return show_policy(call)
+
+
+@contextmanager
+def sentences() -> Iterator[None]:
+    """Say why settings are refused, to whoever decides them; the file and the line are the workspace's own."""
+    try:
+        yield
+    except SettingsError as refused:
+        raise ProblemError(422, refused.code, f"{refused.reason}; {refused.remedy}") from None
 
 
 def show_policy(call: ServerCall) -> Any:
@@ -132,21 +148,45 @@ def show_changes(call: ServerCall) -> Any:
 
 
 def decide_request(call: ServerCall) -> Any:
-    """Say yes or no to a request for more budget; the allowance itself is changed in lapwing.toml."""
-    requests, id_ = call.server.requests, call.path["request"]
-    if requests.find(call.population, id_) is None:
+    """Say yes or no to a request for more budget; a yes raises what it asks for, in lapwing.toml and in the ledger."""
+    house, given = call.server.house, call.path["request"]
+    requests, number = house.ledger.budget_requests, int(given) if _NUMBER.fullmatch(given) else 0
+    known = {one.number: one for one in requests.all(call.population)}.get(number)
+    if known is None:
         raise ProblemError.not_there()
-    state = "granted" if call.body.granted else "refused"
-    if not requests.decide(call.population, id_, state=state, by=call.person.id):
+    if known.state is not RequestState.OPEN:
         raise ProblemError(409, "decided", "this request was decided before")
-    return requests.find(call.population, id_)
+    if not call.body.granted:
+        requests.refuse(call.population, number, reason=call.body.reason, by=call.person.id)
+        return request_record(requests.find(call.population, number))
+    with sentences():
+        granted = grant(house.workspace, call.population, number, by=call.person.id)
+    house.renew()
+    return request_record(granted)
 
 
 def show_failures(call: ServerCall) -> Any:
-    """Return the last lines of the custodian's log. They may hold data, so they are for custodians alone."""
-    path = call.server.house.folder / LOG
+    """Return the last lines of the custodian's log, failures by kind, and how full the disk is.
+
+    Lines of the log may hold data, so they are for custodians alone.
+    """
+    folder = call.server.house.folder
+    path = folder / LOG
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
-    return {"lines": lines[-_LINES:]}
+    found = [line for line in map(_FAILURE.match, lines) if line is not None]
+    usage = shutil.disk_usage(folder)
+    files = {one.name: one.stat().st_size for one in sorted(folder.glob("*.db")) if one.is_file()}
+    return {
+        "lines": lines[-_LINES:],
+        "kinds": [{"kind": kind, "times": times, "last": last} for kind, times, last in _by_kind(found)],
+        "disk": {"total": usage.total, "free": usage.free, "files": files},
+    }
+
+
+def _by_kind(lines: list[re.Match[str]]) -> list[tuple[str, int, str]]:
+    """Return each kind of failure, how often it was and when it was last, the most frequent first."""
+    times, last = Counter(line["kind"] for line in lines), {line["kind"]: line["at"] for line in lines}
+    return [(kind, number, last[kind]) for kind, number in times.most_common()]
 
 
 def list_unsettled(call: ServerCall) -> Any:

@@ -106,7 +106,7 @@ class House:
 
     def last_entry(self) -> int:
         """Return the number of the last entry of the ledger."""
-        return self.ledger.head().seq
+        return self.ledger.last_entry()
 
     def warm(self) -> None:
         """Open the tables before the first question comes; what cannot be opened now is tried again with it."""

@@ -39,7 +39,10 @@ def listen(listening: Listening) -> socket.socket:
     """Return a socket that listens, where it is safe to."""
     listening.require_safe()
     family = socket.AF_INET6 if ":" in listening.host else socket.AF_INET
-    return socket.create_server((listening.host, listening.port), family=family, backlog=512)
+    made = socket.create_server((listening.host, listening.port), family=family, backlog=512)
+    # asyncio sends without delay only where a socket says that it is TCP, which this one would not: the second part of
+    # each answer would wait for 40 ms.
+    return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=made.detach())
 
 
 def serve(folder: Path, listening: Listening, bound: socket.socket, *, workers: int = 1) -> None:

@@ -1,6 +1,7 @@
 """The document of a cohort: form, link and text say the same; what is not understood is refused whole."""
 
 import string
+from time import perf_counter
 
 import pytest
 from hypothesis import given, settings
@@ -25,6 +26,9 @@ from lapwing.app.server.pages.cohort_text import steps_of, text_of
 from lapwing.app.server.pages.cohort_words import sentence_of
 from lapwing.app.server.pages.dictionary import Dictionary
 from lapwing.app.server.pages.page_words import words_of
+from lapwing.queries.catalogue import Population, RowsPerPerson, Table
+from lapwing.queries.column import Boolean, Category, Column
+from lapwing.vocabulary.guarantee import PrivacyUnit
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +46,7 @@ def dictionary(session) -> Dictionary:
 numbers = st.integers(-999, 999).map(str)
 days = st.dates().map(str)
 words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=12)
-near = st.builds(
+near = st.just(Near(of="procedure", order="same")) | st.builds(
     Near,
     of=st.just("condition"),
     days=st.integers(0, 999).map(str),
@@ -173,7 +177,17 @@ def test_a_name_that_is_not_declared_refuses_the_whole(dictionary, of) -> None:
 @given(st.text(string.printable, max_size=20))
 def test_no_button_breaks_the_builder(dictionary, do) -> None:
     cohort = CohortDraft(panels=(CohortPanel(criteria=(Criterion(of="visit"),)),))
-    for verb in ("", "add:", "add:0:", "drop:", "drop:0:"):
+    for verb in (
+        "",
+        "add:",
+        "add:0:",
+        "drop:",
+        "drop:0:",
+        "value:0:0:",
+        "values:0:0:kind|",
+        "value:0:0:near.",
+        "value:",
+    ):
         assert isinstance(act(cohort, verb + do, dictionary), CohortDraft)
 
 
@@ -201,3 +215,72 @@ def test_the_dictionary_is_searched_by_every_word(dictionary) -> None:
     assert dictionary.search("cond")[0].title == "condition"
     assert dictionary.search("zzz") == []
     assert not any("visit_id" in one.button for one in dictionary.search(""))
+
+
+def test_in_the_same_visit_where_the_catalogue_says_which(dictionary) -> None:
+    one = alone(Criterion(of="visit", near=Near(of="procedure", order="same")))
+    assert text_of(one, dictionary) == "has(visit, has(procedure, procedure.visit_id = visit.visit_id))"
+    assert "in the same visit as an entry in procedure" in sentence_of(one, dictionary, words_of("en"))
+    with pytest.raises(UnclearError):
+        text_of(alone(Criterion(of="visit", near=Near(of="condition", order="same"))), dictionary)
+    assert [one.name for one in dictionary.beside(dictionary.source("visit"))] == [
+        "condition",
+        "procedure",
+        "measurement",
+    ]
+
+
+CONCEPTS = tuple(range(1, 50_001))
+
+
+@pytest.fixture(scope="module")
+def large() -> Dictionary:
+    names = tuple(f"{('chronic', 'acute', 'old')[n % 3]} illness of organ {n % 977}, kind {n}" for n in CONCEPTS)
+    concept = Column(name="concept", type=Category(values=CONCEPTS, labels=names))
+    events = Table(name="condition", columns=(concept,), rows=RowsPerPerson.MANY_A_PERSON)
+    person = Table(name="person", columns=(Column(name="smoker", type=Boolean()),))
+    unit = PrivacyUnit(person_key="person_id")
+    return Dictionary(Population(name="p", unit=unit, tables=(person, events)))
+
+
+def test_a_vocabulary_of_fifty_thousand_is_searched_while_one_types(large) -> None:
+    large.search("warm")
+    field = large.field("condition.concept")
+    field.search("warm")
+    begun = perf_counter()
+    for text in ("a", "chronic organ 5", "kind 49999", "nothing is called so", "illness"):
+        large.search(text)
+        field.search(text)
+    assert (perf_counter() - begun) / 10 < 0.05
+    assert large.search("kind 49999")[0].value == "49999"
+    assert len(field.search("organ 976,")) == 51
+
+
+def test_a_set_of_concepts_is_made_of_what_is_found(large) -> None:
+    one = act(CohortDraft(), "add:0:condition|concept|7", large)
+    more = act(one, "values:0:0:concept|organ 976,", large)
+    assert len(more.panels[0].criteria[0].limit("concept").values) == 52
+    assert text_of(act(one, "value:0:0:concept|9", large), large) == "has(condition, concept in (7, 9))"
+    for nothing in (
+        "value:0:0:concept|none",
+        "values:0:0:concept|illness",
+        "value:0:0:smoker|true",
+        "value:9:0:concept|9",
+    ):
+        assert act(one, nothing, large) == one, nothing
+
+
+def test_columns_and_tables_are_called_by_their_titles(dictionary) -> None:
+    heavy = alone(Criterion(of="patient.bmi", limits=(Limit(column="bmi", low="30"),)))
+    assert "body mass index 30 or more" in sentence_of(heavy, dictionary, words_of("en"))
+    assert text_of(heavy, dictionary) == "bmi >= 30"
+    assert dictionary.search("mass")[0].of == dictionary.search("bmi")[0].of == "patient.bmi"
+    table = Table(name="t", columns=(Column(name="c", type=Boolean()),), title="Stays")
+    unit = PrivacyUnit(person_key="person_id")
+    assert Dictionary(Population(name="p", unit=unit, tables=(table,))).source("t").title == "Stays"
+
+
+@pytest.mark.parametrize("title", ["two\nlines", " blanks ", "x" * 81])
+def test_a_title_stands_on_one_line(title) -> None:
+    with pytest.raises(lw.errors.ParameterError, match="is not a title; write at most 80 characters on one line"):
+        Column(name="c", type=Boolean(), title=title)

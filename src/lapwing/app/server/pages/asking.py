@@ -20,6 +20,7 @@ from lapwing.app.server.pages.drafts import (
     whole,
 )
 from lapwing.app.server.pages.showing import show_answer_page
+from lapwing.app.server.pages.undoing import UNDO, go_back, go_on, past_of
 from lapwing.app.server.pages.visits import PageRefusedError, Visit
 
 _KEY: Final = re.compile(r"[0-9a-f]{16,64}")
@@ -42,9 +43,14 @@ async def show_ask(visit: Visit) -> Response:
 
 async def redraw(visit: Visit) -> Response:
     """Show the builder after a change, whole or in the parts that are asked for; it spends nothing."""
-    dictionary = dictionary_for(visit)
-    cohort = act(from_form(visit.fields, dictionary), visit.field("do"), dictionary)
-    shown = {**await draft(visit, cohort, terms_of(visit.field)), "unclear": ""}
+    dictionary, past = dictionary_for(visit), past_of(visit)
+    now = from_form(visit.fields, dictionary)
+    if visit.field("do") == UNDO:
+        cohort, past = go_back(past, now)
+    else:
+        cohort = act(now, visit.field("do"), dictionary)
+        past = go_on(past, now, cohort)
+    shown = {**await draft(visit, cohort, terms_of(visit.field), past), "unclear": ""}
     parts = visit.request.headers.get("x-part")
     if parts is None:
         return visit.show("ask.html", **shown)

@@ -4,19 +4,17 @@ There is no style and no script in them, so a strict content policy lets them pa
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
+from lapwing.app.server.pages.drawing import WIDTH, axis, line, path, rect, short, svg, text, ticks
 from lapwing.app.server.pages.page_words import Messages
 
-WIDTH = 480
-_TALL = 10
 _SHORTEST, _LONGEST_LABEL = 4.0, 62
 _COLUMNS = 24
-Scale = Callable[[float], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,7 @@ def noise_picture(value: float, margin: float, scale: float, say: Messages, *, i
     """Draw where the exact number may be, given the answer: the law of the noise, mirrored around it."""
     base, top, reach = 150.0, 22.0, max(margin * 1.75, _SHORTEST)
     low, high = value - reach, value + reach
-    x = _scale(low, high, 16, WIDTH - 16)
+    x = axis(low, high, 16, WIDTH - 16)
 
     def y(at: float) -> float:
         far = abs(at - value) / scale
@@ -41,40 +39,40 @@ def noise_picture(value: float, margin: float, scale: float, say: Messages, *, i
 
     grid = sorted({value, value - margin, value + margin, *(low + (high - low) * i / 160 for i in range(161))})
     inside = [at for at in grid if abs(at - value) <= margin]
-    caption = say("chart.from_to", low=_short(value - margin), high=_short(value + margin))
+    caption = say("chart.from_to", low=short(value - margin), high=short(value + margin))
     body = [
-        _path([(x(inside[0]), base), *((x(at), y(at)) for at in inside), (x(inside[-1]), base)], "c-sure", closed=True),
-        _path([(x(at), y(at)) for at in grid], "c-line"),
-        _line(16, base, WIDTH - 16, base, "c-axis"),
-        _line(x(value), y(value) - 4, x(value), base, "c-mark"),
-        text(x(value), top, _short(value), "t-strong"),
-        _line(x(value - margin), base + 26, x(value + margin), base + 26, "c-bar"),
-        *(_line(x(end), base + 20, x(end), base + 32, "c-bar") for end in (value - margin, value + margin)),
+        path([(x(inside[0]), base), *((x(at), y(at)) for at in inside), (x(inside[-1]), base)], "c-sure", closed=True),
+        path([(x(at), y(at)) for at in grid], "c-line"),
+        line(16, base, WIDTH - 16, base, "c-axis"),
+        line(x(value), y(value) - 4, x(value), base, "c-mark"),
+        text(x(value), top, short(value), "t-strong"),
+        line(x(value - margin), base + 26, x(value + margin), base + 26, "c-bar"),
+        *(line(x(end), base + 20, x(end), base + 32, "c-bar") for end in (value - margin, value + margin)),
         text(x(value), base + 50, caption),
     ]
-    for tick in _ticks(low, high):
+    for tick in ticks(low, high):
         if 24 < x(tick) < WIDTH - 24:  # noqa: PLR2004 - so that no number is cut off
             body += [
-                _line(x(tick), base, x(tick), base + 4, "c-axis"),
-                text(x(tick), base + 15, _short(tick), "quiet"),
+                line(x(tick), base, x(tick), base + 4, "c-axis"),
+                text(x(tick), base + 15, short(tick), "quiet"),
             ]
-    return svg(210, say("chart.noise", value=_short(value)), body, say("chart.noise_about"))
+    return svg(210, say("chart.noise", value=short(value)), body, say("chart.noise_about"))
 
 
 def chance_picture(curve: Sequence[tuple[int, float]], at_least: int, margin: int, say: Messages) -> Markup:
     """Draw how likely a yes is, by how many people there really are."""
     base, top, left = 140.0, 18.0, 52.0
     low, high = curve[0][0], curve[-1][0]
-    x, y = _scale(low, high, left, WIDTH - 16), _scale(0, 1, base, top)
+    x, y = axis(low, high, left, WIDTH - 16), axis(0, 1, base, top)
     begin, end = max(low, at_least - margin), min(high, at_least + margin)
     body = [
         rect(x(begin), top, x(end) - x(begin), base - top, "c-unsure"),
-        *(_line(left, y(share), WIDTH - 16, y(share), "c-grid") for share in (0, 0.5, 1)),
+        *(line(left, y(share), WIDTH - 16, y(share), "c-grid") for share in (0, 0.5, 1)),
         *(text(46, y(share) + 4, f"{share:.0%}", "quiet", "end") for share in (0, 0.5, 1)),
-        _line(x(at_least), top - 6, x(at_least), base, "c-threshold"),
-        _path([(x(people), y(chance)) for people, chance in curve], "c-line"),
-        text((x(begin) + x(end)) / 2, base + 36, say("chart.unsure", low=_short(begin), high=_short(end))),
-        *(text(x(tick), base + 16, _short(tick), "quiet") for tick in _ticks(low, high)),
+        line(x(at_least), top - 6, x(at_least), base, "c-threshold"),
+        path([(x(people), y(chance)) for people, chance in curve], "c-line"),
+        text((x(begin) + x(end)) / 2, base + 36, say("chart.unsure", low=short(begin), high=short(end))),
+        *(text(x(tick), base + 16, short(tick), "quiet") for tick in ticks(low, high)),
     ]
     return svg(190, say("chart.chance", at_least=at_least), body, say("chart.chance_about", low=begin, high=end))
 
@@ -82,7 +80,7 @@ def chance_picture(curve: Sequence[tuple[int, float]], at_least: int, margin: in
 def burn_down(points: Sequence[tuple[str, float, float]], budget: float, say: Messages) -> Markup:
     """Draw what was left after each act, and what open streams held: points are a day, what is left, what is held."""
     base, top, left = 150.0, 12.0, 34.0
-    x, y = _scale(0, max(1, len(points) - 1), left, WIDTH - 20), _scale(0, budget, base, top)
+    x, y = axis(0, max(1, len(points) - 1), left, WIDTH - 20), axis(0, budget, base, top)
     free, held = list[tuple[float, float]](), list[tuple[float, float]]()
     for place, (_, rest, set_aside) in enumerate(points):
         if free:
@@ -92,11 +90,11 @@ def burn_down(points: Sequence[tuple[str, float, float]], budget: float, say: Me
         held.append((x(place), y(max(0.0, rest + set_aside))))
     ends = (points[0][0], "start", left), (points[-1][0], "end", WIDTH - 20)
     body = [
-        *(_line(left, y(tick), WIDTH - 20, y(tick), "c-grid") for tick in _ticks(0, budget)),
-        *(text(left - 6, y(tick) + 4, _short(tick), "quiet", "end") for tick in _ticks(0, budget)),
-        _path([(left, base), *free, (free[-1][0], base)], "c-area", closed=True),
-        _path([*held, *reversed(free)], "c-held", closed=True),
-        _path(free, "c-line"),
+        *(line(left, y(tick), WIDTH - 20, y(tick), "c-grid") for tick in ticks(0, budget)),
+        *(text(left - 6, y(tick) + 4, short(tick), "quiet", "end") for tick in ticks(0, budget)),
+        path([(left, base), *free, (free[-1][0], base)], "c-area", closed=True),
+        path([*held, *reversed(free)], "c-held", closed=True),
+        path(free, "c-line"),
         f'<circle cx="{free[-1][0]:.1f}" cy="{free[-1][1]:.1f}" r="4" class="c-dot"/>',
         *(text(at, base + 20, day, "quiet", anchor) for day, anchor, at in ends if day),
     ]
@@ -107,7 +105,7 @@ def burn_down(points: Sequence[tuple[str, float, float]], budget: float, say: Me
 def bars(rows: Sequence[BarRow], title: Any) -> Markup:
     """Draw numbers with their error bars; a label stands above its bar, so that long ones have room."""
     each, top = 46, 8
-    x = _scale(0, max([1.0, *(row.high for row in rows)]), 12, WIDTH - 118)
+    x = axis(0, max([1.0, *(row.high for row in rows)]), 12, WIDTH - 118)
     body = []
     for place, row in enumerate(rows):
         y = top + each * place
@@ -117,9 +115,9 @@ def bars(rows: Sequence[BarRow], title: Any) -> Markup:
         body += [
             text(12, y + 13, label, "t", "start"),
             rect(12, y + 19, max(1.0, x(max(0.0, row.value)) - 12), 16, "c-fill"),
-            _line(x(low), y + 27, x(high), y + 27, "c-err"),
-            *(_line(x(end), y + 22, x(end), y + 32, "c-err") for end in (low, high)),
-            text(x(high) + 8, y + 32, f"{_short(row.value)} ± {_short(off)}", "t-strong-s", "start"),
+            line(x(low), y + 27, x(high), y + 27, "c-err"),
+            *(line(x(end), y + 22, x(end), y + 32, "c-err") for end in (low, high)),
+            text(x(high) + 8, y + 32, f"{short(row.value)} ± {short(off)}", "t-strong-s", "start"),
         ]
     return svg(top + each * len(rows) + 8, title, body)
 
@@ -140,62 +138,13 @@ def timeline(outcomes: Sequence[str], yeses: int, say: Messages) -> Markup:
 
 def belief_picture(prior: float, low: float, high: float, say: Messages) -> Markup:
     """Draw a belief before, and where it may be afterwards."""
-    x = _scale(0, 1, 20, 460)
+    x = axis(0, 1, 20, 460)
     body = [
-        _line(20, 50, 460, 50, "c-axis"),
+        line(20, 50, 460, 50, "c-axis"),
         rect(x(low), 42, x(high) - x(low), 16, "c-fill", radius=8),
-        _line(x(prior), 30, x(prior), 66, "c-threshold"),
+        line(x(prior), 30, x(prior), 66, "c-threshold"),
         text(20, 84, "0 %", "quiet", "start"),
         text(460, 84, "100 %", "quiet", "end"),
         text(min(max(x(prior), 60), 420), 22, say("chart.before", prior=f"{prior:.3g}"), "t-second"),
     ]
     return svg(92, say("chart.belief"), body, say("chart.belief_about", low=f"{low:.1%}", high=f"{high:.1%}"))
-
-
-def _scale(low: float, high: float, first: float, last: float) -> Scale:
-    span = (high - low) or 1.0
-    return lambda value: first + (last - first) * (value - low) / span
-
-
-def svg(height: float, title: Any, body: Sequence[str], about: Any = "", name: str = "chart") -> Markup:
-    """Return a picture with a title, and words that say what it shows."""
-    described = f"<desc>{escape(about)}</desc>" if about else ""
-    return Markup(  # noqa: S704 - every text in it is escaped
-        f'<svg class="{name}" viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{escape(title)}">'
-        f"<title>{escape(title)}</title>{described}{''.join(body)}</svg>"
-    )
-
-
-def text(x: float, y: float, said: Any, name: str = "t", anchor: str = "middle") -> str:
-    """Return a text, which is escaped."""
-    return f'<text x="{x:.1f}" y="{y:.1f}" class="{name}" text-anchor="{anchor}">{escape(said)}</text>'
-
-
-def _line(x1: float, y1: float, x2: float, y2: float, name: str) -> str:
-    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{name}"/>'
-
-
-def rect(
-    x: float, y: float, width: float, height: float, name: str, *, radius: int = 3, opacity: float | None = None
-) -> str:
-    """Return a rectangle; how dark it is, where that says something."""
-    size = f'width="{max(width, 0):.1f}" height="{height:.1f}"'
-    dark = "" if opacity is None else f' fill-opacity="{opacity:.2f}"'
-    return f'<rect x="{x:.1f}" y="{y:.1f}" {size} rx="{radius}" class="{name}"{dark}/>'
-
-
-def _path(points: Sequence[tuple[float, float]], name: str, *, closed: bool = False) -> str:
-    told = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-    return f'<path d="M{told}{"Z" if closed else ""}" class="{name}"/>'
-
-
-def _ticks(low: float, high: float, wanted: int = 5) -> list[float]:
-    span = max(high - low, 1e-9)
-    step = 10 ** math.floor(math.log10(span / wanted))
-    step *= next((size for size in (1, 2, 5) if span / (step * size) <= wanted), 10)
-    first = math.ceil(low / step) * step
-    return [first + place * step for place in range(int((high - first) / step + 1e-9) + 1)]
-
-
-def _short(number: float) -> str:
-    return f"{number:,.0f}" if abs(number) >= _TALL or number == int(number) else f"{number:.3g}"

@@ -16,7 +16,8 @@ MOST_PANELS: Final = 12
 MOST_CRITERIA: Final = 12
 MOST_VALUES: Final = 200
 MOST_TIMES: Final = 99
-ORDERS: Final = ("around", "after", "before")
+SAME: Final = "same"
+ORDERS: Final = ("around", "after", "before", SAME)
 _LONGEST_LINK: Final = 12_000
 
 
@@ -46,7 +47,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Near:
-    """That another event was within so many days: around, and then before or after the first one."""
+    """Another event within so many days, around, before or after the first one; or in the same visit (`SAME`)."""
 
     of: str
     days: str = ""

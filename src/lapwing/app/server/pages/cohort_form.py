@@ -11,6 +11,7 @@ from lapwing.app.server.pages.cohort_document import (
     MOST_TIMES,
     MOST_VALUES,
     ORDERS,
+    SAME,
     CohortDraft,
     CohortPanel,
     Criterion,
@@ -72,11 +73,12 @@ def _near(inputs: Inputs, source: Source, dictionary: Dictionary) -> Near | None
     if other is None or other.is_person or other is source:
         return None
     order = _last(inputs, "near.order")
+    order = order if order in ORDERS and (order != SAME or dictionary.same(source, other)) else ORDERS[0]
     prefixed = {name.removeprefix("near."): values for name, values in inputs.items() if name.startswith("near.")}
     return Near(
         of=other.name,
-        days=_last(inputs, "near.days") or "90",
-        order=order if order in ORDERS else ORDERS[0],
+        days="" if order == SAME else _last(inputs, "near.days") or "90",
+        order=order,
         limits=_limits(prefixed, other.categories[:1]),
     )
 
@@ -102,7 +104,11 @@ def _last(inputs: Inputs, name: str) -> str:
 
 
 def act(cohort: CohortDraft, do: str, dictionary: Dictionary) -> CohortDraft:
-    """Return the cohort after a button: add-panel, drop:P, drop:P:C, or add:P:OF|COLUMN|VALUE."""
+    """Return the cohort after a button: add-panel, drop:P, drop:P:C, add:P:OF|COLUMN|VALUE, or values of a criterion.
+
+    `value:P:C:COLUMN|VALUE` adds a value, and `values:P:C:COLUMN|TEXT` all values that are found by a text, where they
+    are few enough; `near.COLUMN` is a column of the event beside it.
+    """
     verb, _, rest = do.partition(":")
     panels = list(cohort.panels)
     if verb == "add-panel" and len(panels) < MOST_PANELS:
@@ -112,6 +118,8 @@ def act(cohort: CohortDraft, do: str, dictionary: Dictionary) -> CohortDraft:
     elif verb == "add":
         place, _, what = rest.partition(":")
         panels = _with(panels, place, what, dictionary)
+    elif verb in {"value", "values"}:
+        panels = _with_values(panels, rest, dictionary, is_search=verb == "values")
     return CohortDraft(panels=tuple(panels))
 
 
@@ -147,3 +155,40 @@ def _fresh(of: str, column: str, value: str, dictionary: Dictionary) -> Criterio
         value = "true"
     limits = (Limit(column=column, values=(value,)),) if value and column else ()
     return Criterion(of=of, limits=limits)
+
+
+def _with_values(panels: list[CohortPanel], rest: str, dictionary: Dictionary, *, is_search: bool) -> list[CohortPanel]:
+    place, _, what = rest.partition(":")
+    number, _, what = what.partition(":")
+    path, _, text = what.partition("|")
+    if not (place.isdecimal() and number.isdecimal()) or int(place) >= len(panels):
+        return panels
+    panel, at = panels[int(place)], int(number)
+    if at >= len(panel.criteria):
+        return panels
+    criteria = list(panel.criteria)
+    criteria[at] = _richer(criteria[at], path, text, dictionary, is_search=is_search)
+    return [replace(one, criteria=tuple(criteria)) if one is panel else one for one in panels]
+
+
+def _richer(criterion: Criterion, path: str, text: str, dictionary: Dictionary, *, is_search: bool) -> Criterion:
+    """Return a criterion with more values of a column; what is not declared, or too much, changes nothing."""
+    near, column = path.startswith("near."), path.removeprefix("near.")
+    holder: Criterion | Near | None = criterion.near if near else criterion
+    if holder is None:
+        return criterion
+    field = dictionary.field(holder.of) or dictionary.field(f"{holder.of}.{column}")
+    if field is None or field.name != column:
+        return criterion
+    found = [value for value, _ in field.search(text, MOST_VALUES + 1)] if is_search else [text] * (text in field.names)
+    limit = holder.limit(column)
+    values = tuple(dict.fromkeys([*limit.values, *found]))
+    if len(values) > MOST_VALUES:
+        return criterion
+    fresh = replace(limit, values=values)
+    limits = (*(one for one in holder.limits if one.column != column), fresh)
+    return (
+        replace(criterion, near=replace(criterion.near, limits=limits))
+        if near and criterion.near
+        else replace(criterion, limits=limits)
+    )

@@ -4,8 +4,17 @@ import re
 from fractions import Fraction
 from typing import Final
 
-from lapwing.app.server.pages.cohort_document import CohortDraft, CohortPanel, Criterion, Limit, Near, UnclearError
+from lapwing.app.server.pages.cohort_document import (
+    SAME,
+    CohortDraft,
+    CohortPanel,
+    Criterion,
+    Limit,
+    Near,
+    UnclearError,
+)
 from lapwing.app.server.pages.dictionary import Dictionary, Field, Source
+from lapwing.queries.column import written_name
 
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _NUMBER: Final = re.compile(r"-?\d{1,15}(\.\d{1,10})?")
@@ -68,19 +77,30 @@ def _age_text(criterion: Criterion, source: Source, dictionary: Dictionary) -> s
 
 def _near_text(near: Near, source: Source, dictionary: Dictionary) -> str:
     other = _event(dictionary, near.of)
-    if source.happened is None or other.happened is None or other is source:
-        raise UnclearError("cohort.unclear.no_day", table=(source if source.happened is None else other).title)
-    if not _DAYS.fullmatch(near.days):
-        raise UnclearError("cohort.unclear.days", given=near.days)
+    same = dictionary.same(source, other) if near.order == SAME else None
+    if other is source or (near.order == SAME and same is None):
+        raise UnclearError("cohort.unclear.no_same", table=source.title, other=other.title)
     _require_columns(near.limits, other.fields)
     given = [(field, near.limit(field.name)) for field in other.fields]
     names = {field.name: f"{other.written}.{field.written}" for field in other.fields}
     parts = [_limit_text(field, one, names[field.name]) for field, one in given if not one.is_empty]
+    if same is not None:
+        column = written_name(same[0])
+        parts.append(f"{other.written}.{column} = {source.written}.{column}")
+    else:
+        parts.append(_window(near, source, other))
+    return f"has({other.written}, {' and '.join(parts)})"
+
+
+def _window(near: Near, source: Source, other: Source) -> str:
+    if source.happened is None or other.happened is None:
+        raise UnclearError("cohort.unclear.no_day", table=(source if source.happened is None else other).title)
+    if not _DAYS.fullmatch(near.days):
+        raise UnclearError("cohort.unclear.days", given=near.days)
     mine = f"{source.written}.{source.happened.written}"
     first = mine if near.order == "before" else f"{mine} - {int(near.days)}"
     last = mine if near.order == "after" else f"{mine} + {int(near.days)}"
-    parts.append(f"{names[other.happened.name]} between {first} and {last}")
-    return f"has({other.written}, {' and '.join(parts)})"
+    return f"{other.written}.{other.happened.written} between {first} and {last}"
 
 
 def _limit_text(field: Field, limit: Limit, written: str) -> str:
@@ -132,7 +152,7 @@ def _days(field: Field, limit: Limit) -> tuple[str, str]:
 
 def _quoted(field: Field, value: str) -> str:
     if field.numbers:
-        if value not in dict(field.values):
+        if value not in field.names:
             raise UnclearError("cohort.unclear.number", column=field.title, given=value)
         return value
     doubled = value.replace("'", "''")

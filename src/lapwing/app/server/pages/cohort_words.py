@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from lapwing.app.server.pages.cohort_document import CohortDraft, CohortPanel, Criterion, Limit, Near
-from lapwing.app.server.pages.dictionary import Dictionary, Field
+from lapwing.app.server.pages.cohort_document import SAME, CohortDraft, CohortPanel, Criterion, Limit, Near
+from lapwing.app.server.pages.dictionary import Dictionary, Field, Source
 from lapwing.app.server.pages.page_words import Messages
 
 
@@ -72,19 +72,23 @@ def _criterion(criterion: Criterion, dictionary: Dictionary, say: Messages) -> M
     if criterion.age_low or criterion.age_high:
         parts.append(say("cohort.aged", range=_range(criterion.age_low, criterion.age_high, say)))
     if criterion.near is not None:
-        parts.append(_near(criterion.near, dictionary, say))
+        parts.append(_near(criterion.near, source, dictionary, say))
     head = say("cohort.entry", n=criterion.times, table=source.title)
     return head + (say("cohort.inside", parts=say("cohort.comma").join(parts)) if parts else Markup())
 
 
-def _near(near: Near, dictionary: Dictionary, say: Messages) -> Markup:
+def _near(near: Near, source: Source, dictionary: Dictionary, say: Messages) -> Markup:
     other = dictionary.source(near.of)
     if other is None:
         return say("cohort.unknown")
     limits = [(field, near.limit(field.name)) for field in other.fields]
     parts = [_column(field, one, say) for field, one in limits if not one.is_empty]
     inside = say("cohort.inside", parts=say("cohort.comma").join(parts)) if parts else Markup()
-    return say(f"cohort.near.{near.order}", days=near.days, what=say("cohort.entry", n=1, table=other.title) + inside)
+    what = say("cohort.entry", n=1, table=other.title) + inside
+    if near.order == SAME:
+        same = dictionary.same(source, other)
+        return say("cohort.unknown") if same is None else say("cohort.near.same", table=same[1].title, what=what)
+    return say(f"cohort.near.{near.order}", days=near.days, what=what)
 
 
 def _column(field: Field, limit: Limit, say: Messages) -> Markup:

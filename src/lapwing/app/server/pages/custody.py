@@ -170,12 +170,15 @@ async def export(visit: Visit) -> Response:
 
 async def show_health(visit: Visit) -> Response:
     """Show what was charged and has no end, and the last lines of the custodian's log."""
-    failures = await visit.do("failures")
-    return visit.show("health.html", unsettled=await visit.do("unsettled"), lines=failures["lines"][-50:], settled=None)
+    return await _health(visit, None)
 
 
 async def recover(visit: Visit) -> Response:
     """Settle what dead processes left behind."""
-    settled, failures = await visit.do("recover"), await visit.do("failures")
-    unsettled = await visit.do("unsettled")
-    return visit.show("health.html", unsettled=unsettled, lines=failures["lines"][-50:], settled=settled)
+    return await _health(visit, await visit.do("recover"))
+
+
+async def _health(visit: Visit, settled: dict[str, Any] | None) -> Response:
+    failures = await visit.do("failures")
+    unsettled, lines = await visit.do("unsettled"), failures["lines"][-50:]
+    return visit.show("health.html", unsettled=unsettled, failures=failures, lines=lines, settled=settled)

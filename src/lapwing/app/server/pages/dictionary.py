@@ -1,20 +1,23 @@
 """What is declared about a population, in a shape for building cohorts and for searching. Never data."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from math import ceil
 from typing import Final
 
+from lapwing.app.server.pages.haystack import Haystack
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, written_name
 from lapwing.vocabulary.wording import format_short
 
 _BORN: Final = ("birth", "born")
 _BINS: Final = 6
+_MOST_LISTED: Final = 60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Field:
     """A column as pages show it: what it is called, and what may be chosen of it."""
 
@@ -22,6 +25,7 @@ class Field:
     name: str
     kind: str
     nullable: bool
+    title: str
     values: tuple[tuple[str, str], ...] = ()
     numbers: bool = False
     low: str = ""
@@ -33,18 +37,31 @@ class Field:
         return f"{self.table}.{self.name}"
 
     @property
-    def title(self) -> str:
-        """Its name, for people."""
-        return self.name.replace("_", " ")
-
-    @property
     def written(self) -> str:
         """Its name, in a condition."""
         return written_name(self.name)
 
+    @cached_property
+    def names(self) -> Mapping[str, str]:
+        """What its values are called."""
+        return dict(self.values)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it has too many values to list them all: they are searched."""
+        return len(self.values) > _MOST_LISTED
+
     def called(self, value: str) -> str:
         """Return what a value is called."""
-        return dict(self.values).get(value, value)
+        return self.names.get(value, value)
+
+    @cached_property
+    def _haystack(self) -> Haystack:
+        return Haystack(f"{called} {value}" for value, called in self.values)
+
+    def search(self, text: str, most: int = 1000) -> list[tuple[str, str]]:
+        """Return the first values that hold every word of a text, with what they are called."""
+        return [self.values[place] for place in self._haystack.find(text, most)]
 
     @property
     def edges(self) -> list[int]:
@@ -60,17 +77,14 @@ class Field:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A table as pages show it; `happened` is the column that says when, of a table of events."""
+    """A table as pages show it; `references` are columns that only point at rows, of this table or of others."""
 
     name: str
+    title: str
     is_person: bool
     fields: tuple[Field, ...]
     rows: str
-
-    @property
-    def title(self) -> str:
-        """Its name, for people."""
-        return self.name.replace("_", " ")
+    references: frozenset[str] = frozenset()
 
     @property
     def written(self) -> str:
@@ -117,7 +131,10 @@ class Dictionary:
         own = () if self.person is None else self.person.fields
         dates = [one for one in own if one.kind == "date"]
         self.born = next((one for one in dates if any(word in one.name.casefold() for word in _BORN)), None)
-        self._all = list(self._everything())
+        self._owners = {table.row_key: table.name for table in population.tables if table.row_key is not None}
+        found = sorted(self._everything(), key=lambda one: bool(one.value))
+        self._all, self._haystack = found, Haystack(f"{one.title} {one.where} {one.column}" for one in found)
+        self._columns = [one for one in found if not one.value]
 
     @property
     def events(self) -> list[Source]:
@@ -140,14 +157,21 @@ class Dictionary:
         found = self.sources.get(table)
         return None if found is None else found.field(column)
 
+    def beside(self, one: Source) -> list[Source]:
+        """Return the events that can be asked about together with one: both have a day, or both say which visit."""
+        others = (other for other in self.events if other is not one)
+        return [other for other in others if (one.happened and other.happened) or self.same(one, other)]
+
+    def same(self, one: Source, other: Source) -> tuple[str, Source] | None:
+        """Return the column that says which rows of two tables belong to one event, and the table of these events."""
+        shared = sorted(one.references & other.references & set(self._owners))
+        return (shared[0], self.sources[self._owners[shared[0]]]) if shared else None
+
     def search(self, text: str, most: int = 40) -> list[Found]:
         """Return what matches every word of a text, names that begin with it first; for no word all columns."""
-        words = text.casefold().split()
-        hits = [one for one in self._all if all(word in f"{one.title} {one.where}".casefold() for word in words)]
-        if not words:
-            hits = [one for one in hits if not one.value]
-        first = words[0] if words else ""
-        return sorted(hits, key=lambda one: (not one.title.casefold().startswith(first), bool(one.value)))[:most]
+        if not text.strip():
+            return self._columns[:most]
+        return [self._all[place] for place in self._haystack.find(text, most)]
 
     def _everything(self) -> Iterator[Found]:
         for source in self.sources.values():
@@ -164,11 +188,24 @@ class Dictionary:
                     yield Found(of, field.name, value, called, field.title if mine else source.title)
 
 
+def _plain(name: str) -> str:
+    return name.replace("_", " ")
+
+
 def _source(table: Table) -> Source:
     shown = [one for one in table.columns if one.name != table.row_key and not _is_reference(one)]
+    references = frozenset(one.name for one in table.columns if one not in shown)
     is_person = table.rows is RowsPerPerson.ONE_A_PERSON
     fields = tuple(_field(table.name, one) for one in shown)
-    return Source(name=table.name, is_person=is_person, fields=fields, rows=table.rows_in_words)
+    title = table.title or _plain(table.name)
+    return Source(
+        name=table.name,
+        title=title,
+        is_person=is_person,
+        fields=fields,
+        rows=table.rows_in_words,
+        references=references,
+    )
 
 
 def _is_reference(column: Column) -> bool:
@@ -178,7 +215,8 @@ def _is_reference(column: Column) -> bool:
 
 
 def _field(table: str, column: Column) -> Field:
-    words = {"table": table, "name": column.name, "kind": column.kind, "nullable": column.nullable}
+    title = column.title or _plain(column.name)
+    words = {"table": table, "name": column.name, "kind": column.kind, "nullable": column.nullable, "title": title}
     match column.type:
         case Category(values=values, labels=labels):
             called = labels or tuple(map(str, values))

@@ -17,6 +17,7 @@ from lapwing.app.server.pages.cohort_document import CohortDraft, UnclearError, 
 from lapwing.app.server.pages.cohort_text import steps_of, text_of
 from lapwing.app.server.pages.cohort_words import sentence_of
 from lapwing.app.server.pages.dictionary import Dictionary
+from lapwing.app.server.pages.undoing import StepsBack
 from lapwing.app.server.pages.visits import PageRefusedError, Visit
 from lapwing.noise.randomness import fresh_name
 
@@ -120,13 +121,14 @@ def mark_of(cohort: CohortDraft, terms: AskTerms, dictionary: Dictionary) -> str
     return sha256("|".join([to_link(CohortDraft(panels=cohort.spoken)), *chosen]).encode()).hexdigest()[:32]
 
 
-async def draft(visit: Visit, cohort: CohortDraft, terms: AskTerms) -> dict[str, Any]:
-    """Return what the builder shows."""
+async def draft(visit: Visit, cohort: CohortDraft, terms: AskTerms, past: StepsBack | None = None) -> dict[str, Any]:
+    """Return what the builder shows; `past` is what a step back leads to."""
     dictionary, streams = dictionary_for(visit), await _open_streams(visit)
     if terms.stream != NEW and terms.stream not in {one["stream"] for one in streams}:
         terms = replace(terms, stream=streams[0]["stream"] if streams else NEW)
     shown: dict[str, Any] = {
         "cohort": cohort,
+        "past": past or StepsBack(drawn=to_link(cohort)),
         "terms": terms,
         "dictionary": dictionary,
         "streams": streams,
@@ -203,10 +205,7 @@ async def _enough(
     opening = None
     if record is None:
         opening = await visit.do("preview_stream", new_stream(terms, at_least))
-        offered = new_stream(terms, at_least)
-        agreed = (await visit.in_thread(lambda: visit.session().preview_stream(**offered))).terms
-    else:
-        agreed = StreamTerms.read(record["terms"])
+    agreed = StreamTerms.read((record or opening or {})["terms"])
     margin = agreed.margin()
     enough = {
         "at_least": at_least,

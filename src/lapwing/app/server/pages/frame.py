@@ -20,6 +20,7 @@ _HERE: Final = Path(__file__).parent
 _TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _DIGITS: Final = 3
 _SMALL: Final = -5
+_THOUSAND: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,15 @@ def templates() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    made.filters |= {"above": above, "below": below, "price": price_text, "people": people, "moment": moment}
-    made.filters["number"] = number
+    made.filters |= {
+        "above": above,
+        "below": below,
+        "price": price_text,
+        "people": people,
+        "moment": moment,
+        "bytes": size_text,
+    }
+    made.filters |= {"number": number, "budget": budget_text}
     made.globals["static"] = lambda name: f"/static/{name}?{static_files()[name].mark}"
     return made
 
@@ -76,6 +84,12 @@ def above(number: Any) -> str:
     ('0.0983', '0.334', '2')
     """
     return _short(Fraction(number), ROUND_CEILING)
+
+
+def budget_text(budget: dict[str, str]) -> str:
+    """Return a budget in signs, as they stand on the buttons."""
+    signs = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
+    return ", ".join(f"{signs[name]} {amount}" for name, amount in budget.items())
 
 
 def below(number: Any) -> str:
@@ -137,3 +151,17 @@ def moment(at: int | str) -> str:
     """
     when = datetime.fromtimestamp(at, UTC) if isinstance(at, int) else datetime.fromisoformat(at)
     return when.strftime("%Y-%m-%d %H:%M")
+
+
+def size_text(size: int) -> str:
+    """Return how much room something takes.
+
+    >>> size_text(512), size_text(20_480), size_text(3_500_000_000)
+    ('512 B', '20.5 kB', '3.5 GB')
+    """
+    amount, unit = float(size), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if amount < _THOUSAND:
+            break
+        amount, unit = amount / _THOUSAND, larger
+    return f"{amount:.3g} {unit}"

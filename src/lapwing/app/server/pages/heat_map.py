@@ -9,7 +9,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from lapwing.app.server.pages.answer_table import TableRow
-from lapwing.app.server.pages.charts import WIDTH, rect, svg, text
+from lapwing.app.server.pages.drawing import WIDTH, rect, svg, text
 from lapwing.app.server.pages.page_words import Messages
 
 _DARKEST: Final = 0.6
@@ -54,7 +54,7 @@ def maps_of(rows: Sequence[TableRow], called: Sequence[dict[Any, str]]) -> list[
 
 def heat_map(one: GridMap, margin: Fraction, most: Fraction, say: Messages) -> Markup:
     """Draw one map; `most` is the largest number of all maps, so that they can be compared."""
-    left = min(170.0, 16 + _ROOM * max(len(_cut(name)) for name, _ in one.rows))
+    left = min(190.0, 18 + 1.15 * _ROOM * max(len(_cut(name)) for name, _ in one.rows))
     width = (WIDTH - left - 4) / len(one.columns)
     fits = max(3, int(width / _ROOM))
     body = [text(left + width * (place + 0.5), 17, _cut(name, fits), "quiet") for place, name in enumerate(one.columns)]

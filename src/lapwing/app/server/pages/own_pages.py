@@ -18,6 +18,7 @@ from lapwing.noise.randomness import fresh_name
 
 _EPSILON = re.compile(r"\d{1,2}(\.\d{1,3})?")
 _PAGE = 50
+_PLACE = re.compile(r"\d{1,2}:\d{1,2}:[^|<>\"]{1,200}")
 
 
 async def go_home(visit: Visit) -> Response:
@@ -49,19 +50,26 @@ async def show_dictionary(visit: Visit) -> Response:
 
 
 async def search(visit: Visit) -> Response:
-    """Return what matches a search, as buttons that add it to a panel."""
+    """Return what matches a search, as buttons that add it: to a panel, or, of one column, to a criterion."""
+    dictionary, text, place = dictionary_for(visit), visit.asked("q")[:100], visit.asked("place")
+    if place:
+        field = dictionary.field(visit.asked("of"))
+        if field is None or not _PLACE.fullmatch(place):
+            return visit.show("found.html", found=[], panel="0")
+        return visit.show("found_values.html", place=place, f=field, q=text)
     panel = visit.asked("panel", "0")
-    found = dictionary_for(visit).search(visit.asked("q")[:100])
-    return visit.show("found.html", found=found, panel=panel if panel.isdecimal() else "0")
+    return visit.show("found.html", found=dictionary.search(text), panel=panel if panel.isdecimal() else "0")
 
 
 async def show_streams(visit: Visit) -> Response:
     """Show one's streams, each with what it answered."""
-    records = await visit.do("streams")
-    entries = await visit.in_thread(lambda: visit.server.house.ledger.history(visit.population))
+    records, ledger = await visit.do("streams"), visit.server.house.ledger
+    told = await visit.in_thread(
+        lambda: {one["stream"]: outcomes_of(ledger, visit.population, one["stream"]) for one in records}
+    )
     rows = []
     for one in reversed(records):
-        outcomes = outcomes_of(entries, one["stream"])
+        outcomes = told[one["stream"]]
         back = Fraction(one["price"]["all"]) - Fraction(one["spent"])
         rows.append({**one, "back": back, "line": timeline(outcomes, one["yeses"], visit.say), "outcomes": outcomes})
     return visit.show("streams.html", rows=rows, key=fresh_name())
@@ -115,7 +123,9 @@ async def revoke_token(visit: Visit) -> Response:
 
 async def request_budget(visit: Visit) -> Response:
     """Ask the custodian for more."""
-    await visit.do("request_budget", {"wanted": visit.field("wanted"), "purpose": visit.field("purpose")})
+    budget = (await visit.do("policy"))["budget"]
+    more = {"rho" if "rho" in budget else "epsilon": visit.field("wanted")}
+    await visit.do("request_budget", {"more": more, "purpose": visit.field("purpose")})
     return visit.go("/account")
 
 

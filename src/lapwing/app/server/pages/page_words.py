@@ -1,4 +1,7 @@
-"""What pages say, from one file for each language: no word of a page stands in code or in a template."""
+"""What pages say, from the files of each language: no word of a page stands in code or in a template.
+
+`en.json` has what most pages say, `en.custody.json` what one part of them says; a message stands in one file.
+"""
 
 import json
 from collections.abc import Mapping
@@ -9,7 +12,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 _FOLDER: Final = Path(__file__).parent / "messages"
-LANGUAGES: Final = tuple(sorted(path.stem for path in _FOLDER.glob("*.json")))
+LANGUAGES: Final = tuple(sorted({path.name.partition(".")[0] for path in _FOLDER.glob("*.json")}))
 ENGLISH: Final = "en"
 
 
@@ -48,7 +51,11 @@ class Messages:
 @cache
 def words_of(language: str) -> Messages:
     """Return the messages of a language."""
-    return Messages(language, json.loads((_FOLDER / f"{language}.json").read_text(encoding="utf-8")))
+    found: dict[str, Any] = {}
+    for path in sorted(_FOLDER.glob(f"{language}.*json")):
+        for name, said in json.loads(path.read_text(encoding="utf-8")).items():
+            found[name] = {**found.get(name, {}), **said}
+    return Messages(language, found)
 
 
 def language_for(accepted: str) -> str:

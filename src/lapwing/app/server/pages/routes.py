@@ -23,6 +23,7 @@ from lapwing.app.server.pages import (
 )
 from lapwing.app.server.pages.arrivals import Arrival, keep_sign_in, secret_of, who_comes
 from lapwing.app.server.pages.frame import show_static
+from lapwing.app.server.pages.overseer_pages import OVERSEER_PAGES
 from lapwing.app.server.pages.shelf import Shelf
 from lapwing.app.server.pages.visits import NOBODY, Page, PageRefusedError, Site, Visit, fields_of, form_token
 from lapwing.app.server.people import Person
@@ -89,6 +90,7 @@ PAGES: Final[tuple[Page, ...]] = (
         operation="advance_version",
     ),
     Page(path=P + "/custody/requests/{request}", show=custody.decide, method="POST", operation="decide_request"),
+    *OVERSEER_PAGES,
 )
 
 

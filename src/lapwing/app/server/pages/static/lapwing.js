@@ -78,6 +78,9 @@
     // After a button has changed the panels, the focus goes where one would go on.
     function settle(button) {
       const [verb, panel] = button.value.split(":");
+      if (verb === "undo" && document.getElementById("undo")) return document.getElementById("undo").focus();
+      const place = /^values?:([^|]*)/.exec(button.value)?.[1];
+      if (place) return form.querySelector(`[data-place="${CSS.escape(place)}"]`)?.focus();
       const box = document.getElementById(`panel-${panel}`);
       const rows = box ? box.querySelectorAll(".crit") : [];
       const goal = verb === "add" && rows.length
@@ -116,7 +119,7 @@
 
   async function find(input) {
     const list = document.getElementById(input.getAttribute("aria-controls"));
-    const answer = await fetch(`${input.dataset.search}?${new URLSearchParams({ q: input.value, panel: input.dataset.panel })}`);
+    const answer = await fetch(`${input.dataset.search}?${new URLSearchParams({ q: input.value, panel: input.dataset.panel || "0", place: input.dataset.place || "", of: input.dataset.of || "" })}`);
     if (answer.ok) put(await answer.text());
     list.scrollTop = 0;
   }

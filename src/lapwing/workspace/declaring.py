@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lapwing.engines.duckdb import DuckDBTable, columns_of_file
+from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError, SettingsError
 from lapwing.vocabulary.exact import exact
 from lapwing.vocabulary.loading import load_extra
@@ -282,6 +283,13 @@ class DeclaredTable:
         return table_text(
             population, self.name, entries=said, columns=self.columns.columns, left_out=_remarks(self.columns)
         )
+
+
+def key_type_of(stored: str | None, population: Population) -> str | None:
+    """Return what the person key holds if it is not said: what is stored, and in a CSV what the other tables have."""
+    if stored is None and population.tables:
+        stored = population.tables[0].key_type.value
+    return "text" if stored == "text" else None
 
 
 def _seen_from(home: Path, whole: Path) -> str:

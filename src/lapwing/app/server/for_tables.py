@@ -1,0 +1,65 @@
+"""How custodians add tables: from names and types of columns, and what they declare; no row is ever shown."""
+
+from typing import Any
+
+from msgspec import UNSET
+
+from lapwing.app.server.calls import ServerCall
+from lapwing.app.server.for_custodians import sentences
+from lapwing.app.server.problems import ProblemError
+from lapwing.app.server.wire import NewTableBody, TablePlace
+from lapwing.vocabulary.errors import LapwingError, RegistrationError
+from lapwing.workspace.changing import NewTable, add_table, columns_there, databases_of, files_of
+
+
+def list_sources(call: ServerCall) -> Any:
+    """Return the files that may become tables, and the tables beside which there may be others."""
+    workspace = call.server.house.workspace
+    return {"files": files_of(workspace), "beside": databases_of(workspace, call.population)}
+
+
+def show_columns(call: ServerCall) -> Any:
+    """Return the columns of a table that may be added: their names, and their types where those are known."""
+    return {"columns": _readable(lambda: columns_there(call.server.house.workspace, call.population, _new(call.body)))}
+
+
+def add(call: ServerCall) -> Any:
+    """Add a table, in lapwing.toml and in the ledger."""
+    house, new = call.server.house, _new(call.body)
+    with sentences():
+        found = _readable(lambda: add_table(house.workspace, call.population, new, by=call.person.id))
+    house.renew()
+    return {
+        "table": new.name,
+        "columns": found.columns_record(),
+        "left_out": dict(found.left_out),
+        "waits": _waits(call),
+    }
+
+
+def _readable(work: Any) -> Any:
+    """Do something with a table that may not be readable, and say to the custodian why not."""
+    try:
+        return work()
+    except RegistrationError as refused:
+        raise ProblemError(422, refused.code, f"table {refused.table} {refused.reason}; {refused.remedy}") from None
+
+
+def _waits(call: ServerCall) -> str | None:
+    """Take down what the new table holds; return why questions have to wait, where another table changed meanwhile."""
+    try:
+        call.server.house.workspace.check(call.population)
+    except LapwingError as failure:
+        return str(failure)
+    return None
+
+
+def _new(body: TablePlace) -> NewTable:
+    columns: dict[str, tuple[str, ...]] = {}
+    if isinstance(body, NewTableBody):
+        for name, one in body.columns.items():
+            told = f"{name}={one.values}" if one.values else name
+            columns[one.type] = (*columns.get(one.type, ()), told)
+        columns["nullable"] = tuple(name for name, one in body.columns.items() if one.nullable)
+    words = {name: value for name, value in body.words().items() if name != "columns" and value is not UNSET}
+    return NewTable(**words, columns={kind: told for kind, told in columns.items() if told})

@@ -1,0 +1,66 @@
+"""How long a budget will last: the pace at which it was spent of late, and the day on which nothing would be left."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Final
+
+from markupsafe import Markup
+
+from lapwing.answers.preview import amounts
+from lapwing.app.server.pages.custody_charts import forecast_picture
+from lapwing.app.server.pages.page_words import Messages
+from lapwing.ledger.ledger import AccountPoint
+
+_LATELY: Final = 30
+_FARTHEST: Final = 36_500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetPace:
+    """What was spent a day over the last days, and when nothing will be left; None: not within a hundred years."""
+
+    pace: float
+    days: int
+    end: date | None
+
+
+def forecast_of(days: Sequence[tuple[date, float]], budget: float, today: date) -> BudgetPace:
+    """Return where the pace of the last thirty days leads; `days` is what was left at the end of each day with an act.
+
+    >>> begun = date(2026, 1, 1)
+    >>> forecast_of([(begun, 9.0), (date(2026, 1, 10), 8.0)], 10.0, date(2026, 1, 20))
+    BudgetPace(pace=0.1, days=20, end=datetime.date(2026, 4, 10))
+    >>> forecast_of([(begun, 9.0)], 10.0, date(2026, 6, 1)).end is None
+    True
+    """
+    since = max(days[0][0], today - timedelta(days=_LATELY - 1))
+    before = [left for day, left in days if day < since]
+    spent, window = (before[-1] if before else budget) - days[-1][1], (today - since).days + 1
+    pace = max(0.0, spent) / window
+    lasts = days[-1][1] / pace if pace else float("inf")
+    return BudgetPace(pace=pace, days=window, end=today + timedelta(days=int(lasts)) if lasts < _FARTHEST else None)
+
+
+def forecast_shown(
+    points: Sequence[AccountPoint], budget: float, say: Messages, today: date | None = None
+) -> tuple[Markup, Markup]:
+    """Return the forecast as a sentence and as a picture; neither, where nothing was spent yet."""
+    today = today or datetime.now(UTC).date()
+    days = _days(points)
+    if not days:
+        return Markup(), Markup()
+    found = forecast_of(days, budget, today)
+    near = found.end if found.end and (found.end - today).days <= 5 * max(_LATELY, (today - days[0][0]).days) else None
+    if not found.pace:
+        sentence = say("forecast.nothing", n=found.days)
+    elif found.end is None:
+        sentence = say("forecast.long", n=found.days, pace=f"{found.pace:.2g}")
+    else:
+        sentence = say("forecast.until", n=found.days, pace=f"{found.pace:.2g}", day=found.end.isoformat())
+    return sentence, forecast_picture(days, budget, near, today, say)
+
+
+def _days(points: Sequence[AccountPoint]) -> list[tuple[date, float]]:
+    """Return what was left at the end of each day on which something changed the account."""
+    return sorted({date.fromisoformat(one.at[:10]): float(amounts(one.account)[2] or 0) for one in points}.items())

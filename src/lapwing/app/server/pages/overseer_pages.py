@@ -1,0 +1,8 @@
+"""The pages of those who decide and of those who doubt, as parts of the table of pages."""
+
+from typing import Final
+
+from lapwing.app.server.pages import policy, registering
+from lapwing.app.server.pages.visits import Page
+
+OVERSEER_PAGES: Final[tuple[Page, ...]] = (*registering.PAGES, *policy.PAGES)

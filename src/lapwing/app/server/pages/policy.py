@@ -1,0 +1,123 @@
+"""The policy of a population: its budget, who may ask, the most of a question, noes a day; and what they mean."""
+
+from fractions import Fraction
+from typing import Any, Final
+
+from markupsafe import Markup
+from starlette.responses import Response
+
+from lapwing.accounting.interpretation import belief_range
+from lapwing.app.server.pages.accounts import left_in_counts
+from lapwing.app.server.pages.custody_charts import belief_curve, purchases_picture
+from lapwing.app.server.pages.drafts import dictionary_for
+from lapwing.app.server.pages.visits import Page, PageRefusedError, Visit
+
+P: Final = "/populations/{population}/custody/policy"
+_PRIORS: Final = (1, 10, 50)
+_LARGEST: Final = 1000
+_NEARLY: Final = 0.9995
+
+
+async def show_policy(visit: Visit) -> Response:
+    """Show what holds for everybody, with what the budget buys."""
+    return await _policy(visit)
+
+
+async def draft(visit: Visit) -> Response:
+    """Draw what a budget would buy, while it is typed."""
+    policy = await visit.do("policy")
+    return visit.show("policy_means.html", **await _means(visit, policy, visit.field("budget")))
+
+
+async def change(visit: Visit) -> Response:
+    """Change what holds for everybody; what was not changed is left alone."""
+    policy = await visit.do("policy")
+    currency = _currency(policy)
+    body: dict[str, Any] = {
+        "unnamed_analysts": visit.field("members") != "on",
+        "most": {currency: visit.field("most")} if visit.field("most") else None,
+        "noes_a_day": int(noes[:10]) if (noes := visit.field("noes")).isdecimal() else None,
+    }
+    if (budget := visit.field("budget")) and budget != policy["budget"][currency]:
+        body["budget"] = {**policy["budget"], currency: budget}
+    try:
+        await visit.do("change_policy", body)
+    except PageRefusedError as refused:
+        return await _policy(visit, problem=refused.sentence, status=refused.status)
+    return visit.go("/custody/policy", saved="1")
+
+
+async def change_analyst(visit: Visit) -> Response:
+    """Say what one analyst may spend, about which tables, and how much for one question."""
+    currency = _currency(await visit.do("policy"))
+    body: dict[str, Any] = {"allowance": {currency: visit.field("allowance")}}
+    if tables := visit.fields.get("tables"):
+        body["tables"] = tables
+    if most := visit.field("most"):
+        body["most"] = {currency: most}
+    try:
+        await visit.do("change_analyst", body, path={"analyst": visit.field("analyst").casefold()})
+    except PageRefusedError as refused:
+        return await _policy(visit, problem=refused.sentence, status=refused.status)
+    return visit.go("/custody/policy", saved="1")
+
+
+async def _policy(visit: Visit, *, problem: str = "", status: int = 200) -> Response:
+    policy, account = await visit.do("policy"), await visit.do("account")
+    budget = visit.asked("budget") or visit.field("budget")
+    return visit.show(
+        "policy.html",
+        status,
+        policy=policy,
+        account=account,
+        currency=_currency(policy),
+        problem=problem,
+        saved=bool(visit.asked("saved")),
+        tables=sorted(account["versions"]),
+        **await _means(visit, policy, budget),
+    )
+
+
+async def _means(visit: Visit, policy: dict[str, Any], given: str) -> dict[str, Any]:
+    """Return what a budget buys, and what it means for one person."""
+    currency = _currency(policy)
+    amount = _amount(given) or Fraction(policy["budget"][currency])
+    counts = await left_in_counts(visit) if visit.may("preview") and dictionary_for(visit).person else []
+    prices = [(name, within, price[currency]) for name, within, _, price in counts if price[currency]]
+    buys = [
+        (
+            str(visit.say("home.counts", accuracy=visit.say(f"ask.{name}"), within=within)),
+            int(amount // Fraction(price)),
+        )
+        for name, within, price in prices
+    ]
+    shown = f"{float(amount):g}"
+    highest = [(prior, belief_range(f"0.{prior:02}", shown)[1]) for prior in _PRIORS]
+    believed = [(prior, f"{at:.1%}" if at < _NEARLY else visit.say("policy.nearly")) for prior, at in highest]
+    return {
+        "shown": shown,
+        "buys": purchases_picture(buys, visit.say) if buys else Markup(),
+        "believed": believed if currency == "epsilon" else [],
+        "curve": belief_curve(shown, 1, visit.say) if currency == "epsilon" else Markup(),
+    }
+
+
+def _amount(given: str) -> Fraction | None:
+    """Return an amount as it was typed, if it is one that can be drawn."""
+    try:
+        amount = Fraction(given.strip()[:20])
+    except (ValueError, ZeroDivisionError):
+        return None
+    return amount if 0 < amount <= _LARGEST else None
+
+
+def _currency(policy: dict[str, Any]) -> str:
+    return "rho" if "rho" in policy["budget"] else "epsilon"
+
+
+PAGES: Final = (
+    Page(path=P, show=show_policy, operation="account"),
+    Page(path=P, show=change, method="POST", operation="change_policy"),
+    Page(path=f"{P}/draft", show=draft, method="POST", operation="change_policy"),
+    Page(path=f"{P}/analysts", show=change_analyst, method="POST", operation="change_analyst"),
+)

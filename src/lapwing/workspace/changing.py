@@ -1,0 +1,168 @@
+"""What custodians change: entries of lapwing.toml, what was requested, and new tables, with the ledger brought along.
+
+Whoever decides through a server need not own its machine. So a new table is a file in a folder where the workspace has
+its data already, or stands in a database that it uses already; for others there is `lapwing add`.
+"""
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from lapwing.answers.preview import budget_record
+from lapwing.engines.duckdb import DuckDBTable
+from lapwing.ledger.budget_requests import BudgetRequest
+from lapwing.sources import FileSource, PostgresSource
+from lapwing.vocabulary.errors import BadQuestionError, ParameterError
+from lapwing.workspace.declaring import Declared, DeclaredTable, Place, declared_columns, key_type_of
+from lapwing.workspace.settings import FILE
+from lapwing.workspace.toml import with_entry
+from lapwing.workspace.workspace import Workspace
+
+_SUFFIXES: Final = (".csv", ".parquet", ".duckdb")
+_MOST_FILES: Final = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTable:
+    """A table to be added.
+
+    Parameters
+    ----------
+    name : what it will be called
+    file : one of the files of `files_of`
+    beside : instead of a file: a table that is declared, in whose database the new one is
+    inner : what it is called there, if it is another name
+    schema : its schema there, if that is PostgreSQL
+    person_key : the column that says whose row it is, if it is another than the population's
+    rows, max_rows : "one" or "many" rows a person, and how many of them count
+    columns : for each kind what is declared, such as "age=0..120"; and what may be missing under "nullable"
+    """
+
+    name: str
+    file: str | None = None
+    beside: str | None = None
+    inner: str | None = None
+    schema: str = "public"
+    person_key: str | None = None
+    rows: str = "one"
+    max_rows: int | None = None
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def decide(
+    workspace: Workspace,
+    population: str,
+    entries: Mapping[tuple[str, ...], Any],
+    *,
+    by: str,
+    act: Callable[[], object] | None = None,
+) -> None:
+    """Change entries of a population in lapwing.toml, and bring the ledger along, by `act`: both or neither.
+
+    None takes an entry away. What `update` would refuse is refused, and so is what a program cannot change for sure.
+    """
+    file = str(workspace.folder / FILE)
+
+    def change(text: str) -> str:
+        for entry, given in entries.items():
+            text = with_entry(file, text, ("populations", population, *entry), given)
+        return text
+
+    workspace.rewrite(population, change, by=by, act=act)
+
+
+def grant(workspace: Workspace, population: str, number: int, *, by: str = "custodian") -> BudgetRequest:
+    """Raise the allowance of whoever asked, or the budget where they have none: in both places, or in neither.
+
+    Settings that do not agree with the ledger are refused first: an update, on purpose, comes before a yes.
+    """
+    workspace.reload()
+    requests = workspace.ledger.budget_requests
+    request = requests.find(population, number)
+    effect = requests.effect_of(request)
+    if effect is None:
+        reason = f"is {request.state}" if request.by else "is in another currency than the account"
+        raise ParameterError("request", number, reason=reason, remedy="refuse it, or ask for a new one")
+    path: tuple[str, ...] = ("budget",) if effect.analyst is None else ("analysts", effect.analyst)
+    written = tomllib.loads((workspace.folder / FILE).read_text(encoding="utf-8"))["populations"][population]
+    for name in path:
+        written = written[name]
+    entry = {path: {**written, **budget_record(effect.after)}}  # with the tables and the most of the analyst, if any
+    decide(workspace, population, entry, by=by, act=lambda: requests.grant(population, number, effect=effect, by=by))
+    return requests.find(population, number)
+
+
+def files_of(workspace: Workspace) -> list[str]:
+    """Return the files that may become tables, as lapwing.toml names them: those beside it, and beside its data."""
+    return sorted(_files(workspace))[:_MOST_FILES]
+
+
+def _files(workspace: Workspace) -> dict[str, Path]:
+    folder = workspace.folder
+    places = {folder.resolve()}
+    for declared in workspace.settings.populations.values():
+        for source in declared.sources.values():
+            if isinstance(source, FileSource | DuckDBTable):
+                places.add((folder / source.path).resolve().parent)
+    found = {}
+    for place in sorted(places):
+        for path in place.iterdir() if place.is_dir() else ():
+            if path.suffix in _SUFFIXES and path.is_file() and not path.name.startswith("."):
+                entry = Place(source=path).entry(folder, "")
+                found[entry if isinstance(entry, str) else entry["duckdb"]] = path
+    return found
+
+
+def databases_of(workspace: Workspace, population: str) -> list[str]:
+    """Return the declared tables that stand in a database, beside which there may be others."""
+    sources = workspace.settings.declared(population).sources
+    return sorted(name for name, one in sources.items() if isinstance(one, PostgresSource | DuckDBTable))
+
+
+def columns_there(workspace: Workspace, population: str, new: NewTable) -> dict[str, str | None]:
+    """Return the columns of a table that may be added, each with its kind where that is known; no row is read."""
+    return _place(workspace, population, new).columns(new.name)
+
+
+def add_table(workspace: Workspace, population: str, new: NewTable, *, by: str) -> Declared:
+    """Add a table to lapwing.toml and to the ledger: both or neither. What `lapwing add` would refuse is refused."""
+    people = workspace.settings.declared(population).population
+    if any(known.name == new.name for known in people.tables):
+        raise BadQuestionError(f"table {new.name} is declared already; edit {FILE}, then lapwing update")
+    place = _place(workspace, population, new)
+    stored, key = place.columns(new.name), new.person_key or people.unit.person_key
+    found = declared_columns(new.name, new.columns, stored, key=key, take_all=False)
+    text = DeclaredTable(
+        name=new.name,
+        place=place,
+        columns=found,
+        rows=new.rows,
+        max_rows=new.max_rows,
+        person_key=new.person_key,
+        key_type=key_type_of(stored.get(key), people),
+    ).text(workspace.folder, population)
+    workspace.rewrite(population, lambda before: before.rstrip("\n") + "\n" + text, by=by)
+    return found
+
+
+def _place(workspace: Workspace, population: str, new: NewTable) -> Place:
+    if (new.file is None) == (new.beside is None):
+        raise BadQuestionError("a new table is in a file, or beside another table in its database: name one of the two")
+    inner = new.inner or new.name
+    if new.file is not None:
+        known = _files(workspace)
+        if new.file not in known:
+            remedy = "name a .csv, .parquet or .duckdb file beside lapwing.toml or its data; for others: lapwing add"
+            raise ParameterError("file", new.file[:200], reason="is not there", remedy=remedy)
+        return Place(source=known[new.file], postgres=None, inner=inner, schema=new.schema)
+    source = workspace.settings.declared(population).sources.get(new.beside or "")
+    match source:
+        case PostgresSource():
+            return Place(source=None, postgres=source.address, inner=inner, schema=new.schema)
+        case DuckDBTable():
+            return Place(source=workspace.folder / source.path, postgres=None, inner=inner, schema=new.schema)
+        case _:
+            remedy = "name a table that is declared and stands in a database"
+            raise ParameterError("beside", str(new.beside)[:200], reason="is in no database", remedy=remedy)

@@ -1,0 +1,111 @@
+"""The custodian's forms, sent as a browser without a script sends them: tables, policy, and what is refused."""
+
+import re
+import tomllib
+
+import pytest
+
+from app.server.pages.visitors import MEN, P, text_of
+from lapwing.app.server.pages.page_words import words_of
+
+CSV = "person_id,sex,age,bmi\n1,F,31,22.5\n2,M,64,27.25\n"
+
+
+@pytest.fixture
+def ward(pages):
+    """A file that is no table yet, and the form for it."""
+    (pages.door.folder / "ward.csv").write_text(CSV)
+    return {"name": "ward", "source": "file:ward.csv", "person_key": "person_id", "rows": "one"}
+
+
+def declared(pages) -> dict:
+    return tomllib.loads((pages.door.folder / "lapwing.toml").read_text())["populations"]["clinic"]
+
+
+def test_a_table_is_declared_from_names_and_from_what_is_typed(pages, ward) -> None:
+    cleo = pages.browser("cleo")
+    tables = cleo.get(f"{P}/custody/tables")
+    assert "ward.csv" in text_of(tables)
+    assert "ledger.db" not in tables.text
+    form = cleo.get(f"{P}/custody/tables/new", params={"name": "ward", "source": "file:ward.csv"})
+    assert "31" not in text_of(form).replace("2031", "")
+    assert "22.5" not in form.text
+    before = (pages.door.folder / "lapwing.toml").read_text()
+    typed = {"c1.kind": "category", "c1.values": "F, M", "c2.kind": "integer", "c2.low": "0"}
+    half = cleo.post(f"{P}/custody/tables", {**ward, **typed})
+    assert (half.status_code, "age: write both bounds" in text_of(half)) == (422, True)
+    assert 'value="F, M"' in half.text
+    typed |= {"c2.high": "120", "c2.nullable": "on"}
+    unbounded = cleo.post(f"{P}/custody/tables", {**ward, **typed, "c3.kind": "real"})
+    assert "bmi: numbers need a lowest and a highest" in text_of(unbounded)
+    crossed = cleo.post(f"{P}/custody/tables", {**ward, **typed, "c2.low": "130"})
+    assert crossed.status_code == 422
+    assert (pages.door.folder / "lapwing.toml").read_text() == before
+    assert cleo.post(f"{P}/custody/tables", {**ward, **typed}).headers["location"].endswith("/tables?added=ward")
+    columns = declared(pages)["tables"]["ward"]["columns"]
+    assert columns["sex"] == {"type": "category", "values": ["F", "M"]}
+    assert columns["age"] == {"type": "integer", "low": 0, "high": 120, "nullable": True}
+    assert set(columns) == {"sex", "age"}
+    assert "ward" in text_of(pages.browser("ana").get(f"{P}/dictionary"))
+    again = cleo.post(f"{P}/custody/tables", {**ward, **typed})
+    assert "table ward is declared already" in text_of(again).casefold()
+
+
+@pytest.mark.parametrize("source", ["file:/etc/passwd.csv", "file:../secret.csv", "file:ledger.db", "beside:patient"])
+def test_only_what_the_workspace_has_can_become_a_table(pages, source) -> None:
+    told = pages.browser("cleo").get(f"{P}/custody/tables/new", params={"name": "x", "source": source})
+    assert told.status_code == 422
+    assert "Is not there" in text_of(told) or "is not there" in text_of(told) or "in no database" in text_of(told)
+
+
+def test_a_policy_is_drawn_before_it_is_saved_and_a_budget_only_rises(pages) -> None:
+    cleo = pages.browser("cleo")
+    small = cleo.post(f"{P}/custody/policy/draft", {"budget": "1"})
+    large = cleo.post(f"{P}/custody/policy/draft", {"budget": "4"})
+    assert "What a budget of 1 means" in text_of(small)
+    assert "2.7%" in text_of(small)  # 0.01 e / (0.99 + 0.01 e)
+    assert small.text != large.text
+    assert declared(pages)["budget"] == {"epsilon": "10"}
+    assert cleo.ask({**MEN, "kind": "count", "within": "30"}).status_code == 303
+    lower = cleo.post(f"{P}/custody/policy", {"budget": "9", "noes": "50"})
+    assert (lower.status_code, declared(pages)["budget"]) == (422, {"epsilon": "10"})
+    fields = {"budget": "11", "most": "0.5", "noes": "50", "members": "on"}
+    assert cleo.post(f"{P}/custody/policy", fields).status_code == 303
+    kept = declared(pages)
+    assert kept["budget"] == {"epsilon": "11"}
+    assert kept["policy"] == {"most": {"epsilon": "0.5"}, "noes_a_day": 50}
+    assert kept["unnamed_analysts"] == "refused"
+    assert pages.browser("ana").get(P).status_code == 404
+    hers = {"analyst": "Ana", "allowance": "2", "tables": ["patient", "visit"], "most": "0.2"}
+    assert cleo.post(f"{P}/custody/policy/analysts", hers).status_code == 303
+    assert declared(pages)["analysts"]["ana"]["tables"] == ["patient", "visit"]
+    assert pages.browser("ana").get(P).status_code == 200
+    cleo.post(f"{P}/custody/policy", {"budget": "11"})
+    assert "policy" not in declared(pages) or not declared(pages)["policy"]
+    assert "unnamed_analysts" not in declared(pages) or declared(pages)["unnamed_analysts"] == "allowed"
+
+
+def test_an_auditor_reads_the_policy_and_changes_nothing(pages) -> None:
+    seen = pages.browser("otto").get(f"{P}/custody/policy")
+    assert seen.status_code == 200
+    assert words_of("en")("policy.save") not in text_of(seen)
+
+
+def test_the_overview_says_how_long_the_budget_lasts(pages) -> None:
+    cleo = pages.browser("cleo")
+    assert cleo.ask({**MEN, "kind": "count", "within": "20"}).status_code == 303
+    assert "it lasts until 20" in text_of(cleo.get(f"{P}/custody"))
+
+
+def test_health_counts_failures_by_kind_and_says_how_full_the_disk_is(pages) -> None:
+    lines = [
+        "2026-01-02T03:04:05+00:00 EngineError: first",
+        "  its second line",
+        "2026-01-03T03:04:05+00:00 EngineError: x",
+    ]
+    with (pages.door.folder / "failures.log").open("a") as log:
+        log.write("\n".join(lines) + "\n")
+    seen = text_of(pages.browser("cleo").get("/custody/health"))
+    assert "EngineError 2026-01-03 03:04 2" in seen
+    assert re.search(r"[\d.]+ [GT]B of [\d.]+ [GT]B are free", seen)
+    assert "ledger.db" in seen
