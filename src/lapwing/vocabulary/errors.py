@@ -19,7 +19,7 @@ import copyreg
 import re
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from lapwing.vocabulary import wording
 from lapwing.vocabulary.results import Result
@@ -135,6 +135,14 @@ class BudgetError(LapwingError):
     for_analysts = True
 
 
+class Priced(Protocol):
+    """A price in words, and its rho if it has one."""
+
+    @property
+    def rho(self) -> Fraction | None:
+        """Its rho."""
+
+
 class BudgetExceededError(BudgetError):
     """The charge is larger than what is left; `fits` is the epsilon that any question may have now.
 
@@ -149,14 +157,13 @@ class BudgetExceededError(BudgetError):
         currency: str,
         remedies: tuple[str, ...],
         fits: Fraction = Fraction(0),
-        price: str = "",
-        rho: Fraction | None = None,
+        price: Priced | None = None,
     ) -> None:
         self.asked, self.left, self.currency, self.fits = asked, left, currency, fits
-        wanted = price or "more" if asked is None else f"{currency} {_above(asked, left)}"
+        wanted = str(price or "more") if asked is None else f"{currency} {_above(asked, left)}"
         there = decimal_below(left) if left > 0 else "nothing"
         there = f"{currency} {there}" if asked is None and left > 0 else there
-        if asked is None and rho is not None and currency == "rho" and rho <= left:
+        if asked is None and price and price.rho is not None and currency == "rho" and price.rho <= left:
             # What is left is that of a Gaussian; noise of whole numbers at the same rho may take more of it.
             useless = f"ask at {there} or less"
             remedies = tuple("ask at a smaller rho" if one == useless else one for one in remedies)
@@ -170,13 +177,8 @@ class BudgetExceededError(BudgetError):
         """The largest epsilon that any question may have now, rounded down to be typed back in."""
         return {"epsilon": decimal_below(self.fits)} if self.fits else {}
 
-    def about(
-        self, *, accuracy: str = "", whose: str = "", price: str = "", rho: Fraction | None = None
-    ) -> "BudgetExceededError":
-        """Return the refusal with whose budget it is, or the price in words and how exact it would be at what fits.
-
-        `rho` is that of the price, so that it is not said to be asked where more is said to be left.
-        """
+    def about(self, *, accuracy: str = "", whose: str = "", price: Priced | None = None) -> "BudgetExceededError":
+        """Return the refusal with whose budget it is, or the price in words and how exact it would be at what fits."""
         first, last = self._remedies[0], self._remedies[-1]
         known = {first: f"{first} ({accuracy})"} if accuracy and self.fits else {}
         known |= {last: f"{last} of {whose}"} if whose else {}
@@ -188,7 +190,6 @@ class BudgetExceededError(BudgetError):
             remedies=remedies,
             fits=self.fits,
             price=price,
-            rho=rho,
         )
 
     def of_each(self, questions: int) -> "BudgetExceededError":
