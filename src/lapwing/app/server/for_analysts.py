@@ -35,7 +35,10 @@ def show_budget(call: ServerCall) -> Any:
 
 
 async def preview(call: ServerCall) -> Reply:
-    """Say what a question would cost and how far off it would be. As long as nothing was charged since, it is known."""
+    """Say what a question would cost and how far off it would be. It is free, and reads no data.
+
+    As long as nothing was charged since, it is known.
+    """
     house = call.server.house
     name = (call.last_entry, call.person.id, call.population, call.fingerprint)
     if (known := house.previews.get(name)) is not None:
@@ -66,7 +69,7 @@ def _asked(call: ServerCall) -> tuple[QuestionLike, dict[str, Any]]:
 
 
 def rehearse(call: ServerCall) -> Any:
-    """Answer from made-up rows."""
+    """Answer from made-up rows. It is free, and about nobody."""
     question, words = _asked(call)
     answer = call.session().rehearse(question, **words)
     return _record(answer, None, words)
