@@ -33,7 +33,7 @@ exclude_patterns = ["site/_build"]
 source_suffix = {".md": "markdown"}
 
 myst_heading_anchors = 4
-myst_enable_extensions = ["attrs_block", "deflist"]
+myst_enable_extensions = ["attrs_block", "deflist", "tasklist"]
 suppress_warnings = ["myst.xref_ambiguous"]
 
 autodoc_member_order = "bysource"

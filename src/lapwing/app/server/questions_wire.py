@@ -68,7 +68,7 @@ def type_of(statistic: Statistic) -> type[Struct]:
     """Return the type of the questions that ask for a statistic.
 
     >>> type_of(STATISTICS["quantiles"]).__struct_fields__
-    ('table', 'of', 'at', 'by', 'cells', 'max_rows', 'where')
+    ('table', 'of', 'at', 'by', 'cells', 'interval', 'max_rows', 'where')
     """
     hints = get_type_hints(statistic.ask)
     fields: list[Any] = [("table", Name), *((column, Text) for column in columns_of(statistic))]
