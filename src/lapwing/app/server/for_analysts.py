@@ -1,11 +1,12 @@
 """What analysts do: look at prices, rehearse, ask, and find again what they asked."""
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import msgspec
 
 from lapwing.answers.answer import Answer
-from lapwing.answers.history import acts_of
+from lapwing.answers.history import HistoryPage
 from lapwing.answers.preview import QuestionLike, read_budget, request_record
 from lapwing.app.server.calls import API, Reply, ServerCall
 from lapwing.app.server.jobs import Job, JobName, JobState, ending_of, state_after
@@ -35,17 +36,19 @@ def show_budget(call: ServerCall) -> Any:
 
 
 async def preview(call: ServerCall) -> Reply:
-    """Say what a question would cost and how far off it would be. It is free, and reads no data.
+    """Say what a question would cost and how far off it would be. It is free, and reads no data."""
+    return await foretell(call, _preview)
 
-    As long as nothing was charged since, it is known.
-    """
+
+async def foretell(call: ServerCall, told: Callable[[ServerCall], bytes]) -> Reply:
+    """Say what would be; as long as nothing was charged since it was last said, it is known."""
     house = call.server.house
-    name = (call.last_entry, call.person.id, call.population, call.fingerprint)
+    name = (call.last_entry, call.person.id, call.population, call.operation.name.encode() + call.fingerprint)
     if (known := house.previews.get(name)) is not None:
         return Reply(body=known)
-    told = await call.in_thread(_preview)
-    house.previews.put(name, told)  # if the ledger grew meanwhile, nobody will look under this number again
-    return Reply(body=told)
+    said = await call.in_thread(told)
+    house.previews.put(name, said)  # if the ledger grew meanwhile, nobody will look under this number again
+    return Reply(body=said)
 
 
 def _preview(call: ServerCall) -> bytes:
@@ -211,11 +214,10 @@ def _again(call: ServerCall, key: str, known: dict[str, Any]) -> dict[str, Any] 
 
 def show_history(call: ServerCall) -> Any:
     """Tell what whoever calls has done, also in Python and at the command line, in sentences."""
-    entries = call.server.house.ledger.history(call.population)
-    acts = acts_of(entries, analyst=call.person.id)
-    before = call.query.get("before", 2**62)
-    shown = [act for act in reversed(acts) if act.entry < before][: call.query.get("limit", 50)]
-    return [act.to_dict() for act in shown]
+    before, limit = call.query.get("before"), call.query.get("limit", 50)
+    ledger = call.server.house.ledger
+    page = HistoryPage.read(ledger, call.population, call.person.id, before=before, limit=limit)
+    return [act.to_dict() for act in page.acts]
 
 
 def check_receipt(call: ServerCall) -> Any:
