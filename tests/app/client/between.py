@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -67,9 +68,11 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def between(port: int) -> Iterator[Between]:
+def between(port: int, tls: ssl.SSLContext | None = None) -> Iterator[Between]:
     """Stand between a server and its clients until the end of the block."""
     server = Between(port)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:

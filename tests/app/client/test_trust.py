@@ -3,14 +3,22 @@
 import copy
 import logging
 import socket
+import ssl
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 import lapwing as lw
 from app.client.between import between
-from app.server.doors import serving
+from app.server.certificates import make_certificate
+from app.server.doors import UNLIMITED, serving
 from lapwing import errors
+from lapwing.app.client.told_errors import error_of
+from lapwing.app.server.application import DoorSettings
+from lapwing.app.server.rates import Rate
 
 COUNT = lw.count("patient", "age >= 65")
 TERMS = {"at_least": 100, "yeses": 2, "epsilon": "1"}
@@ -188,6 +196,56 @@ def test_a_token_goes_through_tls_or_nowhere(way) -> None:
         lw.connect(way.url, TOKEN)
     assert refused.value.status == 401
     assert not any("Cookie" in head for _, _, head in way.seen)
+
+
+def test_a_certificate_is_verified(door, quick_path) -> None:
+    certificate, key = make_certificate(quick_path)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate, key)
+    with between(door.port, tls) as way:
+        url = f"https://localhost:{way.server_address[1]}"
+        with pytest.raises(errors.ServerError, match="the certificate of localhost is not trusted"):
+            lw.connect(url, door.tokens["ana"])
+        assert way.seen == []  # the token was not sent
+        with lw.connect(url, door.tokens["ana"], authorities=str(certificate)) as ana:
+            assert ana.analyst == "ana"
+            ana.preview(COUNT, epsilon="0.1")
+
+
+def test_who_never_answers_is_given_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        since = time.monotonic()
+        with pytest.raises(errors.ServerError, match="no server is reached"):
+            lw.connect(f"http://127.0.0.1:{silent.getsockname()[1]}", TOKEN, timeout=0.5)
+    assert time.monotonic() - since < 10
+
+
+def test_who_asks_too_often_waits(folder, door) -> None:
+    slowly = DoorSettings(limits=replace(UNLIMITED, looks=Rate(burst=4, a_second=20)), tick=0.02)
+    with (
+        serving(folder, slowly, tokens=door.tokens) as slow,
+        lw.connect(f"http://127.0.0.1:{slow.port}", door.tokens["ana"]) as ana,
+    ):
+        told = [ana.preview(lw.count("patient", f"age = {age}"), epsilon="0.1") for age in range(4)]
+    assert len({one.asked.text for one in told}) == 4
+
+
+def test_many_threads_share_a_session(door) -> None:
+    def ask(age):
+        return ana.ask(lw.count("patient", f"age = {age // 2}"), epsilon="0.01")
+
+    with lw.connect(f"http://127.0.0.1:{door.port}", door.tokens["ana"]) as ana, ThreadPoolExecutor(8) as pool:
+        before = Fraction(door.left())
+        answers = list(pool.map(ask, range(40, 56)))
+    assert before - Fraction(door.left()) == Fraction("0.08")
+    assert [one.rows for one in answers[::2]] == [one.rows for one in answers[1::2]]
+
+
+def test_an_account_that_cannot_be_kept_is_the_same_error() -> None:
+    raised = error_of(503, {"error": {"code": "ledger", "message": "the account cannot be kept just now"}})
+    assert type(raised) is errors.LedgerError
+    assert type(error_of(503, {"error": {"code": "busy", "message": "later"}})) is errors.ServerError
+    assert type(error_of(500, {"error": errors.EngineError().to_dict()})) is errors.EngineError
 
 
 def test_a_redirection_is_not_followed(door) -> None:

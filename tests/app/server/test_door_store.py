@@ -77,6 +77,24 @@ def test_who_somebody_is_at_a_provider_is_known_to_every_process(folder) -> None
     other.close()
 
 
+def test_a_token_that_was_looked_up_before_is_what_it_is_now(folder) -> None:
+    one, other = open_store(folder), open_store(folder)
+    here, there = Directory(one), Directory(other)
+    person = here.add("ana", "Ana", Role.ANALYST)
+    tokens = [here.make_token(person, name) for name in "abc"]
+    assert [here.by_token(token) for token, _ in tokens for _ in range(2)] == [person] * 6
+    assert there.revoke_token("ana", tokens[0][1]["id"])
+    assert [here.by_token(token) for token, _ in tokens] == [None, person, person]
+    assert here.revoke_token("ana", tokens[1][1]["id"])
+    assert [here.by_token(token) for token, _ in tokens] == [None, None, person]
+    there.change("ana", role=Role.AUDITOR)
+    assert here.by_token(tokens[2][0]).role is Role.AUDITOR
+    there.change("ana", disabled=True)
+    assert here.by_token(tokens[2][0]) is None
+    for store in (one, other):
+        store.close()
+
+
 def test_two_processes_remember_the_same(folder) -> None:
     one, other = open_store(folder), open_store(folder)
     person = Directory(one).add("ana", "Ana", Role.ANALYST)

@@ -11,10 +11,11 @@ import re
 import ssl
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 from urllib.parse import SplitResult, quote, urlsplit
-from weakref import WeakSet
 
 from lapwing import __version__
 from lapwing.app.client.told_errors import error_of
@@ -29,7 +30,10 @@ _MOST: Final = 64 * 1024 * 1024
 """Bytes of an answer; the largest that a server tells has some million characters."""
 _WAITS: Final = 20
 """Seconds after which a server says that a question takes longer; then it is asked for again."""
-_BUSY: Final = frozenset({429, 503})
+_TOO_MANY: Final = 429
+_UNAVAILABLE: Final = 503
+_TRIES: Final = 5
+"""How often a server is asked that says that it cannot answer just now."""
 _LONGER: Final = 202
 _REFUSED: Final = 400
 _PAUSES: Final = (0.0, 0.1, 0.3, 1.0)
@@ -69,9 +73,9 @@ class ServerConnection:
             "Authorization": f"Bearer {token}",
             "Accept": "application/json",
             "User-Agent": f"lapwing/{__version__}",
-            "Prefer": f"wait={_WAITS}",
+            "Prefer": f"wait={max(1, min(_WAITS, int(timeout / 2)))}",
         }
-        self._own, self._lines, self._is_known = threading.local(), WeakSet[http.client.HTTPConnection](), False
+        self._idle, self._is_known = deque[http.client.HTTPConnection](), False
 
     def __repr__(self) -> str:
         return f"<connection to {self.url}>"
@@ -95,15 +99,15 @@ class ServerConnection:
 
     def close(self) -> None:
         """Hang up; the next request would connect again."""
-        for line in tuple(self._lines):
-            line.close()
+        while self._idle:
+            self._idle.pop().close()
 
     def _until_told(
         self, method: str, path: str, body: Mapping[str, Any] | None, more: Mapping[str, str], progress: Progress | None
     ) -> Any:
         """Send a request, and again while the server is away, is busy, or says that it takes longer."""
         data = None if body is None else json.dumps(body, ensure_ascii=False).encode()
-        lost, since = 0, time.monotonic()
+        lost, busy, since = 0, 0, time.monotonic()
         while True:
             try:
                 reply = self._send(method, path, data, more)
@@ -116,7 +120,8 @@ class ServerConnection:
             if reply.status == _LONGER:  # it goes on: whoever comes with its key waits for the same end
                 lost, since = 0, time.monotonic()
                 _tell(progress, reply.told)
-            elif reply.status in _BUSY and patient:
+            elif patient and (reply.status == _TOO_MANY or (reply.status == _UNAVAILABLE and busy < _TRIES)):
+                busy += reply.status == _UNAVAILABLE
                 time.sleep(reply.wait)
             elif reply.status >= _REFUSED or not self._is_answer(reply):
                 raise error_of(reply.status, reply.told)
@@ -129,7 +134,6 @@ class ServerConnection:
 
     def _give_up(self, failure: Exception, since: float) -> None:
         """Raise where trying again is of no use: nobody was ever there, nobody is trusted, or it takes too long."""
-        self._own.line.close()
         if isinstance(failure, ssl.SSLCertVerificationError):
             remedy = "ask the custodian, and name the file of its authority: authorities='hospital.pem'"
             raise ServerError(f"the certificate of {self._place.hostname} is not trusted", remedy=remedy) from None
@@ -137,27 +141,32 @@ class ServerConnection:
             raise _not_reached(self.url) from None
 
     def _send(self, method: str, path: str, data: bytes | None, more: Mapping[str, str]) -> HttpReply:
-        line = getattr(self._own, "line", None)
-        if line is None:
-            line = self._own.line = self._connected()
-            self._lines.add(line)
+        line = self._line()
         typed = {} if data is None else {"Content-Type": "application/json"}
-        line.request(method, f"{self._place.path}{API}{path}", data, {**self._headers, **typed, **more})
-        answer = line.getresponse()
-        body = answer.read(_MOST + 1)
+        try:
+            line.request(method, f"{self._place.path}{API}{path}", data, {**self._headers, **typed, **more})
+            answer = line.getresponse()
+            body = answer.read(_MOST + 1)
+        except BaseException:
+            line.close()
+            raise
         self._is_known = True
         if len(body) > _MOST:
             line.close()
             raise ServerError(f"an answer of {self.url} has more than {_MOST:,} bytes", remedy="ask for less at once")
-        if answer.will_close:
-            line.close()
+        self._idle.append(line)  # where the server hung up, it connects anew by itself
         return HttpReply(answer.status, _seconds(answer.headers.get("Retry-After")), _json(body))
 
+    def _line(self) -> http.client.HTTPConnection:
+        with suppress(IndexError):  # of another thread
+            return self._idle.pop()
+        return self._connected()
+
     def _connected(self) -> http.client.HTTPConnection:
-        host, port, seconds = self._place.hostname or "", self._place.port, max(self._timeout, _WAITS + 10)
+        host, port = self._place.hostname or "", self._place.port
         if self._tls is not None:
-            return http.client.HTTPSConnection(host, port, timeout=seconds, context=self._tls)
-        return http.client.HTTPConnection(host, port, timeout=seconds)
+            return http.client.HTTPSConnection(host, port, timeout=self._timeout, context=self._tls)
+        return http.client.HTTPConnection(host, port, timeout=self._timeout)
 
 
 class PopulationDoor:

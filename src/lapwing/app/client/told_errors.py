@@ -10,7 +10,14 @@ from functools import cache
 from typing import Any, Final, get_type_hints
 
 from lapwing.vocabulary import errors
-from lapwing.vocabulary.errors import BudgetExceededError, DisagreementError, LapwingError, ServerError
+from lapwing.vocabulary.errors import (
+    BudgetExceededError,
+    DisagreementError,
+    LapwingError,
+    LedgerError,
+    LedgerInDoubtError,
+    ServerError,
+)
 from lapwing.vocabulary.wording import Message, Setting
 
 _REMEDIES: Final = {
@@ -79,9 +86,11 @@ def _message(record: Mapping[str, Any]) -> Message:
 
 @cache
 def _kinds() -> dict[str, type[LapwingError]]:
-    """Return the errors that analysts may read, by their codes."""
-    several = [getattr(errors, name) for name in errors.__all__]
-    return {kind.__new__(kind).code: kind for kind in several if kind.for_analysts and kind is not ServerError}
+    """Return the errors that analysts may read, and those of an account that cannot be kept, by their codes."""
+    several: list[type[LapwingError]] = [getattr(errors, name) for name in errors.__all__]
+    told = [kind for kind in several if kind.for_analysts and kind is not ServerError]
+    told += [LedgerError, LedgerInDoubtError]
+    return {kind.__new__(kind).code: kind for kind in told}
 
 
 @cache

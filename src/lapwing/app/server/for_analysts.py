@@ -1,11 +1,12 @@
 """What analysts do: look at prices, rehearse, ask, and find again what they asked."""
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import msgspec
 
 from lapwing.answers.answer import Answer
-from lapwing.answers.history import acts_of
+from lapwing.answers.history import HistoryPage
 from lapwing.answers.preview import QuestionLike, read_budget, request_record
 from lapwing.app.server.calls import API, Reply, ServerCall
 from lapwing.app.server.jobs import Job, JobName, JobState, ending_of, state_after
@@ -35,14 +36,19 @@ def show_budget(call: ServerCall) -> Any:
 
 
 async def preview(call: ServerCall) -> Reply:
-    """Say what a question would cost and how far off it would be. As long as nothing was charged since, it is known."""
+    """Say what a question would cost and how far off it would be."""
+    return await foretell(call, _preview)
+
+
+async def foretell(call: ServerCall, told: Callable[[ServerCall], bytes]) -> Reply:
+    """Say what would be; as long as nothing was charged since it was last said, it is known."""
     house = call.server.house
-    name = (call.last_entry, call.person.id, call.population, call.fingerprint)
+    name = (call.last_entry, call.person.id, call.population, call.operation.name.encode() + call.fingerprint)
     if (known := house.previews.get(name)) is not None:
         return Reply(body=known)
-    told = await call.in_thread(_preview)
-    house.previews.put(name, told)  # if the ledger grew meanwhile, nobody will look under this number again
-    return Reply(body=told)
+    said = await call.in_thread(told)
+    house.previews.put(name, said)  # if the ledger grew meanwhile, nobody will look under this number again
+    return Reply(body=said)
 
 
 def _preview(call: ServerCall) -> bytes:
@@ -104,7 +110,7 @@ async def ask_many(call: ServerCall) -> Reply:
     return await call.run(lambda job: _ask_many(call, job))
 
 
-def _ask_many(call: ServerCall, job: Job) -> dict[str, Any]:
+def _ask_many(call: ServerCall, job: Job) -> bytes:
     several = [read_question(one) for one in call.body.questions]
     beside = several[0][1]
     if any(words != beside for _, words in several):
@@ -112,10 +118,15 @@ def _ask_many(call: ServerCall, job: Job) -> dict[str, Any]:
     questions, words = [question for question, _ in several], {**call.body.price.words(), **beside}
     call.require_meaning(lambda: job.session.meanings(questions, **words))
     call.remember()
+    ended = call.server.memory.ending(*call.job_name)
+    if ended is not None:  # what was free among them stands under no key of the ledger
+        return ended[1]
     job.after_data = True
     answers = job.session.ask_many(questions, key=call.key, **words)
     call.audit.update(questions=len(answers), price=str(answers[0].price))
-    return {"key": call.key, "answers": [_record(answer, None, words) for answer in answers]}
+    told = msgspec.json.encode({"key": call.key, "answers": [_record(answer, None, words) for answer in answers]})
+    call.server.memory.end(*call.job_name, status=200, outcome=told)
+    return told
 
 
 def _record(answer: Answer, key: str | None, words: dict[str, Any]) -> dict[str, Any]:
@@ -203,11 +214,10 @@ def _again(call: ServerCall, key: str, known: dict[str, Any]) -> dict[str, Any] 
 
 def show_history(call: ServerCall) -> Any:
     """Tell what whoever calls has done, also in Python and at the command line, in sentences."""
-    entries = call.server.house.ledger.history(call.population)
-    acts = acts_of(entries, analyst=call.person.id)
-    before = call.query.get("before", 2**62)
-    shown = [act for act in reversed(acts) if act.entry < before][: call.query.get("limit", 50)]
-    return [act.to_dict() for act in shown]
+    before, limit = call.query.get("before"), call.query.get("limit", 50)
+    ledger = call.server.house.ledger
+    page = HistoryPage.read(ledger, call.population, call.person.id, before=before, limit=limit)
+    return [act.to_dict() for act in page.acts]
 
 
 def check_receipt(call: ServerCall) -> Any:

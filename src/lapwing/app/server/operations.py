@@ -444,5 +444,5 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     _manage("POST", "/recoveries", "recover", "Settle what dead processes left behind.", for_custodians.recover),
 )
 
-LARGER: Final = frozenset({"batches"})
+LARGER: Final = frozenset({"batches", "questions", "previews", "rehearsals"})
 """The last parts of paths whose bodies may be larger than others."""
