@@ -14,7 +14,7 @@ SEED ?= 1
 MUTANTS ?= 200
 BENCHES := $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))
 
-.PHONY: help demo test test-313 check audit fuzz mutate format lint types layers docs dist bench lock clean
+.PHONY: help demo test test-313 check audit fuzz mutate format lint types layers docs dist container bench lock clean
 help:      ## what can be done here
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):[^#]*## /  make \1 \t/' | expand -t 20
 
@@ -59,6 +59,9 @@ docs: .venv-docs/ready      ## the site, in site/_build/html: every warning is a
 
 dist: .venv/run      ## wheel, source and list of parts, in dist: built twice, installed clean, tried with each extra
 	$(BIN)/python release/dist.py
+
+container: .venv/run      ## try the Containerfile: with a container engine, or its steps one by one
+	$(BIN)/python release/container.py
 
 bench: $(BENCHES)      ## every benchmark beside its peers; make bench-noise etc. for one
 

@@ -1,7 +1,8 @@
 """How the pages of this repository become a site: `make docs`. Every warning is an error.
 
 The pages are the Markdown files where they stand (README, docs, proofs): nothing is copied, so what is read on the
-site is what runs in the tests. Only the index, the reference of names and the reference of commands are made here.
+site is what runs in the tests. Only the index and the references of names, commands and operations
+are made here; words lead to the glossary by themselves.
 """
 
 import re
@@ -13,8 +14,10 @@ sys.path.insert(0, str(ROOT / "site"))
 
 import commands_page  # noqa: E402 - it lies beside this file
 import docstrings  # noqa: E402 - see above
+import glossary_links  # noqa: E402 - see above
 import mathematics  # noqa: E402 - see above
 import names_page  # noqa: E402 - see above
+import operations_page  # noqa: E402 - see above
 
 import lapwing  # noqa: E402 - see above
 
@@ -30,7 +33,7 @@ exclude_patterns = ["site/_build"]
 source_suffix = {".md": "markdown"}
 
 myst_heading_anchors = 4
-myst_enable_extensions = ["attrs_block", "deflist"]
+myst_enable_extensions = ["attrs_block", "deflist", "tasklist"]
 suppress_warnings = ["myst.xref_ambiguous"]
 
 autodoc_member_order = "bysource"
@@ -58,10 +61,14 @@ def setup(app):
     """Write the pages that follow from code before anything is read."""
     commands_page.write(ROOT / "site" / "commands.md")
     names_page.write(ROOT / "site" / "names.md")
+    operations_page.write(ROOT / "site" / "operations.md")
     app.connect("source-read", mathematics.set_formulas)
     app.connect("source-read", list_neighbours)
     app.connect("source-read", name_pages_of_folders)
     app.connect("autodoc-process-docstring", docstrings.process)
+    app.connect("env-get-outdated", glossary_links.forget)
+    app.connect("doctree-read", glossary_links.collect)
+    app.connect("doctree-resolved", glossary_links.link)
 
 
 def list_neighbours(_app, name, source):

@@ -9,6 +9,8 @@ import pytest
 
 import lapwing
 from lapwing.app.cli import main
+from lapwing.app.server.calls import API
+from lapwing.app.server.operations import OPERATIONS
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "site"
@@ -38,6 +40,32 @@ def test_every_public_name_is_on_the_page_of_names(tmp_path):
     )
     nouns = {name for name in lapwing.__all__ if callable(getattr(lapwing, name))}
     assert nouns <= told
+
+
+def test_every_operation_is_on_the_page_of_operations_with_its_body(tmp_path):
+    runpy.run_path(str(SITE / "operations_page.py"))["write"](tmp_path / "operations.md")
+    told = (tmp_path / "operations.md").read_text(encoding="utf-8")
+    for one in OPERATIONS:
+        _, _, section = told.partition(f"## {one.name}\n")
+        section = section.partition("\n## ")[0]
+        assert f"{one.method} {API}{one.path}\n" in section, one.name
+        assert ("| body |" in section) == (one.body is not None), one.name
+        assert ("under an idempotency key" in section) == one.charges, one.name
+    named = set(re.findall(r"\]\(#(\w+)\)", told.partition("## Bodies")[2]))
+    headings = {name.lower() for name in re.findall(r"^### (\w+)$", told, flags=re.MULTILINE)}
+    assert named <= headings
+
+
+def test_the_first_use_of_a_word_leads_to_the_glossary():
+    words = runpy.run_path(str(SITE / "glossary_words.py"))
+    rows = re.findall(r"^\| ([^|]+) \|", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.MULTILINE)
+    explained = {word for row in rows for word in words["words_of"](row)}
+    assert {"analyst", "budget", "ledger", "sparse vector technique", "adjacency", "token"} <= explained
+    all_of_them = {one.strip() for row in rows for one in re.sub(r"\s*\(.*?\)", "", row).split(",")}
+    assert words["HOMONYMS"] <= all_of_them  # a word that is gone is no exception any more
+    found = words["Words"](explained)
+    assert [word for *_, word in found.first_uses("Analysts of a black box: analyst")] == ["analyst", "black box"]
+    assert list(found.first_uses("an analyst, the ledger's end, non-entry")) == [(16, 22, "ledger")]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from lapwing.answers.preview import Preview as Preview
 from lapwing.answers.stream_preview import StreamPreview as StreamPreview
 from lapwing.answers.stream_terms import StreamAnswer as StreamAnswer
 from lapwing.answers.stream_terms import Verdict as Verdict
+from lapwing.app.client.remote_session import connect as connect
 from lapwing.app.clinic.clinic_files import make_clinic as make_clinic
 from lapwing.queries.cohort_grid import cohorts as cohorts
 from lapwing.queries.expressions import col as col

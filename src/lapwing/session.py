@@ -15,10 +15,10 @@ from lapwing.accounting.filters.charge import Charge, SingleRelease
 from lapwing.accounting.planned_total import MOST_BOOKINGS, PlannedTotal, planned_total
 from lapwing.answers.answer import Answer
 from lapwing.answers.preview import BudgetStatus, OfferedTerms, Preview, Pricing, QuestionLike, QuestionWords
-from lapwing.answers.releases import CONFIDENCE, Price, PricedQuestion, StoredAnswer, read_together
+from lapwing.answers.releases import CONFIDENCE, Price, PricedQuestion, StoredAnswer, meanings_of, read_together
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
-from lapwing.answers.target import TargetWords, accuracy_at, parse_target
+from lapwing.answers.target import TargetWords, accuracy_at, in_each_way, parse_target
 from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger, Snapshot
@@ -98,6 +98,10 @@ class Session:
         )
         beside._pricing = self._pricing
         return beside
+
+    def meanings(self, questions: Sequence[QuestionLike], **words: Unpack[QuestionWords]) -> list[str]:
+        """Return what tells these questions at this price from all others, in each way to pay for them."""
+        return meanings_of(in_each_way(self._ways(questions, **words)[0]))
 
     @shows_words(QuestionWords, confidence="0.95")
     def preview(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> Preview:
@@ -198,9 +202,7 @@ class Session:
         `ids` are the values, or the path of a file with one on each line. The set is no part of the population: it is
         what an analyst could have written out, and a question with it costs what it would have cost so.
         """
-        given = concept_set(name, ids)
-        others = tuple(one for one in self.population.concept_sets if one.name != given.name)
-        self.population = replace(self.population, concept_sets=(*others, given))
+        self.population = self.population.with_concept_set(given := concept_set(name, ids))
         return given
 
     @shows_words(QuestionWords, confidence="0.95")
@@ -342,7 +344,7 @@ class Session:
     ) -> list[Answer]:
         """Price, charge, touch data, release, tell: for one question, or for many at once."""
         ways, snapshot = self._ways(questions, **words)
-        first, *others = ([one[min(i, len(one) - 1)] for one in ways] for i in range(max(map(len, ways))))
+        first, *others = in_each_way(ways)
         with self._tables.hold(snapshot.versions):  # what they are about stays open until they have their end
             fault_point("ask.checked")
             try:

@@ -31,9 +31,8 @@ from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus, SparseVe
 from lapwing.noise.randomness import fresh_name
 from lapwing.noise.sealing import Purpose, SealedSource, fresh_seed, seal, unseal
 from lapwing.queries.catalogue import Population
-from lapwing.queries.cohort_grid import Cohort, CohortPlanner
+from lapwing.queries.cohort_grid import Cohort, StreamPlanner
 from lapwing.queries.plan import CanonicalQuestion, Plan
-from lapwing.queries.planning import plan
 from lapwing.queries.questions import ConditionLike
 from lapwing.queries.statistics.counts import AtLeast, AtLeastQuestion
 from lapwing.tables import Tables
@@ -47,7 +46,7 @@ from lapwing.vocabulary.errors import (
     StreamHaltedError,
     UnansweredError,
 )
-from lapwing.vocabulary.exact import Exact, Sensitive, as_int
+from lapwing.vocabulary.exact import Exact, Sensitive
 from lapwing.vocabulary.lifetime import Lifetime
 from lapwing.vocabulary.results import Interval
 
@@ -186,7 +185,7 @@ class QuestionStream:
         If the database fails (`EngineError`), the question is lost, which costs what a yes costs.
         """
         self._lifetime.require()
-        ((question, text),), given = self._plan_many([where], at_least), fresh_name() if key is None else key
+        ((question, text),), given = self._planner.plan([where], at_least), fresh_name() if key is None else key
         record = self._seen
 
         def put(number: int, seed: bytes) -> Intent | Decision:
@@ -230,7 +229,7 @@ class QuestionStream:
         """
         self._lifetime.require()
         people = list(wheres)
-        planned = self._plan_many([one.where if isinstance(one, Cohort) else one for one in people], at_least)
+        planned = self._planner.plan([one.where if isinstance(one, Cohort) else one for one in people], at_least)
         asked = {text: plan for plan, text in planned}
         texts, given, told = list(asked), fresh_name() if key is None else key, dict[str, StreamAnswer]()
         named("key", f"{given} {len(texts)}")  # a key that is too long for a later part is refused before the first
@@ -278,31 +277,14 @@ class QuestionStream:
         record = self.record
         return f"<stream {self.name!r}: {record.used} of {record.units} yeses given>"
 
-    def _plan_many(
-        self, wheres: Iterable[ConditionLike | AtLeastQuestion], people: int | None
-    ) -> list[tuple[Plan, str]]:
-        wanted = self.terms.at_least if people is None else as_int("at_least", people, most=2**62)
-        plans = []
-        for where in wheres:
-            if isinstance(where, AtLeastQuestion):
-                alone = self._plan_whole(where, people)
-                plans.append((alone, alone.canonical))
-            else:
-                plans.append(self._planner.plan(self._planner.read(where), wanted))
-        return plans
+    def meaning(self, wheres: Iterable[ConditionLike | AtLeastQuestion], at_least: int | None = None) -> str:
+        """Return what tells these questions, in their order, from all others. It is free."""
+        self._lifetime.require()
+        return digest([text for _, text in self._planner.plan(wheres, at_least)])
 
     @cached_property
-    def _planner(self) -> CohortPlanner:
-        return CohortPlanner(self._population, self.terms.table)
-
-    def _plan_whole(self, where: AtLeastQuestion, people: int | None) -> Plan:
-        planned, mine = plan(where, self._population), self._population.table(self.terms.table)
-        if people is not None or planned.aggregate.table != mine.name:  # the question says both itself
-            raise BadQuestionError(
-                f"at_least(...) says how many people itself, and this stream asks about {mine.name}; write "
-                f"at_least(20, {mine.name!r}, ...) alone"
-            )
-        return planned
+    def _planner(self) -> StreamPlanner:
+        return StreamPlanner(self._population, self.terms.table, self.terms.at_least)
 
     def _commit(self, record: StreamRecord, put: Callable[[int, bytes], T]) -> T:
         """Commit what is asked, with its seed, as the next number; again, where another process came first."""

@@ -37,6 +37,7 @@ def fill(ledger: Ledger) -> None:
     _divided(ledger)
     _decide(ledger)
     _streams(ledger)
+    _request(ledger)
 
 
 def _door(ledger: Ledger, name: str, number: int | None = 1000, analyst: str = "ana") -> Session:
@@ -97,6 +98,17 @@ def _decide(ledger: Ledger) -> None:
     custodian.limit_analyst("pure", "ana", tables=["patients", "visits"], most=PureDP(epsilon=Fraction(4)))
     _door(ledger, "corrected").ask(lw.count("patients"), epsilon="0.1")
     custodian.correct_key("corrected", "visits", ("person", "integer"))
+
+
+def _request(ledger: Ledger) -> None:
+    """Requests for more: of an allowance, of a budget, and one that is refused."""
+    requests = ledger.budget_requests
+    own = requests.make("corrected", "ana", PureDP(epsilon=Fraction(1, 2)), purpose="asthma in the north")
+    requests.grant("corrected", own.number)
+    more = ApproximateDP(epsilon=Fraction(1), delta=Fraction(1, 10**7))
+    requests.grant("approximate", requests.make("approximate", "bob", more, purpose="the same again").number)
+    refused = requests.make("concentrated", "bob", ConcentratedDP(rho=Fraction(1)), purpose="more")
+    requests.refuse("concentrated", refused.number, reason="the study has ended", by="cleo")
 
 
 def _streams(ledger: Ledger) -> None:

@@ -37,8 +37,8 @@ def test_every_kind_of_entry_is_explained() -> None:
     page = PAGE.read_text("utf-8")
     source = Path(__file__).parents[2] / "src" / "lapwing" / "ledger"
     rules = (source / "replay.py").read_text("utf-8")
-    kinds = re.findall(r'"(\w+)": self\._\w+,', rules)
-    assert len(kinds) == 11
+    kinds = re.findall(r'^ +"([\w-]+)": self\.\w+[.\w]*,$', rules, re.MULTILINE)
+    assert len(kinds) == 14
     for kind in kinds:
         assert f"| `{kind}` |" in page, kind
     assert len(set(ACTS)) == len(ACTS)

@@ -38,7 +38,11 @@ def test_an_entry_that_is_no_longer_understood_is_noticed() -> None:
 def test_it_has_every_kind_of_entry_and_every_tag_that_a_ledger_can_hold() -> None:
     kinds = {record["kind"] for record in RECORDS}
     assert kinds >= {"population", "policy", "charge", "answer", "lost", "recall", "write-off"}
-    assert kinds >= {"opening", "intent", "outcome", "closing"}
+    assert kinds >= {"opening", "intent", "outcome", "closing", "request", "refusal"}
+    assert {record["change"] for record in RECORDS if record["kind"] == "policy" and "budget_request" in record} == {
+        "allowance",
+        "budget",
+    }
     outcomes = {record.get("outcome", "many") for record in RECORDS if record["kind"] == "outcome"}
     assert outcomes == {"yes", "no", "lost", "many"}
     assert {len(record.get("questions", [0])) for record in RECORDS if record["kind"] == "intent"} == {1, 2, 3}

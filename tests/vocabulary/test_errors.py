@@ -34,6 +34,8 @@ RAISED = [
     errors.LedgerRolledBackError("it was longer", seq=9, last=8),
     errors.UnansweredError("k", seq=3, lost=True),
     errors.EngineError(),
+    errors.ServerError("nobody is there", remedy="ask later", status=503),
+    errors.DisagreementError("it means something else", remedy="ask nothing"),
     errors.RegistrationError("patients", reason="has no source", remedy="name its file"),
     errors.SettingsError("lapwing.toml", 7, reason="says nothing", remedy=BOTH),
     errors.MissingExtraError("psycopg", extra="postgres"),

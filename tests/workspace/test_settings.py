@@ -121,6 +121,8 @@ def test_tables_may_be_in_other_databases(tmp_path, written, source) -> None:
         ('step = "1/64"', "step = 0", 18, "not a power of two"),
         ("low = 10, high = 60", "low = nan, high = 60", 18, "is not a number"),
         ("low = 10, ", "", 18, "has no low"),
+        ('type = "boolean"', 'type = "boolean", title = 7', 20, "title is a whole number; write text"),
+        ('type = "boolean"', 'type = "boolean", title = " smoker"', 20, "is not a title"),
         ('type = "boolean"', 'type = "bool"', 20, "type = 'bool' is unknown; write one of integer"),
         ('rows = "many"', 'rows = "lots"', 25, "rows = 'lots' is unknown"),
         ("max_rows = 3", "max_rows = 0", 27, "out of range"),

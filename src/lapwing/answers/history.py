@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lapwing.accounting.filters.account import Account
+from lapwing.accounting.filters.account import Account, Budget
 from lapwing.answers.preview import budget_words
 from lapwing.answers.releases import PricedPlan
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.ledger.entries import Record
 from lapwing.ledger.export import charged_words
+from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.states import PopulationRecord
 from lapwing.queries.aggregate import sensitivity
 from lapwing.queries.plan import CanonicalQuestion, Plan
@@ -25,6 +26,7 @@ _LONGEST = 300
 _FEW = 3
 """How many questions that were asked together are told one by one."""
 _ACTS = frozenset({"population", "policy", "charge", "write-off", "recall", "opening", "intent", "closing", "note"})
+_ACTS |= {"request"}
 """The kinds of entries that tell of an act; the others tell what became of one."""
 
 
@@ -61,17 +63,50 @@ class Act(Result):
         return f"{self.who} {self.said}"
 
 
-def acts_of(entries: Sequence[Record], *, analyst: str | None = None, last: int | None = None) -> list[Act]:
-    """Return the acts that the entries of a population tell of, the oldest first; all, or the last ones of an analyst.
+def acts_of(
+    entries: Sequence[Record], *, analyst: str | None = None, last: int | None = None, ends: Sequence[Record] = ()
+) -> list[Act]:
+    """Return the acts that the entries of a population tell of, in their order; all, or the last ones of an analyst.
 
-    An act of the custodian about an analyst, such as an allowance, is one of that analyst too.
+    An act of the custodian about an analyst, such as an allowance, is one of that analyst too. `ends` are entries that
+    say what became of others, and are told with them alone.
     """
     concerned = [
         entry for entry in entries if entry["kind"] in _ACTS and (analyst is None or entry.get("analyst") == analyst)
     ]
-    ends = {entry["settles"]: entry for entry in entries if "settles" in entry}
+    everything = [*entries, *ends]
+    settled = {entry["settles"]: entry for entry in everything if "settles" in entry}
+    decided = {entry["budget_request"]: entry for entry in everything if "budget_request" in entry}
     shown = concerned if last is None else concerned[-last:]
-    return [_act(entry, ends.get(entry["seq"])) for entry in shown]
+    return [
+        _act(one, decided[one["budget_request"]] if one["kind"] == "request" else settled.get(one["seq"]))
+        for one in shown
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryPage:
+    """The last acts of an analyst before some entry, the newest first; no more is read than is told.
+
+    `entries` are those of the acts, and `ends` what became of them.
+    """
+
+    acts: Sequence[Act]
+    entries: Mapping[int, Record]
+    ends: Sequence[Record]
+
+    @staticmethod
+    def read(ledger: Ledger, population: str, analyst: str, *, before: int | None, limit: int) -> "HistoryPage":
+        """Read a page, however long the ledger is."""
+        asked = ledger.entries(population, after=before, limit=limit, kinds=_ACTS, analyst=analyst, newest_first=True)
+        ends = ledger.became(asked)
+        return HistoryPage(acts=acts_of(asked, ends=ends), entries={one["seq"]: one for one in asked}, ends=ends)
+
+    def end_of(self, act: Act) -> Record | None:
+        """Return what became of a question, or what was told again."""
+        recalled = self.entries[act.entry].get("recalls")
+        found = (one for one in self.ends if one["seq"] == recalled or one.get("settles") == act.entry)
+        return next(found, None)
 
 
 def _act(entry: Record, end: Record | None) -> Act:
@@ -166,6 +201,15 @@ def _limits(decided: PopulationRecord, whose: str | None) -> str:
     return f"let {whose} ask about {about}, and one question cost {cost} at most"
 
 
+def _request(entry: Record, end: Record | None) -> tuple[str, str | None]:
+    more = budget_words(from_record(Budget, entry["more"]))
+    became = "nobody has decided yet"
+    if end is not None and end is not entry:
+        became = f"{'refused' if end['kind'] == 'refusal' else 'granted'} by {end['by']}"
+        became += f", {end['reason']}" if end.get("reason") else ""
+    return f"asked the custodian for {more} more, {entry['purpose']}: {became}", None
+
+
 def _note(entry: Record, _: Record | None) -> tuple[str, str | None]:
     return f"noted: {entry['remark']}", None
 
@@ -180,6 +224,7 @@ _TOLD = {
     "intent": _intent,
     "closing": _closing,
     "note": _note,
+    "request": _request,
 }
 
 

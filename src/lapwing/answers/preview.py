@@ -5,20 +5,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from lapwing.accounting.filters.account import EVERYONE, Account
+from lapwing.accounting.filters.account import EVERYONE, Account, Budget
 from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import Charge, ConcentratedFilter, PureFilter, SingleRelease, StreamClosing
 from lapwing.accounting.filters.remaining import Refusal, Remaining, tightest
 from lapwing.answers.releases import Price, PricedQuestion
 from lapwing.answers.target import Target, TargetWords, Within, accuracy_at, release_together, ways_to_pay
+from lapwing.ledger.budget_requests import BudgetRequest, Raise
 from lapwing.queries.arrangement import arranged_together
 from lapwing.queries.catalogue import Population
 from lapwing.queries.plan import Number
 from lapwing.queries.planning import Question, plan_together
 from lapwing.queries.sql import Selection, read_sql
-from lapwing.vocabulary.errors import BadQuestionError, BudgetError, BudgetExceededError, PolicyError
+from lapwing.vocabulary.errors import BadQuestionError, BudgetError, BudgetExceededError, ParameterError, PolicyError
 from lapwing.vocabulary.event import Event
-from lapwing.vocabulary.exact import Exact, as_confidence
+from lapwing.vocabulary.exact import Exact, as_confidence, positive, probability
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 from lapwing.vocabulary.results import Result
 from lapwing.vocabulary.wording import decimal_below, format_exact, format_short, percent, rounded
@@ -313,6 +314,47 @@ def budget_record(budget: Guarantee) -> dict[str, Any]:
 def budget_words(budget: Guarantee) -> str:
     """Return a budget in words."""
     return ", ".join(f"{name} {value}" for name, value in budget_record(budget).items())
+
+
+def read_budget(*, epsilon: Exact | None = None, delta: Exact | None = None, rho: Exact | None = None) -> Budget:
+    """Return a budget that was said in words: `epsilon`, `epsilon` with `delta`, or `rho`.
+
+    >>> read_budget(epsilon="0.5")
+    PureDP(epsilon=Fraction(1, 2))
+    """
+    match epsilon, delta, rho:
+        case None, None, rho if rho is not None:
+            return ConcentratedDP(rho=positive("rho", rho))
+        case epsilon, None, None if epsilon is not None:
+            return PureDP(epsilon=positive("epsilon", epsilon))
+        case epsilon, delta, None if epsilon is not None:
+            return ApproximateDP(epsilon=positive("epsilon", epsilon), delta=probability("delta", delta))
+    given = {"epsilon": epsilon, "delta": delta, "rho": rho}
+    said = ", ".join(name for name, one in given.items() if one is not None)
+    raise ParameterError("budget", said, reason="is not a budget", remedy="say epsilon, epsilon and delta, or rho")
+
+
+def request_record(request: BudgetRequest, effect: Raise | None = None) -> dict[str, Any]:
+    """Return a request for more budget as JSON values; `effect` is what a yes would change, while it is open."""
+    raises = effect and {
+        "what": "budget" if effect.analyst is None else "allowance",
+        "from": budget_record(effect.before),
+        "to": budget_record(effect.after),
+    }
+    return {
+        "id": request.number,
+        "population": request.population,
+        "person": request.analyst,
+        "more": budget_record(request.more),
+        "wanted": budget_words(request.more),
+        "purpose": request.purpose,
+        "made": request.at,
+        "state": request.state.value,
+        "decided_by": request.by,
+        "decided": request.decided,
+        "reason": request.reason,
+        "raises": raises,
+    }
 
 
 QuestionLike: TypeAlias = Question | Mapping[str, Question] | str

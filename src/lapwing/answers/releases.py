@@ -5,7 +5,7 @@ two, after the charge.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -27,7 +27,7 @@ from lapwing.queries.plan import (
     Number,
     Plan,
 )
-from lapwing.vocabulary.codec import canonical, stored, to_text
+from lapwing.vocabulary.codec import canonical, digest, stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import Composed, DiscreteLaplaceNoise, Event, PureRelease
 from lapwing.vocabulary.exact import Exact, as_confidence, float_above, probability
@@ -443,3 +443,8 @@ def read_together(asked: Sequence[PricedQuestion], engine: Engine, versions: Map
         [next(counts) if one.is_counted_with_others else one.read(engine) for one in question.sources]
         for question in asked
     ]
+
+
+def meanings_of(ways: Iterable[Iterable[PricedQuestion]]) -> list[str]:
+    """Return what tells questions at their price from all others, in each way to pay: digests of canonical texts."""
+    return [digest([one.text for one in asked]) for asked in ways]

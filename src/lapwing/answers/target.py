@@ -8,12 +8,12 @@ or such a multiple divided by a number up to 64; one with more digits is rounded
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Final, Protocol, TypeAlias, TypedDict
+from typing import Final, Protocol, TypeAlias, TypedDict, TypeVar
 
 from lapwing.accounting.pricing import price
 from lapwing.answers.releases import ChosenOnes, NoisyNumbers, OpenKeys, ReadColumn, Release, charged_as
@@ -45,6 +45,7 @@ from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarante
 from lapwing.vocabulary.search import decimals
 from lapwing.vocabulary.wording import Call, Message, Setting, format_exact
 
+T = TypeVar("T")
 SMALLEST_EPSILON = Fraction(1, 10**9)
 LARGEST_EPSILON = Fraction(20)
 """Beyond these a price is a slip of the pen: noise of a billion people, or none in all but one of 2e8 answers."""
@@ -440,3 +441,8 @@ def _keys(plan: Plan, target: Target, budget: Guarantee) -> PartitionSelection:
         epsilon=target.epsilon,
         delta=target.delta,
     )
+
+
+def in_each_way(ways: Sequence[Sequence[T]]) -> list[list[T]]:
+    """Return what is asked together, in each way to pay: all in the first, or all in the next that each has."""
+    return [[one[min(way, len(one) - 1)] for one in ways] for way in range(max(map(len, ways), default=0))]

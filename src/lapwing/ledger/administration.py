@@ -28,7 +28,7 @@ from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import as_int
-from lapwing.vocabulary.guarantee import PrivacyUnit
+from lapwing.vocabulary.guarantee import Guarantee, PrivacyUnit
 from lapwing.vocabulary.wording import decimal_above
 
 
@@ -81,25 +81,20 @@ class Administration:
             decided = known.with_table(named("table", table), 1)
             if key is not None:
                 decided = decided.with_key(table, _key(key))
-            return self._decide(transaction, decided, by, "table", table=table)
+            return decide_in(transaction, decided, by, "table", table=table)
 
     def advance_version(self, population: str, table: str, *, by: str = "custodian") -> int:
         """Say publicly that the data of a table changed: stored answers no longer serve, and nothing is given back."""
         with self._store.writing("version") as transaction:
             known = transaction.population(population)
             version = known.versions([table])[table] + 1
-            self._decide(transaction, known.with_table(table, version), by, "version", table=table, version=version)
+            decide_in(transaction, known.with_table(table, version), by, "version", table=table, version=version)
             return version
 
     def set_budget(self, population: str, budget: Budget, *, by: str = "custodian") -> Receipt:
         """Raise the cap: the whole history is charged anew under it. It cannot be lowered; `suspend` stops spending."""
         with self._store.writing("policy") as transaction:
-            known, account = transaction.population(population), transaction.account(population)
-            transaction.follow()
-            change = raise_cap(account, budget, transaction.lines(population))
-            receipt = self._decide(transaction, known, by, "budget", account=state([change], change.account))
-            transaction.remember(population, None, change.account)
-            return receipt
+            return raise_in(transaction, transaction.population(population), budget, by)
 
     def is_correctable(self, population: str, table: str | None = None) -> bool:
         """Say whether nothing was ever released about a population, or from one of its tables."""
@@ -135,11 +130,11 @@ class Administration:
             decided = replace(known, unit=unit)
             for table, version in known.tables.items():
                 decided = decided.with_table(table, version + 1).with_key(table, _key(keys[table]))
-            self._decide(transaction, decided, by, "correction", account=state([CapChange(account=account)], account))
+            decide_in(transaction, decided, by, "correction", account=state([CapChange(account=account)], account))
             transaction.remember(population, None, account)
             for analyst, one in known.analysts.items():
                 if one.allowance:
-                    self._allow(transaction, decided, analyst, allowance=one.allowance, by=by)
+                    allow_in(transaction, decided, analyst, allowance=one.allowance, by=by)
             return transaction.receipt
 
     def correct_key(self, population: str, table: str, key: tuple[str, str], *, by: str = "custodian") -> Receipt:
@@ -149,7 +144,7 @@ class Administration:
             version = known.versions([table])[table] + 1
             _require_correctable(transaction, population, table)
             decided = known.with_table(table, version).with_key(table, _key(key))
-            return self._decide(transaction, decided, by, "correction", table=table)
+            return decide_in(transaction, decided, by, "correction", table=table)
 
     def set_allowance(
         self, population: str, analyst: str, allowance: Budget | None, *, by: str = "custodian"
@@ -160,14 +155,14 @@ class Administration:
             known = transaction.population(population)
             if allowance is None:
                 decided = known.with_analyst(analyst, allowance=None)
-                return self._decide(transaction, decided, by, "allowance", analyst=analyst)
-            return self._allow(transaction, known, analyst, allowance=allowance, by=by)
+                return decide_in(transaction, decided, by, "allowance", analyst=analyst)
+            return allow_in(transaction, known, analyst, allowance=allowance, by=by)
 
     def admit_analysts(self, population: str, *, only_named: bool, by: str = "custodian") -> Receipt:
         """Refuse those who have no allowance of their own, or admit everybody."""
         with self._store.writing("policy") as transaction:
             decided = replace(transaction.population(population), only_named=only_named)
-            return self._decide(transaction, decided, by, "admission")
+            return decide_in(transaction, decided, by, "admission")
 
     def set_limits(
         self, population: str, *, most: Budget | None, noes_a_day: int | None, by: str = "custodian"
@@ -181,7 +176,7 @@ class Administration:
         with self._store.writing("policy") as transaction:
             known = transaction.population(population)
             _require_limit(transaction, population, most)
-            return self._decide(transaction, replace(known, most=most, noes_a_day=noes_a_day), by, "limits")
+            return decide_in(transaction, replace(known, most=most, noes_a_day=noes_a_day), by, "limits")
 
     def limit_analyst(
         self,
@@ -199,7 +194,7 @@ class Administration:
             _require_limit(transaction, population, most)
             chosen = None if tables is None else tuple(sorted(known.versions(tables)))
             decided = known.with_analyst(analyst, tables=chosen, most=most)
-            return self._decide(transaction, decided, by, "limits", analyst=analyst)
+            return decide_in(transaction, decided, by, "limits", analyst=analyst)
 
     def write_off(
         self, population: str, event: Event, *, reason: str, analyst: str | None = None, by: str = "custodian"
@@ -232,45 +227,57 @@ class Administration:
         with self._store.writing("rollback") as transaction:
             transaction.append("note", by=named("by", by), remark=text("remark", remark))
             for name in transaction.populations():
-                self._decide(transaction, replace(transaction.population(name), suspended=True), by, "suspension")
+                decide_in(transaction, replace(transaction.population(name), suspended=True), by, "suspension")
             return transaction.receipt
 
     def _switch(self, population: str, analyst: str | None, by: str, *, stopped: bool) -> Receipt:
         with self._store.writing("policy") as transaction:
             known = transaction.population(population)
             if analyst is None:
-                return self._decide(transaction, replace(known, suspended=stopped), by, "suspension")
+                return decide_in(transaction, replace(known, suspended=stopped), by, "suspension")
             decided = known.with_analyst(named("analyst", analyst), suspended=stopped)
-            return self._decide(transaction, decided, by, "suspension", analyst=analyst)
+            return decide_in(transaction, decided, by, "suspension", analyst=analyst)
 
-    def _allow(
-        self, transaction: Transaction, known: PopulationRecord, analyst: str, *, allowance: Budget, by: str
-    ) -> Receipt:
-        """Write down an allowance, and the account of all that its analyst ever caused under it."""
-        transaction.follow()
-        account = transaction.account(known.name)
-        fresh = open_account(allowance, **_terms_of(account))
-        try:
-            change = charge_anew(fresh, transaction.lines(known.name, analyst))
-        except ParameterError as refused:
-            past = charge_anew(
-                open_account(account.budget, **_terms_of(account)), transaction.lines(known.name, analyst)
-            )
-            raise ParameterError(
-                f"allowance of {analyst}",
-                refused.given,
-                reason=f"is less than what was released to them already{_taken(past.account)}",
-                remedy="write a larger one: what was answered stays answered",
-            ) from None
-        decided, own = known.with_analyst(analyst, allowance=allowance), state([change], change.account)
-        receipt = self._decide(transaction, decided, by, "allowance", analyst=analyst, allowance=own)
-        transaction.remember(known.name, analyst, change.account)
-        return receipt
 
-    @staticmethod
-    def _decide(transaction: Transaction, decided: PopulationRecord, by: str, change: str, **fields: object) -> Receipt:
-        said = {"by": named("by", by), "change": change, "policy": to_record(decided)}
-        return transaction.receipt_of(transaction.append("policy", population=decided.name, **said, **fields))
+def allow_in(
+    transaction: Transaction, known: PopulationRecord, analyst: str, *, allowance: Guarantee, by: str, **fields: object
+) -> Receipt:
+    """Write down an allowance, and the account of all that its analyst ever caused under it."""
+    transaction.follow()
+    account = transaction.account(known.name)
+    fresh = open_account(allowance, **_terms_of(account))
+    try:
+        change = charge_anew(fresh, transaction.lines(known.name, analyst))
+    except ParameterError as refused:
+        past = charge_anew(open_account(account.budget, **_terms_of(account)), transaction.lines(known.name, analyst))
+        raise ParameterError(
+            f"allowance of {analyst}",
+            refused.given,
+            reason=f"is less than what was released to them already{_taken(past.account)}",
+            remedy="write a larger one: what was answered stays answered",
+        ) from None
+    decided, own = known.with_analyst(analyst, allowance=allowance), state([change], change.account)
+    receipt = decide_in(transaction, decided, by, "allowance", analyst=analyst, allowance=own, **fields)
+    transaction.remember(known.name, analyst, change.account)
+    return receipt
+
+
+def raise_in(
+    transaction: Transaction, known: PopulationRecord, budget: Guarantee, by: str, **fields: object
+) -> Receipt:
+    """Write down a higher cap, under which the whole history is charged anew."""
+    account = transaction.account(known.name)
+    transaction.follow()
+    change = raise_cap(account, budget, transaction.lines(known.name))
+    receipt = decide_in(transaction, known, by, "budget", account=state([change], change.account), **fields)
+    transaction.remember(known.name, None, change.account)
+    return receipt
+
+
+def decide_in(transaction: Transaction, decided: PopulationRecord, by: str, change: str, **fields: object) -> Receipt:
+    """Write down a decision about a population."""
+    said = {"by": named("by", by), "change": change, "policy": to_record(decided)}
+    return transaction.receipt_of(transaction.append("policy", population=decided.name, **said, **fields))
 
 
 def _fresh_account(unit: PrivacyUnit, budget: Budget, segments: Iterable[str], shares: DeltaShares | None) -> Account:

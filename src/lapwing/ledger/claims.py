@@ -4,15 +4,18 @@ Residues are floats, and another build of a numerical library may find another l
 smaller than what is found, and never larger.
 """
 
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final
 
-from lapwing.accounting.filters.account import Account, Admission
+from lapwing.accounting.filters.account import Account, Admission, Budget, raised_by
 from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.ledger.entries import recall_digest
+from lapwing.ledger.states import PopulationRecord
 from lapwing.vocabulary.codec import from_record, parse, to_text
 from lapwing.vocabulary.event import Composed, Event
+from lapwing.vocabulary.guarantee import Guarantee
 
 Record = dict[str, Any]
 
@@ -27,6 +30,52 @@ def require(condition: object, otherwise: str) -> None:
     """Go on if the condition holds."""
     if not condition:
         raise ReplayError(otherwise)
+
+
+def units_of_one(record: Record, dearest: int) -> int:
+    """Return the units that the outcome of one question takes."""
+    require((record["outcome"] == "lost") != ("answer" in record), "holds an answer and is lost, or neither")
+    units: int = record["units"]
+    least, most = {"yes": (1, dearest), "no": (0, 0), "lost": (dearest, dearest)}[record["outcome"]]
+    require(least <= units <= most, f"takes {units} units for a {record['outcome']}")
+    return units
+
+
+class OpenRequests:
+    """Requests for more budget that wait for a yes or a no; each is decided once, and a yes gives what it asks for."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[str, int], Record] = {}
+        self._made: Counter[str] = Counter()
+
+    def add(self, record: Record, population: PopulationRecord) -> None:
+        """Follow a request: those about a population are counted."""
+        population.require_admitted(record["analyst"])
+        self._made[population.name] += 1
+        require(record["budget_request"] == self._made[population.name], "has the number of another request")
+        require(isinstance(record["purpose"], str), "does not say what for")
+        from_record(Budget, record["more"])
+        self._open[population.name, record["budget_request"]] = record
+
+    def refuse(self, record: Record) -> None:
+        """Follow a no."""
+        require(isinstance(record["reason"], str) and isinstance(record["by"], str), "refuses without a word")
+        require(self._decided(record)["analyst"] == record["analyst"], "refuses a request of somebody else")
+
+    def grant(self, record: Record, population: PopulationRecord, budget: Guarantee) -> None:
+        """Follow a yes: it raises the allowance of whoever asked, or the `budget` where they have none."""
+        request = self._decided(record)
+        own = population.analyst(request["analyst"]).allowance
+        changed = ("budget", None) if own is None else ("allowance", request["analyst"])
+        require((record["change"], record.get("analyst")) == changed, "grants something to somebody else")
+        due = raised_by(own or budget, from_record(Budget, request["more"]))
+        after = from_record(Account, record["account" if own is None else "allowance"]["after"]).budget
+        require(after == due, "grants something else than was asked for")
+
+    def _decided(self, record: Record) -> Record:
+        which = record["population"], record["budget_request"]
+        require(which in self._open, "decides what nobody asked for, or for the second time")
+        return self._open.pop(which)
 
 
 def offered_event(question: str) -> Event | None:

@@ -154,6 +154,8 @@ _INDEXES: Final = (
     """create index entries_about on entries ((coalesce(record ->> 'population', '')), seq)""",
     """create index entries_caused on entries
        ((coalesce(record ->> 'population', '')), (coalesce(record ->> 'analyst', '')), seq)""",
+    """create index entries_budget_request on entries ((record ->> 'population'), seq)
+       where record ->> 'budget_request' is not null""",
     """create unique index entries_population on entries ((record ->> 'population'))
        where record ->> 'kind' = 'population'""",
 )

@@ -31,7 +31,7 @@ where seq is not null order by seq
 def describe(entry: Record) -> tuple[str, str]:
     """Return who did what, in words, as an entry of the history of a population says it."""
     kind = entry["kind"]
-    who = entry.get("by") if kind in {"policy", "write-off"} else entry.get("analyst")
+    who = entry.get("by") if kind in {"policy", "write-off", "refusal"} else entry.get("analyst")
     words = [
         _describe_decision(entry) if kind == "policy" else None,
         entry.get("table"),
@@ -40,6 +40,7 @@ def describe(entry: Record) -> tuple[str, str]:
         entry.get("outcome"),
         f"of entry {entry['settles']}" if "settles" in entry and kind in {"answer", "lost"} else None,
         f"of entry {entry['recalls']}, free" if "recalls" in entry else None,
+        f"of request {entry['budget_request']}" if "budget_request" in entry and kind != "request" else None,
         f"version {entry['version']}" if "version" in entry else None,
         charged_words(entry) if kind in {"charge", "opening", "write-off"} else None,
     ]

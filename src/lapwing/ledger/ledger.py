@@ -16,9 +16,10 @@ from typing import Final, Self
 from lapwing.accounting.filters.account import Account, Booking, charge_anew, open_account
 from lapwing.ledger.administration import Administration
 from lapwing.ledger.batches import Batches
+from lapwing.ledger.budget_requests import BudgetRequests
 from lapwing.ledger.checkpoint import EVERY, CheckpointFile
 from lapwing.ledger.database import Database
-from lapwing.ledger.entries import REMEDY, Receipt, Record, compare, genesis, require_promised
+from lapwing.ledger.entries import REMEDY, Entry, Lookup, Receipt, Record, compare, genesis, require_promised
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.openings import Streams
 from lapwing.ledger.questions import Questions
@@ -36,7 +37,17 @@ MOST: Final = 10_000
 
 
 _CHANGES: Final = """select seq from entries
-    where record ->> 'population' = ? and record ->> 'account' is not null order by seq"""
+    where record ->> 'population' = ? and record ->> 'account' is not null
+        and (cast(? as text) is null or record ->> 'analyst' = ? or record ->> 'kind' = 'population') order by seq"""
+_DAYS: Final = """select max(seq) from entries
+    where record ->> 'population' = ? and record ->> 'account' is not null and record ->> 'at' is not null
+    group by substr(record ->> 'at', 1, 10) order by 1"""
+_TALLY: Final = """select record ->> 'kind', record ->> 'outcome', count(*) from entries
+    where coalesce(record ->> 'population', '') = ? and coalesce(record ->> 'analyst', '') = ? group by 1, 2"""
+_DECIDED: Final = """where record ->> 'population' = ? and record ->> 'budget_request' is not null
+    and cast(record ->> 'budget_request' as bigint) = ? and record ->> 'kind' <> 'request'"""
+_ANALYSTS: Final = """select distinct record ->> 'analyst' from entries
+    where coalesce(record ->> 'population', '') = ? and record ->> 'analyst' is not null"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +108,11 @@ class Ledger:
         return Streams(self.store)
 
     @cached_property
+    def budget_requests(self) -> BudgetRequests:
+        """Requests of analysts for more budget, and what the custodian said."""
+        return BudgetRequests(self.store)
+
+    @cached_property
     def batches(self) -> Batches:
         """Many questions, charged and answered together."""
         return Batches(self.store)
@@ -130,7 +146,8 @@ class Ledger:
 
     def analysts(self, population: str) -> frozenset[str]:
         """Return who has ever asked about a population, or was spoken of by its custodian."""
-        return frozenset(entry["analyst"] for entry in self.history(population) if "analyst" in entry)
+        with self.store.reading() as transaction:
+            return frozenset(name for (name,) in transaction.all(_ANALYSTS, population))
 
     def history(self, population: str) -> list[Record]:
         """Return what the entries about a population say, from the first on; nothing in them is secret."""
@@ -146,6 +163,7 @@ class Ledger:
         limit: int = 500,
         kinds: Collection[str] = (),
         analyst: str | None = None,
+        stream: str | None = None,
         newest_first: bool = False,
     ) -> list[Record]:
         """Return what entries about a population say: a page of them.
@@ -157,13 +175,18 @@ class Ledger:
         limit : how many entries at most
         kinds : of which kinds, such as "charge"; of all, if none is named
         analyst : only those that this analyst caused
+        stream : only those of this stream
         newest_first : begin with the last entry and go back
         """
         as_int("limit", limit, most=MOST)
-        conditions, values = ["coalesce(record ->> 'population', '') = ?"], list[str | int]([population])
+        about = "coalesce(record ->> 'population', '')" if stream is None else "record ->> 'population'"  # see _INDEXES
+        conditions, values = [f"{about} = ?"], list[str | int]([population])
         if analyst is not None:
             conditions.append("coalesce(record ->> 'analyst', '') = ?")
             values.append(analyst)
+        if stream is not None:
+            conditions.append("record ->> 'stream' = ?")
+            values.append(stream)
         if kinds:
             conditions.append(f"record ->> 'kind' in ({', '.join('?' * len(kinds))})")
             values += kinds
@@ -176,13 +199,44 @@ class Ledger:
             page = f"where {' and '.join(conditions)} order by seq {order} limit {limit}"
             return [entry.record for entry in transaction.some(page, *values)]
 
-    def burn_down(self, population: str, *, points: int = 400) -> list[AccountPoint]:
-        """Return how the account of a population stood, at so many entries at most, from the first to the last."""
+    def became(self, entries: Iterable[Record]) -> list[Record]:
+        """Return the entries that say what became of some others: their ends, what they recall, what was decided."""
+        found: dict[int, Record] = {}
+        with self.store.reading() as transaction:
+            for one in entries:
+                for end in _ends(transaction, one):
+                    found[end.seq] = end.record
+        return [found[seq] for seq in sorted(found)]
+
+    def request(self, population: str, analyst: str, key: str) -> Record | None:
+        """Return the entry that first used an idempotency key of an analyst."""
+        with self.store.reading() as transaction:
+            found = next(iter(transaction.all(Lookup.REQUEST, population, analyst, key)), None)
+            entry = transaction.entry(found[0]) if found else None
+            return entry and entry.record
+
+    def tally(self, population: str, analyst: str) -> dict[tuple[str, str | None], int]:
+        """Return how many entries of each kind, and with which outcome, an analyst has caused."""
+        with self.store.reading() as transaction:
+            rows = transaction.all(_TALLY, population, analyst)
+        return {(kind, outcome): number for kind, outcome, number in rows}
+
+    def burn_down(self, population: str, *, points: int = 400, analyst: str | None = None) -> list[AccountPoint]:
+        """Return how the account of a population stood, at so many entries at most, from the first to the last.
+
+        With an `analyst`, it is at the opening and at entries that this analyst caused.
+        """
         as_int("points", points, least=2, most=MOST)
         with self.store.reading() as transaction:
             transaction.population(population)
-            numbers = [seq for (seq,) in transaction.all(_CHANGES, population)]
+            numbers = [seq for (seq,) in transaction.all(_CHANGES, population, analyst, analyst)]
             return _points(transaction, _sample(numbers, points))
+
+    def days(self, population: str) -> list[AccountPoint]:
+        """Return how the account of a population stood at the end of each day on which something was charged."""
+        with self.store.reading() as transaction:
+            transaction.population(population)
+            return _points(transaction, [seq for (seq,) in transaction.all(_DAYS, population)])
 
     def spent_by(self, population: str) -> dict[str, Account]:
         """Return the account of all that each analyst has caused, as if the whole budget had been theirs."""
@@ -264,6 +318,19 @@ class Ledger:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _ends(transaction: Transaction, record: Record) -> list[Entry]:
+    match record["kind"]:
+        case "charge" | "intent":
+            end = transaction.settlement(record["seq"])
+        case "recall":
+            end = transaction.entry(record["recalls"])
+        case "request":
+            return transaction.some(_DECIDED, record["population"], record["budget_request"])
+        case _:
+            end = None
+    return [end] if end else []
 
 
 def _sample(numbers: Sequence[int], points: int) -> list[int]:

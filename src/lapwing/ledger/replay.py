@@ -23,6 +23,7 @@ from lapwing.accounting.filters.account import (
 from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, StreamClosing, YesCharge
 from lapwing.accounting.filters.remaining import Refusal
 from lapwing.ledger.claims import (
+    OpenRequests,
     Record,
     ReplayError,
     accounts_agree,
@@ -31,6 +32,7 @@ from lapwing.ledger.claims import (
     require,
     require_same_question,
     steps_agree,
+    units_of_one,
 )
 from lapwing.ledger.entries import Entry, Receipt, check_chain, recall_digest
 from lapwing.ledger.ledger import Ledger
@@ -68,6 +70,7 @@ class Replay:
     today: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
     """What each analyst asked of streams on the last day on which they asked, where that has a limit."""
     has_lost_entries: bool = False
+    budget_requests: OpenRequests = field(default_factory=OpenRequests)
 
     def read(self, entry: Entry) -> None:
         """Follow one entry, or refuse it if it cannot follow on those before it."""
@@ -84,6 +87,8 @@ class Replay:
             "outcome": self._outcome,
             "closing": self._closing,
             "note": self._note,
+            "request": self._request,
+            "refusal": self.budget_requests.refuse,
         }
         try:
             record = entry.record
@@ -116,9 +121,14 @@ class Replay:
         self._require_fresh(claimed, population)
         self.populations[name], self.accounts[name, None] = population, claimed
 
+    def _request(self, record: Record) -> None:
+        self.budget_requests.add(record, self.populations[record["population"]])
+
     def _policy(self, record: Record) -> None:
         before = self.populations[record["population"]]
         after = from_record(PopulationRecord, record["policy"])
+        if "budget_request" in record:
+            self.budget_requests.grant(record, before, self.accounts[before.name, None].budget)
         due = self._decided(record, before, after)
         require(due == after, f"decides more than the {record['change']} it names")
         self.populations[before.name] = after
@@ -283,7 +293,7 @@ class Replay:
         if intent is None:
             return
         many = "questions" in intent
-        taken = self._units_of_many(record, intent, stream) if many else _units_of_one(record, opening["dearest"])
+        taken = self._units_of_many(record, intent, stream) if many else units_of_one(record, opening["dearest"])
         require(record["units"] == taken, f"takes {record['units']} units for what was decided")
         stream.used, stream.in_flight = stream.used + taken, None
         halted = opening["units"] - stream.used < opening["dearest"] or stream.asked == opening["questions"]
@@ -395,15 +405,6 @@ def _decided_about(analyst: str, change: str, before: PopulationRecord, after: A
     fields = {"suspension": ("suspended",), "limits": ("tables", "most"), "allowance": ("allowance",)}
     require(change in fields, "changes nothing that can be changed")
     return before.with_analyst(analyst, **{field: getattr(after, field) for field in fields[change]})
-
-
-def _units_of_one(record: Record, dearest: int) -> int:
-    """Return the units that the outcome of one question takes."""
-    require((record["outcome"] == "lost") != ("answer" in record), "holds an answer and is lost, or neither")
-    units: int = record["units"]
-    least, most = {"yes": (1, dearest), "no": (0, 0), "lost": (dearest, dearest)}[record["outcome"]]
-    require(least <= units <= most, f"takes {units} units for a {record['outcome']}")
-    return units
 
 
 Progress = Callable[[int, int], None]

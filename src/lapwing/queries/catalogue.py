@@ -17,7 +17,7 @@ from datetime import date
 from enum import Enum
 from typing import Any, Final, Self, TypeVar, overload
 
-from lapwing.queries.column import Column, Integer, Text, check_text
+from lapwing.queries.column import Column, Integer, Text, check_text, check_title
 from lapwing.queries.predicate import INTEGERS, InIntervals, Predicate, atom
 from lapwing.queries.public_tables import ConceptSet, Vocabulary
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
@@ -112,6 +112,7 @@ class Table(Result):
     key_type : integers or text
     row_key : a column that tells the rows of a person apart, if there is one; it makes picking rows quicker
     max_rows : how many rows of one person count in row statistics, unless the question says otherwise
+    title : what people call it, where that is not its name; pages show it, and questions never use it
 
     >>> from lapwing.queries.column import Category, Integer
     >>> patients = Table(
@@ -132,9 +133,11 @@ class Table(Result):
     key_type: KeyType = KeyType.INTEGER
     row_key: str | None = None
     max_rows: int | None = None
+    title: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
+        check_title(self.title)
         _check_name("table", self.name)
         names = [*(c.name for c in self.columns), *(k for k in (self.person_key,) if k is not None)]
         for name in names:
@@ -161,8 +164,12 @@ class Table(Result):
         """Return it as JSON values."""
         return {
             "table": self.name,
+            **({"title": self.title} if self.title else {}),
             "rows": "one" if self.rows is RowsPerPerson.ONE_A_PERSON else "many",
             "max_rows": self.max_rows,
+            "person_key": self.person_key,
+            "key_type": self.key_type.value,
+            "row_key": self.row_key,
             "columns": [column.to_dict() for column in self.columns],
         }
 
@@ -262,6 +269,11 @@ class Population:
     def vocabulary(self, name: str) -> Vocabulary | None:
         """Return the vocabulary called `name`, whatever its case, if there is one."""
         return next((one for one in self.vocabularies if one.name.casefold() == name.casefold()), None)
+
+    def with_concept_set(self, given: ConceptSet) -> "Population":
+        """Return the population with values that conditions may use by their name; an older set of that name goes."""
+        others = (one for one in self.concept_sets if one.name != given.name)
+        return replace(self, concept_sets=(*others, given))
 
     def person_key(self, table: Table) -> str:
         """Return the column of `table` that says whose row it is."""

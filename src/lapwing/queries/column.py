@@ -22,6 +22,7 @@ _DEFAULT_CELLS = 2**20
 _MOST_CATEGORIES = 100_000
 _MOST_NAMED = 20
 _FEW_LABELLED = 10
+_LONGEST_TITLE = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,11 +164,19 @@ class Column:
     name : what questions call it
     type : what it may hold
     nullable : whether values may be missing; a group-by then has a cell for them
+    title : what people call it, where that is not its name; pages show it, and questions never use it
+
+    >>> Column(name="dob", type=Date(), title="day of birth").to_dict()["title"]
+    'day of birth'
     """
 
     name: str
     type: ColumnType
     nullable: bool = False
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        check_title(self.title)
 
     @property
     def written(self) -> str:
@@ -206,7 +215,16 @@ class Column:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        return {"column": self.name, "type": self.kind, **_bounds(self.type), "nullable": self.nullable}
+        told = {"column": self.name, "type": self.kind, **_bounds(self.type), "nullable": self.nullable}
+        return told | ({"title": self.title} if self.title else {})
+
+
+def check_title(title: str) -> None:
+    """Refuse what cannot stand on one line of a page."""
+    if len(title) > _LONGEST_TITLE or not title.isprintable() or title != title.strip():
+        shown = title if len(title) <= _LONGEST_TITLE else f"{title[:_LONGEST_TITLE]}..."
+        remedy = f"write at most {_LONGEST_TITLE} characters on one line, without blanks around them"
+        raise ParameterError("title", shown, reason="is not a title", remedy=remedy)
 
 
 class DerivedColumn(ABC):
@@ -221,10 +239,13 @@ class DerivedColumn(ABC):
 
 def _bounds(kind: ColumnType) -> dict[str, Any]:
     match kind:
-        case Integer() | Real():
-            return {"low": format_exact(kind.low), "high": format_exact(kind.high)}
+        case Integer():
+            return {"low": kind.low, "high": kind.high}
+        case Real():
+            return {name: format_exact(getattr(kind, name)) for name in ("low", "high", "step")}
         case Category(values=values, labels=labels):
-            return {"values": list(values), **({"labels": list(labels)} if labels else {})}
+            called = {"labels": list(labels), "label_name": kind.label_name} if labels else {}
+            return {"values": list(values), **called}
         case Date(first=first, last=last):
             return {"first": first and str(first), "last": last and str(last)}
         case _:

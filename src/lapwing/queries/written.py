@@ -11,7 +11,7 @@ from dataclasses import fields
 from datetime import date
 from enum import Enum
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.parsers.duckdb import DuckDBParser
@@ -69,6 +69,10 @@ _WORDS: Final = frozenset(
 """Words that mean something to the parser, so that a column of that name stands in quotes."""
 
 
+ValueSets: TypeAlias = dict[str, tuple[int, ...] | tuple[str, ...]]
+"""Long lists of values, by the names that a text has for them."""
+
+
 def written(part: object) -> str:
     """Return a condition, a value or a group as one would write it, for people; what has no words is left out.
 
@@ -122,8 +126,10 @@ class Speller:
     lapwing.errors.BadQuestionError: 1/3 cannot be written as text that means the same; ask it in SQL, or with ...
     """
 
-    def __init__(self, population: Population | None = None, table: Table | None = None) -> None:
-        self.sets: dict[str, tuple[int, ...] | tuple[str, ...]] = {}
+    def __init__(
+        self, population: Population | None = None, table: Table | None = None, sets: ValueSets | None = None
+    ) -> None:
+        self.sets: ValueSets = {} if sets is None else sets
         self._population = population
         self._rows: list[tuple[str, Table]] = [] if table is None else [(table.name, table)]
 
@@ -176,6 +182,8 @@ class Speller:
             case Among(value, values, told):
                 return f"{self.part(value)} in {self._among(values, told)}"
             case InConceptSet(value, name):
+                known = () if self._population is None else self._population.concept_sets
+                self.sets |= {one.name: one.values for one in known if one.name == name}
                 return f"{self.part(value)} in concept_set({_quoted(name)})"
             case _:
                 return self._other_condition(part)

@@ -8,6 +8,7 @@
     ├── StreamError             StreamHaltedError, StreamClosedError, StreamBusyError, SealBrokenError
     ├── LedgerError             LedgerUnwritableError, LedgerInDoubtError, LedgerDurabilityError, LedgerSchemaError,
     │                           LedgerDamagedError, LedgerRolledBackError, UnansweredError
+    ├── ServerError             DisagreementError
     └── EngineError, RegistrationError, SettingsError, MissingExtraError, SecrecyError, RandomnessError
 
 A message says what was wrong, with the numbers, and what to do about it. What the message says is also there as
@@ -28,6 +29,7 @@ __all__ = [
     "BadQuestionError",
     "BudgetError",
     "BudgetExceededError",
+    "DisagreementError",
     "EngineError",
     "LapwingError",
     "LedgerDamagedError",
@@ -45,6 +47,7 @@ __all__ = [
     "RequestConflictError",
     "SealBrokenError",
     "SecrecyError",
+    "ServerError",
     "SettingsError",
     "StreamBusyError",
     "StreamClosedError",
@@ -201,8 +204,9 @@ class UnnamedAnalystError(SuspendedError):
 class PolicyError(BudgetError):
     """What the custodian has decided about an analyst or a population does not allow it, whatever is left.
 
-    The `rule` is "tables" (those that an analyst may ask about), "most" (what one question may cost) or "noes_a_day"
-    (how many questions of streams, whose noes are free, an analyst may ask in a day).
+    The `rule` is "tables" (those that an analyst may ask about), "most" (what one question may cost), "noes_a_day"
+    (how many questions of streams, whose noes are free, an analyst may ask in a day) or "requests" (how many requests
+    for more budget may wait).
     """
 
     def __init__(self, rule: str, *, reason: str, remedy: str) -> None:
@@ -324,6 +328,24 @@ class EngineError(LapwingError):
 
     def __init__(self) -> None:
         super().__init__("the question could not be answered; the custodian can find out why")
+
+
+class ServerError(LapwingError):
+    """A server cannot be asked: it is not reached, lets nobody in, or says what no server of lapwing says.
+
+    `status` is that of HTTP, where there was an answer. What was asked under a key can be asked again, and is charged
+    once.
+    """
+
+    for_analysts = True
+
+    def __init__(self, reason: str, *, remedy: str, status: int | None = None) -> None:
+        self.reason, self.remedy, self.status = reason, remedy, status
+        super().__init__(f"{reason}; {remedy}")
+
+
+class DisagreementError(ServerError):
+    """A server and its client do not mean the same by a question: it was not asked, or its answer is not believed."""
 
 
 class RegistrationError(LapwingError):

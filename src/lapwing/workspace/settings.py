@@ -26,7 +26,7 @@
     sex = { type = "category", values = ["F", "M"] }
     age = { type = "integer", low = 0, high = 120, nullable = true }
     bmi = { type = "real", low = 10, high = 60, step = "1/64" }
-    born = { type = "date", first = 1900-01-01, last = 2025-12-31 }
+    born = { type = "date", first = 1900-01-01, last = 2025-12-31, title = "day of birth" }  # as pages call it
     smoker = { type = "boolean" }
     city = { type = "text" }
     condition = { type = "category", values = { file = "CONCEPT.csv", value = "concept_id", label = "concept_name" } }
@@ -341,6 +341,7 @@ def _table(name: str, section: Section, public: _Public) -> tuple[Table, Source]
             key_type=section.one_of("key_type", {one.value: one for one in KeyType}, KeyType.INTEGER),
             row_key=section.take("row_key", str, None),
             max_rows=section.take("max_rows", int, None),
+            title=section.take("title", str, ""),
         )
     source = _source(section, public.folder)
     section.done()
@@ -393,14 +394,17 @@ def _column(name: str, section: Section, public: _Public) -> Column:
     build, known_words = _TYPES[kind]
     words = {word: section.take(word, kinds, None) for word, kinds in known_words.items()}
     nullable = section.take("nullable", bool, False)  # noqa: FBT003 - the value that is meant if nothing is said
+    title = section.take("title", str, "")
     section.done()
     missing = [word for word in ("low", "high") if kind == "real" and words[word] is None]
     if missing:
         raise section.error((), f"{section.title} has no {missing[0]}", "give the bounds low and high")
     if isinstance(words.get("values"), dict):
-        return Column(name=name, type=public.files().category(section.section("values")), nullable=nullable)
+        found = public.files().category(section.section("values"))
+        with section.blamed():
+            return Column(name=name, type=found, nullable=nullable, title=title)
     with section.blamed():
-        return Column(name=name, type=build(**words), nullable=nullable)
+        return Column(name=name, type=build(**words), nullable=nullable, title=title)
 
 
 _TYPES: Final[dict[str, tuple[Callable[..., ColumnType], dict[str, Any]]]] = {

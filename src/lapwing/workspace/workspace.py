@@ -42,6 +42,7 @@ FINGERPRINTS: Final = "fingerprints.json"
 HEAD: Final = "ledger.head"
 CHECKED: Final = "ledger.checked"
 _KEY_BYTES: Final = 32
+Act = Callable[[], object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,8 +142,8 @@ class Workspace:
         for tables in before.values():
             tables.close()
 
-    def rewrite(self, population: str, change: Callable[[str], str], *, by: str) -> None:
-        """Change what lapwing.toml says about a population, and bring the ledger along: both or neither.
+    def rewrite(self, population: str, change: Callable[[str], str], *, by: str, act: Act | None = None) -> None:
+        """Change what lapwing.toml says about a population, and bring the ledger along, by `act`: both or neither.
 
         `change` makes the new text of the old one. What `update` would refuse is refused, and so is a new table that
         cannot be read. `by` says in the ledger who decided.
@@ -150,8 +151,7 @@ class Workspace:
         path = self.folder / FILE
         with self._deciding, LockedFile(path):
             before = path.read_text(encoding="utf-8")
-            after = change(before)
-            declared = read_settings(self.folder, after).declared(population)
+            declared = read_settings(self.folder, after := change(before)).declared(population)
             self._agreement.require_possible(declared)
             new = [name for name in declared.sources if self._agreement.is_new(declared, name)]
             for name, failure in (unreadable(declared, self._log) if new else {}).items():
@@ -159,7 +159,7 @@ class Workspace:
                     raise failure
             path.write_text(after, encoding="utf-8")
             try:
-                self._agreement.update(declared, by=by)
+                act() if act else self._agreement.update(declared, by=by)
             except BaseException:
                 path.write_text(before, encoding="utf-8")
                 raise

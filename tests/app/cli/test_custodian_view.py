@@ -216,3 +216,34 @@ def test_the_history_of_a_funnel_has_as_many_conditions_as_were_asked(shared) ->
     assert run(shared, "funnel", "patients", *steps, "--analyst", "ana").code == 0
     (act,) = run(shared, "history", "--last", "1", "--json").json["acts"]
     assert "how many people pass 2 conditions, one after the other" in act["said"]
+
+
+def test_the_custodian_says_yes_or_no_to_who_asks_for_more(shared) -> None:
+    """The settings follow with all that they say besides, and the ledger knows who decided what."""
+    settings = shared / "lapwing.toml"
+    written = settings.read_text().replace('ana = { epsilon = "1" }', 'ana = { epsilon = "1", tables = ["patients"] }')
+    settings.write_text(written)
+    assert run(shared, "update").code == 0
+    make = ("requests", "make", "--analyst", "ana", "--epsilon", "0.5", "--for", "asthma")
+    assert [run(shared, *make, "--json").json["id"] for _ in range(2)] == [1, 2]
+    (listed, _) = run(shared, "requests", "list", "--json").json["requests"]
+    assert listed["raises"] == {"what": "allowance", "from": {"epsilon": "1"}, "to": {"epsilon": "1.5"}}
+    assert "raises the allowance from epsilon 1" in run(shared, "requests", "list").out
+    assert "the allowance of ana from epsilon 1 to epsilon 1.5" in run(shared, "requests", "grant", "1").out
+    assert 'ana = { epsilon = "1.5", tables = ["patients"] }' in settings.read_text()
+    assert run(shared, "requests", "refuse", "2", "--reason", "enough").code == 0
+    again = run(shared, "requests", "grant", "2")
+    assert (again.code, "is refused" in again.err) == (2, True)
+    assert run(shared, "requests", "list").out == "no request waits\n"
+    assert len(run(shared, "requests", "list", "--all", "--json").json["requests"]) == 2
+    assert ask(shared, "ana", "1.4").code == 0
+    more = run(shared, "requests", "make", "--analyst", "eve", "--epsilon", "1", "--for", "all")
+    assert more.code == 0
+    assert "the budget of everybody from epsilon 3 to epsilon 4" in run(shared, "requests", "grant", "3").out
+    assert "ana asked the custodian for epsilon 0.5 more, asthma: refused by custodian" in " ".join(
+        run(shared, "history", "--all").out.split()
+    )
+    assert run(shared, "ledger", "verify").code == 0
+    run(shared, "requests", "make", "--analyst", "eve", "--epsilon", "1", "--for", "all")
+    settings.write_text(settings.read_text().replace('epsilon = "1.5"', 'epsilon = "1.6"'))
+    assert "lapwing update" in run(shared, "requests", "grant", "4").err, "an edit that waits comes first"

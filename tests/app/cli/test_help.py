@@ -17,6 +17,7 @@ from lapwing.app.cli.commands import COMMANDS, USERS
 
 THEIRS = {"demo", "audit", "attack", "serve"}  # commands that are not part of this folder's tests
 OPEN = "lapwing stream open --at-least 200 --yeses 5 --epsilon 1 --name cohorts"
+REQUEST = 'lapwing requests make --epsilon 2 --for "asthma in the north"'
 PREPARED = {
     "stream ask": [OPEN],
     "stream close": [OPEN],
@@ -25,6 +26,8 @@ PREPARED = {
     "people disable": ["lapwing people add ana"],
     "people link": ["lapwing people add ana"],
     "suspend": ["lapwing count patients --epsilon 0.1"],
+    "requests grant": [REQUEST],
+    "requests refuse": [REQUEST],
     "history": ["lapwing count patients --epsilon 0.1"],
 }
 """What has to be done before the examples of a command work; those of the others work on their own."""

@@ -15,7 +15,7 @@ from lapwing.vocabulary.errors import BadQuestionError, LapwingError
 
 
 def sent_and_read(question, population):
-    body = question_body(question, population, {})
+    body = question_body(question, population, {}, {})
     wire = json.dumps({"question": body, "price": {"epsilon": "1"}})
     asked, words = read_question(msgspec.convert(json.loads(wire), asking_type()).question)
     assert words == {}

@@ -144,6 +144,9 @@ def serving(folder: Path, settings: DoorSettings | None = None, tokens: dict[str
     listening = socket.create_server(("127.0.0.1", 0))
     port = listening.getsockname()[1]
     chosen = replace(chosen, address=f"http://127.0.0.1:{port}")
+    if chosen.provider is not None:  # whose port 0 is the one that was free
+        callback = chosen.provider.callback.replace(":0/", f":{port}/")
+        chosen = replace(chosen, provider=replace(chosen.provider, callback=callback))
     application = make_application(lw.open_workspace(folder), open_store(folder), chosen)
     config = uvicorn.Config(
         application,

@@ -34,6 +34,7 @@ class LoopbackProvider:
     """What the provider knows, and what a test may change about it."""
 
     port: int
+    host: str = "127.0.0.1"
     callback: str = ""
     signs_in: dict[str, Any] = field(default_factory=lambda: {"sub": "s-1", "name": "Ana of the Hospital"})
     key: Any = field(default_factory=lambda: RSAKey.generate_key(2048, {"kid": "first", "use": "sig"}))
@@ -46,7 +47,7 @@ class LoopbackProvider:
 
     @property
     def issuer(self) -> str:
-        return f"http://127.0.0.1:{self.port}/hospital"
+        return f"http://{self.host}:{self.port}/hospital"
 
     def rotate(self, *, publish: bool = True) -> None:
         """Sign with another key from now on."""
@@ -101,6 +102,9 @@ class LoopbackProvider:
         self.asked.append("given")
         return JSONResponse({"access_token": fresh_name(), "token_type": "Bearer", "id_token": made})
 
+    def logout(self, request: Request) -> Response:
+        return RedirectResponse(request.query_params["post_logout_redirect_uri"], 302)
+
     def signed(self, nonce: str) -> str:
         now = int(time.time())
         header = {"alg": self.algorithm, "kid": self.key.kid}
@@ -127,6 +131,7 @@ def provider_on_loopback() -> Iterator[LoopbackProvider]:
             Route("/hospital/keys", provider.keys),
             Route("/hospital/authorize", provider.authorize),
             Route("/hospital/token", provider.token, methods=["POST"]),
+            Route("/hospital/logout", provider.logout),
         ]
     )
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off"))

@@ -172,13 +172,24 @@ def test_history_tells_what_was_done(door) -> None:
 
 
 def test_more_budget_is_asked_for_and_decided(door) -> None:
-    made = door.call("ana", "POST", f"{P}/requests", {"wanted": "epsilon 2", "purpose": "asthma"}).json()
-    assert [one["id"] for one in door.get("ana", f"{P}/requests").json()] == [made["id"]]
+    left = Fraction(door.left())
+    asked = {"more": {"epsilon": "0.5"}, "purpose": "asthma"}
+    made, other = (door.call("ana", "POST", f"{P}/requests", asked).json() for _ in range(2))
+    assert [one["id"] for one in door.get("ana", f"{P}/requests").json()] == [other["id"], made["id"]]
     assert door.get("ben", f"{P}/requests").json() == []
-    assert door.get("otto", f"{P}/all-requests").json()[0]["state"] == "open"
+    waiting = door.get("otto", f"{P}/all-requests").json()[0]
+    assert (waiting["state"], waiting["raises"]["what"]) == ("open", "budget")
     place = f"{P}/requests/{made['id']}/decision"
-    assert door.call("cleo", "POST", place, {"granted": True}).json()["state"] == "granted"
+    told = door.call("cleo", "POST", place, {"granted": True}).json()
+    assert (told["state"], told["decided_by"]) == ("granted", "cleo")
+    assert Fraction(door.left()) == left + Fraction("0.5")
     assert door.call("cleo", "POST", place, {"granted": False}).status_code == 409
+    refused = door.call("cleo", "POST", f"{P}/requests/{other['id']}/decision", {"granted": False, "reason": "no"})
+    assert (refused.json()["state"], refused.json()["reason"]) == ("refused", "no")
+    assert door.call("cleo", "POST", f"{P}/requests/none/decision", {"granted": True}).status_code == 404
+    assert Fraction(door.left()) == left + Fraction("0.5")
+    assert door.call("ana", "POST", f"{P}/requests", {**asked, "more": {"rho": "1"}}).status_code == 422
+    assert door.call("otto", "POST", "/api/v1/ledger/verifications", {}).json()["sound"] is True
 
 
 def test_a_refusal_has_the_sentence_and_the_numbers(door) -> None:

@@ -7,7 +7,6 @@ import pytest
 from app.server.doors import UNLIMITED, P, make_folder, serving
 from app.server.test_race import url_of
 from lapwing.app.server.application import DoorSettings
-from lapwing.app.server.budget_requests import BudgetRequests
 from lapwing.app.server.door_store import open_store
 from lapwing.app.server.memory import Memory
 from lapwing.app.server.people import Directory
@@ -55,6 +54,24 @@ def test_a_directory_counts_what_it_must(folder) -> None:
     store.close()
 
 
+def test_a_token_that_was_looked_up_before_is_what_it_is_now(folder) -> None:
+    one, other = open_store(folder), open_store(folder)
+    here, there = Directory(one), Directory(other)
+    person = here.add("ana", "Ana", Role.ANALYST)
+    tokens = [here.make_token(person, name) for name in "abc"]
+    assert [here.by_token(token) for token, _ in tokens for _ in range(2)] == [person] * 6
+    assert there.revoke_token("ana", tokens[0][1]["id"])
+    assert [here.by_token(token) for token, _ in tokens] == [None, person, person]
+    assert here.revoke_token("ana", tokens[1][1]["id"])
+    assert [here.by_token(token) for token, _ in tokens] == [None, None, person]
+    there.change("ana", role=Role.AUDITOR)
+    assert here.by_token(tokens[2][0]).role is Role.AUDITOR
+    there.change("ana", disabled=True)
+    assert here.by_token(tokens[2][0]) is None
+    for store in (one, other):
+        store.close()
+
+
 def test_two_processes_remember_the_same(folder) -> None:
     one, other = open_store(folder), open_store(folder)
     person = Directory(one).add("ana", "Ana", Role.ANALYST)
@@ -73,12 +90,6 @@ def test_two_processes_remember_the_same(folder) -> None:
         ("key-3", 4, {"a": 1}),
         ("key-2", 3, {"a": 1}),
     ]
-    requests = BudgetRequests(one)
-    made = requests.make("clinic", "ana", wanted="epsilon 1", purpose="asthma")
-    assert requests.listed("clinic", "ben") == []
-    assert BudgetRequests(other).listed("clinic") == requests.listed("clinic", "ana") == [made]
-    assert requests.decide("clinic", made["id"], state="granted", by="cleo")
-    assert not BudgetRequests(other).decide("clinic", made["id"], state="refused", by="cleo")
     one.close()
     other.close()
 

@@ -22,7 +22,9 @@ MATRIX = {
         ("me", "tokens", "make_token", "revoke_token", "populations", "population", "receipt", "policy"), ALL
     ),
     **dict.fromkeys(("preview", "ask", "rehearse", "budget", "job", "cancel_job", "answers", "answer", "history"), ASK),
-    **dict.fromkeys(("preview_stream", "streams", "open_stream", "stream", "ask_stream", "ask_stream_many"), ASK),
+    **dict.fromkeys(
+        ("preview_stream", "streams", "open_stream", "stream", "ask_stream", "ask_many", "ask_stream_many"), ASK
+    ),
     **dict.fromkeys(("close_stream", "own_requests", "request_budget"), ASK),
     **dict.fromkeys(("account", "all_requests", "ledger_entries", "ledger_head", "verify_ledger"), OVERSEE),
     "export_ledger": OVERSEE,
@@ -36,7 +38,7 @@ MATRIX = {
 }
 """Who may call what, written down once more: a slip in the table of operations shows here."""
 
-SPENDS = {"ask", "open_stream", "ask_stream", "ask_stream_many", "close_stream"}
+SPENDS = {"ask", "open_stream", "ask_stream", "ask_many", "ask_stream_many", "close_stream"}
 
 
 def test_the_table_says_who_may_call_what() -> None:

@@ -271,6 +271,20 @@ def require_raise(before: Guarantee, after: Guarantee) -> None:
         )
 
 
+def raised_by(budget: Guarantee, more: Guarantee) -> Guarantee:
+    """Return a budget with more of its own currency, number by number; more epsilon alone will do for one with a delta.
+
+    >>> raised_by(ApproximateDP(epsilon=1, delta="1e-6"), PureDP(epsilon=2)).epsilon
+    Fraction(3, 1)
+    """
+    in_part = isinstance(budget, ApproximateDP) and isinstance(more, PureDP)
+    if type(more) is not type(budget) and not in_part:
+        raise ParameterError(
+            "more", _describe(more), reason=f"is not in the currency of {_describe(budget)}", remedy="ask for that"
+        )
+    return type(budget)(**{one.name: getattr(budget, one.name) + getattr(more, one.name, 0) for one in fields(budget)})
+
+
 def charge_anew(opening: Account, bookings: Iterable[Booking]) -> CapChange:
     """Return a fresh account after a history that was admitted elsewhere, or refuse one that does not fit."""
     current = opening

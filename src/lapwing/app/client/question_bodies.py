@@ -3,31 +3,45 @@
 The law: reading a body gives a question with the same canonical text. What has no such text is refused.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 from lapwing.answers.preview import QuestionLike
 from lapwing.queries.catalogue import Population
-from lapwing.queries.expressions import EVERYONE, By, Name, Spelled
+from lapwing.queries.expressions import EVERYONE, By, Condition, Name, Spelled, condition
 from lapwing.queries.planning import Question
-from lapwing.queries.written import Speller
+from lapwing.queries.questions import ConditionLike
+from lapwing.queries.written import Speller, ValueSets
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.wording import format_exact
 
 
-def question_body(question: QuestionLike, population: Population, words: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a question as the wire has it, with the words that go beside a SELECT."""
+def question_body(
+    question: QuestionLike, population: Population, words: Mapping[str, Any], sets: ValueSets
+) -> dict[str, Any]:
+    """Return a question as the wire has it, with the words that go beside a SELECT.
+
+    Long lists of values are added to `sets`, by the names that the text has for them.
+    """
     if isinstance(question, str):
+        sets |= {one.name: one.values for one in population.concept_sets if one.name in question}
         return {"ask": "sql", "text": question, **given(words)}
     if isinstance(question, Mapping):
-        return {"ask": "together", "questions": {name: _alone(one, population) for name, one in question.items()}}
-    return _alone(question, population)
+        several = {name: _alone(one, population, sets) for name, one in question.items()}
+        return {"ask": "together", "questions": several}
+    return _alone(question, population, sets)
 
 
-def condition_text(where: Any, population: Population, table: str) -> str:
-    """Return a condition about rows of a table as text."""
-    return _text(where, Speller(population, population.table(table)))
+def condition_text(where: ConditionLike | Condition, population: Population, table: str) -> str:
+    """Return which people are meant as text; one that was given stays as it is."""
+    if where is None or isinstance(where, str):
+        return where or ""
+    speller = Speller(population, population.table(table))
+    text = speller.part(condition(where))
+    if speller.sets:
+        raise BadQuestionError("a stream is not asked with concept sets at a distance; ask with few values, in a list")
+    return text
 
 
 def given(words: Mapping[str, Any]) -> dict[str, Any]:
@@ -35,14 +49,14 @@ def given(words: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _plain(value) for name, value in words.items() if value is not None}
 
 
-def _alone(question: Question, population: Population) -> dict[str, Any]:
+def _alone(question: Question, population: Population, sets: ValueSets) -> dict[str, Any]:
     if not isinstance(question, Question):
         raise BadQuestionError("this is not a question; write one with count(...), mean(...) or in SQL")
     sql_only = (question.joins, question.columns, question.each, getattr(question, "present", None))
     if any(part for part in sql_only) or question.kept is not EVERYONE or question.alias is not None:
         raise BadQuestionError("what was read from SQL is sent as it was written; ask the SELECT itself")
     name, words = question.called()
-    speller = Speller(population, population.table(question.table))
+    speller = Speller(population, population.table(question.table), sets)
     body: dict[str, Any] = {"ask": name, "table": question.table}
     if question.where is not EVERYONE:
         body["where"] = _text(question.where, speller)
@@ -72,19 +86,10 @@ def _text(part: Any, speller: Speller) -> str:
         case Spelled(text=text) | By(column=Spelled(text=text), edges=None):
             return text
         case _:
-            text = speller.part(part)
-    if speller.sets:
-        raise BadQuestionError("a list of so many values is sent as a concept set; name it: concept_set('name', ids)")
-    return text
+            return speller.part(part)
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Fraction):
         return format_exact(value)
     return value if isinstance(value, bool | int | str) else str(value)
-
-
-def texts_of(ways: Iterable[Iterable[Any]]) -> list[list[str]]:
-    """Return the canonical texts of what is asked together, in each way to pay for it."""
-    several = [list(each) for each in ways]
-    return [[one[min(way, len(one) - 1)].text for one in several] for way in range(max(map(len, several)))]

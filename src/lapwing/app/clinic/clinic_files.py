@@ -177,7 +177,7 @@ born = {{ type = "date", first = {TODAY.year - OLDEST - 1}-01-01, last = {TODAY}
 age = {{ type = "integer", low = 0, high = {OLDEST}, nullable = true }}
 site = {{ type = "category", values = {_values(concepts.SITES)} }}
 smoker = {{ type = "boolean", nullable = true }}
-bmi = {{ type = "real", low = 10, high = 60, step = "1/64", nullable = true }}
+bmi = {{ type = "real", low = 10, high = 60, step = "1/64", nullable = true, title = "body mass index" }}
 hypertension = {{ type = "boolean" }}
 diabetes = {{ type = "boolean" }}
 cancer_survivor = {{ type = "boolean" }}

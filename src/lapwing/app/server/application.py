@@ -15,7 +15,6 @@ from starlette.routing import Route
 
 from lapwing.app.server.answering import Answering
 from lapwing.app.server.audit_log import AuditFiles, AuditLog
-from lapwing.app.server.budget_requests import BudgetRequests
 from lapwing.app.server.calls import API, Operation, Server
 from lapwing.app.server.door_store import DoorStore
 from lapwing.app.server.guard import Guard, GuardLimits
@@ -68,7 +67,6 @@ def make_server(workspace: Workspace, store: DoorStore, settings: DoorSettings) 
         tick=settings.tick,
         threads=CapacityLimiter(8),
         answers=Recent(),
-        requests=BudgetRequests(store),
         is_remote=store.is_remote,
     )
 

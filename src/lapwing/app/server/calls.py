@@ -1,14 +1,14 @@
 """One call of an operation: who calls, with what; and what every operation is made of."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 from anyio import CapacityLimiter, to_thread
+from msgspec import UNSET
 
-from lapwing.app.server.budget_requests import BudgetRequests
 from lapwing.app.server.house import House, Recent
 from lapwing.app.server.jobs import Ending, Job, JobName, Jobs, Work
 from lapwing.app.server.memory import LEDGER, Memory
@@ -17,6 +17,7 @@ from lapwing.app.server.people import Directory, Person
 from lapwing.app.server.rates import Limits
 from lapwing.app.server.roles import Right, Role
 from lapwing.session import Session
+from lapwing.vocabulary.errors import DisagreementError
 
 T = TypeVar("T")
 
@@ -37,7 +38,6 @@ class Server:
     tick: float
     threads: CapacityLimiter
     answers: Recent[tuple[JobName, bytes], bytes]
-    requests: BudgetRequests
     is_remote: bool
 
 
@@ -78,8 +78,19 @@ class ServerCall:
         return self.path["population"]
 
     def session(self) -> Session:
-        """Return a session of whoever calls, at the population in the path."""
-        return self.server.house.session(self.population, self.person)
+        """Return a session of whoever calls, at the population in the path, with the concept sets that came along."""
+        session = self.server.house.session(self.population, self.person)
+        sets = getattr(self.body, "concept_sets", UNSET)
+        for name, ids in {}.items() if sets is UNSET else sets.items():
+            session.concept_set(name, ids)
+        return session
+
+    def require_meaning(self, find: Callable[[], Collection[str]]) -> None:
+        """Refuse what means something else here than to whoever calls; nothing has been asked or charged yet."""
+        means = getattr(self.body, "means", UNSET)
+        if means is not UNSET and set(means).isdisjoint(find()):
+            reason = "here these words mean another question, or another price, than they do to you; nothing was asked"
+            raise DisagreementError(reason, remedy="connect again, with the version of lapwing that the server has")
 
     @property
     def fingerprint(self) -> bytes:

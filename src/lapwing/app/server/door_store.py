@@ -42,9 +42,6 @@ TABLES: Final = (
     "create index if not exists asked_number on asked (population, person, number)",
     """create table if not exists cohorts (population text not null, person text not null, key text not null,
        document text not null, primary key (population, person, key))""",
-    """create table if not exists requests (id text primary key, population text not null, person text not null,
-       wanted text not null, purpose text not null, state text not null, decided_by text, made bigint not null,
-       decided bigint)""",
 )
 """What stands in it, in words that SQLite and PostgreSQL share."""
 
@@ -65,6 +62,9 @@ class DoorStore(Protocol):
 
     def keep(self, statement: str, *values: Cell) -> int:
         """Change something so that no failure of the machine takes it back."""
+
+    def stamp(self) -> object:
+        """Return what is the same until something is changed; None where only looking tells."""
 
     def together(self) -> "Any":
         """Return a block in which all changes are made, or none."""
@@ -125,6 +125,11 @@ class SqliteDoorStore:
             finally:
                 self._connection.execute("pragma synchronous = normal")
 
+    def stamp(self) -> object:
+        """Return SQLite's count of the commits of others, and that of the rows that were changed here."""
+        with self._lock:
+            return self._connection.execute("pragma data_version").fetchone()[0], self._connection.total_changes
+
     @contextmanager
     def together(self) -> Iterator[None]:
         """Make all changes of a block, or none, while no other process makes one."""
@@ -174,6 +179,10 @@ class PostgresDoorStore:
     def keep(self, statement: str, *values: Cell) -> int:
         """Change something so that no failure of the machine takes it back: here nothing is changed otherwise."""
         return self.do(statement, *values)
+
+    def stamp(self) -> object:
+        """Return None: a server elsewhere has to be asked."""
+        return None
 
     @contextmanager
     def together(self) -> Iterator[None]:

@@ -1,12 +1,13 @@
 """What analysts do: look at prices, rehearse, ask, and find again what they asked."""
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import msgspec
 
 from lapwing.answers.answer import Answer
-from lapwing.answers.history import acts_of
-from lapwing.answers.preview import QuestionLike
+from lapwing.answers.history import HistoryPage
+from lapwing.answers.preview import QuestionLike, read_budget, request_record
 from lapwing.app.server.calls import API, Reply, ServerCall
 from lapwing.app.server.jobs import Job, JobName, JobState, ending_of, state_after
 from lapwing.app.server.memory import LEDGER
@@ -14,7 +15,7 @@ from lapwing.app.server.problems import ProblemError, body_of, status_of
 from lapwing.app.server.questions_wire import asking_type, read_question
 from lapwing.ledger.entries import Receipt
 from lapwing.vocabulary.codec import to_record
-from lapwing.vocabulary.errors import LedgerRolledBackError, UnansweredError
+from lapwing.vocabulary.errors import BadQuestionError, LedgerRolledBackError, UnansweredError
 
 QUESTION = "ask"
 """What a question is remembered as; what a stream is asked is remembered under the names of its operations."""
@@ -29,18 +30,25 @@ def show_budget(call: ServerCall) -> Any:
         "allowance": None if own is None else {**own.to_dict(), "text": str(own)},
         "suspended": None if status.suspension is None else str(status.suspension),
         "account": to_record(status.account),
+        "own_account": None if status.allowance is None else to_record(status.allowance),
+        "refusal": None if status.suspension is None else status.suspension.to_dict(),
     }
 
 
 async def preview(call: ServerCall) -> Reply:
-    """Say what a question would cost and how far off it would be. As long as nothing was charged since, it is known."""
+    """Say what a question would cost and how far off it would be."""
+    return await foretell(call, _preview)
+
+
+async def foretell(call: ServerCall, told: Callable[[ServerCall], bytes]) -> Reply:
+    """Say what would be; as long as nothing was charged since it was last said, it is known."""
     house = call.server.house
-    name = (call.last_entry, call.person.id, call.population, call.fingerprint)
+    name = (call.last_entry, call.person.id, call.population, call.operation.name.encode() + call.fingerprint)
     if (known := house.previews.get(name)) is not None:
         return Reply(body=known)
-    told = await call.in_thread(_preview)
-    house.previews.put(name, told)  # if the ledger grew meanwhile, nobody will look under this number again
-    return Reply(body=told)
+    said = await call.in_thread(told)
+    house.previews.put(name, said)  # if the ledger grew meanwhile, nobody will look under this number again
+    return Reply(body=said)
 
 
 def _preview(call: ServerCall) -> bytes:
@@ -48,7 +56,9 @@ def _preview(call: ServerCall) -> bytes:
     session = call.session()
     told = session.preview(question, **words)
     stored = session.stored(question, **words) is not None
-    return msgspec.json.encode({**told.to_dict(), "question": told.asked.text, "stored": stored})
+    stopped = told.before.suspension
+    refused = None if stopped is None else stopped.to_dict()
+    return msgspec.json.encode({**told.to_dict(), "question": told.asked.text, "stored": stored, "stopped": refused})
 
 
 def _asked(call: ServerCall) -> tuple[QuestionLike, dict[str, Any]]:
@@ -82,6 +92,7 @@ async def ask(call: ServerCall) -> Reply:
 
 def _ask(call: ServerCall, job: Job) -> dict[str, Any]:
     question, words = _asked(call)
+    call.require_meaning(lambda: job.session.meanings([question], **words))
     answer = job.session.stored(question, key=call.key, **words)
     found = LEDGER if answer is None or answer.receipt is None else answer.receipt.seq
     stands = call.remember(found)
@@ -92,6 +103,30 @@ def _ask(call: ServerCall, job: Job) -> dict[str, Any]:
         answer = job.session.ask(question, key=call.key, **words)
     call.audit.update(price=str(answer.price), free=answer.free)
     return _record(answer, call.key, words)
+
+
+async def ask_many(call: ServerCall) -> Reply:
+    """Ask questions together, all or none, once under their key."""
+    return await call.run(lambda job: _ask_many(call, job))
+
+
+def _ask_many(call: ServerCall, job: Job) -> bytes:
+    several = [read_question(one) for one in call.body.questions]
+    beside = several[0][1]
+    if any(words != beside for _, words in several):
+        raise BadQuestionError("what is asked together has one max_rows and one max_groups; ask for others by itself")
+    questions, words = [question for question, _ in several], {**call.body.price.words(), **beside}
+    call.require_meaning(lambda: job.session.meanings(questions, **words))
+    call.remember()
+    ended = call.server.memory.ending(*call.job_name)
+    if ended is not None:  # what was free among them stands under no key of the ledger
+        return ended[1]
+    job.after_data = True
+    answers = job.session.ask_many(questions, key=call.key, **words)
+    call.audit.update(questions=len(answers), price=str(answers[0].price))
+    told = msgspec.json.encode({"key": call.key, "answers": [_record(answer, None, words) for answer in answers]})
+    call.server.memory.end(*call.job_name, status=200, outcome=told)
+    return told
 
 
 def _record(answer: Answer, key: str | None, words: dict[str, Any]) -> dict[str, Any]:
@@ -179,11 +214,10 @@ def _again(call: ServerCall, key: str, known: dict[str, Any]) -> dict[str, Any] 
 
 def show_history(call: ServerCall) -> Any:
     """Tell what whoever calls has done, also in Python and at the command line, in sentences."""
-    entries = call.server.house.ledger.history(call.population)
-    acts = acts_of(entries, analyst=call.person.id)
-    before = call.query.get("before", 2**62)
-    shown = [act for act in reversed(acts) if act.entry < before][: call.query.get("limit", 50)]
-    return [act.to_dict() for act in shown]
+    before, limit = call.query.get("before"), call.query.get("limit", 50)
+    ledger = call.server.house.ledger
+    page = HistoryPage.read(ledger, call.population, call.person.id, before=before, limit=limit)
+    return [act.to_dict() for act in page.acts]
 
 
 def check_receipt(call: ServerCall) -> Any:
@@ -199,10 +233,13 @@ def check_receipt(call: ServerCall) -> Any:
 def make_request(call: ServerCall) -> Any:
     """Ask the custodian for more budget."""
     call.audit["always"] = True
-    return call.server.requests.make(call.population, call.person.id, **call.body.words())
+    requests, more = call.server.house.ledger.budget_requests, read_budget(**call.body.more.entry())
+    return request_record(requests.make(call.population, call.person.id, more, purpose=call.body.purpose))
 
 
 def list_requests(call: ServerCall) -> Any:
-    """List requests for more budget: one's own, or everybody's for those who oversee."""
-    own = None if call.operation.name == "all_requests" else call.person.id
-    return call.server.requests.listed(call.population, own)
+    """List requests for more budget: one's own, or everybody's for those who oversee, with what a yes would change."""
+    requests = call.server.house.ledger.budget_requests
+    if call.operation.name == "own_requests":
+        return [request_record(one) for one in requests.all(call.population, analyst=call.person.id)]
+    return [request_record(one, requests.effect_of(one)) for one in requests.all(call.population)]

@@ -9,7 +9,7 @@ from lapwing.app.server.calls import Reply, ServerCall
 from lapwing.app.server.passwords import digest_of
 from lapwing.app.server.problems import ProblemError
 from lapwing.app.server.roles import Right
-from lapwing.vocabulary.codec import FORMAT
+from lapwing.vocabulary.codec import FORMAT, to_record
 from lapwing.vocabulary.errors import ParameterError
 
 
@@ -78,7 +78,16 @@ def show_population(call: ServerCall) -> Reply:
     """Return the dictionary of a population: what is declared, and the versions of its tables; never data."""
     session = call.session()
     record = session.ledger.population(call.population)
-    told = msgspec.json.encode({**session.tables().to_dict(), "versions": dict(record.tables)}, order="sorted")
+    people = session.population
+    declared = {
+        **session.tables().to_dict(),
+        "versions": dict(record.tables),
+        "unit": to_record(people.unit),
+        "now": None if people.now is None else people.now.isoformat(),
+        "salt": people.salt,
+        "segments": [{"name": one.name, "first": one.first, "last": one.last} for one in people.segments],
+    }
+    told = msgspec.json.encode(declared, order="sorted")
     tag = f'"{digest_of(told.decode())[:32]}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
     if call.headers.get("if-none-match") == tag:

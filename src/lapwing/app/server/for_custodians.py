@@ -5,19 +5,21 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from msgspec import UNSET
 
-from lapwing.answers.preview import budget_record
+from lapwing.answers.preview import budget_record, request_record
 from lapwing.app.server.calls import ServerCall
 from lapwing.app.server.problems import ProblemError
 from lapwing.app.server.roles import Role
+from lapwing.ledger.budget_requests import RequestState
 from lapwing.vocabulary.errors import ParameterError, SettingsError
 from lapwing.workspace.agreement import LOG
-from lapwing.workspace.changing import decide
+from lapwing.workspace.changing import decide, grant
 
 _LINES = 200
+_NUMBER: Final = re.compile("[0-9]{1,18}")
 _FAILURE = re.compile(r"(?P<at>\d{4}-\d\d-\d\dT[\d:]+\+00:00) (?P<kind>\w+): ")
 
 
@@ -146,14 +148,21 @@ def show_changes(call: ServerCall) -> Any:
 
 
 def decide_request(call: ServerCall) -> Any:
-    """Say yes or no to a request for more budget; the allowance itself is changed in lapwing.toml."""
-    requests, id_ = call.server.requests, call.path["request"]
-    if requests.find(call.population, id_) is None:
+    """Say yes or no to a request for more budget; a yes raises what it asks for, in lapwing.toml and in the ledger."""
+    house, given = call.server.house, call.path["request"]
+    requests, number = house.ledger.budget_requests, int(given) if _NUMBER.fullmatch(given) else 0
+    known = {one.number: one for one in requests.all(call.population)}.get(number)
+    if known is None:
         raise ProblemError.not_there()
-    state = "granted" if call.body.granted else "refused"
-    if not requests.decide(call.population, id_, state=state, by=call.person.id):
+    if known.state is not RequestState.OPEN:
         raise ProblemError(409, "decided", "this request was decided before")
-    return requests.find(call.population, id_)
+    if not call.body.granted:
+        requests.refuse(call.population, number, reason=call.body.reason, by=call.person.id)
+        return request_record(requests.find(call.population, number))
+    with sentences():
+        granted = grant(house.workspace, call.population, number, by=call.person.id)
+    house.renew()
+    return request_record(granted)
 
 
 def show_failures(call: ServerCall) -> Any:

@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import msgspec
+
 from lapwing.answers.preview import budget_record
 from lapwing.answers.stream_preview import terms_record
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.app.server.calls import Reply, ServerCall
+from lapwing.app.server.for_analysts import foretell
 from lapwing.app.server.jobs import Job
 from lapwing.app.server.problems import ProblemError
 from lapwing.ledger.states import StreamRecord
@@ -14,17 +17,23 @@ from lapwing.vocabulary.errors import LapwingError
 from lapwing.vocabulary.wording import format_exact
 
 
-def preview_stream(call: ServerCall) -> Any:
+async def preview_stream(call: ServerCall) -> Reply:
     """Say what a stream would cost, and how sure its verdicts would be."""
-    return call.session().preview_stream(**call.body.words()).to_dict()
+    return await foretell(call, _preview)
+
+
+def _preview(call: ServerCall) -> bytes:
+    told = call.session().preview_stream(**call.body.words())
+    stopped = None if (one := told.before.suspension) is None else one.to_dict()
+    return msgspec.json.encode({**told.to_dict(), "terms": told.terms.to_text(), "stopped": stopped})
 
 
 def list_streams(call: ServerCall) -> Any:
     """List the streams of whoever calls."""
     house = call.server.house
-    known = house.ledger.streams.streams(call.population)
+    known = house.ledger.streams.streams(call.population, analyst=call.person.id)
     account = house.ledger.account(call.population)
-    return [_record(one, account) for one in known if one.analyst == call.person.id]
+    return [_record(one, account) for one in known]
 
 
 def show_stream(call: ServerCall) -> Any:
@@ -48,8 +57,9 @@ async def ask_stream(call: ServerCall) -> Reply:
     """Ask a stream one question: a no is free, a yes is paid."""
 
     def work(job: Job) -> Any:
-        stream, words = _resumed(call, job), call.body.words()
+        stream, words = _resumed(call, job), _words(call)
         where = words.pop("where").strip() or None
+        call.require_meaning(lambda: [stream.meaning([where], **words)])
         answer = stream.ask(where, key=call.key, **words)
         call.audit.update(price=format_exact(answer.price), free=answer.free)
         return {"key": call.key, **answer.to_dict()}
@@ -61,8 +71,9 @@ async def ask_stream_many(call: ServerCall) -> Reply:
     """Ask a stream many questions as one; after its last yes the rest have no answer."""
 
     def work(job: Job) -> Any:
-        stream, words = _resumed(call, job), call.body.words()
+        stream, words = _resumed(call, job), _words(call)
         wheres = [where.strip() or None for where in words.pop("wheres")]
+        call.require_meaning(lambda: [stream.meaning(wheres, **words)])
         answers = stream.ask_many(wheres, key=call.key, progress=job.advance, **words)
         call.audit.update(price=format_exact(answers.price))
         return {"key": call.key, **answers.to_dict()}
@@ -79,6 +90,11 @@ async def close_stream(call: ServerCall) -> Reply:
         return _record(stream.record, job.session.ledger.account(call.population))
 
     return await call.run(work, stream=call.path["stream"])
+
+
+def _words(call: ServerCall) -> dict[str, Any]:
+    """Return what a stream is asked, without what it means to whoever asks."""
+    return {name: value for name, value in call.body.words().items() if name != "means"}
 
 
 def _resumed(call: ServerCall, job: Job) -> QuestionStream:

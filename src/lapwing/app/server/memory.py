@@ -91,14 +91,20 @@ class Memory:
         )
         return None if row is None else _record(row)
 
-    def listed(self, population: str, person: str, *, before: int | None, limit: int) -> list[dict[str, Any]]:
-        """Return what a person put, the newest first: those before a number, at most so many."""
+    def listed(
+        self, population: str, person: str, *, before: int | None, limit: int, free: bool = False
+    ) -> list[dict[str, Any]]:
+        """Return what a person put, the newest first: those before a number, at most so many.
+
+        With `free`, those alone that stand for an answer which was there already.
+        """
         rows = self._store.all(
-            """select key, kind, body, at, number from asked where population = ? and person = ? and number < ?
-               order by number desc limit ?""",
+            """select key, kind, body, at, number from asked
+               where population = ? and person = ? and number < ? and entry >= ? order by number desc limit ?""",
             population,
             person,
             2**62 if before is None else before,
+            LEDGER + free,
             limit,
         )
         return [_record(row) for row in rows]

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from lapwing.app.server import for_analysts, for_anybody, for_custodians, for_overseers, for_streams, for_tables, wire
 from lapwing.app.server.calls import Operation
-from lapwing.app.server.questions_wire import asking_type
+from lapwing.app.server.questions_wire import asking_many_type, asking_type
 from lapwing.app.server.roles import ASKING, CUSTODIANS, OVERSEEING, Right
 
 Record: TypeAlias = dict[str, Any]
@@ -99,6 +99,13 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "Ask a question, and pay for it, once under its key.",
         for_analysts.ask,
         asking_type(),
+    ),
+    _spend(
+        "/batches",
+        "ask_many",
+        "Ask many questions, charged together, all or none.",
+        for_analysts.ask_many,
+        asking_many_type(),
     ),
     _look(
         "/rehearsals",
@@ -197,7 +204,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         body=wire.BudgetRequestBody,
         right=Right.PREVIEW,
         roles=ASKING,
-        refusals=_BODY,
+        refusals=(*_BODY, 403),
     ),
     Operation(
         method="GET",
@@ -437,5 +444,5 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     _manage("POST", "/recoveries", "recover", "Settle what dead processes left behind.", for_custodians.recover),
 )
 
-LARGER: Final = frozenset({"batches"})
+LARGER: Final = frozenset({"batches", "questions", "previews", "rehearsals"})
 """The last parts of paths whose bodies may be larger than others."""

@@ -12,6 +12,7 @@ from typing import Any, Final
 from lapwing.vocabulary.errors import (
     BadQuestionError,
     BudgetError,
+    DisagreementError,
     EngineError,
     LapwingError,
     LedgerError,
@@ -28,6 +29,7 @@ from lapwing.vocabulary.errors import (
 
 _STATUSES: Final[tuple[tuple[type[LapwingError], int], ...]] = (
     (RequestConflictError, 409),
+    (DisagreementError, 409),
     (BadQuestionError, 422),
     (SuspendedError, 403),
     (PolicyError, 403),

@@ -12,10 +12,11 @@ from typing import Annotated, Any, Final, Union, get_type_hints
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
 from lapwing.answers.preview import QuestionLike
-from lapwing.app.server.wire import Name, Number, Offer, Strict, Text, Whole
+from lapwing.app.server.wire import Meanings, Name, Number, Offer, Strict, Text, Whole
 from lapwing.queries.planning import Question
 from lapwing.queries.questions import Grouping, Statistic, bins
 from lapwing.queries.statistics import STATISTICS
+from lapwing.session import MOST_TOGETHER
 from lapwing.vocabulary.exact import as_written
 
 
@@ -39,6 +40,13 @@ _OPTIONS: Final[dict[str, Any]] = {
 """How options are written; one that is not here is a number, a truth value or a text, as its builder says."""
 
 
+_BESIDE: Final[list[Any]] = [
+    ("means", Meanings | UnsetType, UNSET),
+    ("concept_sets", Annotated[dict[Name, list[int | str]], Meta(max_length=100)] | UnsetType, UNSET),
+]
+"""What may go with questions: what they mean to whoever asks, and values that their text has names for."""
+
+
 class Sql(Strict, tag_field="ask", tag="sql"):
     """One SELECT of statistics; for tables with many rows a person, how many rows and groups of one count."""
 
@@ -60,7 +68,7 @@ def type_of(statistic: Statistic) -> type[Struct]:
     """Return the type of the questions that ask for a statistic.
 
     >>> type_of(STATISTICS["quantiles"]).__struct_fields__
-    ('table', 'of', 'at', 'by', 'cells', 'max_rows', 'where')
+    ('table', 'of', 'at', 'by', 'cells', 'interval', 'max_rows', 'where')
     """
     hints = get_type_hints(statistic.ask)
     fields: list[Any] = [("table", Name), *((column, Text) for column in columns_of(statistic))]
@@ -111,9 +119,19 @@ def asking_type() -> type[Struct]:
     """Return the type of the body that asks: a question, and what to pay for it."""
     every: Any = Union[(*statistic_types(), Sql, together_type())]
     doc = "A question, and its price or how exact its answer must be."
-    made: type[Struct] = defstruct(
-        "Asking", [("question", every), ("price", Offer)], bases=(Strict,), namespace={"__doc__": doc}
-    )
+    fields: list[Any] = [("question", every), ("price", Offer), *_BESIDE]
+    made: type[Struct] = defstruct("Asking", fields, bases=(Strict,), namespace={"__doc__": doc})
+    return made
+
+
+@cache
+def asking_many_type() -> type[Struct]:
+    """Return the type of the body that asks many questions, each at the same price."""
+    every: Any = Union[(*statistic_types(), Sql, together_type())]
+    several: Any = Annotated[list[every], Meta(min_length=1, max_length=MOST_TOGETHER)]
+    fields: list[Any] = [("questions", several), ("price", Offer), *_BESIDE]
+    doc = "Questions that are charged together, all or none, and the price of each."
+    made: type[Struct] = defstruct("AskingMany", fields, bases=(Strict,), namespace={"__doc__": doc})
     return made
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal, NoReturn, TypeAlias, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from lapwing.queries.limits import LONGEST_TEXT
 from lapwing.vocabulary.exact import as_written
 
 T = TypeVar("T")
@@ -21,9 +22,15 @@ _EXACT_DIGITS: Final = 15
 """A float with so few digits is the decimal that was written; longer ones are to be written as text."""
 
 Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=200)]
-Text: TypeAlias = Annotated[str, Meta(max_length=8_000)]
+Text: TypeAlias = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 Whole: TypeAlias = Annotated[int, Meta(ge=1, le=2**31)]
 People: TypeAlias = Annotated[int, Meta(ge=1, le=2**62)]
+Meaning: TypeAlias = Annotated[
+    str, Meta(pattern="^[0-9a-f]{64}$", description="The SHA-256 of the canonical texts of what is asked.")
+]
+Meanings: TypeAlias = Annotated[
+    list[Meaning], Meta(min_length=1, max_length=8, description="If it means none of these here, nothing is asked.")
+]
 Number: TypeAlias = Annotated[
     str | int | float, Meta(description='A number as it is written: "0.1", "1/3", 20, or 0.1, which is one tenth.')
 ]
@@ -69,6 +76,7 @@ class StreamQuestion(Strict):
 
     where: Text = ""
     at_least: People | UnsetType = UNSET
+    means: Meanings | UnsetType = UNSET
 
 
 class StreamBatch(Strict):
@@ -76,6 +84,7 @@ class StreamBatch(Strict):
 
     wheres: Annotated[list[Text], Meta(min_length=1, max_length=10_000)]
     at_least: People | UnsetType = UNSET
+    means: Meanings | UnsetType = UNSET
 
 
 class NewToken(Strict):
@@ -101,19 +110,6 @@ class Acceptance(Strict):
     password: Annotated[str, Meta(max_length=200)] | UnsetType = UNSET
 
 
-class BudgetRequestBody(Strict):
-    """How much more is wanted, and what for."""
-
-    wanted: Annotated[str, Meta(min_length=1, max_length=200)]
-    purpose: Annotated[str, Meta(min_length=1, max_length=2000)]
-
-
-class RequestDecision(Strict):
-    """The custodian's yes or no."""
-
-    granted: bool
-
-
 class BudgetBody(Strict):
     """A budget: `epsilon`, `epsilon` with `delta`, or `rho`."""
 
@@ -124,6 +120,20 @@ class BudgetBody(Strict):
     def entry(self) -> dict[str, str]:
         """Return it as lapwing.toml has it."""
         return {name: str(as_written(given)) for name, given in self.words().items()}
+
+
+class BudgetRequestBody(Strict):
+    """How much more is wanted, in the currency of the account, and what for."""
+
+    more: BudgetBody
+    purpose: Annotated[str, Meta(min_length=1, max_length=2000)]
+
+
+class RequestDecision(Strict):
+    """The custodian's yes or no; a no can have a reason."""
+
+    granted: bool
+    reason: Annotated[str, Meta(max_length=2000)] = ""
 
 
 class PolicyChange(Strict):

@@ -268,3 +268,19 @@ def test_a_set_of_concepts_is_made_of_what_is_found(large) -> None:
         "value:9:0:concept|9",
     ):
         assert act(one, nothing, large) == one, nothing
+
+
+def test_columns_and_tables_are_called_by_their_titles(dictionary) -> None:
+    heavy = alone(Criterion(of="patient.bmi", limits=(Limit(column="bmi", low="30"),)))
+    assert "body mass index 30 or more" in sentence_of(heavy, dictionary, words_of("en"))
+    assert text_of(heavy, dictionary) == "bmi >= 30"
+    assert dictionary.search("mass")[0].of == dictionary.search("bmi")[0].of == "patient.bmi"
+    table = Table(name="t", columns=(Column(name="c", type=Boolean()),), title="Stays")
+    unit = PrivacyUnit(person_key="person_id")
+    assert Dictionary(Population(name="p", unit=unit, tables=(table,))).source("t").title == "Stays"
+
+
+@pytest.mark.parametrize("title", ["two\nlines", " blanks ", "x" * 81])
+def test_a_title_stands_on_one_line(title) -> None:
+    with pytest.raises(lw.errors.ParameterError, match="is not a title; write at most 80 characters on one line"):
+        Column(name="c", type=Boolean(), title=title)

@@ -70,8 +70,7 @@ async def _told(visit: Visit, key: str) -> dict[str, Any]:
 
 async def _show_verdict(visit: Visit, known: dict[str, Any], cohort: CohortDraft | None) -> Response:
     ledger, key, asked = visit.server.house.ledger, visit.part("key"), known["body"]
-    entries = await visit.in_thread(lambda: ledger.history(visit.population))
-    told = await visit.in_thread(lambda: verdict_of(ledger, entries, analyst=visit.person.id, key=key))
+    told = await visit.in_thread(lambda: verdict_of(ledger, visit.population, analyst=visit.person.id, key=key))
     if told is None:
         raise _not_there()
     if told.answer is None:
@@ -80,7 +79,7 @@ async def _show_verdict(visit: Visit, known: dict[str, Any], cohort: CohortDraft
         return visit.show("running.html", headers={"Refresh": "2"}, key=key)
     answer, record = told.answer, ledger.streams.stream(told.stream)
     margin, at_least = answer.terms.margin(), answer.threshold
-    outcomes = outcomes_of(entries, told.stream)
+    outcomes = await visit.in_thread(lambda: outcomes_of(ledger, visit.population, answer.stream))
     again = {} if cohort is None else {"c": to_link(cohort)}
     return visit.show(
         "verdict.html",

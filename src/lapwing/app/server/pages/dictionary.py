@@ -25,6 +25,7 @@ class Field:
     name: str
     kind: str
     nullable: bool
+    title: str
     values: tuple[tuple[str, str], ...] = ()
     numbers: bool = False
     low: str = ""
@@ -34,11 +35,6 @@ class Field:
     def path(self) -> str:
         """What it is called in the document of a cohort."""
         return f"{self.table}.{self.name}"
-
-    @property
-    def title(self) -> str:
-        """Its name, for people."""
-        return self.name.replace("_", " ")
 
     @property
     def written(self) -> str:
@@ -84,15 +80,11 @@ class Source:
     """A table as pages show it; `references` are columns that only point at rows, of this table or of others."""
 
     name: str
+    title: str
     is_person: bool
     fields: tuple[Field, ...]
     rows: str
     references: frozenset[str] = frozenset()
-
-    @property
-    def title(self) -> str:
-        """Its name, for people."""
-        return self.name.replace("_", " ")
 
     @property
     def written(self) -> str:
@@ -141,7 +133,7 @@ class Dictionary:
         self.born = next((one for one in dates if any(word in one.name.casefold() for word in _BORN)), None)
         self._owners = {table.row_key: table.name for table in population.tables if table.row_key is not None}
         found = sorted(self._everything(), key=lambda one: bool(one.value))
-        self._all, self._haystack = found, Haystack(f"{one.title} {one.where}" for one in found)
+        self._all, self._haystack = found, Haystack(f"{one.title} {one.where} {one.column}" for one in found)
         self._columns = [one for one in found if not one.value]
 
     @property
@@ -196,12 +188,24 @@ class Dictionary:
                     yield Found(of, field.name, value, called, field.title if mine else source.title)
 
 
+def _plain(name: str) -> str:
+    return name.replace("_", " ")
+
+
 def _source(table: Table) -> Source:
     shown = [one for one in table.columns if one.name != table.row_key and not _is_reference(one)]
     references = frozenset(one.name for one in table.columns if one not in shown)
     is_person = table.rows is RowsPerPerson.ONE_A_PERSON
     fields = tuple(_field(table.name, one) for one in shown)
-    return Source(name=table.name, is_person=is_person, fields=fields, rows=table.rows_in_words, references=references)
+    title = table.title or _plain(table.name)
+    return Source(
+        name=table.name,
+        title=title,
+        is_person=is_person,
+        fields=fields,
+        rows=table.rows_in_words,
+        references=references,
+    )
 
 
 def _is_reference(column: Column) -> bool:
@@ -211,7 +215,8 @@ def _is_reference(column: Column) -> bool:
 
 
 def _field(table: str, column: Column) -> Field:
-    words = {"table": table, "name": column.name, "kind": column.kind, "nullable": column.nullable}
+    title = column.title or _plain(column.name)
+    words = {"table": table, "name": column.name, "kind": column.kind, "nullable": column.nullable, "title": title}
     match column.type:
         case Category(values=values, labels=labels):
             called = labels or tuple(map(str, values))

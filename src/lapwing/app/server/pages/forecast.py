@@ -7,12 +7,10 @@ from typing import Final
 
 from markupsafe import Markup
 
-from lapwing.accounting.filters.account import Account
 from lapwing.answers.preview import amounts
 from lapwing.app.server.pages.custody_charts import forecast_picture
 from lapwing.app.server.pages.page_words import Messages
-from lapwing.ledger.entries import Record
-from lapwing.vocabulary.codec import from_record
+from lapwing.ledger.ledger import AccountPoint
 
 _LATELY: Final = 30
 _FARTHEST: Final = 36_500
@@ -45,11 +43,11 @@ def forecast_of(days: Sequence[tuple[date, float]], budget: float, today: date) 
 
 
 def forecast_shown(
-    entries: Sequence[Record], budget: float, say: Messages, today: date | None = None
+    points: Sequence[AccountPoint], budget: float, say: Messages, today: date | None = None
 ) -> tuple[Markup, Markup]:
     """Return the forecast as a sentence and as a picture; neither, where nothing was spent yet."""
     today = today or datetime.now(UTC).date()
-    days = _days(entries)
+    days = _days(points)
     if not days:
         return Markup(), Markup()
     found = forecast_of(days, budget, today)
@@ -63,11 +61,6 @@ def forecast_shown(
     return sentence, forecast_picture(days, budget, near, today, say)
 
 
-def _days(entries: Sequence[Record]) -> list[tuple[date, float]]:
+def _days(points: Sequence[AccountPoint]) -> list[tuple[date, float]]:
     """Return what was left at the end of each day on which something changed the account."""
-    found: dict[date, float] = {}
-    for one in entries:
-        if one.get("at") and "after" in (one.get("account") or {}):
-            left = amounts(from_record(Account, one["account"]["after"]))[2]
-            found[date.fromisoformat(one["at"][:10])] = float(left or 0)
-    return sorted(found.items())
+    return sorted({date.fromisoformat(one.at[:10]): float(amounts(one.account)[2] or 0) for one in points}.items())

@@ -72,7 +72,7 @@ def templates() -> Environment:
         "moment": moment,
         "bytes": size_text,
     }
-    made.filters["number"] = number
+    made.filters |= {"number": number, "budget": budget_text}
     made.globals["static"] = lambda name: f"/static/{name}?{static_files()[name].mark}"
     return made
 
@@ -84,6 +84,12 @@ def above(number: Any) -> str:
     ('0.0983', '0.334', '2')
     """
     return _short(Fraction(number), ROUND_CEILING)
+
+
+def budget_text(budget: dict[str, str]) -> str:
+    """Return a budget in signs, as they stand on the buttons."""
+    signs = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
+    return ", ".join(f"{signs[name]} {amount}" for name, amount in budget.items())
 
 
 def below(number: Any) -> str:

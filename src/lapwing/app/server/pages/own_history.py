@@ -1,13 +1,16 @@
 """Everything that somebody asked, wherever it was: acts of the ledger, and free answers under keys of their own."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
+from heapq import merge
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
 
-from lapwing.answers.history import Act, acts_of
+from lapwing.answers.history import Act, HistoryPage
 from lapwing.answers.stream_terms import StoredVerdict, Verdict
 from lapwing.app.server.pages.answer_code import kind_of, sql_text
 from lapwing.app.server.pages.answer_pages import cohort_of
@@ -23,6 +26,7 @@ from lapwing.vocabulary.codec import from_text
 from lapwing.vocabulary.errors import LapwingError
 
 _ASKED: Final = frozenset({"charge", "intent", "recall", "opening", "closing", "write-off"})
+_PAGE: Final = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,48 +42,61 @@ class HistoryRow:
     link: str | None = None
 
 
-class Past:
-    """The entries of a population: by their numbers, and what ended which."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """One act, or one free answer, before it is looked up what was told: its words decide whether it is shown."""
 
-    def __init__(self, entries: Sequence[Record]) -> None:
-        self.by_number = {one["seq"]: one for one in entries}
-        self._ends = {one["settles"]: one for one in entries if "settles" in one}
-
-    def end_of(self, entry: Record) -> Record | None:
-        """Return what became of a question, or what was told again."""
-        if entry["kind"] == "recall":
-            return self.by_number.get(entry["recalls"])
-        return self._ends.get(entry["seq"])
+    at: str
+    shown: dict[str, Any]
+    row: Callable[[], HistoryRow]
 
 
 def history_of(visit: Visit, *, most: int, skip: int = 0, holding: str = "") -> list[HistoryRow]:
-    """Return what somebody asked, the newest first."""
-    entries = visit.server.house.ledger.history(visit.population)
-    remembered = visit.server.memory.listed(visit.population, visit.person.id, before=None, limit=5000)
-    put = {one["key"]: one for one in remembered}
-    past = Past(entries)
+    """Return what somebody asked, the newest first; no more is read than it takes."""
     words = holding.casefold().split()
-    rows, seen = list[tuple[str, HistoryRow]](), set[str]()
-    for act in acts_of(entries, analyst=visit.person.id):
-        if act.kind in _ASKED:
-            key = past.by_number[act.entry].get("request", "")
-            seen.add(key)
-            rows.append((act.at, _row(visit, act, past, put.get(key))))
-    for key, one in put.items():
-        if key not in seen and one["kind"] == "ask":
-            at = datetime.fromtimestamp(one["at"], UTC).isoformat()
-            rows.append((at, _free(visit, one, at)))
-    rows.sort(key=lambda row: row[0], reverse=True)
-    found = [row for _, row in rows if all(word in str(row.said).casefold() for word in words)]
-    return found[skip : skip + most]
+    both = merge(_acts(visit), _free_answers(visit), key=lambda one: one.at, reverse=True)
+    found = (one for one in both if all(word in str(one.shown["said"]).casefold() for word in words))
+    return [one.row() for one in islice(found, skip, skip + most)]
 
 
-def _row(visit: Visit, act: Act, past: Past, put: dict[str, Any] | None) -> HistoryRow:
-    at, kind, entry = act.at, act.kind, past.by_number[act.entry]
+def _acts(visit: Visit) -> Iterator[_Found]:
+    """Go through what the ledger has of somebody, page by page."""
+    before, ledger, at = None, visit.server.house.ledger, ""
+    while True:
+        page = HistoryPage.read(ledger, visit.population, visit.person.id, before=before, limit=_PAGE)
+        for act in page.acts:
+            at = act.at or at  # what settles a question has no time
+            if act.kind in _ASKED:
+                yield _act(visit, act, page, at)
+        if len(page.acts) < _PAGE:
+            return
+        before = page.acts[-1].entry
+
+
+def _free_answers(visit: Visit) -> Iterator[_Found]:
+    """Go through what was answered for nothing under keys of their own, page by page."""
+    before: int | None = None
+    while page := visit.server.memory.listed(visit.population, visit.person.id, before=before, limit=_PAGE, free=True):
+        for put in page:
+            at = datetime.fromtimestamp(put["at"], UTC).isoformat()
+            shown = _said(visit, put, sql_text(put["body"]["question"]))
+            yield _Found(at=at, shown=shown, row=partial(_free, visit, put, at, shown))
+        before = page[-1]["number"]
+
+
+def _act(visit: Visit, act: Act, page: HistoryPage, at: str) -> _Found:
+    request = page.entries[act.entry].get("request", "")
+    put = visit.server.memory.recall(visit.population, visit.person.id, request)
     key = None if put is None or put["kind"] not in {"ask", "ask_stream"} else put["key"]
     shown = _said(visit, put if key else None, act.said)
+    return _Found(at=at, shown=shown, row=partial(_row, visit, act, page.end_of(act), put, shown))
+
+
+def _row(visit: Visit, act: Act, end: Record | None, put: dict[str, Any] | None, shown: dict[str, Any]) -> HistoryRow:
+    at, kind = act.at, act.kind
+    key = None if put is None or put["kind"] not in {"ask", "ask_stream"} else put["key"]
     if kind == "intent" or (kind == "recall" and put is not None and put["kind"] == "ask_stream"):
-        told, paid = _verdict(visit, past.end_of(entry))
+        told, paid = _verdict(visit, end)
         return HistoryRow(at=at, kind="enough", told=told, cost=paid if kind == "intent" else None, key=key, **shown)
     if key is not None and put is not None:
         told, price = _number(visit, put)
@@ -88,14 +105,14 @@ def _row(visit: Visit, act: Act, past: Past, put: dict[str, Any] | None) -> Hist
     return HistoryRow(at=at, kind=kind if kind in {"opening", "closing"} else "other", cost=act.cost, key=key, **shown)
 
 
-def _free(visit: Visit, put: dict[str, Any], at: str) -> HistoryRow:
+def _free(visit: Visit, put: dict[str, Any], at: str, shown: dict[str, Any]) -> HistoryRow:
     told, _ = _number(visit, put)
     return HistoryRow(
         at=at,
         kind=kind_of(put["body"]["question"]),
         told=told,
         key=put["key"] if told else None,
-        **_said(visit, put, sql_text(put["body"]["question"])),
+        **shown,
     )
 
 

@@ -61,11 +61,13 @@ async def search(visit: Visit) -> Response:
 
 async def show_streams(visit: Visit) -> Response:
     """Show one's streams, each with what it answered."""
-    records = await visit.do("streams")
-    entries = await visit.in_thread(lambda: visit.server.house.ledger.history(visit.population))
+    records, ledger = await visit.do("streams"), visit.server.house.ledger
+    told = await visit.in_thread(
+        lambda: {one["stream"]: outcomes_of(ledger, visit.population, one["stream"]) for one in records}
+    )
     rows = []
     for one in reversed(records):
-        outcomes = outcomes_of(entries, one["stream"])
+        outcomes = told[one["stream"]]
         back = Fraction(one["price"]["all"]) - Fraction(one["spent"])
         rows.append({**one, "back": back, "line": timeline(outcomes, one["yeses"], visit.say), "outcomes": outcomes})
     return visit.show("streams.html", rows=rows, key=fresh_name())
@@ -119,5 +121,7 @@ async def revoke_token(visit: Visit) -> Response:
 
 async def request_budget(visit: Visit) -> Response:
     """Ask the custodian for more."""
-    await visit.do("request_budget", {"wanted": visit.field("wanted"), "purpose": visit.field("purpose")})
+    budget = (await visit.do("policy"))["budget"]
+    more = {"rho" if "rho" in budget else "epsilon": visit.field("wanted")}
+    await visit.do("request_budget", {"more": more, "purpose": visit.field("purpose")})
     return visit.go("/account")

@@ -1,15 +1,17 @@
 """What a stream was asked and told, read from the entries of the ledger: outcomes in order, and a verdict by key."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from lapwing.answers.stream_terms import StoredVerdict, StreamAnswer, StreamTerms
 from lapwing.ledger.entries import Receipt, Record
 from lapwing.ledger.ledger import Ledger
 from lapwing.vocabulary.codec import from_text
 
-LOST = "lost"
+LOST: Final = "lost"
+MOST_SHOWN: Final = 500
+"""How many of the last answers of a stream are drawn."""
+_ENDS: Final = ("outcome", "closing")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,35 +24,29 @@ class ToldVerdict:
     is_lost: bool = False
 
 
-def outcomes_of(entries: Sequence[Record], stream: str) -> list[str]:
-    """Return what a stream answered, in order: yes, no, or lost."""
+def outcomes_of(ledger: Ledger, population: str, stream: str) -> list[str]:
+    """Return what a stream answered last, in order: yes, no, or lost."""
+    ends = ledger.entries(population, stream=stream, kinds=_ENDS, newest_first=True, limit=MOST_SHOWN)
     found: list[str] = []
-    for entry in entries:
-        if entry.get("stream") != stream or "settles" not in entry:
-            continue
+    for entry in reversed(ends):
         if "answers" in entry:
             found += [outcome for outcome, _ in entry["answers"]]
-        else:
+        elif "settles" in entry:
             found.append(entry.get("outcome", LOST))
-    return found
+    return found[-MOST_SHOWN:]
 
 
-def verdict_of(ledger: Ledger, entries: Sequence[Record], *, analyst: str, key: str) -> ToldVerdict | None:
+def verdict_of(ledger: Ledger, population: str, *, analyst: str, key: str) -> ToldVerdict | None:
     """Return what a stream told an analyst under a key."""
-    asked = next((one for one in entries if one.get("request") == key and one.get("analyst") == analyst), None)
+    asked = ledger.request(population, analyst, key)
     if asked is None or asked["kind"] not in {"intent", "recall"}:
         return None
-    is_recall = asked["kind"] == "recall"
-    end = next((one for one in entries if _ends(one, asked, is_recall=is_recall)), None)
+    is_recall, end = asked["kind"] == "recall", next(iter(ledger.became([asked])), None)
     if end is None:
         return ToldVerdict(at=asked["at"], stream=asked.get("stream", ""), answer=None)
     if "answer" not in end:
         return ToldVerdict(at=asked["at"], stream=end["stream"], answer=None, is_lost=True)
     return ToldVerdict(at=asked["at"], stream=end["stream"], answer=_answer(ledger, end, is_free=is_recall))
-
-
-def _ends(entry: Record, asked: Record, *, is_recall: bool) -> bool:
-    return bool(entry["seq"] == asked["recalls"] if is_recall else entry.get("settles") == asked["seq"])
 
 
 def _answer(ledger: Ledger, end: Record, *, is_free: bool) -> StreamAnswer:

@@ -1,0 +1,197 @@
+"""A stream at a distance: the methods of `QuestionStream`, asked of a server over HTTP.
+
+Each question is planned here, and sent with what it means: a server to which it means something else asks nothing.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Final, NamedTuple, Self
+
+from lapwing.answers.stream_answers import StreamAnswers
+from lapwing.answers.stream_terms import StreamAnswer, StreamTerms, Verdict
+from lapwing.app.client.connection import PopulationDoor, key_of
+from lapwing.app.client.question_bodies import condition_text
+from lapwing.app.client.told_errors import disagreement
+from lapwing.app.client.told_population import as_told
+from lapwing.ledger.entries import Receipt
+from lapwing.queries.catalogue import Population
+from lapwing.queries.cohort_grid import Cohort, StreamPlanner
+from lapwing.queries.plan import Plan
+from lapwing.queries.questions import ConditionLike
+from lapwing.queries.statistics.counts import AtLeast, AtLeastQuestion
+from lapwing.vocabulary.codec import digest
+from lapwing.vocabulary.errors import StreamHaltedError
+from lapwing.vocabulary.exact import Exact
+from lapwing.vocabulary.lifetime import Lifetime
+from lapwing.vocabulary.results import Interval
+
+MOST_AT_ONCE: Final = 2000
+"""How many conditions are sent in one request, and committed, read and decided together there."""
+_MOST_TEXT: Final = 500_000
+
+
+class RemoteStream:
+    """A stream at the door of a server; all of its state is there, so that it can be gone on with by its `name`.
+
+    Leaving a `with` closes it, which gives back what no yes has used. `terms` are what was agreed when it was opened.
+    """
+
+    def __init__(
+        self, door: PopulationDoor, population: Population, told: Any, lifetime: Lifetime, *, name: str | None
+    ) -> None:
+        self._door, self._population, self._lifetime = door, population, lifetime
+        self._path = f"/streams/{key_of(told['stream'])}"
+        self.name: str = name or str(told["stream"])
+        self.terms = StreamTerms.read(told["terms"])
+        self._planner = StreamPlanner(population, self.terms.table, self.terms.at_least)
+
+    @property
+    def spent(self) -> Fraction:
+        """The epsilon that it has cost so far: its opening and its yeses, or all of it where that was paid at once."""
+        told = self._told()
+        return as_told("a stream", lambda: Fraction(told["spent"]))
+
+    @property
+    def yeses_left(self) -> int:
+        """How many yeses it can still give."""
+        told = self._told()
+        return as_told("a stream", lambda: int(told["yeses_left"]))
+
+    def chance_of_yes(self, people: int) -> float:
+        """Return the probability of a yes if there were really `people`. It is free: no data is involved."""
+        return self.terms.chance_of_yes(people)
+
+    def margin(self, questions: int = 1, confidence: Exact = "0.95") -> int:
+        """Return how far counts must be from the threshold for all of these questions to be decided right."""
+        return self.terms.margin(confidence, questions=questions)
+
+    def interval(self, answer: StreamAnswer, confidence: Exact = "0.95") -> Interval | None:
+        """Return where the count of a yes lies; None for a no. It is free. See `QuestionStream.interval`."""
+        return answer.interval(confidence)
+
+    def ask(
+        self, where: ConditionLike | AtLeastQuestion, *, at_least: int | None = None, key: str | None = None
+    ) -> StreamAnswer:
+        """Say, after noise, whether at least a number of people have a row for which `where` is true."""
+        self._lifetime.require()
+        ((planned, text),) = self._planner.plan([where], at_least)
+        people = _people(planned)
+        body = {"where": self._text(where), "at_least": people, "means": [digest([text])]}
+        return self._read(self._door.charge(f"{self._path}/questions", body, key=key), people)
+
+    def ask_many(
+        self,
+        wheres: Iterable[ConditionLike | AtLeastQuestion | Cohort],
+        *,
+        at_least: int | None = None,
+        key: str | None = None,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> StreamAnswers:
+        """Say the same for many conditions, in their order, until they or the yeses of the stream are used up."""
+        self._lifetime.require()
+        people = list(wheres)
+        asked = [one.where if isinstance(one, Cohort) else one for one in people]
+        planned = self._planner.plan(asked, at_least)
+        different = {
+            text: _Sent(self._text(one), _people(plan)) for one, (plan, text) in zip(asked, planned, strict=True)
+        }
+        told, chosen = dict[str, StreamAnswer | None](), key_of(key)
+        for number, texts in enumerate(_parts(different)):
+            told |= self._ask_together(texts, different, f"{chosen} {number}" if number else chosen)
+            if progress is not None:
+                progress(len(told), len(different))
+        if told and not any(one is not None for one in told.values()):
+            raise StreamHaltedError(yeses=self.terms.yeses - self.yeses_left)
+        labels = tuple(one.labels if isinstance(one, Cohort) else {} for one in people)
+        return StreamAnswers(answers=tuple(told[text] for _, text in planned), labels=labels if any(labels) else ())
+
+    def recover(self) -> None:
+        """Look at the stream; what a dead process left in flight the server settles by itself."""
+        self._told()
+
+    def close(self) -> None:
+        """End the stream: its secrets are destroyed, and what no yes has used is given back."""
+        self._lifetime.require()
+        self._door.charge(self._path, None, key=None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<stream {self.name!r}: {self.terms.yeses - self.yeses_left} of {self.terms.yeses} yeses given>"
+
+    def _told(self) -> Any:
+        self._lifetime.require()
+        return self._door.get(self._path)
+
+    def _text(self, where: ConditionLike | AtLeastQuestion) -> str:
+        such = where.where if isinstance(where, AtLeastQuestion) else where
+        return condition_text(such, self._population, self.terms.table)
+
+    def _ask_together(
+        self, texts: Sequence[str], sent: Mapping[str, "_Sent"], key: str
+    ) -> dict[str, StreamAnswer | None]:
+        """Ask some conditions with the same number of people as one; after the halt there are no answers."""
+        people = sent[texts[0]].people
+        body = {"wheres": [sent[text].where for text in texts], "at_least": people, "means": [digest(list(texts))]}
+        try:
+            told = self._door.charge(f"{self._path}/batches", body, key=key)
+        except StreamHaltedError:
+            return dict.fromkeys(texts)
+        answers = as_told("answers of a stream", lambda: list(told["answers"]))
+        if len(answers) != len(texts):
+            raise disagreement(f"it tells {len(answers)} answers to {len(texts)} conditions")
+        several = zip(texts, answers, strict=True)
+        return {text: None if one is None else self._read(one, people) for text, one in several}
+
+    def _read(self, told: Any, people: int) -> StreamAnswer:
+        """Return what a server told as an answer to whether there are so many people."""
+
+        def read() -> StreamAnswer:
+            gap = told["gap"]
+            return StreamAnswer(
+                verdict=Verdict(told["verdict"]),
+                threshold=int(told["at_least"]),
+                gap=None if gap is None else int(gap),
+                price=Fraction(told["price"]),
+                question=int(told["question"]),
+                yeses_left=int(told["yeses_left"]),
+                receipt=Receipt.parse(told["receipt"]),
+                stream=self.name,
+                terms=self.terms,
+                free=told["free"] is True,
+            )
+
+        answer = as_told("an answer of a stream", read)
+        if answer.threshold != people or answer.price != (self.terms.mechanism.yes_price if answer else 0):
+            raise disagreement("it answered another question, or at another price")
+        return answer
+
+
+class _Sent(NamedTuple):
+    """A condition as it is sent, and for how many people."""
+
+    where: str
+    people: int
+
+
+def _people(planned: Plan) -> int:
+    if not isinstance(planned.meaning, AtLeast):  # pragma: no cover - a stream plans nothing else
+        raise TypeError(planned)
+    return planned.meaning.people
+
+
+def _parts(sent: Mapping[str, _Sent]) -> Iterator[list[str]]:
+    """Cut conditions, in their order, into parts that fit one request and ask for the same number of people."""
+    part, size = list[str](), 0
+    for text, one in sent.items():
+        size += len(one.where.encode()) + 8
+        if part and (len(part) == MOST_AT_ONCE or size > _MOST_TEXT or sent[part[0]].people != one.people):
+            yield part
+            part, size = [], len(one.where.encode())
+        part.append(text)
+    if part:
+        yield part

@@ -1,0 +1,83 @@
+"""Somebody between client and server who may change what is told, or hang up: a real server on a real socket."""
+
+import http.client
+import json
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+class Between(ThreadingHTTPServer):
+    """Passes requests on to a port; `change` is given path and reply, and returns what is told, or None to hang up."""
+
+    daemon_threads = True
+
+    def __init__(self, port: int) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.port = port
+        self.change: Callable[[str, Any], Any] = lambda _, told: told
+        self.elsewhere = ""
+        self.seen: list[tuple[str, str, dict[str, str]]] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def handle_error(self, *_: object) -> None:
+        """Say nothing of those who hang up."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Between
+
+    def do_GET(self) -> None:
+        self.server.seen.append((self.command, self.path, dict(self.headers)))
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        line = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=30)
+        try:
+            line.request(
+                self.command, self.path, body or None, {**self.headers, "Host": f"127.0.0.1:{self.server.port}"}
+            )
+            reply = line.getresponse()
+            status, told = reply.status, json.loads(reply.read() or b"null")
+        except OSError:
+            self.close_connection = True
+            return
+        finally:
+            line.close()
+        told = self.server.change(self.path, told)
+        if told is None:
+            self.close_connection = True
+            return
+        data = told if isinstance(told, bytes) else json.dumps(told).encode()
+        self.send_response(307 if self.server.elsewhere else status)
+        if self.server.elsewhere:
+            self.send_header("Location", self.server.elsewhere)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    do_POST = do_DELETE = do_GET  # noqa: N815 - so they are called there
+
+    def log_message(self, *_: object) -> None:
+        """Write nothing."""
+
+
+@contextmanager
+def between(port: int, tls: ssl.SSLContext | None = None) -> Iterator[Between]:
+    """Stand between a server and its clients until the end of the block."""
+    server = Between(port)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(10)

@@ -1,0 +1,91 @@
+"""A ledger with many entries of others: histories, streams and accounts read what they show, and no more."""
+
+import httpx
+import pytest
+
+import lapwing as lw
+from app.server.doors import P, add_people, make_folder, serving
+from app.server.test_race import url_of
+from lapwing.app.server.door_store import open_store
+from lapwing.app.server.people import Directory
+from lapwing.ledger import entries
+from lapwing.ledger.states import StreamStatus
+
+MANY = 400
+PAGES = "/populations/clinic"
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def door(request, tmp_path_factory):
+    """A clinic about which ben has asked a lot, and ana a little."""
+    if request.param == "postgres":
+        with request.getfixturevalue("postgres").database() as dsn:
+            yield from filled(tmp_path_factory.mktemp("clinic"), url_of(dsn))
+    else:
+        yield from filled(tmp_path_factory.mktemp("clinic"), "")
+
+
+def filled(folder, address):
+    make_folder(folder / "clinic", epsilon="1000", ledger=address)
+    with lw.open_workspace(folder / "clinic") as workspace:
+        ben = workspace.session("clinic", analyst="ben")
+        ben.ask_many([lw.count("patient", f"age = {i % 120} and sex = '{'FM'[i % 2]}'") for i in range(120)], epsilon=1)
+        with ben.stream(at_least=10_000, yeses=2, epsilon=1) as stream:
+            for age in range(MANY // 4):
+                stream.ask(f"age = {age}")
+        ana = workspace.session("clinic", analyst="ana")
+        ana.ask(lw.count("patient", "age > 50"), epsilon="0.1", key="asked-elsewhere")
+        stream = ana.stream(at_least=10_000, yeses=2, epsilon=1)
+        stream.ask_many(["age > 10", "age > 20"])
+        stream.ask("age > 30")
+        assert workspace.ledger.head().seq > MANY
+    with serving(folder / "clinic", tokens=add_people(folder / "clinic")) as serves:
+        serves.ask("ana", "age > 50")
+        yield serves
+
+
+@pytest.fixture
+def decoded(monkeypatch):
+    """Counts the entries that are decoded."""
+    seen, parse = [], entries.parse
+    monkeypatch.setattr(entries, "parse", lambda body: (seen.append(1), parse(body))[1])
+    return seen
+
+
+def test_a_history_reads_what_it_tells(door, decoded) -> None:
+    acts = door.get("ana", f"{P}/history").json()
+    assert [act["kind"] for act in acts] == ["intent", "intent", "opening", "charge"]
+    assert acts[3]["said"].endswith("answered")
+    assert acts[1]["said"].endswith("no, no, for nothing")
+    page = door.get("ana", f"{P}/history", params={"limit": 1, "before": acts[0]["entry"]}).json()
+    assert page == acts[1:2]
+    assert len(decoded) < 60
+
+
+def test_streams_are_those_of_whoever_looks(door, decoded) -> None:
+    (mine,) = door.get("ana", f"{P}/streams").json()
+    assert mine["asked"] == 3
+    assert len(decoded) < 40
+
+
+@pytest.mark.parametrize("place", ["", "/history", "/streams", "/account", "/custody"])
+def test_pages_read_what_they_show(door, decoded, place) -> None:
+    """A picture of an account has at most 200 points; everything else is a page of a few acts."""
+    store = open_store(door.folder)
+    cookies = {"lapwing": Directory(store).sign_in("cleo" if place == "/custody" else "ana")}
+    store.close()
+    decoded.clear()
+    told = httpx.get(f"http://127.0.0.1:{door.port}{PAGES}{place}", cookies=cookies, timeout=60, trust_env=False)
+    assert told.status_code == 200
+    assert len(decoded) < (320 if place in {"/account", "/custody"} else 120)
+
+
+def test_one_statement_finds_streams_by_analyst_and_status(door) -> None:
+    with lw.open_workspace(door.folder) as workspace:
+        streams = workspace.ledger.streams
+        assert [one.asked for one in streams.streams("clinic", analyst="ana", status=StreamStatus.OPEN)] == [3]
+        assert streams.streams("clinic", analyst="ben", status=StreamStatus.OPEN) == []
+        closed = streams.streams("clinic", status=StreamStatus.CLOSED)
+        assert [one.analyst for one in closed] == ["ben"]
+        told = workspace.ledger.entries("clinic", stream=closed[0].name, kinds=["outcome"], newest_first=True, limit=3)
+        assert [one["number"] for one in told] == [MANY // 4, MANY // 4 - 1, MANY // 4 - 2]
