@@ -135,7 +135,7 @@ class BudgetError(LapwingError):
     for_analysts = True
 
 
-class Priced(Protocol):
+class PriceInWords(Protocol):
     """A price in words, and its rho if it has one."""
 
     @property
@@ -157,7 +157,7 @@ class BudgetExceededError(BudgetError):
         currency: str,
         remedies: tuple[str, ...],
         fits: Fraction = Fraction(0),
-        price: Priced | None = None,
+        price: PriceInWords | None = None,
     ) -> None:
         self.asked, self.left, self.currency, self.fits = asked, left, currency, fits
         wanted = str(price or "more") if asked is None else f"{currency} {_above(asked, left)}"
@@ -177,7 +177,7 @@ class BudgetExceededError(BudgetError):
         """The largest epsilon that any question may have now, rounded down to be typed back in."""
         return {"epsilon": decimal_below(self.fits)} if self.fits else {}
 
-    def about(self, *, accuracy: str = "", whose: str = "", price: Priced | None = None) -> "BudgetExceededError":
+    def about(self, *, accuracy: str = "", whose: str = "", price: PriceInWords | None = None) -> "BudgetExceededError":
         """Return the refusal with whose budget it is, or the price in words and how exact it would be at what fits."""
         first, last = self._remedies[0], self._remedies[-1]
         known = {first: f"{first} ({accuracy})"} if accuracy and self.fits else {}
