@@ -7,6 +7,7 @@ from playwright.sync_api import Page
 
 from app.server.pages.browsers import Looker
 from app.server.pages.visitors import MEN, P
+from lapwing.app.server.pages.cohort_document import CohortDraft, CohortPanel, Criterion, Near, to_link
 from lapwing.app.server.pages.routes import PAGES
 
 AXE = (files("axe_playwright_python") / "axe.min.js").read_text()
@@ -14,6 +15,14 @@ NO_PAGE = ("/export", "/search", "/csv", "/json")
 """The ends of addresses at which there is a file or a part, and not a page."""
 BY_LOOKS = ["color-contrast", "target-size", "scrollable-region-focusable", "link-in-text-block"]
 """What depends on width and colours; all else was looked for in the first look."""
+
+
+SAME_VISIT = CohortDraft(
+    panels=(
+        CohortPanel(criteria=(Criterion(of="visit", near=Near(of="procedure", order="same")),)),
+        CohortPanel(include=False, criteria=(Criterion(of="measurement", times=2),)),
+    )
+)
 
 
 def plain_pages() -> list[str]:
@@ -33,6 +42,7 @@ def states(pages) -> list[str]:
         {**MEN, "kind": "groups", "by": "patient.sex", "within": "30"},
         {**MEN, "kind": "enough", "at_least": "100", "stream": "new", "sure": "30", "yeses": "2"},
         {**ages, "kind": "count", "within": "10"},
+        {**MEN, "kind": "grid", "by": "site", "by2": "age", "by3": "smoker", "within": "100"},
     ]
     return [cleo.ask(one).headers["location"] for one in asked]
 
@@ -69,6 +79,9 @@ def test_axe_finds_nothing_on_any_page(look, states) -> None:
         *plain_pages(),
         *states,
         f"{P}/ask?kind=count",
+        f"{P}/ask?kind=grid&c={to_link(SAME_VISIT)}",
+        f"{P}/sql?q=select sex, avg(bmi), count(*) from patient group by sex&pay=epsilon",
+        f"{P}/sql?q=select max(bmi) from patient",
         f"{P}/dictionary?q=asthma",
         "/proofs/geometric",
         "/no/such/page",
