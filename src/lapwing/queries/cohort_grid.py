@@ -11,7 +11,6 @@ text are the same either way.
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
@@ -29,7 +28,6 @@ from lapwing.queries.plan import Plan
 from lapwing.queries.planning import plan, walk
 from lapwing.queries.predicate import NEVER, AllOf, AnyOf, HasRows, LacksRows, Predicate, topic
 from lapwing.queries.questions import ConditionLike, as_condition
-from lapwing.queries.sql_nodes import conjuncts
 from lapwing.queries.statistics.counts import AtLeast, AtLeastQuestion, at_least
 from lapwing.vocabulary.codec import canonical, to_record, to_text
 from lapwing.vocabulary.errors import BadQuestionError
@@ -142,8 +140,6 @@ def _edge(edge: Literal) -> str:
 
 
 _REMEMBERED: Final = 10_000
-_SHORT: Final = 1000
-"""Characters of a text that is read part by part: far below every limit of the language."""
 
 
 class _Atom(NamedTuple):
@@ -183,26 +179,7 @@ class CohortPlanner:
         self._record: dict[str, Any] = to_record(self._everybody.question)
         self._by_object: dict[int, _Part | None] = {}
         self._by_text: dict[str, _Part | None] = {}
-        self._by_written: dict[str, Condition] = {}
         self._kept: list[Condition] = []  # so that no other object gets the number of one of them
-
-    def read(self, where: ConditionLike) -> Condition:
-        """Return which people are meant, as if it were read alone; the parts of a text, joined by "and", are read once.
-
-        What cannot be read part by part, also whatever is long, is read as a whole.
-        """
-        if isinstance(where, str) and len(where) <= _SHORT:
-            with suppress(BadQuestionError):
-                parts = [self._read_part(part) for part in conjuncts(where)]
-                return And(tuple(parts)) if len(parts) > 1 else parts[0]
-        return as_condition(where)
-
-    def _read_part(self, text: str) -> Condition:
-        if text not in self._by_written:
-            if len(self._by_written) >= _REMEMBERED:
-                self._by_written.clear()
-            self._by_written[text] = as_condition(text)
-        return self._by_written[text]
 
     def plan(self, where: Condition, people: int) -> tuple[Plan, str]:
         """Return the plan of whether at least `people` people have a row for which `where` is true, and its text."""
@@ -277,7 +254,7 @@ class StreamPlanner:
                 alone = self._plan_whole(where, people)
                 plans.append((alone, alone.canonical))
             else:
-                plans.append(self._cohorts.plan(self._cohorts.read(where), wanted))
+                plans.append(self._cohorts.plan(as_condition(where), wanted))
         return plans
 
     def _plan_whole(self, where: AtLeastQuestion, people: int | None) -> Plan:

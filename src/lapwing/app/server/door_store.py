@@ -63,6 +63,9 @@ class DoorStore(Protocol):
     def keep(self, statement: str, *values: Cell) -> int:
         """Change something so that no failure of the machine takes it back."""
 
+    def stamp(self) -> object:
+        """Return what is the same until something is changed; None where only looking tells."""
+
     def together(self) -> "Any":
         """Return a block in which all changes are made, or none."""
 
@@ -122,6 +125,11 @@ class SqliteDoorStore:
             finally:
                 self._connection.execute("pragma synchronous = normal")
 
+    def stamp(self) -> object:
+        """Return SQLite's count of the commits of others, and that of the rows that were changed here."""
+        with self._lock:
+            return self._connection.execute("pragma data_version").fetchone()[0], self._connection.total_changes
+
     @contextmanager
     def together(self) -> Iterator[None]:
         """Make all changes of a block, or none, while no other process makes one."""
@@ -171,6 +179,10 @@ class PostgresDoorStore:
     def keep(self, statement: str, *values: Cell) -> int:
         """Change something so that no failure of the machine takes it back: here nothing is changed otherwise."""
         return self.do(statement, *values)
+
+    def stamp(self) -> object:
+        """Return None: a server elsewhere has to be asked."""
+        return None
 
     @contextmanager
     def together(self) -> Iterator[None]:

@@ -1,7 +1,8 @@
 """People, their tokens and sign-ins, and invitations. Secrets are kept as hashes only, and shown once.
 
 Whoever is disabled, whose role changed, or whose token was revoked is somebody else at the next request: everything is
-looked up each time. A token may do less than its owner, and never more. The last custodian stays.
+looked up each time, or seen to be unchanged. A token may do less than its owner, and never more. The last custodian
+stays.
 """
 
 import re
@@ -23,6 +24,7 @@ LONGEST: Final = 12 * 3600
 INVITED_FOR: Final = 24 * 3600
 FIRST_LINK_FOR: Final = 15 * 60
 _DAY: Final = 24 * 3600
+_MOST_KNOWN: Final = 1000
 PERSON_ID: Final = re.compile(r"[a-z0-9][a-z0-9._@-]{0,59}")
 _TOKEN: Final = re.compile(r"lw_[A-Za-z0-9_-]{20,80}")
 _EVERYBODY: Final = "select id, name, role, disabled from people order by id"
@@ -57,6 +59,7 @@ class Directory:
     def __init__(self, store: DoorStore, *, most_tokens: int = 20, clock: Callable[[], float] = time.time) -> None:
         self._store, self._most_tokens, self._clock = store, most_tokens, clock
         self._nobody = ""
+        self._known: tuple[object, dict[str, tuple[Any, ...]]] = None, {}
 
     # People
 
@@ -205,18 +208,27 @@ class Directory:
         """Return whose token this is, with what it may do now; None if it is dead, whatever the reason."""
         if not _TOKEN.fullmatch(token):
             return None
-        now, hashed = self._now(), digest_of(token)
-        row = self._store.one(
-            """select p.id, p.name, p.role, p.disabled, t.may, t.used from tokens t join people p on p.id = t.person
-               where t.hash = ? and t.expires > ? and t.revoked = 0 and p.disabled = 0""",
+        now, hashed, known = self._now(), digest_of(token), self._known_tokens()
+        row = known.get(hashed) or self._store.one(
+            """select p.id, p.name, p.role, p.disabled, t.may, t.used, t.expires from tokens t
+               join people p on p.id = t.person where t.hash = ? and t.revoked = 0 and p.disabled = 0""",
             hashed,
-            now,
         )
-        if row is None:
+        if row is None or row[6] <= now:
             return None
+        known[hashed] = row
         if row[5] is None or now - row[5] > _DAY:  # the day is enough to know
             self._store.do("update tokens set used = ? where hash = ?", now - now % _DAY, hashed)
         return _person(row[:4], may=row[4])
+
+    def _known_tokens(self) -> dict[str, tuple[Any, ...]]:
+        """Return the tokens that were looked up since something was last changed, by their hashes."""
+        stamp = self._store.stamp()  # before anything is looked up: what changes meanwhile changes the stamp
+        then, known = self._known
+        if stamp is None or stamp != then or len(known) >= _MOST_KNOWN:
+            known = {}
+            self._known = stamp, known
+        return known
 
     def tokens(self, person: str) -> list[dict[str, Any]]:
         """Return what is known of the tokens of a person, the newest first; never the tokens."""

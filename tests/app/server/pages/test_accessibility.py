@@ -65,7 +65,14 @@ def look_at(looker: Looker, place: str) -> list[str]:
 def test_axe_finds_nothing_on_any_page(look, states) -> None:
     looker = look("cleo", bypass_csp=True)  # the policy forbids scripts from elsewhere, and axe is one
     looker.context.add_init_script(AXE)
-    places = [*plain_pages(), *states, f"{P}/ask?kind=count", f"{P}/dictionary?q=asthma", "/no/such/page"]
+    places = [
+        *plain_pages(),
+        *states,
+        f"{P}/ask?kind=count",
+        f"{P}/dictionary?q=asthma",
+        "/proofs/geometric",
+        "/no/such/page",
+    ]
     wrong = [said for place in places for said in look_at(looker, place)]
     looker.complaints.remove(next(one for one in looker.complaints if "404" in one))  # the page that is not there
     assert wrong == []
