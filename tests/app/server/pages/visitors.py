@@ -29,6 +29,10 @@ PEOPLE = {
 }
 MEN = {"p0.include": "in", "p0.c0.of": "patient.sex", "p0.c0.sex.in": "M"}
 """The inputs of the builder for all men."""
+BARE = """[populations.clinic]
+person_key = "person_id"
+budget = {{ epsilon = "{epsilon}" }}
+"""
 
 
 @dataclass
@@ -105,9 +109,12 @@ def title_of(page: httpx.Response) -> str:
 
 @contextmanager
 def pages_of(
-    folder: Path, *, people: int = 400, epsilon: str = "10", settings: DoorSettings | None = None
+    folder: Path, *, people: int = 400, epsilon: str = "10", settings: DoorSettings | None = None, bare: bool = False
 ) -> Iterator[Pages]:
+    """Serve a clinic; a `bare` one has its files, and no table of them is declared yet."""
     place = make_clinic(folder / "clinic", people, epsilon=epsilon)
+    if bare:
+        (place / "lapwing.toml").write_text(BARE.format(epsilon=epsilon))
     lw.create(place).close()
     store = open_store(place)
     directory = Directory(store)
