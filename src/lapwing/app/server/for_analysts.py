@@ -36,7 +36,7 @@ def show_budget(call: ServerCall) -> Any:
 
 
 async def preview(call: ServerCall) -> Reply:
-    """Say what a question would cost and how far off it would be."""
+    """Say what a question would cost and how far off it would be. It is free, and reads no data."""
     return await foretell(call, _preview)
 
 
@@ -72,7 +72,7 @@ def _asked(call: ServerCall) -> tuple[QuestionLike, dict[str, Any]]:
 
 
 def rehearse(call: ServerCall) -> Any:
-    """Answer from made-up rows."""
+    """Answer from made-up rows. It is free, and about nobody."""
     question, words = _asked(call)
     answer = call.session().rehearse(question, **words)
     return _record(answer, None, words)

@@ -4,6 +4,7 @@ import base64
 import hmac
 import json
 import time
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -21,6 +22,7 @@ from lapwing.app.server.door_store import open_store
 from lapwing.app.server.id_tokens import LEEWAY
 from lapwing.app.server.identities import BEGUN_FOR, Identities
 from lapwing.app.server.people import Directory
+from lapwing.app.server.rates import Limits, Rate
 from lapwing.app.server.roles import Role
 from lapwing.app.server.sign_in_provider import Provider, Subject
 from lapwing.app.server.trusted_proxy import Unknown
@@ -488,6 +490,15 @@ def test_no_secret_of_a_sign_in_is_kept_or_written_down(door) -> None:
         if path.is_file():
             assert not [one for one in secrets if one.encode() in path.read_bytes()], path
     assert "another provider answered" in (door.folder / "failures.log").read_text()
+
+
+def test_one_address_cannot_keep_others_from_signing_in(folder, provider) -> None:
+    few = replace(settings(provider.issuer), limits=Limits(looks=Rate(burst=3, a_second=0.01)))
+    with serving(folder, few, tokens={}) as door, Traveller(door) as mallory:
+        assert [mallory.get("/sign-in").status_code for _ in range(4)] == [303, 303, 303, 429]
+        elsewhere = httpx.HTTPTransport(local_address="127.0.0.2")
+        with httpx.Client(base_url=mallory.base_url, transport=elsewhere) as zoe:
+            assert zoe.get("/sign-in").status_code == 303
 
 
 def test_without_a_provider_there_is_no_such_page(folder) -> None:

@@ -111,7 +111,7 @@ def make_site(
         secure=secure,
         looks=Buckets(limits.looks),
         asks=Buckets(limits.asks),
-        sign_ins=Buckets(limits.wrong_tokens),
+        sign_ins=Buckets(limits.sign_ins),
         identities=Identities(store, server.people),
         proxy=proxy,
         provider=None if provider is None else SignInService(provider),
