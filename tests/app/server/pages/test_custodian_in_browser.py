@@ -11,13 +11,18 @@ from playwright.sync_api import Page, expect
 from app.server.pages.visitors import PASSWORD, P, Pages, pages_of
 from postgres_server import where_there_is_room
 
+BARE = """[populations.clinic]
+person_key = "person_id"
+budget = { epsilon = "1" }
+"""
+
 
 @pytest.fixture(scope="module")
 def pages() -> Iterator[Pages]:
     """A server whose clinic has files, and no table that is declared."""
     with (
         TemporaryDirectory(prefix="lapwing-", dir=where_there_is_room()) as folder,
-        pages_of(Path(folder), epsilon="1", bare=True) as pages,
+        pages_of(Path(folder), declared=lambda _: BARE) as pages,
     ):
         yield pages
 
