@@ -3,11 +3,13 @@
 import re
 
 HEADING = re.compile(r"-{3,}")
+SIGNS = re.compile(r"\||(?<=\w)_(?!\w)")
+"""What would be a substitution or a link: an absolute value, the lw_... of a token."""
 ENTRY = re.compile(r"(\S.*?) : (.*)")
 
 
 def process(_app, _what, _name, _object, _options, lines: list[str]) -> None:
-    """Turn sections into lists, and keep `|x|` an absolute value."""
+    """Turn sections into lists, and keep `|x|` an absolute value and `lw_...` a text."""
     found: list[str] = []
     rest = iter(lines)
     for line in rest:
@@ -33,4 +35,4 @@ def _entries(rest) -> list[str]:
 
 def _escape(line: str) -> str:
     parts = line.split("`")  # every other part is code, where a bar is a bar
-    return "`".join(part if place % 2 else part.replace("|", r"\|") for place, part in enumerate(parts))
+    return "`".join(part if place % 2 else SIGNS.sub(r"\\\g<0>", part) for place, part in enumerate(parts))

@@ -387,7 +387,7 @@ class Session:
             if len(asked) > 1:
                 raise refused.of_each(len(asked)) from None
             accuracy = accuracy_at(asked[0].releases, refused.fits, snapshot.account.budget)
-            raise refused.about(accuracy=accuracy, price=str(Price.of(asked[0].event))) from None
+            raise refused.about(accuracy=accuracy, price=Price.of(asked[0].event)) from None
 
     def _answer_charged(
         self, asked: Sequence[PricedQuestion], charged: Mapping[str, Charged], ends: Mapping[str, Charged | Released]

@@ -311,6 +311,8 @@ def test_rows_are_bounded_in_all_groups_together_unless_a_number_of_groups_is_sa
     assert sum(numbers(bench, ask.count_rows("visits", by="kind", max_rows=12))) == 12 + 1 + 1
     assert sum(numbers(bench, ask.count_rows("visits", by="kind", max_rows=3, max_groups=2))) == 3 * 2 + 1 + 1
     assert sum(numbers(bench, ask.mean("visits", "nights", by="kind", max_rows=3))) == (3 + 1 + 1) * 30
+    assert sum(numbers(bench, ask.total("visits", "nights", by="kind", max_rows=12))) == 3 * (1 + 2 + 3 + 4) + 9 + 1
+    assert 3 <= sum(numbers(bench, ask.total("visits", "nights", by="kind", max_rows=3))) - 9 - 1 <= 12
 
 
 def test_a_clip_that_is_tighter_than_one_row_clips_the_one_row_of_a_person(bench) -> None:

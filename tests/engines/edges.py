@@ -142,7 +142,7 @@ class Asker:
             [
                 lambda: ask.count(**common, **by, **groups),
                 lambda: ask.count_rows(**common, **by, **rows, **groups),
-                lambda: ask.total(**common, **by, **of, **rows, **groups),
+                lambda: ask.total(**common, **by, **of, **rows, **self.one([groups, {}])),
                 lambda: ask.mean(**common, **by, **of, **rows, **groups),
                 lambda: ask.variance(**common, **by, **of, **rows, **groups),
                 lambda: ask.covariance(**common, **by, x=of["of"], y=self.value(table), **rows, **groups),

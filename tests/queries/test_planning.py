@@ -47,6 +47,7 @@ SENSITIVITIES = {
     "covariance": (ask.covariance("visits", "nights", "nights", max_rows=1), (900, 810_000), (1800, 1_620_000)),
     "median": (ask.median("visits", "nights", max_rows=4), (4, 16), (8, 32)),
     "funnel": (ask.funnel("patients", ["smoker", "age > 3"]), (1, 1), (2, 2)),
+    "total in all groups": (ask.total("visits", "nights", by="kind", max_rows=3), (90, 8100), (180, 16_200)),
     "distinct": (ask.count_distinct("visits", "note", max_groups=3), (3, 9), (3, 9)),
     "distinct of two": (ask.count_distinct("visits", "kind", max_groups=100), (3, 9), (3, 9)),
     "at least": (ask.at_least(200, "patients", "smoker"), (1, 1), (1, 1)),
@@ -151,6 +152,7 @@ REFUSED = [
     (lambda: ask.total("codes", "code", max_rows=1), "no declared bounds"),
     (lambda: ask.total("codes", "clip(code, 0, 10)"), "max_rows=3"),
     (lambda: ask.count("visits", by="kind"), "max_groups=2"),
+    (lambda: ask.total("visits", "cost", by="kind", max_rows=1), "max_groups=2"),  # which may be below zero
     (lambda: ask.total("visits", "clip(cost, 10, 0)"), "the wrong way round"),
     (lambda: ask.total("visits", "clip(cost, 0, 'x')"), "bounds and factors are numbers"),
     (lambda: ask.total("codes", "clip(code, 0, 1e30)", max_rows=1), "too wide"),

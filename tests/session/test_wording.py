@@ -1,11 +1,13 @@
 """What a session says: prices as they are written, what is bounded away, in what an error is counted, what is lost."""
 
+import math
 import re
 from fractions import Fraction
 
 import pytest
 
 from lapwing import count, count_rows, covariance, mean, median, total
+from lapwing.vocabulary.errors import BudgetExceededError
 from lapwing.vocabulary.guarantee import ApproximateDP, PureDP
 from session.clinic import FixedNumber, door, new_ledger
 from session.real_tables import Tables
@@ -50,6 +52,21 @@ def test_a_preview_warns_of_what_an_approximate_budget_loses(quick_path) -> None
         assert clinic.preview(MEN, rho="5").refusal is not None
         assert str(clinic.preview(MEN, rho="5").refusal).startswith("rho 5 is asked and rho 0.1")
         assert re.fullmatch(r"<budget: one question of epsilon 3 or rho 0\.1\d+ is left>", repr(clinic.budget()))
+
+
+def test_a_refusal_does_not_say_that_more_is_left_than_was_asked(quick_path) -> None:
+    """Whole-number noise takes a little more of an (epsilon, delta) budget than a Gaussian of the same rho does."""
+    with new_ledger(quick_path, ApproximateDP(epsilon=Fraction(12), delta=Fraction(1, 10**6))) as ledger:
+        clinic = door(ledger, FixedNumber(1000))
+        left = clinic.budget().remaining.gaussian / 2
+        near = Fraction(math.floor(left * 998)) / 1000
+        assert near < left
+        refused = clinic.preview(MEN, rho=near).refusal
+        assert refused is not None
+        assert "is asked and less than that, for its kind of noise, is left: ask at epsilon 12 or less" in str(refused)
+        assert "or ask at a smaller rho, or ask the custodian" in str(refused)
+        with pytest.raises(BudgetExceededError, match="is asked and less than that, for its kind of noise, is left"):
+            clinic.ask(MEN, rho=near)
 
 
 @pytest.mark.parametrize(

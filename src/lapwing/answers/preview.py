@@ -194,7 +194,7 @@ class Preview(Forecast):
             return None
         refused = self.after.error()
         accurate = accuracy_at(self.asked.releases, refused.fits, self.before.account.budget)
-        return refused.about(accuracy=accurate, price=str(self.price))
+        return refused.about(accuracy=accurate, price=self.price)
 
     @property
     def times(self) -> int:

@@ -19,7 +19,7 @@ import copyreg
 import re
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from lapwing.vocabulary import wording
 from lapwing.vocabulary.results import Result
@@ -135,6 +135,14 @@ class BudgetError(LapwingError):
     for_analysts = True
 
 
+class PriceInWords(Protocol):
+    """A price in words, and its rho if it has one."""
+
+    @property
+    def rho(self) -> Fraction | None:
+        """Its rho."""
+
+
 class BudgetExceededError(BudgetError):
     """The charge is larger than what is left; `fits` is the epsilon that any question may have now.
 
@@ -149,14 +157,19 @@ class BudgetExceededError(BudgetError):
         currency: str,
         remedies: tuple[str, ...],
         fits: Fraction = Fraction(0),
-        price: str = "",
+        price: PriceInWords | None = None,
     ) -> None:
         self.asked, self.left, self.currency, self.fits = asked, left, currency, fits
-        self._remedies = remedies
-        self.remedy = ", or ".join(remedies)
-        wanted = price or "more" if asked is None else f"{currency} {_above(asked, left)}"
+        wanted = str(price or "more") if asked is None else f"{currency} {_above(asked, left)}"
         there = decimal_below(left) if left > 0 else "nothing"
         there = f"{currency} {there}" if asked is None and left > 0 else there
+        if asked is None and price and price.rho is not None and currency == "rho" and price.rho <= left:
+            # What is left is that of a Gaussian; noise of whole numbers at the same rho may take more of it.
+            useless = f"ask at {there} or less"
+            remedies = tuple("ask at a smaller rho" if one == useless else one for one in remedies)
+            there = "less than that, for its kind of noise,"
+        self._remedies = remedies
+        self.remedy = ", or ".join(remedies)
         super().__init__(f"{wanted} is asked and {there} is left: {self.remedy}")
 
     @property
@@ -164,14 +177,19 @@ class BudgetExceededError(BudgetError):
         """The largest epsilon that any question may have now, rounded down to be typed back in."""
         return {"epsilon": decimal_below(self.fits)} if self.fits else {}
 
-    def about(self, *, accuracy: str = "", whose: str = "", price: str = "") -> "BudgetExceededError":
+    def about(self, *, accuracy: str = "", whose: str = "", price: PriceInWords | None = None) -> "BudgetExceededError":
         """Return the refusal with whose budget it is, or the price in words and how exact it would be at what fits."""
         first, last = self._remedies[0], self._remedies[-1]
         known = {first: f"{first} ({accuracy})"} if accuracy and self.fits else {}
         known |= {last: f"{last} of {whose}"} if whose else {}
         remedies = tuple(known.get(one, one) for one in self._remedies)
         return BudgetExceededError(
-            asked=self.asked, left=self.left, currency=self.currency, remedies=remedies, fits=self.fits, price=price
+            asked=self.asked,
+            left=self.left,
+            currency=self.currency,
+            remedies=remedies,
+            fits=self.fits,
+            price=price,
         )
 
     def of_each(self, questions: int) -> "BudgetExceededError":

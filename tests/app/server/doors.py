@@ -44,6 +44,7 @@ UNLIMITED = Limits(
     looks=Rate(burst=1e9, a_second=1e9),
     asks=Rate(burst=1e9, a_second=1e9),
     wrong_tokens=Rate(burst=1e9, a_second=1e9),
+    sign_ins=Rate(burst=1e9, a_second=1e9),
     at_once=8,
 )
 P = "/api/v1/populations/clinic"

@@ -1,5 +1,6 @@
 """What the server remembers: in a file or in PostgreSQL, the same."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,13 @@ from app.server.doors import UNLIMITED, P, make_folder, serving
 from app.server.test_race import url_of
 from lapwing.app.server.application import DoorSettings
 from lapwing.app.server.door_store import open_store
+from lapwing.app.server.identities import Identities
 from lapwing.app.server.memory import Memory
 from lapwing.app.server.people import Directory
 from lapwing.app.server.problems import ProblemError
 from lapwing.app.server.roles import Role
+from lapwing.app.server.sign_in_provider import Provider, Subject
+from lapwing.app.server.trusted_proxy import Unknown
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -52,6 +56,25 @@ def test_a_directory_counts_what_it_must(folder) -> None:
     now[0] += 61
     assert directory.accept(invited) is None
     store.close()
+
+
+def test_who_somebody_is_at_a_provider_is_known_to_every_process(folder) -> None:
+    now = [1_000_000.0]
+    one, other = open_store(folder), open_store(folder)
+    here, there = (Identities(store, Directory(store), clock=lambda: now[0]) for store in (one, other))
+    provider = Provider(name="H", issuer="a", client="c", callback="b", unknown=Unknown.GUEST)
+    zoe = Subject("a", "s-1", "Zoe", None)
+    with ThreadPoolExecutor(4) as crowd:  # the first sign-in of one person, in four windows
+        made = set(crowd.map(lambda side: side.let_in(zoe, provider), [here, there, here, there]))
+    assert len(made) == 1
+    ana = Directory(one).add("ana", "Ana", Role.ANALYST)
+    here.link("ana", "a", "s-1")
+    assert there.let_in(zoe, provider) == ana
+    assert there.let_in(zoe._replace(issuer="b"), provider) != ana
+    here.begin("secret", "/goal")
+    assert (there.take("other"), there.take("secret"), here.take("secret")) == (None, "/goal", None)
+    one.close()
+    other.close()
 
 
 def test_a_token_that_was_looked_up_before_is_what_it_is_now(folder) -> None:

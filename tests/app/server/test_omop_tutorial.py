@@ -12,7 +12,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import psycopg
-import pytest
 
 from app.cli.at_the_prompt import RECEIPT
 from app.cli.test_command_line_page import told_by
@@ -108,8 +107,3 @@ def test_the_tutorial_opens_a_database_to_researchers(quick_path, database, monk
         for kind, block in BLOCK.findall(PAGE.read_text(encoding="utf-8").replace(PORT, port)):
             reader.follow(kind, block)
     assert reader.commands == 12
-
-
-@pytest.mark.parametrize("word", ["sql", "python", "console", "toml"])
-def test_the_page_has_blocks_of_each_kind(word) -> None:
-    assert any(kind == word for kind, _ in BLOCK.findall(PAGE.read_text(encoding="utf-8")))

@@ -8,6 +8,7 @@ import errno
 import io
 import json
 import os
+import shlex
 import shutil
 import sys
 import textwrap
@@ -320,6 +321,14 @@ class Commands(click.Group):
         command: click.Command = getattr(import_module(module), name)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that was typed; where there is none, say which may be meant."""
+        if args[0] in COMMANDS or args[0].startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        raise click.UsageError(f"No such command {args[0]!r}.{_meant(args)}", ctx)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click asks so
         """List the commands by who uses them, without loading them."""
         listed = {name for names in USERS.values() for name in names}
@@ -353,6 +362,17 @@ class Commands(click.Group):
             click.echo("lapwing: stopped; what was charged stays charged: see lapwing budget", err=True)
             sys.exit(130)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _meant(words: Sequence[str]) -> str:
+    """Return what may be meant by words that begin with no command: a statistic, or a slip of the pen."""
+    from difflib import get_close_matches
+
+    from lapwing.queries.statistics import STATISTICS
+
+    if words[0] in STATISTICS:
+        return f" A statistic is asked for with: lapwing ask {shlex.join(words)}"
+    return "".join(f" Did you mean {near}?" for near in get_close_matches(words[0], COMMANDS, n=1))
 
 
 def _say(message: Warning | str, *_: object, **__: object) -> None:

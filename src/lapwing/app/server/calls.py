@@ -1,7 +1,8 @@
 """One call of an operation: who calls, with what; and what every operation is made of."""
 
+import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from hashlib import sha256
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -157,14 +158,14 @@ def reply_of(ending: Ending) -> Reply:
 Handler: TypeAlias = Callable[[ServerCall], Any] | Callable[[ServerCall], Awaitable[Any]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Operation:
     """One thing that a program may do here.
 
     Parameters
     ----------
-    method, path, name, summary : how it is called, and what it does, in a sentence
-    handler : what does it: a coroutine, or a function that is run in a thread
+    method, path, name : how it is called
+    handler : what does it: a coroutine, or a function that is run in a thread; its first paragraph says what that is
     answer : the type of what it returns
     right : what whoever calls must be allowed to do
     roles : who may call; for all others it is not there. None: whoever comes, also without a token
@@ -178,9 +179,9 @@ class Operation:
     method: str
     path: str
     name: str
-    summary: str
     handler: Handler
-    answer: Any
+    _: KW_ONLY
+    answer: Any = dict[str, Any]
     right: Right = Right.READ
     roles: frozenset[Role] | None = frozenset(Role)
     body: Any = None
@@ -188,6 +189,11 @@ class Operation:
     charges: bool = False
     refusals: tuple[int, ...] = ()
     status: int = 200
+
+    @property
+    def summary(self) -> str:
+        """What it does, in a sentence or two."""
+        return (inspect.getdoc(self.handler) or "").partition("\n\n")[0].replace("\n", " ")
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """What analysts do: look at prices, rehearse, ask, and find again what they asked."""
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import msgspec
@@ -35,14 +36,19 @@ def show_budget(call: ServerCall) -> Any:
 
 
 async def preview(call: ServerCall) -> Reply:
-    """Say what a question would cost and how far off it would be. As long as nothing was charged since, it is known."""
+    """Say what a question would cost and how far off it would be. It is free, and reads no data."""
+    return await foretell(call, _preview)
+
+
+async def foretell(call: ServerCall, told: Callable[[ServerCall], bytes]) -> Reply:
+    """Say what would be; as long as nothing was charged since it was last said, it is known."""
     house = call.server.house
-    name = (call.last_entry, call.person.id, call.population, call.fingerprint)
+    name = (call.last_entry, call.person.id, call.population, call.operation.name.encode() + call.fingerprint)
     if (known := house.previews.get(name)) is not None:
         return Reply(body=known)
-    told = await call.in_thread(_preview)
-    house.previews.put(name, told)  # if the ledger grew meanwhile, nobody will look under this number again
-    return Reply(body=told)
+    said = await call.in_thread(told)
+    house.previews.put(name, said)  # if the ledger grew meanwhile, nobody will look under this number again
+    return Reply(body=said)
 
 
 def _preview(call: ServerCall) -> bytes:
@@ -66,7 +72,7 @@ def _asked(call: ServerCall) -> tuple[QuestionLike, dict[str, Any]]:
 
 
 def rehearse(call: ServerCall) -> Any:
-    """Answer from made-up rows."""
+    """Answer from made-up rows. It is free, and about nobody."""
     question, words = _asked(call)
     answer = call.session().rehearse(question, **words)
     return _record(answer, None, words)

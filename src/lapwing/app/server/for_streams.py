@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import msgspec
+
 from lapwing.answers.preview import budget_record
 from lapwing.answers.stream_preview import terms_record
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.app.server.calls import Reply, ServerCall
+from lapwing.app.server.for_analysts import foretell
 from lapwing.app.server.jobs import Job
 from lapwing.app.server.problems import ProblemError
 from lapwing.ledger.states import StreamRecord
@@ -14,11 +17,15 @@ from lapwing.vocabulary.errors import LapwingError
 from lapwing.vocabulary.wording import format_exact
 
 
-def preview_stream(call: ServerCall) -> Any:
+async def preview_stream(call: ServerCall) -> Reply:
     """Say what a stream would cost, and how sure its verdicts would be."""
+    return await foretell(call, _preview)
+
+
+def _preview(call: ServerCall) -> bytes:
     told = call.session().preview_stream(**call.body.words())
-    stopped = told.before.suspension
-    return {**told.to_dict(), "terms": told.terms.to_text(), "stopped": None if stopped is None else stopped.to_dict()}
+    stopped = None if (one := told.before.suspension) is None else one.to_dict()
+    return msgspec.json.encode({**told.to_dict(), "terms": told.terms.to_text(), "stopped": stopped})
 
 
 def list_streams(call: ServerCall) -> Any:

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from lapwing.mechanisms.margins import margin_of_sum
 from lapwing.queries.aggregate import LastStepPerPerson
@@ -18,6 +19,7 @@ from lapwing.queries.planning import Planner, Question
 from lapwing.queries.questions import WHERE, ConditionLike, Statistic, as_condition
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.event import DiscreteGaussianNoise, DiscreteLaplaceNoise
 from lapwing.vocabulary.exact import Exact, check_most, probability
 
 
@@ -93,7 +95,7 @@ class Steps(NoisyMeaning):
     def _margin_of_bins(self, bins: int, noise: Noise, confidence: Exact) -> int:
         """Bound a step that is the sum of this many bins, such that the bounds of all steps hold at once."""
         each = 1 - (1 - probability("confidence", confidence)) / len(self.names)
-        return margin_of_sum(noise.event, bins, each)
+        return _margin(noise.event, bins, each)
 
     def asked(self, plan: Plan) -> str:
         """Say what is asked."""
@@ -104,6 +106,12 @@ class Steps(NoisyMeaning):
         """Say where a person counts."""
         del plan
         return "a person counts once, at the last condition that one of their rows reaches."
+
+
+@lru_cache(maxsize=4096)
+def _margin(event: DiscreteLaplaceNoise | DiscreteGaussianNoise, bins: int, confidence: Fraction) -> int:
+    """Remember a margin, which takes long to find: no condition changes it, and previews ask for it again and again."""
+    return margin_of_sum(event, bins, confidence)
 
 
 STATISTICS = (

@@ -1,4 +1,8 @@
-"""The total of a value: a person's part in a group is clipped to `max_rows` times the bounds of the value."""
+"""The total of a value: a person's part in a group is clipped to `max_rows` times the bounds of the value.
+
+Where a person may be in several groups and nobody said in how many, `max_rows` rows of a person are picked, in all
+groups together: however many groups there are, they cost what one does.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,15 +11,24 @@ from typing import Unpack
 
 from sqlglot import exp
 
-from lapwing.queries.aggregate import ClippedSumPerPerson
+from lapwing.queries.aggregate import BoundedRowsPerPerson, ClippedSumPerPerson
 from lapwing.queries.expressions import Value
 from lapwing.queries.measure import Measure
 from lapwing.queries.plan import CellKey, Estimate, Noise, NoisyMeaning, Number, Plan
 from lapwing.queries.planning import Planner, Question
 from lapwing.queries.questions import ConditionLike, GroupWords, Selected, Statistic, ValueLike, as_value, rows_of
 from lapwing.queries.sql_nodes import only
-from lapwing.queries.term import bounds
-from lapwing.queries.words import from_to, groups_at_most, in_groups, is_a_column, plain, value_words
+from lapwing.queries.term import Term, bounds
+from lapwing.queries.words import (
+    from_to,
+    groups_at_most,
+    in_groups,
+    is_a_column,
+    picked_rows,
+    plain,
+    rows_at_most,
+    value_words,
+)
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact
@@ -23,7 +36,7 @@ from lapwing.vocabulary.exact import Exact
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Sum(Question):
-    """The total of a value, a person's part clipped to `max_rows` times its bounds."""
+    """The total of a value, a person's part bounded by `max_rows` times its bounds."""
 
     value: Value
 
@@ -32,19 +45,23 @@ class Sum(Question):
         return "total", {"of": self.value}
 
     def plan(self, planner: Planner) -> Plan:
-        """Clip a person's total in each of few groups."""
+        """Clip a person's total in each of few groups, or let few of their rows count in all groups together."""
         if not planner.one_a_person and planner.once(self.value):
             raise BadQuestionError(
                 f"this is the same in all rows that a person has in {planner.scope.table.name}, so that a total would "
                 "count it once for each; ask for its mean, or ask about a table with one row a person"
             )
-        rows, groups = planner.rows(), planner.groups()
+        rows, groups = planner.rows(), planner.groups_of_rows()
 
         def most(values: list[Measure]) -> int:
-            return rows * groups * max(abs(bound) for bound in bounds(values[0].term))
+            return rows * (groups or 1) * max(abs(bound) for bound in bounds(values[0].term))
 
         (value,) = planner.measure([self.value], most)
         low, high = (bound * rows for bound in bounds(value.term))
+        if groups is None and low >= 0:
+            picked = BoundedRowsPerPerson(terms=(value.term,), most=max(1, high // rows), max_rows=rows, max_cells=None)
+            return planner.build(picked, Total(step=value.step))
+        groups = planner.groups()  # where values may be below zero, it must be said in how many
         bounding = ClippedSumPerPerson(term=value.term, low=min(0, low), high=max(0, high), max_cells=groups)
         return planner.build(bounding, Total(step=value.step))
 
@@ -52,7 +69,8 @@ class Sum(Question):
 def total(table: str, of: ValueLike, where: ConditionLike = None, **grouped: Unpack[GroupWords]) -> Sum:
     """Ask for the total of a value. A person's part in a group is clipped to `max_rows` times the value's bounds.
 
-    The words `by=`, `max_rows=` and `max_groups=` are those of `mean`.
+    The words `by=`, `max_rows=` and `max_groups=` are those of `mean`: without `max_groups` at most `max_rows` rows of
+    a person count, in all groups together.
 
     >>> total("visits", "clip(cost, 0, 500)", "kind = 'ER'", max_rows=3).max_rows
     3
@@ -77,29 +95,45 @@ class Total(NoisyMeaning):
 
     def asked(self, plan: Plan) -> str:
         """Say what is asked."""
-        term = plan.bounded_by(ClippedSumPerPerson).term
+        term = _term(plan)
         return f"the total of {value_words([term], as_it_is=is_a_column(term))}, in steps of {self.step}"
 
     def bounding(self, plan: Plan) -> str:
-        """Say to what a person's total is clipped."""
-        clipped = plan.bounded_by(ClippedSumPerPerson)
-        total_ = from_to(clipped.low * self.step, clipped.high * self.step)
-        return f"a person's total is clipped to {total_}{in_groups(plan.aggregate, clipped.max_cells)}."
+        """Say to what a person's total is clipped, or how many rows count."""
+        match plan.aggregate.bounding:
+            case BoundedRowsPerPerson() as picked:
+                return picked_rows(plan.aggregate, picked)
+            case _:
+                clipped = plan.bounded_by(ClippedSumPerPerson)
+                total_ = from_to(clipped.low * self.step, clipped.high * self.step)
+                return f"a person's total is clipped to {total_}{in_groups(plan.aggregate, clipped.max_cells)}."
 
     def bounds_away(self, plan: Plan) -> tuple[str, ...]:
-        """Say in how many groups a person counts, and to what values and totals are clipped."""
-        clipped = plan.bounded_by(ClippedSumPerPerson)
-        least, most = bounds(clipped.term)
+        """Say how many rows and groups of a person count, and to what values and totals are clipped."""
+        least, most = bounds(_term(plan))
         values = f"values clipped to {from_to(least * self.step, most * self.step)}"
-        if (clipped.low, clipped.high) != (min(0, least), max(0, most)):
-            values += f", a person's total to {from_to(clipped.low * self.step, clipped.high * self.step)}"
-        return *groups_at_most(plan.aggregate), values
+        match plan.aggregate.bounding:
+            case BoundedRowsPerPerson(max_rows=rows):
+                return rows_at_most(plan.aggregate, rows), values
+            case _:
+                clipped = plan.bounded_by(ClippedSumPerPerson)
+                if (clipped.low, clipped.high) != (min(0, least), max(0, most)):
+                    values += f", a person's total to {from_to(clipped.low * self.step, clipped.high * self.step)}"
+                return *groups_at_most(plan.aggregate), values
 
     def hidden(self, plan: Plan) -> str:
         """Say how far one person can move the total."""
         groups = " in all groups together" if plan.aggregate.keys else ""
         moved = plain(plan.sensitivity.l1 * self.step)
         return f"one person changes the total by at most {moved}{groups}, and noise hides that much"
+
+
+def _term(plan: Plan) -> Term:
+    match plan.aggregate.bounding:
+        case BoundedRowsPerPerson(terms=(term,)):
+            return term
+        case _:
+            return plan.bounded_by(ClippedSumPerPerson).term
 
 
 def _read(selected: Selected, node: exp.Sum) -> Sum:

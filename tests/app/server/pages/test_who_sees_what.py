@@ -1,20 +1,24 @@
 """Every page as every role and as nobody; coming in and going out; forms of other sites; what every page carries."""
 
 import re
+from dataclasses import replace
 
 import httpx
 import pytest
 
-from app.server.pages.visitors import MEN, PASSWORD, PEOPLE, P, field_of, text_of, title_of
+from app.server.doors import UNLIMITED
+from app.server.pages.visitors import MEN, PASSWORD, PEOPLE, P, field_of, pages_of, text_of, title_of
+from lapwing.app.server.application import DoorSettings
 from lapwing.app.server.guard import CONTENT_POLICY
 from lapwing.app.server.pages.routes import PAGES
+from lapwing.app.server.rates import Rate
 from lapwing.app.server.roles import Role
 
 GUEST, ANALYST, CUSTODIAN, AUDITOR = Role.GUEST, Role.ANALYST, Role.CUSTODIAN, Role.AUDITOR
 ASK, OVERSEE, MANAGE = {ANALYST, CUSTODIAN}, {CUSTODIAN, AUDITOR}, {CUSTODIAN}
 SEES = {
     "/": set(Role),
-    "/epsilon": set(Role),
+    **{path: set(Role) for path in ("/epsilon", "/audit", "/attack", "/receipts", "/programs", "/proofs")},
     P: set(Role),
     f"{P}/dictionary": set(Role),
     f"{P}/account": set(Role),
@@ -156,3 +160,18 @@ def test_a_form_of_another_sign_in_is_too_old(pages) -> None:
     sent = ana.client.post(f"{P}/ask/draft", data={**MEN, "csrf": ben.token()})
     assert (sent.status_code, title_of(sent)) == (403, "This form is too old")
     assert field_of(ana.get("/epsilon"), "csrf") != ben.token()
+
+
+def test_passwords_are_tried_so_often_and_no_more_often_by_address_and_by_name(quick_path) -> None:
+    few = DoorSettings(limits=replace(UNLIMITED, sign_ins=Rate(burst=3, a_second=0.01)), tick=0.02)
+    with pages_of(quick_path, people=50, settings=few) as pages:
+
+        def tried(name: str, address: str = "127.0.0.1") -> int:
+            way = httpx.HTTPTransport(local_address=address)
+            with httpx.Client(base_url=pages.address, transport=way, timeout=60) as browser:
+                return browser.post("/login", data={"name": name, "password": "wrong"}).status_code
+
+        assert [tried("ana") for _ in range(4)] == [401, 401, 401, 429]
+        assert tried("ben") == 429  # from the same address
+        assert tried("ana", "127.0.0.2") == 429  # the same name
+        assert tried("ben", "127.0.0.2") == 401

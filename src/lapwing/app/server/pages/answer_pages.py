@@ -10,6 +10,7 @@ from lapwing.app.server.pages.answer_table import csv_of
 from lapwing.app.server.pages.charts import chance_picture, timeline
 from lapwing.app.server.pages.cohort_document import CohortDraft, UnclearError, from_document, to_link
 from lapwing.app.server.pages.drafts import curve_of
+from lapwing.app.server.pages.proof_pages import proofs_of
 from lapwing.app.server.pages.showing import show_answer_page, words_of_cohort
 from lapwing.app.server.pages.stream_log import outcomes_of, verdict_of
 from lapwing.app.server.pages.visits import PageRefusedError, Visit
@@ -88,6 +89,7 @@ async def _show_verdict(visit: Visit, known: dict[str, Any], cohort: CohortDraft
         at_least=at_least,
         picture=chance_picture(curve_of(answer.terms, at_least, margin), at_least, margin, visit.say),
         sentence=words_of_cohort(visit, cohort, asked["where"]),
+        proofs=proofs_of("", "stream"),
         again={**again, "kind": "enough", "stream": told.stream, "at_least": str(at_least)},
         at=told.at,
         stream_status=record.status.value,

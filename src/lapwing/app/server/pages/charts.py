@@ -134,17 +134,3 @@ def timeline(outcomes: Sequence[str], yeses: int, say: Messages) -> Markup:
         body.append(f'<circle cx="{cx:.1f}" cy="{cy:.1f}" r="{7 if told else 2}" class="{kind}"/>')
     given = sum(one == "yes" for one in outcomes)
     return svg(12 + 26 * lines, say("chart.timeline", n=len(outcomes), given=given, yeses=yeses), body)
-
-
-def belief_picture(prior: float, low: float, high: float, say: Messages) -> Markup:
-    """Draw a belief before, and where it may be afterwards."""
-    x = axis(0, 1, 20, 460)
-    body = [
-        line(20, 50, 460, 50, "c-axis"),
-        rect(x(low), 42, x(high) - x(low), 16, "c-fill", radius=8),
-        line(x(prior), 30, x(prior), 66, "c-threshold"),
-        text(20, 84, "0 %", "quiet", "start"),
-        text(460, 84, "100 %", "quiet", "end"),
-        text(min(max(x(prior), 60), 420), 22, say("chart.before", prior=f"{prior:.3g}"), "t-second"),
-    ]
-    return svg(92, say("chart.belief"), body, say("chart.belief_about", low=f"{low:.1%}", high=f"{high:.1%}"))

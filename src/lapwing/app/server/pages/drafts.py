@@ -205,10 +205,7 @@ async def _enough(
     opening = None
     if record is None:
         opening = await visit.do("preview_stream", new_stream(terms, at_least))
-        offered = new_stream(terms, at_least)
-        agreed = (await visit.in_thread(lambda: visit.session().preview_stream(**offered))).terms
-    else:
-        agreed = StreamTerms.read(record["terms"])
+    agreed = StreamTerms.read((record or opening or {})["terms"])
     margin = agreed.margin()
     enough = {
         "at_least": at_least,

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from lapwing.app.server.pages import policy, registering
+from lapwing.app.server.pages import policy, proof_pages, registering, sceptic_pages
 from lapwing.app.server.pages.visits import Page
 
-OVERSEER_PAGES: Final[tuple[Page, ...]] = (*registering.PAGES, *policy.PAGES)
+OVERSEER_PAGES: Final[tuple[Page, ...]] = (*registering.PAGES, *policy.PAGES, *sceptic_pages.PAGES, *proof_pages.PAGES)

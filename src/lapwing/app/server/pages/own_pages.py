@@ -1,4 +1,4 @@
-"""What is somebody's own: home, streams, history, account; and what everybody may read: the dictionary, and epsilon."""
+"""What is somebody's own: home, streams, history, account; and what everybody may read, the dictionary."""
 
 import re
 from fractions import Fraction
@@ -6,9 +6,8 @@ from typing import Any
 
 from starlette.responses import RedirectResponse, Response
 
-from lapwing.accounting.interpretation import belief_range
 from lapwing.app.server.pages.accounts import left_in_counts, own_account
-from lapwing.app.server.pages.charts import belief_picture, timeline
+from lapwing.app.server.pages.charts import timeline
 from lapwing.app.server.pages.drafts import dictionary_for
 from lapwing.app.server.pages.own_history import history_of
 from lapwing.app.server.pages.stream_log import outcomes_of
@@ -16,7 +15,6 @@ from lapwing.app.server.pages.visits import Visit
 from lapwing.app.server.roles import Role
 from lapwing.noise.randomness import fresh_name
 
-_EPSILON = re.compile(r"\d{1,2}(\.\d{1,3})?")
 _PAGE = 50
 _PLACE = re.compile(r"\d{1,2}:\d{1,2}:[^|<>\"]{1,200}")
 
@@ -127,14 +125,3 @@ async def request_budget(visit: Visit) -> Response:
     more = {"rho" if "rho" in budget else "epsilon": visit.field("wanted")}
     await visit.do("request_budget", {"more": more, "purpose": visit.field("purpose")})
     return visit.go("/account")
-
-
-async def show_epsilon(visit: Visit) -> Response:
-    """Show what epsilon means: a belief before, and where it may be afterwards."""
-    given, prior = visit.asked("e", "1"), visit.asked("prior", "10")
-    epsilon = given if _EPSILON.fullmatch(given) and Fraction(given) > 0 else "1"
-    before = int(prior) if prior.isdecimal() and len(prior) < 3 and int(prior) > 0 else 10  # noqa: PLR2004
-    low, high = belief_range(Fraction(before, 100), epsilon)
-    picture = belief_picture(before / 100, low, high, visit.say)
-    ends = f"{low:.1%}", f"{high:.1%}"
-    return visit.show("epsilon.html", epsilon=epsilon, prior=before, low=ends[0], high=ends[1], picture=picture)

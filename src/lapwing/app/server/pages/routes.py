@@ -29,6 +29,7 @@ from lapwing.app.server.pages.visits import NOBODY, Page, PageRefusedError, Site
 from lapwing.app.server.people import Person
 from lapwing.app.server.problems import AFTER_DATA, ProblemError, body_of, status_of
 from lapwing.app.server.rates import Buckets
+from lapwing.app.server.reports import Reports
 from lapwing.app.server.sign_in_provider import RETURN_PATH, Provider, SignInService
 from lapwing.app.server.trusted_proxy import TrustedProxy
 from lapwing.vocabulary.errors import LapwingError
@@ -46,7 +47,6 @@ PAGES: Final[tuple[Page, ...]] = (
     Page(path="/theme", show=signing_in.choose_theme, method="POST", open=True),
     Page(path="/logout", show=signing_in.sign_out, method="POST"),
     Page(path="/", show=own_pages.go_home),
-    Page(path="/epsilon", show=own_pages.show_epsilon),
     Page(path=P, show=own_pages.show_home),
     Page(path=P + "/dictionary", show=own_pages.show_dictionary),
     Page(path=P + "/dictionary/search", show=own_pages.search, operation="preview"),
@@ -107,10 +107,11 @@ def make_site(
     return Site(
         server=server,
         shelf=Shelf(store),
+        reports=Reports(server.house.folder),
         secure=secure,
         looks=Buckets(limits.looks),
         asks=Buckets(limits.asks),
-        sign_ins=Buckets(limits.wrong_tokens),
+        sign_ins=Buckets(limits.sign_ins),
         identities=Identities(store, server.people),
         proxy=proxy,
         provider=None if provider is None else SignInService(provider),

@@ -19,6 +19,7 @@ from lapwing.app.server.pages.cohort_words import sentence_of, step_of
 from lapwing.app.server.pages.dictionary import Field
 from lapwing.app.server.pages.drafts import dictionary_for
 from lapwing.app.server.pages.heat_map import GridMap, heat_map, maps_of
+from lapwing.app.server.pages.proof_pages import proofs_of
 from lapwing.app.server.pages.visits import PageRefusedError, Visit
 
 _LAPLACE: Final = frozenset({"laplace-noise", "discrete-laplace-noise"})
@@ -59,6 +60,7 @@ async def show_answer_page(
         at=at,
         key=told["key"],
         belief=_belief(answer["price"]),
+        proofs=proofs_of(told.get("question") or ""),
         finer=await _finer(visit, question, margin, link, is_rehearsal=answer["rehearsal"]),
         python=python_of(visit.population, body),
         sql=sql_text(question),

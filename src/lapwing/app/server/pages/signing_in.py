@@ -69,7 +69,7 @@ async def show_invitation(visit: Visit) -> Response:
 
 async def accept_invitation(visit: Visit) -> Response:
     """Make the person of an invitation, once, and let them in."""
-    if wait := wait_for_turn(visit, "an invitation"):
+    if wait := wait_for_turn(visit):
         said = visit.say("login.too_many", n=wait)
         return visit.show("invitation.html", 429, {"Retry-After": str(wait)}, problem=said, shortest=SHORTEST)
     password, again = ((visit.fields.get(name) or [""])[-1] for name in ("password", "again"))
@@ -102,8 +102,9 @@ async def _let_in(visit: Visit, person: Person, goal: str) -> Response:
     return keep_sign_in(RedirectResponse(goal, 303), visit.site, secret)
 
 
-def wait_for_turn(visit: Visit, name: str) -> int:
-    """Return for how many seconds to wait before another try: by address and by name."""
+def wait_for_turn(visit: Visit, name: str = "") -> int:
+    """Return for how many seconds to wait before another try: by address, and by name where one is tried."""
     address = visit.request.client.host if visit.request.client else ""
-    waits = (visit.site.sign_ins.take(f"from {address}"), visit.site.sign_ins.take(f"name {name}"))
-    return int(max(waits)) + 1 if max(waits) else 0
+    tries = [f"from {address}", f"name {name}"] if name else [f"from {address}"]
+    wait = max(visit.site.sign_ins.take(one) for one in tries)
+    return int(wait) + 1 if wait else 0

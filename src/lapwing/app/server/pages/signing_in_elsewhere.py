@@ -6,7 +6,7 @@ from starlette.responses import RedirectResponse, Response
 
 from lapwing.app.server.identities import BEGUN_FOR
 from lapwing.app.server.pages.arrivals import keep_sign_in
-from lapwing.app.server.pages.signing_in import login_page, wait_for_turn
+from lapwing.app.server.pages.signing_in import login_page
 from lapwing.app.server.pages.visits import PageRefusedError, Visit, own_path
 from lapwing.app.server.passwords import fresh_secret
 from lapwing.app.server.sign_in_provider import NotSignedInError, SignInService
@@ -18,8 +18,9 @@ _REFUSED: Final = 401
 async def begin(visit: Visit) -> Response:
     """Send a browser to the provider, with a secret by which it is known again."""
     service, goal, secret = _service(visit), own_path(visit.asked("next", "/")), fresh_secret()
-    if wait := wait_for_turn(visit, "a provider"):
-        return login_page(visit, 429, goal=goal, problem=visit.say("login.too_many", n=wait), wait=wait)
+    address = visit.request.client.host if visit.request.client else ""
+    if visit.site.looks.take(f"from {address}"):  # nothing can be guessed here: it only must not flood the store
+        raise PageRefusedError(429, {"code": "too_many"})
 
     def prepare() -> str:
         place = service.begin(secret)

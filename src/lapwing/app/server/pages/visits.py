@@ -25,6 +25,7 @@ from lapwing.app.server.pages.shelf import Shelf
 from lapwing.app.server.people import Person
 from lapwing.app.server.problems import ProblemError, body_of, status_of
 from lapwing.app.server.rates import Buckets
+from lapwing.app.server.reports import Reports
 from lapwing.app.server.roles import Right, Role
 from lapwing.app.server.sign_in_provider import SignInService
 from lapwing.app.server.trusted_proxy import TrustedProxy, Unknown
@@ -69,6 +70,7 @@ class Site:
 
     server: Server
     shelf: Shelf
+    reports: Reports
     secure: bool
     looks: Buckets
     asks: Buckets
