@@ -1,6 +1,7 @@
 """axe-core looks at every page, at two widths and in both themes, and finds nothing that shuts a reader out."""
 
 from importlib.resources import files
+from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Page
@@ -20,6 +21,7 @@ BY_LOOKS = ["color-contrast", "target-size", "scrollable-region-focusable", "lin
 """What depends on width and colours; all else was looked for in the first look."""
 
 
+STATEMENTS = ("select sex, avg(bmi), count(*) from patient group by sex", "select max(bmi) from patient")
 SAME_VISIT = CohortDraft(
     panels=(
         CohortPanel(criteria=(Criterion(of="visit", near=Near(of="procedure", order="same")),)),
@@ -83,8 +85,7 @@ def test_axe_finds_nothing_on_any_page(look, states) -> None:
         *states,
         f"{P}/ask?kind=count",
         f"{P}/ask?kind=grid&c={to_link(SAME_VISIT)}",
-        f"{P}/sql?q=select sex, avg(bmi), count(*) from patient group by sex&pay=epsilon",
-        f"{P}/sql?q=select max(bmi) from patient",
+        *(f"{P}/sql?{urlencode({'q': one, 'pay': 'epsilon'})}" for one in STATEMENTS),
         f"{P}/dictionary?q=asthma",
         "/proofs/geometric",
         "/no/such/page",
