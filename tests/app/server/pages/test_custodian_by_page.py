@@ -38,6 +38,8 @@ def test_a_table_is_declared_from_names_and_from_what_is_typed(pages, ward) -> N
     typed |= {"c2.high": "120", "c2.nullable": "on"}
     unbounded = cleo.post(f"{P}/custody/tables", {**ward, **typed, "c3.kind": "real"})
     assert "bmi: numbers need a lowest and a highest" in text_of(unbounded)
+    several = cleo.post(f"{P}/custody/tables", {**ward, **typed, "rows": "many", "max_rows": "few"})
+    assert (several.status_code, "“few” is no whole number" in text_of(several)) == (422, True)
     crossed = cleo.post(f"{P}/custody/tables", {**ward, **typed, "c2.low": "130"})
     assert crossed.status_code == 422
     assert (pages.door.folder / "lapwing.toml").read_text() == before
@@ -69,6 +71,11 @@ def test_a_policy_is_drawn_before_it_is_saved_and_a_budget_only_rises(pages) -> 
     assert cleo.ask({**MEN, "kind": "count", "within": "30"}).status_code == 303
     lower = cleo.post(f"{P}/custody/policy", {"budget": "9", "noes": "50"})
     assert (lower.status_code, declared(pages)["budget"]) == (422, {"epsilon": "10"})
+    odd = cleo.post(f"{P}/custody/policy", {"budget": "10", "noes": "a few"})
+    assert (odd.status_code, "“a few” is no whole number" in text_of(odd)) == (422, True)
+    before = cleo.get("/custody/ledger").text.count("<tr>")
+    assert cleo.post(f"{P}/custody/policy", {"budget": "10"}).status_code == 303
+    assert cleo.get("/custody/ledger").text.count("<tr>") == before  # what does not change is no entry
     fields = {"budget": "11", "most": "0.5", "noes": "50", "members": "on"}
     assert cleo.post(f"{P}/custody/policy", fields).status_code == 303
     kept = declared(pages)
