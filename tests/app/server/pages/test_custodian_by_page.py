@@ -1,11 +1,14 @@
 """The custodian's forms, sent as a browser without a script sends them: tables, policy, and what is refused."""
 
+import json
 import re
 import tomllib
+from pathlib import Path
 
 import pytest
 
 from app.server.pages.visitors import MEN, P, text_of
+from lapwing.app.server.pages.custody import entry_name
 from lapwing.app.server.pages.page_words import words_of
 
 CSV = "person_id,sex,age,bmi\n1,F,31,22.5\n2,M,64,27.25\n"
@@ -116,3 +119,11 @@ def test_health_counts_failures_by_kind_and_says_how_full_the_disk_is(pages) -> 
     assert "EngineError 2026-01-03 03:04 2" in seen
     assert re.search(r"[\d.]+ [GT]B of [\d.]+ [GT]B are free", seen)
     assert "ledger.db" in seen
+
+
+def test_every_kind_of_entry_has_words(pages) -> None:
+    golden = Path(__file__).parents[3] / "ledger" / "format_1.jsonl"
+    entries = [json.loads(line).get("entry") for line in golden.read_text().splitlines()]
+    names = {entry_name(entry) for entry in entries if entry}
+    assert names == {name for name in words_of("en").names if name.startswith("entry.")}
+    assert "table added clinic" in text_of(pages.browser("otto").get("/custody/ledger"))
