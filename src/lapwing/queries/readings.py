@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -33,8 +33,11 @@ class Reading(ABC):
     """How one column is read from the numbers of a release."""
 
     __slots__ = ()
-    counts_rows: ClassVar[bool] = False
-    """Whether it tells over how many rows others are computed."""
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether it tells over how many rows others are computed."""
+        return False
 
     @property
     def part_of_rows(self) -> int | None:
@@ -253,7 +256,10 @@ class MomentOfSums(Reading):
 class RowsOfSums(WeightedSums):
     """The number of rows, from Bernstein sums: a row adds the same to all of them together."""
 
-    counts_rows: ClassVar[bool] = True
+    @property
+    def counts_rows(self) -> bool:
+        """Whether it tells over how many rows others are computed."""
+        return True
 
     def forms(self, plan: Plan) -> Mapping[CellKey, Form]:
         """Return the sum of all numbers of a group, in rows."""
