@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -21,7 +22,7 @@ def notebook(text: str) -> str:
         end = block.end()
     cells.append(_cell("markdown", text[end:]))
     if "$ lapwing serve" in text:
-        cells.append(_cell("code", "server.terminate()"))
+        cells.append(_cell("code", "server.terminate()\nserver.stdout.close()\nserver.wait()"))
     kept = [{**cell, "id": f"cell-{number}"} for number, cell in enumerate(cells) if cell["source"]]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     page = {"cells": kept, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
@@ -49,8 +50,10 @@ def _commands(block: str) -> str:
     commands = [line[2:] for line in block.splitlines() if line.startswith("$ ")]
     served = [line for line in commands if line.startswith("lapwing serve")]
     shell = "\n".join(["%%bash", "set -e", *(line for line in commands if line not in served)])
-    background = [f"import subprocess\n\nserver = subprocess.Popen({line.split()!r})" for line in served]
-    return "\n".join(background) if len(served) == len(commands) else shell
+    if served == commands:
+        begun = f"server = subprocess.Popen({shlex.split(served[0])!r}, stdout=subprocess.PIPE, text=True)"
+        return f"import subprocess\n\n{begun}\nprint(server.stdout.readline())  # once it listens"
+    return shell
 
 
 def _statements(block: str) -> str:

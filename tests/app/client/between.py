@@ -43,7 +43,8 @@ class Handler(BaseHTTPRequestHandler):
                 self.command, self.path, body or None, {**self.headers, "Host": f"127.0.0.1:{self.server.port}"}
             )
             reply = line.getresponse()
-            status, told = reply.status, json.loads(reply.read() or b"null")
+            status, kind, body = reply.status, reply.headers.get_content_type(), reply.read()
+            told = json.loads(body or b"null") if kind == "application/json" else body
         except OSError:
             self.close_connection = True
             return
@@ -58,6 +59,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.server.elsewhere:
             self.send_header("Location", self.server.elsewhere)
         self.send_header("Content-Length", str(len(data)))
+        self.send_header("Content-Type", kind)
         self.end_headers()
         self.wfile.write(data)
 

@@ -9,6 +9,8 @@ from app.server.doors import Door, serving
 from postgres_server import where_there_is_room
 
 SETTINGS = """
+[vocabularies]
+kinds = "kinds.csv"
 [populations.clinic]
 person_key = "patient_id"
 now = 2025-06-30
@@ -27,6 +29,7 @@ max_rows = 3
 [populations.clinic.tables.visit.columns]
 visit_id = { type = "integer" }
 kind = { type = "category", values = ["ER", "ward"] }
+code = { type = "integer" }
 """
 
 
@@ -35,13 +38,16 @@ def folder() -> Iterator[Path]:
     """A clinic with people and their visits."""
     with TemporaryDirectory(prefix="lapwing-", dir=where_there_is_room()) as place:
         people = range(1, 401)
+        (Path(place) / "kinds.csv").write_text("of,code\n" + "".join(f"{n % 3},{n}\n" for n in range(1, 900)))
         (Path(place) / "sexes.csv").write_text("id,name\n8507,Male\n8532,Female\n")
         rows = "".join(
             f"{i},{(8507, 8532)[i % 2]},{i % 100},{20 + i % 20},{1920 + i % 100}-03-0{1 + i % 9}\n" for i in people
         )
         (Path(place) / "patient.csv").write_text(f"patient_id,sex,age,bmi,born\n{rows}")
-        visits = "".join(f"{i},{10 * i + n},{('ER', 'ward')[(i + n) % 2]}\n" for i in people for n in range(i % 4))
-        (Path(place) / "visit.csv").write_text(f"patient_id,visit_id,kind\n{visits}")
+        visits = "".join(
+            f"{i},{10 * i + n},{('ER', 'ward')[(i + n) % 2]},{i % 50}\n" for i in people for n in range(i % 4)
+        )
+        (Path(place) / "visit.csv").write_text(f"patient_id,visit_id,kind,code\n{visits}")
         lw.create(place, SETTINGS).close()
         yield Path(place)
 

@@ -95,6 +95,19 @@ def test_who_lies_about_the_population_is_refused_before_anything_is_asked(way, 
     assert door.left() == before
 
 
+def test_who_lies_about_a_vocabulary_is_refused_before_anything_is_asked(way, door) -> None:
+    asked, before = "select count(*) from visit where code in (select code from kinds where of = 1)", door.left()
+    way.change = lambda path, told: told.replace(b"1,4\n", b"1,5\n") if path.endswith("/kinds") else told
+    with lw.connect(way.url, door.tokens["ana"]) as ana, pytest.raises(errors.DisagreementError):
+        ana.ask(asked, epsilon="0.1")
+    way.change = lambda path, told: b"\xff" if path.endswith("/kinds") else told
+    with lw.connect(way.url, door.tokens["ana"]) as ana, pytest.raises(errors.ServerError):
+        ana.ask(asked, epsilon="0.1")
+    assert door.left() == before
+    assert door.get("gina", "/api/v1/populations/clinic/vocabularies/kinds").status_code == 404
+    assert door.get("ana", "/api/v1/populations/clinic/vocabularies/sexes.csv").status_code == 404
+
+
 def test_a_server_that_means_something_else_asks_nothing(door) -> None:
     """It is the server that finds out, where both are honest and one is older than the other."""
     body = {"question": {"ask": "count", "table": "patient", "where": "age = 91"}, "price": {"epsilon": "0.1"}}

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
@@ -35,6 +36,7 @@ class LoopbackProvider:
 
     port: int
     host: str = "127.0.0.1"
+    scheme: str = "http"
     callback: str = ""
     signs_in: dict[str, Any] = field(default_factory=lambda: {"sub": "s-1", "name": "Ana of the Hospital"})
     key: Any = field(default_factory=lambda: RSAKey.generate_key(2048, {"kid": "first", "use": "sig"}))
@@ -42,12 +44,13 @@ class LoopbackProvider:
     published: list[Any] = field(default_factory=list)
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
     about: dict[str, Any] = field(default_factory=dict)
+    instead: Response | None = None  # what it says about itself, where that is to be nonsense
     twist: Twist = lambda _header, _claims: None
     asked: list[str] = field(default_factory=list)
 
     @property
     def issuer(self) -> str:
-        return f"http://{self.host}:{self.port}/hospital"
+        return f"{self.scheme}://{self.host}:{self.port}/hospital"
 
     def rotate(self, *, publish: bool = True) -> None:
         """Sign with another key from now on."""
@@ -58,6 +61,8 @@ class LoopbackProvider:
 
     def discovery(self, _: Request) -> Response:
         self.asked.append("discovery")
+        if self.instead is not None:
+            return self.instead
         base = self.issuer
         return JSONResponse(
             {
@@ -121,10 +126,10 @@ class LoopbackProvider:
 
 
 @contextmanager
-def provider_on_loopback() -> Iterator[LoopbackProvider]:
-    """Run a provider until the end of the block, in a thread of its own."""
+def provider_on_loopback(certificate: Path | None = None, key: Path | None = None) -> Iterator[LoopbackProvider]:
+    """Run a provider until the end of the block, in a thread of its own; with a certificate, it speaks TLS."""
     listening = socket.create_server(("127.0.0.1", 0))
-    provider = LoopbackProvider(listening.getsockname()[1])
+    provider = LoopbackProvider(listening.getsockname()[1], scheme="http" if certificate is None else "https")
     app = Starlette(
         routes=[
             Route("/hospital/.well-known/openid-configuration", provider.discovery),
@@ -134,7 +139,11 @@ def provider_on_loopback() -> Iterator[LoopbackProvider]:
             Route("/hospital/logout", provider.logout),
         ]
     )
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off"))
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app, log_config=None, access_log=False, lifespan="off", ssl_certfile=certificate, ssl_keyfile=key
+        )
+    )
     thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])), daemon=True)
     thread.start()
     try:

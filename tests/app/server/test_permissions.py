@@ -23,7 +23,17 @@ MATRIX = {
     ),
     **dict.fromkeys(("preview", "ask", "rehearse", "budget", "job", "cancel_job", "answers", "answer", "history"), ASK),
     **dict.fromkeys(
-        ("preview_stream", "streams", "open_stream", "stream", "ask_stream", "ask_many", "ask_stream_many"), ASK
+        (
+            "preview_stream",
+            "streams",
+            "open_stream",
+            "stream",
+            "ask_stream",
+            "ask_many",
+            "vocabulary",
+            "ask_stream_many",
+        ),
+        ASK,
     ),
     **dict.fromkeys(("close_stream", "own_requests", "request_budget"), ASK),
     **dict.fromkeys(("account", "all_requests", "ledger_entries", "ledger_head", "verify_ledger"), OVERSEE),

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import lapwing as lw
+from app.server.certificates import make_certificate
 from app.server.doors import add_people, serving
 from lapwing.app.server.door_file import FILE, read_door
 from lapwing.app.server.rates import Limits
@@ -18,6 +19,8 @@ def test_every_setting_is_on_the_page_and_can_be_written_so(tmp_path) -> None:
     text = PAGE.read_text(encoding="utf-8")
     for name in ("proxy.secret", "provider.secret"):
         (tmp_path / name).write_text("0123456789abcdef" * 4)
+    made, _ = make_certificate(tmp_path)
+    made.rename(tmp_path / "hospital-ca.pem")
     blocks = re.findall(r"^```toml\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
     assert len(blocks) == 3
     for block in blocks:

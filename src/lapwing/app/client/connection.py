@@ -155,7 +155,8 @@ class ServerConnection:
             line.close()
             raise ServerError(f"an answer of {self.url} has more than {_MOST:,} bytes", remedy="ask for less at once")
         self._idle.append(line)  # where the server hung up, it connects anew by itself
-        return HttpReply(answer.status, _seconds(answer.headers.get("Retry-After")), _json(body))
+        read = _text if answer.headers.get_content_type() == "text/plain" else _json
+        return HttpReply(answer.status, _seconds(answer.headers.get("Retry-After")), read(body))
 
     def _line(self) -> http.client.HTTPConnection:
         with suppress(IndexError):  # of another thread
@@ -246,6 +247,13 @@ def _is_loopback(host: str) -> bool:
 def _not_reached(url: str) -> LapwingError:
     remedy = "look whether it runs; what was asked under a key can be asked again, and is charged once"
     return ServerError(f"no server is reached at {url}", remedy=remedy)
+
+
+def _text(body: bytes) -> str | None:
+    try:
+        return body.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
 
 
 def _json(body: bytes) -> Any:

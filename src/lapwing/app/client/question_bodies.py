@@ -9,9 +9,11 @@ from typing import Any
 
 from lapwing.answers.preview import QuestionLike
 from lapwing.queries.catalogue import Population
-from lapwing.queries.expressions import EVERYONE, By, Condition, Name, Spelled, condition
+from lapwing.queries.expressions import EVERYONE, By, Condition, Name, Spelled
 from lapwing.queries.planning import Question
+from lapwing.queries.public_values import with_public_values
 from lapwing.queries.questions import ConditionLike
+from lapwing.queries.statistics.counts import at_least
 from lapwing.queries.written import Speller, ValueSets
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.wording import format_exact
@@ -37,11 +39,20 @@ def condition_text(where: ConditionLike | Condition, population: Population, tab
     """Return which people are meant as text; one that was given stays as it is."""
     if where is None or isinstance(where, str):
         return where or ""
+    asked = _looked_up(at_least(1, table, where), population)
     speller = Speller(population, population.table(table))
-    text = speller.part(condition(where))
+    text = speller.part(asked.where)
     if speller.sets:
         raise BadQuestionError("a stream is not asked with concept sets at a distance; ask with few values, in a list")
     return text
+
+
+def _looked_up(question: Question, population: Population) -> Question:
+    """Return a question with the values that it takes from vocabularies, where there are any."""
+    if not population.vocabularies:
+        return question
+    looked_up: Question = with_public_values(question, population)
+    return looked_up
 
 
 def given(words: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,6 +66,7 @@ def _alone(question: Question, population: Population, sets: ValueSets) -> dict[
     sql_only = (question.joins, question.columns, question.each, getattr(question, "present", None))
     if any(part for part in sql_only) or question.kept is not EVERYONE or question.alias is not None:
         raise BadQuestionError("what was read from SQL is sent as it was written; ask the SELECT itself")
+    question = _looked_up(question, population)
     name, words = question.called()
     speller = Speller(population, population.table(question.table), sets)
     body: dict[str, Any] = {"ask": name, "table": question.table}

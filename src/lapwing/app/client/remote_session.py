@@ -23,7 +23,7 @@ from lapwing.app.client.connection import PopulationDoor, ServerConnection, key_
 from lapwing.app.client.question_bodies import given, question_body
 from lapwing.app.client.remote_stream import RemoteStream
 from lapwing.app.client.told_errors import disagreement, told_refusal
-from lapwing.app.client.told_population import as_told, read_population
+from lapwing.app.client.told_population import RemoteVocabulary, as_told, read_population
 from lapwing.ledger.entries import Receipt
 from lapwing.queries.catalogue import TableList
 from lapwing.queries.public_tables import ConceptSet, concept_set
@@ -52,7 +52,7 @@ class RemoteSession:
 
     def __init__(self, door: PopulationDoor, analyst: str) -> None:
         self._door, self.analyst = door, analyst
-        self.population = read_population(door.get())
+        self.population = read_population(door.get(), door.get)
         if self.population.name != door.population:
             raise disagreement(f"it tells of {self.population.name!r}, and {door.population!r} was asked for")
         self._budget: Guarantee = self._status().account.budget
@@ -188,6 +188,9 @@ class RemoteSession:
     def close(self) -> None:
         """End the session: it asks nothing any more."""
         self._lifetime.end()
+        for one in self.population.vocabularies:
+            if isinstance(one, RemoteVocabulary):
+                one.forget()
         self._door.connection.close()
 
     def __enter__(self) -> Self:

@@ -1,6 +1,6 @@
 """What everybody who is signed in may do: see who they are, what there is to ask about, and keep tokens."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -10,7 +10,10 @@ from lapwing.app.server.passwords import digest_of
 from lapwing.app.server.problems import ProblemError
 from lapwing.app.server.roles import Right
 from lapwing.vocabulary.codec import FORMAT, to_record
-from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.errors import BadQuestionError, ParameterError
+
+_LARGEST: Final = 32 * 1024 * 1024
+"""Bytes of a vocabulary that is sent."""
 
 
 def health(call: ServerCall) -> Any:
@@ -93,6 +96,20 @@ def show_population(call: ServerCall) -> Reply:
     if call.headers.get("if-none-match") == tag:
         return Reply(body=b"", status=304, headers=headers)
     return Reply(body=told, headers=headers)
+
+
+def show_vocabulary(call: ServerCall) -> Reply:
+    """Return a vocabulary as it is, a public table with nobody in it, for those who plan by themselves."""
+    name, settings = call.path["vocabulary"], call.server.house.workspace.settings
+    if name not in {one.name for one in settings.declared(call.population).population.vocabularies}:
+        raise ProblemError.not_there()
+    place = settings.vocabularies[name]
+    if place.suffix == ".parquet" or not place.is_file() or place.stat().st_size > _LARGEST:
+        raise BadQuestionError(
+            f"a vocabulary is sent only if it is a text file of at most {_LARGEST:,} bytes, and "
+            f"{name} is not; write the values themselves into the question"
+        )
+    return Reply(body=place.read_bytes(), media_type="text/plain")
 
 
 def _right(given: str) -> Right:

@@ -12,6 +12,8 @@ from lapwing.app.server.calls import API, Operation
 from lapwing.app.server.roles import Role
 
 _JSON: Final = "application/json"
+_TEXTS: Final = {bytes: "application/jsonl", str: "text/plain"}
+"""The types of answers that are no JSON: lines of it, and other lines."""
 _TEXT: Final = {"type": "string", "minLength": 1, "maxLength": 200}
 
 
@@ -105,8 +107,8 @@ def _parameters(one: Operation) -> list[dict[str, Any]]:
 
 def _responses(one: Operation, problem: Any, job: Any) -> dict[str, Any]:
     answer = {"content": {_JSON: {"schema": _schema(one.answer)}}}
-    if one.answer is bytes:
-        answer = {"content": {"application/jsonl": {"schema": {"type": "string"}}}}
+    if one.answer in _TEXTS:
+        answer = {"content": {_TEXTS[one.answer]: {"schema": {"type": "string"}}}}
     told: dict[str, Any] = {}
     for status in sorted(statuses(one)):
         match status:

@@ -78,6 +78,9 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Operation("DELETE", "/tokens/{token}", "revoke_token", for_anybody.revoke_token),
     Operation("GET", "/populations", "populations", for_anybody.list_populations, answer=Records, refusals=(503,)),
     Operation("GET", P, "population", for_anybody.show_population, refusals=(304, 503)),
+    _look(
+        "GET", P + "/vocabularies/{vocabulary}", "vocabulary", for_anybody.show_vocabulary, answer=str, refusals=(422,)
+    ),
     Operation("GET", "/receipts/{receipt}", "receipt", for_analysts.check_receipt, refusals=(404, 422, 503)),
     _oversee("GET", P + "/account", "account", for_overseers.show_account),
     _oversee("GET", P + "/all-requests", "all_requests", for_analysts.list_requests, answer=Records),

@@ -254,7 +254,7 @@ def read_provider(section: Section, folder: Path, hosts: frozenset[str]) -> Prov
             claim=section.take("claim", str, "groups"),
             roles={value: roles.one_of(value, {one.value: one for one in Role}) for value in roles.entries} or None,
             scope=section.take("scope", str, "openid profile"),
-            authorities=folder / authorities if authorities else None,
+            authorities=_trusted(folder / authorities) if authorities else None,
         )
     section.done()
     if "openid" not in provider.scope.split():
@@ -266,6 +266,15 @@ def _safe(name: str, given: str) -> str:
     if not is_safe(given):
         raise ParameterError(name, given, reason="is not reached by https", remedy="write an address with https://")
     return given
+
+
+def _trusted(path: Path) -> Path:
+    try:
+        ssl.create_default_context(cafile=path)
+    except OSError:  # of which errors of certificates are a kind
+        remedy = "name a PEM file with the certificates of those who may vouch for the provider"
+        raise ParameterError("authorities", path.name, reason="holds no certificates", remedy=remedy) from None
+    return path
 
 
 def _own_callback(given: str, hosts: frozenset[str]) -> str:

@@ -5,9 +5,12 @@ from importlib.resources import files
 import pytest
 from playwright.sync_api import Page
 
+from app.server.doors import make_folder, serving
 from app.server.pages.browsers import Looker
-from app.server.pages.visitors import MEN, P
+from app.server.pages.visitors import MEN, P, Pages
+from lapwing.app.server.application import DoorSettings
 from lapwing.app.server.pages.routes import PAGES
+from lapwing.app.server.sign_in_provider import Provider
 
 AXE = (files("axe_playwright_python") / "axe.min.js").read_text()
 NO_PAGE = ("/export", "/search", "/csv", "/json")
@@ -87,6 +90,17 @@ def test_axe_finds_nothing_on_what_others_see(look) -> None:
         somebody.context.add_init_script(AXE)
         wrong += [said for place in ("/", f"{P}/account") for said in look_at(somebody, place)]
     assert wrong == []
+
+
+def test_axe_finds_nothing_where_one_may_sign_in_elsewhere(chromium, quick_path) -> None:
+    folder = make_folder(quick_path / "clinic")
+    callback = "http://127.0.0.1:0/sign-in/return"
+    provider = Provider(name="the Hospital", issuer="http://127.0.0.1:1", client="lapwing", callback=callback)
+    with serving(folder, DoorSettings(provider=provider)) as door:
+        nobody = Looker(chromium, Pages(door, {}), None, bypass_csp=True)
+        nobody.context.add_init_script(AXE)
+        assert look_at(nobody, "/login?left=1") == []
+        nobody.close()
 
 
 def test_axe_would_say_something(look) -> None:

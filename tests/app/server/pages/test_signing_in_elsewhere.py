@@ -3,6 +3,7 @@
 import base64
 import hmac
 import json
+import ssl
 import time
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,9 @@ import httpx
 import pytest
 from joserfc import jwt
 from joserfc.jwk import OctKey, RSAKey
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
+from app.server.certificates import make_certificate
 from app.server.doors import UNLIMITED, add_people, make_folder, serving
 from app.server.loopback_provider import CLIENT, SECRET, provider_on_loopback
 from lapwing.app.server import sign_in_provider
@@ -376,6 +379,42 @@ def test_a_provider_that_describes_itself_wrongly_is_not_gone_to(folder, provide
         assert "set-cookie" not in told.headers
 
 
+NONSENSE = {
+    "another place": RedirectResponse("http://127.0.0.1:1/elsewhere", 302),
+    "a page": HTMLResponse("<h1>Welcome</h1>"),
+    "a list": JSONResponse(["issuer"]),
+    "two megabytes": JSONResponse({"issuer": "x" * 2_000_000}),
+    "very deep": Response("[" * 100_000, media_type="application/json"),
+    "a failure": JSONResponse({"error": "server_error"}, 500),
+    "no UTF-8": Response(b"\xff\xfe{}", media_type="application/json"),
+}
+
+
+@pytest.mark.parametrize("nonsense", NONSENSE)
+def test_a_provider_that_says_nonsense_is_not_gone_to_and_nothing_fails(folder, provider, nonsense) -> None:
+    provider.instead = NONSENSE[nonsense]
+    with serving(folder, settings(provider.issuer), tokens={}) as door, Traveller(door) as zoe:
+        assert zoe.get("/sign-in").status_code == 503
+        provider.instead = None
+        assert zoe.sign_in().status_code == 303  # it is asked again, and nothing was kept
+
+
+def test_a_provider_by_tls_is_believed_with_a_certificate_of_those_that_are_trusted(folder, tmp_path) -> None:
+    certificate, key = make_certificate(tmp_path)
+    other, _ = make_certificate(tmp_path, "other")
+    with provider_on_loopback(certificate, key) as provider:
+        provider.callback, provider.signs_in = CALLBACK, {"sub": fresh_name(), "groups": "askers"}
+        for trusted, status in ((certificate, 303), (other, 503), (None, 503)):
+            known = settings(provider.issuer, authorities=trusted)
+            with serving(folder, known, tokens={}) as door, Traveller(door) as zoe:
+                begun = zoe.get("/sign-in")
+                assert begun.status_code == status
+                if status == 303:
+                    back = httpx.get(begun.headers["location"], verify=ssl.create_default_context(cafile=certificate))
+                    answer = parse_qs(urlsplit(back.headers["location"]).query)
+                    assert zoe.back({name: values[0] for name, values in answer.items()}).status_code == 303
+
+
 def test_roles_follow_from_the_claim_at_every_sign_in(door, provider) -> None:
     with Traveller(door) as zoe:
         zoe.sign_in()
@@ -540,6 +579,8 @@ def test_door_toml_declares_the_provider(tmp_path) -> None:
         ('secret_file = "provider.secret"', 'secret = "inline"'),
         ('client = "lapwing"', ""),
         ('client = "lapwing"', 'client = "lapwing"\nscope = "profile"'),
+        ('client = "lapwing"', 'client = "lapwing"\nauthorities = "absent.pem"'),
+        ('client = "lapwing"', 'client = "lapwing"\nauthorities = "provider.secret"'),
         ('client = "lapwing"', 'client = "lapwing"\nunknown = "analyst"'),
         ('client = "lapwing"', 'client = "lapwing"\nroles = { a = "emperor" }'),
     ],

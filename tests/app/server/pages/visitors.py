@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from lapwing.app.server.application import DoorSettings
 from lapwing.app.server.door_store import open_store
 from lapwing.app.server.people import Directory
 from lapwing.app.server.roles import Role
+from lapwing.workspace.settings import FILE
 
 P = "/populations/clinic"
 PASSWORD = "four plain old words"  # noqa: S105 - of people who do not exist
@@ -105,9 +106,16 @@ def title_of(page: httpx.Response) -> str:
 
 @contextmanager
 def pages_of(
-    folder: Path, *, people: int = 400, epsilon: str = "10", settings: DoorSettings | None = None
+    folder: Path,
+    *,
+    people: int = 400,
+    epsilon: str = "10",
+    settings: DoorSettings | None = None,
+    declared: Callable[[str], str] = str,
 ) -> Iterator[Pages]:
+    """Serve a clinic; `declared` may change what its lapwing.toml declares."""
     place = make_clinic(folder / "clinic", people, epsilon=epsilon)
+    (place / FILE).write_text(declared((place / FILE).read_text()))
     lw.create(place).close()
     store = open_store(place)
     directory = Directory(store)

@@ -101,6 +101,7 @@
       event.preventDefault();
       send(new Set(button.dataset.parts.split(" ")), button);
     });
+    form.addEventListener("stale", () => send(new Set(["outcome"])));
     form.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
         event.preventDefault();
@@ -146,6 +147,26 @@
     if (event.target.matches?.("details.picker") && event.target.open) event.target.querySelector("[data-search]")?.focus();
   }, true);
 
+  // ---- what was asked on one page moves the account on all that are open
+
+  const others = "BroadcastChannel" in window ? new BroadcastChannel("lapwing") : null;
+  async function refresh() {
+    document.querySelectorAll("form[data-live]").forEach((form) => form.dispatchEvent(new CustomEvent("stale")));
+    const places = [...document.querySelectorAll("[data-fresh]")];
+    if (!places.length) return;
+    const answer = await fetch(location.href, { credentials: "same-origin" });
+    if (!answer.ok || answer.redirected) return;
+    const holder = document.createElement("template");
+    holder.innerHTML = policy.createHTML(await answer.text());
+    for (const place of places) {
+      const fresh = holder.content.querySelector(`#${CSS.escape(place.id)}`);
+      if (fresh && !place.contains(document.activeElement)) place.replaceChildren(...fresh.childNodes);
+    }
+  }
+  others?.addEventListener("message", refresh);
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
+  if (document.querySelector("[data-told]")) others?.postMessage("told");
+
   // ---- small things
 
   document.addEventListener("click", async (event) => {
@@ -168,4 +189,5 @@
   });
   window.addEventListener("pageshow", () => document.querySelectorAll("[data-sent]").forEach((form) => delete form.dataset.sent));
   document.querySelectorAll("form[data-live]").forEach(live);
+  if (document.activeElement === document.body) document.querySelector("[autofocus]")?.focus();  // it was not shown before
 })();
