@@ -14,10 +14,9 @@ from lapwing.answers.releases import ReadColumn
 from lapwing.answers.target import parse_target, release_together
 from lapwing.queries.planning import plan_together
 from lapwing.queries.predicate import every
-from lapwing.queries.readings import AsReleased, PartAlone, PartsTogether, RowsOfSums
+from lapwing.queries.readings import AsReleased, PartAlone, PartsTogether, RowsOfAll, RowsOfSums
 from lapwing.queries.sharing import apart, share, within
 from lapwing.queries.sql import read_sql
-from lapwing.queries.sums_by_part import RowsOfAll
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.guarantee import Adjacency, PureDP
 from queries.asked import POPULATION, conditions

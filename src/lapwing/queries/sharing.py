@@ -52,6 +52,7 @@ from lapwing.queries.readings import (
     PartAlone,
     PartsTogether,
     Reading,
+    RowsOfAll,
     RowsOfSums,
     TotalOfSums,
 )
@@ -59,7 +60,6 @@ from lapwing.queries.statistics.bernstein import Moment
 from lapwing.queries.statistics.counts import People, RowCount, rows_of_all_groups
 from lapwing.queries.statistics.moments import MomentQuestion, Moments
 from lapwing.queries.statistics.total import Sum, Total
-from lapwing.queries.sums_by_part import PartOfSums, RowsOfAll
 from lapwing.queries.term import columns
 from lapwing.queries.totality import check_total
 from lapwing.vocabulary.codec import to_text
@@ -319,7 +319,7 @@ def _sums(questions: Mapping[str, Question], plans: Mapping[str, Plan], populati
         whole = [name for name, one in counts.items() if _same_rows(one, source, (), population)] if present else []
         filled = _with_missing(asked, source, present, population) if whole else None
         if filled is not None:
-            parts = {name: PartOfSums(part=1, own=source, reading=one) for name, one in readings.items()}
+            parts = {name: PartAlone(part=1, own=source, reading=one) for name, one in readings.items()}
             readings, source = parts | dict.fromkeys(whole, RowsOfAll()), filled
         if len(readings) > 1:
             shared.append(SharedPlan(plan=source, readings=readings))
