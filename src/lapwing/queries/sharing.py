@@ -65,10 +65,10 @@ from lapwing.queries.totality import check_total
 from lapwing.vocabulary.codec import to_text
 from lapwing.vocabulary.errors import BadQuestionError
 
-_MOST_PARTS = 24
+_MOSTPARTS = 24
 _LONGEST = 20_000
 """Conditions of more parts, or of more characters when they are written out, are not compared: it would take long."""
-_PART = "part"
+PART = "part"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +150,7 @@ def _by_part(
     table = population.table(first.aggregate.table)
     taken = {column.name.casefold() for column in widened(table, derived, population).columns}
     taken.add(population.person_key(table).casefold())
-    name = next(name for i in itertools.count(1) if (name := numbered(_PART, i)) not in taken)
+    name = next(name for i in itertools.count(1) if (name := numbered(PART, i)) not in taken)
     case = CaseResult(
         name=name, branches=tuple(Branch(where, place) for place, where in enumerate(rest, start=1)), otherwise=None
     )
@@ -212,7 +212,7 @@ def _sorted_parts(wheres: Sequence[Predicate], *, additive: bool) -> list[Predic
     be `additive`; None where that is not possible.
     """
     sets = list(wheres)
-    if len(sets) > _MOST_PARTS or sum(len(to_text(one)) for one in sets) > _LONGEST:
+    if len(sets) > _MOSTPARTS or sum(len(to_text(one)) for one in sets) > _LONGEST:
         return None
     for place in itertools.count(1):
         if place == len(sets):
@@ -227,7 +227,7 @@ def _sorted_parts(wheres: Sequence[Predicate], *, additive: bool) -> list[Predic
                 continue
             both = every([one, other])
             nested = within(both, one) and within(both, other)
-            if not nested or within(one, both) or within(other, both) or len(sets) == _MOST_PARTS:
+            if not nested or within(one, both) or within(other, both) or len(sets) == _MOSTPARTS:
                 return None
             if both not in sets:
                 sets.append(both)
