@@ -114,11 +114,9 @@ class Questions:
         An answer is free if this key, or this question about these data versions, was answered before. A key that was
         charged and has no answer is an `UnansweredError`; one that belongs to another request is refused.
         """
-        recall = recall_digest(f"population {request.population}", request.question)
-        lookups = _lookups(request, recall)
         try:
             return self._store.change(
-                "charge", lambda transaction: charge_in(transaction, request), lookups, only_appends=True
+                "charge", lambda transaction: charge_in(transaction, request), _lookups(request), only_appends=True
             )
         except RefusedError as refused:
             raise refused.explained() from None
@@ -130,10 +128,13 @@ class Questions:
         """
         if len(requests) == 1:
             return [self.charge(requests[0])]
+
+        def charge(transaction: Transaction) -> list[Charged | Released]:
+            transaction.look_up(tuple(asked for request in requests for asked in _lookups(request)))
+            return [charge_in(transaction, request) for request in requests]
+
         try:
-            return self._store.change(
-                "charge", lambda transaction: [charge_in(transaction, request) for request in requests]
-            )
+            return self._store.change("charge", charge)
         except RefusedError as refused:
             raise self._refused_together(requests, refused).explained() from None
 
@@ -164,6 +165,7 @@ class Questions:
             text("answer", answer)
 
         def settle(transaction: Transaction) -> dict[int, Released]:
+            transaction.look_up(tuple((Lookup.SETTLES, (seq,)) for seq in answers))
             return {seq: _answer_in(transaction, seq, answer) for seq, answer in answers.items()}
 
         return self._store.change("answer", settle, _settling(answers), only_appends=len(answers) == 1)
@@ -303,9 +305,10 @@ class Questions:
         self._gate.close()
 
 
-def _lookups(request: Request, recall: str) -> Lookups:
+def _lookups(request: Request) -> Lookups:
     """Return what a request will want to know, to be fetched in one go with the end of the chain."""
     population, analyst = request.population, request.analyst
+    recall = recall_digest(f"population {population}", request.question)
     return (
         (Lookup.POLICY, (population,)),
         (Lookup.ACCOUNT, (population,)),

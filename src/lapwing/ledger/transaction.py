@@ -98,7 +98,8 @@ class Transaction:
     def look_up(self, lookups: Lookups) -> None:
         """Fetch what will be looked up, where that saves the way to a server; nothing may have been appended yet."""
         missing = [asked for asked in dict.fromkeys(lookups) if asked not in self._found]
-        self._found.update(self._database.look_up(self._connection, missing))
+        if missing:
+            self._found.update(self._database.look_up(self._connection, missing))
 
     def all(self, statement: str, *values: Value) -> list[Row]:
         """Return every row."""

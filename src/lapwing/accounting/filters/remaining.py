@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 
 from lapwing.accounting.filters.approximate import ApproximateFilter, Filter
 from lapwing.accounting.filters.charge import (
@@ -69,6 +70,12 @@ def how_many(filter_: Filter, charge: Charge, *, at_most: int = 10_000) -> int:
             return 0
         amount = cost.whole if isinstance(filter_, PureFilter) else cost.rho
         return min(at_most, int(filter_.left // amount)) if amount else at_most
+    return _admitted_in_turn(filter_, charge, at_most)
+
+
+@lru_cache(maxsize=256)  # a thousand take a fifth of a second, and many questions at one price are looked at
+def _admitted_in_turn(filter_: Filter, charge: Charge, at_most: int) -> int:
+    cost = cost_of(charge)
     for admitted in range(at_most):
         decision = filter_.weigh(charge.event, cost)
         if isinstance(decision, Insufficient):
@@ -77,6 +84,7 @@ def how_many(filter_: Filter, charge: Charge, *, at_most: int = 10_000) -> int:
     return at_most
 
 
+@lru_cache(maxsize=256)
 def _largest_epsilon(filter_: Filter) -> Fraction:
     def fits(epsilon: Fraction) -> bool:
         event = PureRelease(epsilon=epsilon)

@@ -146,7 +146,8 @@ class RemoteSession:
         """
         agreed = self.preview_stream(**terms).terms
         opened = _key_of_name(name) if key is None and name is not None else key
-        stream = self._stream(self._door.charge("/streams", given(terms), key=opened), name)
+        title = {} if name is None else {"title": name}
+        stream = self._stream(self._door.charge("/streams", {**given(terms), **title}, key=opened), name)
         if stream.terms != agreed:
             raise disagreement("it opened another stream")
         return stream

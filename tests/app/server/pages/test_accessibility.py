@@ -1,6 +1,7 @@
 """axe-core looks at every page, at two widths and in both themes, and finds nothing that shuts a reader out."""
 
 from importlib.resources import files
+from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Page
@@ -9,6 +10,7 @@ from app.server.doors import make_folder, serving
 from app.server.pages.browsers import Looker
 from app.server.pages.visitors import MEN, P, Pages
 from lapwing.app.server.application import DoorSettings
+from lapwing.app.server.pages.cohort_document import CohortDraft, CohortPanel, Criterion, Near, to_link
 from lapwing.app.server.pages.routes import PAGES
 from lapwing.app.server.sign_in_provider import Provider
 
@@ -17,6 +19,15 @@ NO_PAGE = ("/export", "/search", "/csv", "/json")
 """The ends of addresses at which there is a file or a part, and not a page."""
 BY_LOOKS = ["color-contrast", "target-size", "scrollable-region-focusable", "link-in-text-block"]
 """What depends on width and colours; all else was looked for in the first look."""
+
+
+STATEMENTS = ("select sex, avg(bmi), count(*) from patient group by sex", "select max(bmi) from patient")
+SAME_VISIT = CohortDraft(
+    panels=(
+        CohortPanel(criteria=(Criterion(of="visit", near=Near(of="procedure", order="same")),)),
+        CohortPanel(include=False, criteria=(Criterion(of="measurement", times=2),)),
+    )
+)
 
 
 def plain_pages() -> list[str]:
@@ -36,6 +47,7 @@ def states(pages) -> list[str]:
         {**MEN, "kind": "groups", "by": "patient.sex", "within": "30"},
         {**MEN, "kind": "enough", "at_least": "100", "stream": "new", "sure": "30", "yeses": "2"},
         {**ages, "kind": "count", "within": "10"},
+        {**MEN, "kind": "grid", "by": "site", "by2": "age", "by3": "smoker", "within": "100"},
     ]
     return [cleo.ask(one).headers["location"] for one in asked]
 
@@ -72,6 +84,8 @@ def test_axe_finds_nothing_on_any_page(look, states) -> None:
         *plain_pages(),
         *states,
         f"{P}/ask?kind=count",
+        f"{P}/ask?kind=grid&c={to_link(SAME_VISIT)}",
+        *(f"{P}/sql?{urlencode({'q': one, 'pay': 'epsilon'})}" for one in STATEMENTS),
         f"{P}/dictionary?q=asthma",
         "/proofs/geometric",
         "/no/such/page",

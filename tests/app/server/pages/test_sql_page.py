@@ -8,7 +8,7 @@ import re
 import pytest
 
 import lapwing as lw
-from app.server.pages.visitors import P, field_of, pressed, text_of, title_of
+from app.server.pages.visitors import MEN, P, field_of, pressed, text_of, title_of
 
 SQL = f"{P}/sql"
 TWO = "select sex, count(*), avg(bmi)\nfrom patient\ngroup by sex"
@@ -104,8 +104,24 @@ def test_evil_text_stays_text(pages) -> None:
 def test_the_python_that_is_taken_along_says_the_same(pages, statement) -> None:
     ana = pages.browser("ana")
     page = ana.get(ask(ana, q=statement, pay="epsilon", epsilon="0.25").headers["location"])
+    assert runs_for_free(pages, page)
+
+
+@pytest.mark.parametrize("kind", ["count", "groups", "grid", "funnel"])
+def test_the_python_of_a_cohort_says_the_same(pages, kind) -> None:
+    page = pages.browser("ana").answer({**MEN, "kind": kind, "by": "age", "by2": "site", "within": "100"})
+    assert runs_for_free(pages, page)
+    link = html.unescape(re.search(r'id="share">(.*?)</pre>', page.text, re.DOTALL)[1])
+    assert link.startswith(pages.address)
+    theirs = pages.browser("ben").get(link.removeprefix(pages.address))
+    assert "People with sex M." in text_of(theirs).replace(" .", ".")
+    assert "Show the answer · free" not in text_of(theirs)
+
+
+def runs_for_free(pages, page) -> bool:
+    """Run the Python of an answer, as its analyst, and say whether it was the same question."""
     code = html.unescape(re.search(r'id="python">(.*?)</pre>', page.text, re.DOTALL)[1])
     with lw.open(pages.door.folder, "clinic", analyst="ana") as session:
         told = {}
         exec(code.replace('lw.open(".", "clinic")', "mine"), {"mine": session}, told)  # noqa: S102 - our own page wrote it
-    assert told["answer"].free
+    return told["answer"].free

@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from urllib.parse import urlencode
 
 from starlette.responses import Response
 
@@ -11,7 +12,7 @@ from lapwing.app.server.pages.charts import chance_picture, timeline
 from lapwing.app.server.pages.cohort_document import CohortDraft, UnclearError, from_document, to_link
 from lapwing.app.server.pages.drafts import curve_of
 from lapwing.app.server.pages.proof_pages import proofs_of
-from lapwing.app.server.pages.showing import show_answer_page, words_of_cohort
+from lapwing.app.server.pages.showing import shared, show_answer_page, words_of_cohort
 from lapwing.app.server.pages.stream_log import outcomes_of, verdict_of
 from lapwing.app.server.pages.visits import PageRefusedError, Visit
 from lapwing.app.server.problems import ProblemError
@@ -81,6 +82,9 @@ async def _show_verdict(visit: Visit, known: dict[str, Any], cohort: CohortDraft
     margin, at_least = answer.terms.margin(), answer.threshold
     outcomes = await visit.in_thread(lambda: outcomes_of(ledger, visit.population, answer.stream))
     again = {} if cohort is None else {"c": to_link(cohort)}
+    link = (
+        None if cohort is None else f"{visit.base}/ask?{urlencode({**again, 'kind': 'enough', 'at_least': at_least})}"
+    )
     return visit.show(
         "verdict.html",
         answer=answer.to_dict(),
@@ -98,6 +102,7 @@ async def _show_verdict(visit: Visit, known: dict[str, Any], cohort: CohortDraft
         outcomes=outcomes,
         line=timeline(outcomes, record.units, visit.say),
         where=asked["where"],
+        share=shared(visit, link),
         python=_python(visit.population, told.stream, asked["where"], at_least),
         json=json.dumps(answer.to_dict(), indent=1, ensure_ascii=False),
     )

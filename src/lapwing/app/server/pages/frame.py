@@ -73,6 +73,7 @@ def templates() -> Environment:
         "bytes": size_text,
     }
     made.filters |= {"number": number, "budget": budget_text}
+    made.globals["now"] = lambda: datetime.now(UTC).isoformat()
     made.globals["static"] = lambda name: f"/static/{name}?{static_files()[name].mark}"
     return made
 

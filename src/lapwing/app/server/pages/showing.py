@@ -57,6 +57,7 @@ async def show_answer_page(
         picture=Markup() if maps else _picture(visit, told, rows, margin, is_single=is_single),
         sentence=words_of_cohort(visit, cohort, answer["asked"]),
         link=link,
+        share=shared(visit, link),
         at=at,
         key=told["key"],
         belief=_belief(answer["price"]),
@@ -80,6 +81,11 @@ def link_of(visit: Visit, question: dict[str, Any], cohort: CohortDraft | None) 
     by = [one if isinstance(one, str) else one["column"] for one in question.get("by", [])]
     chosen = dict(zip(AXES, by, strict=False))
     return f"{visit.base}/ask?{urlencode({'c': to_link(cohort), 'kind': kind, **chosen})}"
+
+
+def shared(visit: Visit, link: str | None) -> str | None:
+    """Return the whole address of a question, to send to somebody: who opens it sees its price, and asks nothing."""
+    return None if link is None else str(visit.request.base_url).rstrip("/") + link
 
 
 def words_of_cohort(visit: Visit, cohort: CohortDraft | None, asked: str) -> Markup:
