@@ -280,12 +280,17 @@ def read_back(charge: Record, end: Record, receipt: Receipt, budget: Guarantee) 
     releases = [_released(_named(_plan(part.question)), part.event, budget) for part in parts]
     names = ["answer"] if len(parts) == 1 else [f"answer {number}" for number in range(1, len(parts) + 1)]
     found = {name: release for name, release in zip(names, releases, strict=True) if release is not None}
-    shared = any(one.plan.key_names == (PART,) and one.plan.aggregate.derived for one in found.values())
+    shared = any(_is_of_parts(one.plan) for one in found.values())
     if len(found) < len(parts) or shared or "answer" not in end:
         return None
     asked, stored = PricedQuestion(releases=found), from_text(StoredAnswer, end["answer"])
     numbers = asked.by_column(stored.released)
     return Answer(asked=asked, numbers=numbers, receipt=receipt, versions=stored.versions)
+
+
+def _is_of_parts(plan: Plan) -> bool:
+    """Say whether several counts were read from one that is grouped by the part a row is in."""
+    return bool(plan.aggregate.derived) and any(name.startswith(PART) for name in plan.key_names)
 
 
 def _named(plan: Plan) -> Plan:

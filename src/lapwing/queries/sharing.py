@@ -65,7 +65,7 @@ from lapwing.queries.totality import check_total
 from lapwing.vocabulary.codec import to_text
 from lapwing.vocabulary.errors import BadQuestionError
 
-_MOSTPARTS = 24
+_MOST_PARTS = 24
 _LONGEST = 20_000
 """Conditions of more parts, or of more characters when they are written out, are not compared: it would take long."""
 PART = "part"
@@ -212,7 +212,7 @@ def _sorted_parts(wheres: Sequence[Predicate], *, additive: bool) -> list[Predic
     be `additive`; None where that is not possible.
     """
     sets = list(wheres)
-    if len(sets) > _MOSTPARTS or sum(len(to_text(one)) for one in sets) > _LONGEST:
+    if len(sets) > _MOST_PARTS or sum(len(to_text(one)) for one in sets) > _LONGEST:
         return None
     for place in itertools.count(1):
         if place == len(sets):
@@ -227,7 +227,7 @@ def _sorted_parts(wheres: Sequence[Predicate], *, additive: bool) -> list[Predic
                 continue
             both = every([one, other])
             nested = within(both, one) and within(both, other)
-            if not nested or within(one, both) or within(other, both) or len(sets) == _MOSTPARTS:
+            if not nested or within(one, both) or within(other, both) or len(sets) == _MOST_PARTS:
                 return None
             if both not in sets:
                 sets.append(both)

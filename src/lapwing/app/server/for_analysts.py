@@ -54,11 +54,16 @@ async def foretell(call: ServerCall, told: Callable[[ServerCall], bytes]) -> Rep
 def _preview(call: ServerCall) -> bytes:
     question, words = _asked(call)
     session = call.session()
+    call.require_meaning(lambda: session.meanings([question], **words))
     told = session.preview(question, **words)
-    stored = session.stored(question, **words) is not None
     stopped = told.before.suspension
-    refused = None if stopped is None else stopped.to_dict()
-    return msgspec.json.encode({**told.to_dict(), "question": told.asked.text, "stored": stored, "stopped": refused})
+    record = {
+        "question": told.asked.text,
+        "stored": session.stored(question, **words) is not None,
+        "stopped": None if stopped is None else stopped.to_dict(),
+    }
+    plans = call.body.means is not msgspec.UNSET  # who plans by themselves find out what the account would say
+    return msgspec.json.encode({**(told.offer() if plans else told.to_dict()), **record})
 
 
 def _asked(call: ServerCall) -> tuple[QuestionLike, dict[str, Any]]:
