@@ -1,7 +1,14 @@
 """What the ledger says about a population, told in sentences."""
 
-from lapwing import count
-from lapwing.answers.history import acts_of
+from fractions import Fraction
+
+import pytest
+
+from lapwing import count, mean, quantiles, top
+from lapwing.answers.answer import Answer
+from lapwing.answers.history import acts_of, read_back
+from lapwing.queries.statistics.funnel import funnel
+from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
 from session.clinic import FixedNumber, door, new_ledger
 
 
@@ -17,3 +24,37 @@ def test_questions_and_batches_are_told_with_what_became_of_them(tmp_path) -> No
     assert said[2].startswith("asked stream s whether there are at least 20 people, in patients where age is 1; ")
     assert said[2].endswith(": no, no, for nothing")
     assert said[3] == "asked stream s 50 questions: 0 yes, 50 no, for nothing"
+
+
+ASKED = {
+    "count": count("patients", "age > 30"),
+    "groups": count("patients", by="sex"),
+    "mean": mean("patients", "age"),
+    "median": quantiles("patients", "age", at=["0.5"]),
+    "top": top("patients", "sex", 1),
+    "funnel": funnel("patients", ["age > 30", "sex = 'F'"]),
+    "two": {"men": count("patients", "sex = 'M'"), "age": mean("patients", "age")},
+}
+
+
+def numbers(answer: Answer) -> list:
+    return [(cell.value, cell.low, cell.high, cell.rows) for row in answer.rows for cell in row.cells.values()]
+
+
+@pytest.mark.parametrize("budget", [PureDP(epsilon=9), ApproximateDP(epsilon=9, delta="1e-6"), ConcentratedDP(rho=9)])
+def test_an_answer_is_read_back_from_its_entries_alone(tmp_path, budget) -> None:
+    """With its numbers, its bounds and its price; of what came under names of its own, the names alone are lost."""
+    offer = {"rho": Fraction(1, 10)} if isinstance(budget, ConcentratedDP) else {"epsilon": Fraction(1, 2)}
+    with new_ledger(tmp_path, budget) as ledger:
+        clinic = door(ledger, FixedNumber(400))
+        for name, question in ASKED.items():
+            if name in {"median", "top"} and "rho" in offer:
+                continue  # a selection is paid in epsilon
+            told = clinic.ask(question, **offer)
+            entries = {entry["seq"]: entry for entry in ledger.history("clinic")}
+            end = entries[told.receipt.seq]
+            again = read_back(entries[end["settles"]], end, ledger.receipt(end["seq"]), budget)
+            assert again is not None, name
+            assert numbers(again) == numbers(told)
+            assert list(again.asked.margin().values()) == list(told.asked.margin().values())
+            assert (again.price, again.receipt, again.asked.text) == (told.price, told.receipt, told.asked.text)

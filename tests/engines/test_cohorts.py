@@ -311,3 +311,14 @@ def test_a_failure_is_opaque_here_too() -> None:
 def test_memory_must_be_a_number_of_bytes() -> None:
     with pytest.raises(ParameterError, match="bitmap_memory"):
         DuckDBBench(CLINIC, bitmap_memory=0)
+
+
+@pytest.mark.parametrize("most", [3, 64, 255, 256, 700])
+def test_the_rows_of_each_are_counted_however_many_somebody_has(most) -> None:
+    sizes = [most, 1, 5, 2, min(most, 64), most, 1, 65 if most > 64 else 3]
+    rows = np.repeat(np.arange(len(sizes)), sizes)
+    cache, drawn = BitmapCache(rows, 2**20), random.Random(most)
+    for truths in (np.ones(len(rows), np.bool_), np.array([drawn.random() < 0.7 for _ in rows])):
+        cache.add(Fact(ALWAYS, ()), truths)
+        (bitmap,), _ = cache.take({0: Fact(ALWAYS, ())})
+        assert cache.rows_of_each(0, [bitmap]).tolist() == np.bincount(rows, truths).astype(int).tolist()

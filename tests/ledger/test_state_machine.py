@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from lapwing.ledger import store
+from lapwing.ledger.budget_requests import RequestState
 from lapwing.ledger.questions import Released
 from lapwing.ledger.replay import verify
 from lapwing.ledger.states import Decision, Intent, StreamOutcome, StreamStatus
@@ -35,7 +36,7 @@ from lapwing.vocabulary.guarantee import PureDP
 from ledger.clinic import PEOPLE, SECRET, SEED, Place, opening, pure, request, reserved, spent
 from postgres_server import where_there_is_room
 
-CAP = Fraction(2)
+CAP, NO_LIMIT = Fraction(2), Fraction(1000)
 OPENING, PRICE, YESES = Fraction(1, 10), Fraction(1, 5), 2
 
 analysts = st.sampled_from(["ana", "bob"])
@@ -87,7 +88,8 @@ class Machine(RuleBasedStateMachine):
         self.folder = TemporaryDirectory(dir=where_there_is_room())
         self.place = Place.in_file(Path(self.folder.name) / "ledger.db")
         self.ledger = self.place.clinic(epsilon=CAP)
-        self.all, self.own = Purse(CAP), {"ana": Purse(CAP), "bob": Purse(CAP)}
+        self.all, self.own = Purse(CAP), {"ana": Purse(NO_LIMIT), "bob": Purse(NO_LIMIT)}
+        self.decided: dict[int, RequestState] = {}
         self.version, self.suspended = 1, False
         self.keys: dict[tuple[str, str], Asked] = {}
         self.stored: dict[tuple[str, int], str] = {}
@@ -213,6 +215,22 @@ class Machine(RuleBasedStateMachine):
             return
         if counts:
             purse.cap = cap
+
+    @rule(analyst=analysts, more=epsilons, grants=st.booleans(), point=points)
+    def ask_for_more(self, analyst, more, grants, point) -> None:
+        """Ask for more, and hear a yes or a no; where the disk fails under it, hear a no afterwards."""
+        requests = self.ledger.budget_requests
+        number = requests.make("clinic", analyst, PureDP(epsilon=more), purpose="more").number
+        decide = requests.grant if grants else requests.refuse
+        _, counts = self.attempt("policy", point, lambda: decide("clinic", number))
+        if not counts:
+            requests.refuse("clinic", number)
+        elif grants:
+            purse = self.all if self.own[analyst].cap == NO_LIMIT else self.own[analyst]
+            purse.cap += more
+        with pytest.raises(ParameterError, match="before"):
+            requests.grant("clinic", number)
+        self.decided[number] = RequestState.GRANTED if counts and grants else RequestState.REFUSED
 
     @rule(analyst=st.none() | analysts, epsilon=epsilons, point=points)
     def write_off(self, analyst, epsilon, point) -> None:
@@ -406,7 +424,15 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def the_ledger_says_what_the_model_says(self) -> None:
         assert (spent(self.ledger), reserved(self.ledger)) == (self.all.spent, self.all.held)
-        assert self.all.spent + self.all.held <= CAP
+        assert self.all.spent + self.all.held <= self.all.cap
+        assert self.ledger.account("clinic").budget == PureDP(epsilon=self.all.cap)
+        for analyst, purse in self.own.items():
+            allowance = None if purse.cap == NO_LIMIT else PureDP(epsilon=purse.cap)
+            assert self.ledger.population("clinic").analyst(analyst).allowance == allowance
+
+    @invariant()
+    def every_request_was_decided_once(self) -> None:
+        assert {one.number: one.state for one in self.ledger.budget_requests.all("clinic")} == self.decided
 
     @invariant()
     def what_has_no_end_is_listed(self) -> None:

@@ -4,21 +4,29 @@ It is told from the entries of the ledger, which hold nothing secret. A question
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from lapwing.accounting.filters.account import Account, Budget
+from lapwing.answers.answer import Answer
 from lapwing.answers.preview import budget_words
-from lapwing.answers.releases import PricedPlan
+from lapwing.answers.releases import Price, PricedPlan, PricedQuestion, Release, StoredAnswer
 from lapwing.answers.stream_terms import StreamTerms
-from lapwing.ledger.entries import Record
+from lapwing.answers.target import AtEpsilon, AtRho, Target, release_of
+from lapwing.ledger.entries import Receipt, Record
 from lapwing.ledger.export import charged_words
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.states import PopulationRecord
-from lapwing.queries.aggregate import sensitivity
+from lapwing.queries.aggregate import LastStepPerPerson, sensitivity
 from lapwing.queries.plan import CanonicalQuestion, Plan
+from lapwing.queries.sharing import PART
+from lapwing.queries.statistics.funnel import Steps
 from lapwing.vocabulary.codec import from_record, from_text
 from lapwing.vocabulary.errors import LapwingError
+from lapwing.vocabulary.event import Event
+from lapwing.vocabulary.guarantee import Guarantee
 from lapwing.vocabulary.results import Result
 from lapwing.vocabulary.wording import several
 
@@ -248,12 +256,62 @@ def _plans(question: str) -> Iterator[Plan]:
         asked = [one.question for one in from_text(tuple[PricedPlan, ...], question)]
     except LapwingError:
         asked = [from_text(CanonicalQuestion, question)]
-    for one in asked:
-        yield Plan(
-            population=one.population,
-            unit=one.unit,
-            aggregate=one.aggregate,
-            meaning=one.meaning,
-            family=one.meaning.family,
-            sensitivity=sensitivity(one.aggregate, one.unit),
-        )
+    yield from map(_plan, asked)
+
+
+def _plan(asked: CanonicalQuestion) -> Plan:
+    return Plan(
+        population=asked.population,
+        unit=asked.unit,
+        aggregate=asked.aggregate,
+        meaning=asked.meaning,
+        family=asked.meaning.family,
+        sensitivity=sensitivity(asked.aggregate, asked.unit),
+    )
+
+
+def read_back(charge: Record, end: Record, receipt: Receipt, budget: Guarantee) -> Answer | None:
+    """Return an answer from the entries of its charge and its end alone, under names that say nothing.
+
+    What was asked and what was released stand in them, and how it was released follows from the price. Where several
+    statistics were read from one release, their columns stand in no entry: then there is None.
+    """
+    parts = from_text(tuple[PricedPlan, ...], charge["question"])
+    releases = [_released(_named(_plan(part.question)), part.event, budget) for part in parts]
+    names = ["answer"] if len(parts) == 1 else [f"answer {number}" for number in range(1, len(parts) + 1)]
+    found = {name: release for name, release in zip(names, releases, strict=True) if release is not None}
+    shared = any(_is_of_parts(one.plan) for one in found.values())
+    if len(found) < len(parts) or shared or "answer" not in end:
+        return None
+    asked, stored = PricedQuestion(releases=found), from_text(StoredAnswer, end["answer"])
+    numbers = asked.by_column(stored.released)
+    return Answer(asked=asked, numbers=numbers, receipt=receipt, versions=stored.versions)
+
+
+def _is_of_parts(plan: Plan) -> bool:
+    """Say whether several counts were read from one that is grouped by the part a row is in."""
+    return bool(plan.aggregate.derived) and any(name.startswith(PART) for name in plan.key_names)
+
+
+def _named(plan: Plan) -> Plan:
+    """Return a plan with names for the steps of a funnel, which are no part of what is asked and charged."""
+    if not isinstance(plan.aggregate.bounding, LastStepPerPerson):
+        return plan
+    steps = range(1, len(plan.aggregate.bounding.steps) + 1)
+    return replace(plan, meaning=Steps(names=tuple(f"step {number}" for number in steps)))
+
+
+def _released(plan: Plan, event: Event, budget: Guarantee) -> Release | None:
+    """Return how a plan was released, if it was released as it would be today."""
+    price = Price.of(event)
+    offers: list[Target] = []
+    if price.epsilon is not None:
+        offers.append(AtEpsilon(epsilon=price.epsilon, delta=price.delta or None))
+    if price.rho is not None:
+        offers.append(AtRho(rho=Fraction(price.rho)))
+    for offer in offers:
+        with suppress(LapwingError):
+            release = release_of(plan, offer, budget)
+            if release.event == event:
+                return release
+    return None

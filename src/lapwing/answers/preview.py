@@ -205,6 +205,18 @@ class Preview(Forecast):
         """Return the preview as JSON values."""
         refusal = self.refusal
         return {
+            **self.offer(),
+            "affordable": self.affordable,
+            "times": self.times,
+            "left": self.before.to_dict(),
+            "left_afterwards": None if isinstance(self.after, Refusal) else self.after.to_dict(),
+            "refusal": None if refusal is None else refusal.to_dict(),
+            "warnings": list(self.warnings),
+        }
+
+    def offer(self) -> dict[str, Any]:
+        """Return as JSON values what follows from the question and its price alone, however the account stands."""
+        return {
             "asked": self.asked.words,
             "bounding": self.asked.bounding,
             "price": self.price.to_dict(),
@@ -216,12 +228,6 @@ class Preview(Forecast):
                 for name, errors in self.error_by_rows.items()
             },
             "unit": dict(self.asked.units),
-            "affordable": self.affordable,
-            "times": self.times,
-            "left": self.before.to_dict(),
-            "left_afterwards": None if isinstance(self.after, Refusal) else self.after.to_dict(),
-            "refusal": None if refusal is None else refusal.to_dict(),
-            "warnings": list(self.warnings),
         }
 
     def facts(self) -> list[tuple[str, str | None]]:

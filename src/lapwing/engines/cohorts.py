@@ -270,13 +270,13 @@ class BitmapCache:
     def __init__(self, rows: Integers, memory: int, *, read: bool = True) -> None:
         self.who, self.read = _digest(rows), read
         first = np.concatenate([np.ones(min(1, len(rows)), np.bool_), rows[1:] != rows[:-1]])
-        self._begins = np.flatnonzero(first)
-        self.numbers, self.people = rows[self._begins], len(self._begins)
-        self._sizes = np.diff(self._begins, append=len(rows))
+        begins = np.flatnonzero(first)
+        self.numbers, self.people = rows[begins], len(begins)
+        self._sizes = np.diff(begins, append=len(rows))
         starts, words = _places_of_people(self._sizes)
         self._words, self.capacity = words, memory // (8 * words)
         self._several = len(rows) > self.people
-        self._place = np.repeat(starts - self._begins, self._sizes) + np.arange(len(rows)) if self._several else None
+        self._place = np.repeat(starts - begins, self._sizes) + np.arange(len(rows)) if self._several else None
         self._bitmaps: OrderedDict[Fact, Bitmap] = OrderedDict()
         self._everyone = self._packed(np.ones(len(rows), np.bool_))
         self._scratch: list[Bitmap] = []
@@ -286,6 +286,9 @@ class BitmapCache:
 
     def _mark_people(self, starts: Integers) -> None:
         """Note the last bit of each person in each word, the others, and the words of people who have several."""
+        self._by_place = np.argsort(starts)  # between two people there are only bits that are never set
+        self._starts = starts[self._by_place]
+        self._counting = np.uint8 if self._sizes.max() <= np.iinfo(np.uint8).max else np.int64
         self._ends = ends = starts + self._sizes - 1
         self._heavy = heavy = np.flatnonzero(self._sizes > _WORD)
         words_each = ends[heavy] // _WORD - starts[heavy] // _WORD + 1
@@ -342,7 +345,9 @@ class BitmapCache:
         bits = _unpacked(self._joined(tree, bitmaps, 0))
         if self._place is None:
             return bits[: self.people].astype(np.int64)
-        return np.add.reduceat(bits[self._place], self._begins, dtype=np.int64)
+        of_each = np.empty(self.people, np.int64)
+        of_each[self._by_place] = np.add.reduceat(bits, self._starts, dtype=self._counting)
+        return of_each
 
     def any_of_each(self, tree: _Tree, bitmaps: Sequence[Bitmap]) -> Integers:
         """Return 1 for each person who has a bit that is set in that bitmap, and 0 for the others."""

@@ -271,6 +271,14 @@ class Ledger:
         """Return the number of the last entry; where nothing was written since it was last asked for, it is known."""
         return self.store.look().seq
 
+    def receipt(self, seq: int) -> Receipt:
+        """Return the receipt of an entry."""
+        with self.store.reading() as transaction:
+            entry = transaction.entry(seq)
+            if entry is None:
+                raise ParameterError("seq", seq, reason="is no entry", remedy="name one of this ledger")
+            return transaction.receipt_of(entry)
+
     def require(self, receipt: Receipt) -> None:
         """Refuse to go on with a ledger that is older than `receipt` or has another past."""
         with self.store.reading() as transaction:

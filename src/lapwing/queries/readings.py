@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -33,8 +33,11 @@ class Reading(ABC):
     """How one column is read from the numbers of a release."""
 
     __slots__ = ()
-    counts_rows: ClassVar[bool] = False
-    """Whether it tells over how many rows others are computed."""
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether it tells over how many rows others are computed."""
+        return False
 
     @property
     def part_of_rows(self) -> int | None:
@@ -166,56 +169,55 @@ class PartsTogether(WeightedSums):
 
 @dataclass(frozen=True, slots=True)
 class PartAlone(Reading):
-    """What `own` plan asks, of one `part`: the part is the last key of the release."""
+    """What `reading` reads from the numbers of one `part`, of which `own` is the plan: the part is the last key."""
 
     part: int
     own: Plan
+    reading: Reading = AsReleased()
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether it tells over how many rows others are computed."""
+        return self.reading.counts_rows
 
     @property
     def part_of_rows(self) -> int:
         """Its part."""
         return self.part
 
-    @property
-    def meaning(self) -> NoisyMeaning:
-        """What the numbers mean."""
-        if not isinstance(self.own.meaning, NoisyMeaning):
-            raise TypeError(self.own.meaning)
-        return self.own.meaning
-
     def refusal_of_margin(self, plan: Plan) -> str:
         """Say why no margin can be promised beforehand, where none can."""
         del plan
-        return self.meaning.refusal_of_margin(self.own)
+        return self.reading.refusal_of_margin(self.own)
 
-    def _picked(self, plan: Plan, released: Sequence[int]) -> list[int]:
-        return [number for (*_, part), block in plan.blocks(released) if part == self.part for number in block]
+    def _places(self, plan: Plan) -> list[int]:
+        terms, cells = plan.aggregate.terms, plan.aggregate.cells or ()
+        return [i * terms + j for i, cell in enumerate(cells) if cell[-1] == self.part for j in range(terms)]
 
     def estimates(self, plan: Plan, released: Sequence[int]) -> dict[CellKey, Estimate]:
-        """Return what the numbers of the part mean."""
-        return self.meaning.estimates(self.own, self._picked(plan, released))
+        """Return what is told of the part."""
+        return self.reading.estimates(self.own, [released[place] for place in self._places(plan)])
 
     def values(self, plan: Plan, released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
-        """Return what the numbers of the part mean, with their bounds."""
-        return self.meaning.values(self.own, self._picked(plan, released), noise, confidence)
+        """Return what is told of the part, with its bounds."""
+        return self.reading.values(self.own, [released[place] for place in self._places(plan)], noise, confidence)
 
     def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> Number | None:
-        """Return how far off they are at most."""
+        """Return how far off it is at most."""
         del plan
-        return self.meaning.margin(self.own, noise, confidence)
+        return self.reading.margin(self.own, noise, confidence)
 
     def error_if(self, plan: Plan, noise: Noise, confidence: Exact, rows: int) -> Number | None:
-        """Return about how far off they are if this number of rows counts."""
+        """Return about how far off it is if this number of rows counts."""
         del plan
-        return self.meaning.error_if(self.own, noise, confidence, rows)
+        return self.reading.error_if(self.own, noise, confidence, rows)
 
     def forms(self, plan: Plan) -> Mapping[CellKey, Form] | None:
-        """Return the one number of each group, where there is one."""
-        step = getattr(self.meaning, "step", Fraction(1))
-        if plan.aggregate.terms > 1:
+        """Return the weighted sum that it is in each group, where it is one."""
+        forms, places = self.reading.forms(self.own), self._places(plan)
+        if forms is None:
             return None
-        cells = enumerate(plan.aggregate.cells or ())
-        return {tuple(group): {place: step} for place, (*group, part) in cells if part == self.part}
+        return {key: {places[place]: weight for place, weight in form.items()} for key, form in forms.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +255,10 @@ class MomentOfSums(Reading):
 class RowsOfSums(WeightedSums):
     """The number of rows, from Bernstein sums: a row adds the same to all of them together."""
 
-    counts_rows: ClassVar[bool] = True
+    @property
+    def counts_rows(self) -> bool:
+        """Whether it tells over how many rows others are computed."""
+        return True
 
     def forms(self, plan: Plan) -> Mapping[CellKey, Form]:
         """Return the sum of all numbers of a group, in rows."""
@@ -272,6 +277,28 @@ class RowsOfSums(WeightedSums):
             BoundedValue(key=key, value=rows, low=max(0, rows - margin), high=rows + margin)
             for key, rows in told.items()
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class RowsOfAll(RowsOfSums):
+    """The number of rows of two parts, of which the second has the lowest value in all rows: the first sum counts them.
+
+    The part is the last key of the release.
+    """
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether it tells over how many rows others are computed: those are the rows of the first part."""
+        return False
+
+    def forms(self, plan: Plan) -> Mapping[CellKey, Form]:
+        """Return the sum of all numbers of the first part and of the first number of the second, in rows."""
+        weight, terms = Fraction(1, plan.bounded_by(BoundedRowsPerPerson).most), plan.aggregate.terms
+        found: dict[CellKey, dict[int, Fraction]] = {}
+        for place, (*group, part) in enumerate(plan.aggregate.cells or ()):
+            known = found.setdefault(tuple(group), {})
+            known |= {place * terms + i: weight for i in range(terms if part == 1 else 1)}
+        return found
 
 
 @dataclass(frozen=True, slots=True)

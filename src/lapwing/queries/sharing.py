@@ -3,7 +3,8 @@
 - **Parts.** Counts of rows in different parts, such as count(*) filter (where A) and count(*) filter (where B), are one
   count grouped by the part that a row is in. Where A and B overlap, what is in both is a part, and what is in A is the
   sum of its parts.
-- **Sums.** What gives a mean gives the number of rows and the total, and what gives a variance gives the mean.
+- **Sums.** What gives a mean gives the number of rows and the total, and what gives a variance gives the mean. Where a
+  value may be missing, rows without it are a part of their own, which one number counts.
 
 How far a person moves a release follows from its aggregate, as always: a row is in the first part whose condition is
 true, whatever the conditions are. What is proved about conditions here (`apart`, `within`) decides only what the
@@ -30,6 +31,7 @@ from lapwing.queries.catalogue import Population, RowsPerPerson
 from lapwing.queries.column import DerivedColumn
 from lapwing.queries.derived import Branch, CaseResult, in_order, of_person, widened
 from lapwing.queries.derived_words import numbered
+from lapwing.queries.expressions import Coalesce, Literal, Name
 from lapwing.queries.limits import MOST_NUMBERS
 from lapwing.queries.plan import Family, Plan
 from lapwing.queries.planning import Question, plan, shape
@@ -50,6 +52,7 @@ from lapwing.queries.readings import (
     PartAlone,
     PartsTogether,
     Reading,
+    RowsOfAll,
     RowsOfSums,
     TotalOfSums,
 )
@@ -65,7 +68,7 @@ from lapwing.vocabulary.errors import BadQuestionError
 _MOST_PARTS = 24
 _LONGEST = 20_000
 """Conditions of more parts, or of more characters when they are written out, are not compared: it would take long."""
-_PART = "part"
+PART = "part"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,12 +81,11 @@ class SharedPlan:
 
 def share(questions: Mapping[str, Question], plans: Mapping[str, Plan], population: Population) -> list[SharedPlan]:
     """Return what is released together, of `plans` of what is asked together; the others are released alone."""
-    shared = list[SharedPlan]()
-    for found in (_parts(plans, population), _sums(questions, plans, population)):
-        for one in found:
-            taken = {name for other in shared for name in other.readings}
-            if not taken & set(one.readings):
-                shared.append(one)
+    shared, found = list[SharedPlan](), [*_parts(plans, population), *_sums(questions, plans, population)]
+    for one in sorted(found, key=lambda one: -len(one.readings)):
+        taken = {name for other in shared for name in other.readings}
+        if not taken & set(one.readings):
+            shared.append(one)
     return shared
 
 
@@ -148,7 +150,7 @@ def _by_part(
     table = population.table(first.aggregate.table)
     taken = {column.name.casefold() for column in widened(table, derived, population).columns}
     taken.add(population.person_key(table).casefold())
-    name = next(name for i in itertools.count(1) if (name := numbered(_PART, i)) not in taken)
+    name = next(name for i in itertools.count(1) if (name := numbered(PART, i)) not in taken)
     case = CaseResult(
         name=name, branches=tuple(Branch(where, place) for place, where in enumerate(rest, start=1)), otherwise=None
     )
@@ -312,7 +314,13 @@ def _sums(questions: Mapping[str, Question], plans: Mapping[str, Plan], populati
         if source is None:
             continue
         readings = {name: _of_sums(plans[name]) for name in names}
-        readings |= {name: RowsOfSums() for name, one in counts.items() if _same_rows(one, source, population)}
+        present = _present(source, population)
+        readings |= {name: RowsOfSums() for name, one in counts.items() if _same_rows(one, source, present, population)}
+        whole = [name for name, one in counts.items() if _same_rows(one, source, (), population)] if present else []
+        filled = _with_missing(asked, source, present, population) if whole else None
+        if filled is not None:
+            parts = {name: PartAlone(part=1, own=source, reading=one) for name, one in readings.items()}
+            readings, source = parts | dict.fromkeys(whole, RowsOfAll()), filled
         if len(readings) > 1:
             shared.append(SharedPlan(plan=source, readings=readings))
             counts = {name: one for name, one in counts.items() if name not in readings}
@@ -350,15 +358,44 @@ def _of_sums(own: Plan) -> Reading:
     return TotalOfSums() if moment is None else MomentOfSums(moment)
 
 
-def _same_rows(counted: Plan, source: Plan, population: Population) -> bool:
-    """Say whether a count is that of the rows whose sums are released: of a column that may be missing, it is not."""
+def _present(source: Plan, population: Population) -> tuple[Predicate, ...]:
+    """Return that the columns whose sums are released are there, of those that may be missing."""
+    table = widened(population.table(source.aggregate.table), source.aggregate.derived, population)
+    read = {name for term in source.bounded_by(BoundedRowsPerPerson).terms for name in columns(term)}
+    return tuple(IsPresent(column=name) for name in sorted(read) if table.column(name).nullable)
+
+
+def _with_missing(asked: Question, source: Plan, present: Sequence[Predicate], population: Population) -> Plan | None:
+    """Return the plan of the same sums by whether the value is there; a missing one is put at the lowest.
+
+    None where the value is more than a column as it is declared.
+    """
+    common, moment = {field.name: getattr(asked, field.name) for field in fields(Question)}, _moment(source)
+    match present, source.meaning:
+        case (IsPresent(column=name),), Moments(scales=(scale,)) if moment is not None:
+            lowest = Literal(int(scale.low) if scale.low.denominator == 1 else scale.low)
+            values = (Name(name), Coalesce(Name(name), lowest))
+        case _:
+            return None
+    try:
+        plain, filled = (plan(MomentQuestion(**common, moment=moment, values=(one,)), population) for one in values)
+    except BadQuestionError:
+        return None
+    known, where = every([source.aggregate.where, *present]), source.aggregate.where
+    if plain.canonical != source.canonical or filled.meaning != source.meaning or known in (NEVER, where):
+        return None
+    return _by_part(filled, [known, where], filled.aggregate.derived, population)
+
+
+def _same_rows(counted: Plan, source: Plan, present: Sequence[Predicate], population: Population) -> bool:
+    """Say whether a count is that of the rows whose sums are released, or with none `present`, of these and the others.
+
+    Of a column that may be missing, rows without it are not added up.
+    """
     one, other = counted.aggregate, source.aggregate
     if one.table != other.table or one.keys != other.keys:
         return False
-    table = widened(population.table(other.table), other.derived, population)
-    bounding = source.bounded_by(BoundedRowsPerPerson)
-    read = {name for term in bounding.terms for name in columns(term)}
-    present = [IsPresent(column=name) for name in sorted(read) if table.column(name).nullable]
+    table, bounding = population.table(other.table), source.bounded_by(BoundedRowsPerPerson)
     if one.where != every([other.where, *present]):
         return False
     match one.bounding:

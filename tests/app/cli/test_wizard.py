@@ -106,6 +106,7 @@ def test_what_is_asked_and_proposed_does_not_depend_on_a_value(quick_path) -> No
 def test_a_table_in_postgresql_is_found_by_its_name(quick_path, database) -> None:
     with psycopg.connect(database, autocommit=True) as admin:
         admin.execute("create table person (person_id bigint primary key, year_of_birth integer)")
+        admin.execute("insert into person values (1, 1970), (2, 1800)")
         reader = psycopg.conninfo.conninfo_to_dict(as_reader(admin, database))
     address = f"postgresql:///{reader['dbname']}?host={reader['host']}&user={reader['user']}"
     place = ["postgresql://ana:secret@db/ehr", "person", "", address, "nobody", "", address, "person", "", ""]
@@ -113,6 +114,7 @@ def test_a_table_in_postgresql_is_found_by_its_name(quick_path, database) -> Non
     told = at_a_terminal(quick_path, *INIT, answers=answers)
     assert told.code == 0, told.out
     assert "holds a password" in told.out
+    assert "lapwing check" in told.out  # somebody was born outside of the bounds
     assert "there is no table public.nobody" in told.out
     assert "year_of_birth" in run(quick_path / "clinic", "tables").out
 
@@ -120,7 +122,7 @@ def test_a_table_in_postgresql_is_found_by_its_name(quick_path, database) -> Non
 def test_the_page_shows_a_conversation_as_it_is(quick_path) -> None:
     shown = re.search(r"```text\n\$ lapwing init\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
     assert shown
-    (quick_path / "patients.csv").write_text("patient_id,sex,age,city\n1,F,31,Bern\n")
+    (quick_path / "patients.csv").write_text("patient_id,sex,age,city\n1,F,31,Bern\n2,M,64,Oslo\n")
     answers = ["", "hospital", *PATIENTS, "category F,M", "", "integer 0..120", "y", "", *END, "1", "y"]
     told = at_a_terminal(quick_path, "init", answers=answers)
     before, _, after = shown[1].partition("...\n")

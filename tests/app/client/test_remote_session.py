@@ -18,7 +18,7 @@ def here(folder):
 
 @pytest.fixture(scope="module")
 def there(door):
-    with lw.connect(f"http://127.0.0.1:{door.port}", door.tokens["ana"]) as session:
+    with lw.connect(door.url, door.tokens["ana"]) as session:
         yield session
 
 
@@ -177,14 +177,14 @@ def test_a_stream_is_the_same_at_a_distance(here, there) -> None:
 
 
 def test_what_ends_is_over(door) -> None:
-    session = lw.connect(f"http://127.0.0.1:{door.port}", door.tokens["ana"], "clinic")
+    session = lw.connect(door.url, door.tokens["ana"], "clinic")
     session.close()
     with pytest.raises(errors.BadQuestionError, match="this session is closed; connect again"):
         session.ask(lw.count("patient"), epsilon="0.1")
 
 
 def test_two_analysts_share_an_account_and_no_history(door) -> None:
-    url = f"http://127.0.0.1:{door.port}"
+    url = door.url
     with lw.connect(url, door.tokens["ana"]) as ana, lw.connect(url, door.tokens["ben"]) as ben:
         assert (ana.analyst, ben.analyst) == ("ana", "ben")
         paid = ana.ask(lw.count("patient", "age = 71"), epsilon="0.01", key="the same key")

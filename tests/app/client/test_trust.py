@@ -118,7 +118,7 @@ def test_a_server_that_means_something_else_asks_nothing(door) -> None:
             sent = {"questions": [body["question"]], "price": body["price"], "means": ["0" * 64]}
         told = door.call("ana", "POST", f"/api/v1/populations/clinic/{path}", sent, key=f"another-{path}")
         assert (told.status_code, told.json()["error"]["code"]) == (409, "disagreement")
-    with lw.connect(f"http://127.0.0.1:{door.port}", door.tokens["ana"]) as ana, ana.stream(**TERMS) as stream:
+    with lw.connect(door.url, door.tokens["ana"]) as ana, ana.stream(**TERMS) as stream:
         place = f"/api/v1/populations/clinic/streams/{stream.name}"
         for path, sent in (("questions", {"where": "age >= 0"}), ("batches", {"wheres": ["age >= 0"]})):
             told = door.call("ana", "POST", f"{place}/{path}", {**sent, "means": ["0" * 64]}, key=f"other-{path}")
@@ -247,7 +247,7 @@ def test_many_threads_share_a_session(door) -> None:
     def ask(age):
         return ana.ask(lw.count("patient", f"age = {age // 2}"), epsilon="0.01")
 
-    with lw.connect(f"http://127.0.0.1:{door.port}", door.tokens["ana"]) as ana, ThreadPoolExecutor(8) as pool:
+    with lw.connect(door.url, door.tokens["ana"]) as ana, ThreadPoolExecutor(8) as pool:
         before = Fraction(door.left())
         answers = list(pool.map(ask, range(40, 56)))
     assert before - Fraction(door.left()) == Fraction("0.08")

@@ -2,7 +2,11 @@
 
 import asyncio
 import json
+import os
+import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -80,6 +84,10 @@ class Door:
     folder: Path
     tokens: dict[str, str]
     clients: dict[str, httpx.Client] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
 
     def client(self, who: str | None) -> httpx.Client:
         name = who or ""
@@ -178,6 +186,33 @@ def serving(folder: Path, settings: DoorSettings | None = None, tokens: dict[str
         thread.join(30)
         listening.close()
     assert not thread.is_alive()
+
+
+@dataclass
+class Process:
+    """A server of its own, that can be killed and started again at the same port."""
+
+    folder: Path
+    port: int
+    running: subprocess.Popen | None = None
+
+    def start(self, fault: str = "") -> None:
+        environment = {**os.environ, "LAPWING_FAULT": fault}
+        words = ["serve", "--listen", f"127.0.0.1:{self.port}", "-w", str(self.folder)]
+        self.running = subprocess.Popen(
+            [sys.executable, "-m", "lapwing", *words],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def died(self) -> bool:
+        return self.running is not None and self.running.poll() == -signal.SIGKILL
+
+    def end(self) -> None:
+        if self.running is not None:
+            self.running.terminate()
+            self.running.wait(30)
 
 
 def code_of(response: httpx.Response) -> str:

@@ -127,12 +127,15 @@ def test_the_dictionary_has_a_tag(door) -> None:
 
 
 def test_a_stream_is_opened_asked_and_closed(door) -> None:
-    terms = {"at_least": 100, "yeses": 2, "epsilon": "1"}
+    terms = {"at_least": 100, "yeses": 2, "epsilon": "1", "title": "asthma"}
     preview = door.call("ana", "POST", f"{P}/stream-previews", terms).json()
     assert preview["price"]["all"] == "1"
     opened = door.call("ana", "POST", f"{P}/streams", terms, key=fresh_name())
     assert opened.status_code == 200, opened.text
     place = f"{P}/streams/{opened.json()['stream']}"
+    assert [one["title"] for one in door.get("ana", f"{P}/streams").json()][-1] == "asthma"
+    others = door.call("ben", "POST", f"{P}/streams", {**terms, "epsilon": "0.01"}, key=fresh_name())
+    assert others.json()["title"] == "asthma", "that somebody has taken a title is told to nobody"
     key = fresh_name()
     yes = door.call("ana", "POST", f"{place}/questions", {"where": "age >= 0"}, key=key)
     assert yes.status_code == 200, yes.text

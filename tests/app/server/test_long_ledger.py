@@ -44,6 +44,14 @@ def filled(folder, address):
         yield serves
 
 
+def look(door, who: str, place: str) -> httpx.Response:
+    """Look at a page."""
+    store = open_store(door.folder)
+    cookies = {"lapwing": Directory(store).sign_in(who)}
+    store.close()
+    return httpx.get(f"http://127.0.0.1:{door.port}{PAGES}{place}", cookies=cookies, timeout=60, trust_env=False)
+
+
 @pytest.fixture
 def decoded(monkeypatch):
     """Counts the entries that are decoded."""
@@ -62,6 +70,18 @@ def test_a_history_reads_what_it_tells(door, decoded) -> None:
     assert len(decoded) < 60
 
 
+def test_what_was_asked_in_python_is_told_again_from_the_ledger_alone(door) -> None:
+    """Under its key, and in the history of its page; of somebody else it is not there."""
+    told = door.get("ana", f"{P}/answers/asked-elsewhere").json()
+    with lw.open_workspace(door.folder) as workspace:
+        ana = workspace.session("clinic", analyst="ana")
+        asked = ana.ask(lw.count("patient", "age > 50"), epsilon="0.1", key="asked-elsewhere")
+    assert told["answer"]["rows"][0]["values"]["answer"]["value"] == asked.value
+    assert told["answer"]["receipt"] == str(asked.receipt)
+    assert f"{asked.value:,} ± " in look(door, "ana", "/history").text
+    assert door.get("ben", f"{P}/answers/asked-elsewhere").status_code == 404
+
+
 def test_streams_are_those_of_whoever_looks(door, decoded) -> None:
     (mine,) = door.get("ana", f"{P}/streams").json()
     assert mine["asked"] == 3
@@ -71,12 +91,8 @@ def test_streams_are_those_of_whoever_looks(door, decoded) -> None:
 @pytest.mark.parametrize("place", ["", "/history", "/streams", "/account", "/custody"])
 def test_pages_read_what_they_show(door, decoded, place) -> None:
     """A picture of an account has at most 200 points; everything else is a page of a few acts."""
-    store = open_store(door.folder)
-    cookies = {"lapwing": Directory(store).sign_in("cleo" if place == "/custody" else "ana")}
-    store.close()
     decoded.clear()
-    told = httpx.get(f"http://127.0.0.1:{door.port}{PAGES}{place}", cookies=cookies, timeout=60, trust_env=False)
-    assert told.status_code == 200
+    assert look(door, "cleo" if place == "/custody" else "ana", place).status_code == 200
     assert len(decoded) < (320 if place in {"/account", "/custody"} else 120)
 
 

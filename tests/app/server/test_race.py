@@ -5,21 +5,16 @@ The ledger is in SQLite, or in PostgreSQL. Whoever gets no answer asks again und
 
 import asyncio
 import json
-import os
-import signal
 import socket
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import lapwing as lw
-from app.server.doors import P, add_people, count, make_folder
+from app.server.doors import P, Process, add_people, count, make_folder
 from lapwing.app.server.roles import Role
 from lapwing.ledger.replay import verify
 from lapwing.noise.randomness import fresh_name
@@ -39,33 +34,6 @@ asks = { burst = 100000, a_second = 100000 }
 at_once = 16
 waiting = 200
 """
-
-
-@dataclass
-class Process:
-    """A server of its own, that can be killed and started again at the same port."""
-
-    folder: Path
-    port: int
-    running: subprocess.Popen | None = None
-
-    def start(self, fault: str = "") -> None:
-        environment = {**os.environ, "LAPWING_FAULT": fault}
-        words = ["serve", "--listen", f"127.0.0.1:{self.port}", "-w", str(self.folder)]
-        self.running = subprocess.Popen(
-            [sys.executable, "-m", "lapwing", *words],
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-
-    def died(self) -> bool:
-        return self.running is not None and self.running.poll() == -signal.SIGKILL
-
-    def end(self) -> None:
-        if self.running is not None:
-            self.running.terminate()
-            self.running.wait(30)
 
 
 @dataclass

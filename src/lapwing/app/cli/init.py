@@ -1,15 +1,18 @@
 """`lapwing init`: a workspace, from options or, at a terminal, from questions."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from lapwing.accounting.interpretation import budget_concerns
 from lapwing.app.cli.commands import facts, json_option, tell
+from lapwing.app.cli.overview import hints
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.workspace.declaring import Draft, require_new
+from lapwing.workspace.misfits import Misfit
 from lapwing.workspace.settings import FILE, require_no_password
 from lapwing.workspace.workspace import create
 
@@ -124,9 +127,10 @@ def _make_by_questions(draft: Draft) -> None:
 def _make(draft: Draft, *, as_json: bool) -> None:
     with create(draft.place, draft.text()) as made:
         advice = budget_concerns(made.settings.declared().budget, draft.people)
+        odd = made.misfits() if draft.tables else []
     first = draft.tables[0].name if draft.tables else None
     after = f"lapwing preview count {first} --epsilon 0.1" if first else "lapwing add TABLE --source FILE"
-    _tell(draft, advice, made="the ledger, and the key of its streams", after=after, as_json=as_json)
+    _tell(draft, advice, made="the ledger, and the key of its streams", odd=odd, after=after, as_json=as_json)
 
 
 def _write_template(draft: Draft, *, as_json: bool) -> None:
@@ -139,7 +143,15 @@ def _write_template(draft: Draft, *, as_json: bool) -> None:
     _tell(draft, None, made="no account yet: fill in the settings first", after=after, as_json=as_json)
 
 
-def _tell(draft: Draft, advice: tuple[str, ...] | None, *, made: str, after: str, as_json: bool) -> None:
+def _tell(
+    draft: Draft,
+    advice: tuple[str, ...] | None,
+    *,
+    made: str,
+    after: str,
+    odd: Sequence[Misfit] = (),
+    as_json: bool,
+) -> None:
     settings = draft.place / FILE
     record = {
         "workspace": str(draft.place),
@@ -148,5 +160,5 @@ def _tell(draft: Draft, advice: tuple[str, ...] | None, *, made: str, after: str
         "created": advice is not None,
         "advice": list(advice or ()),
     }
-    lines = [("wrote", settings), ("made", made), *(("advice", one) for one in advice or ())]
+    lines = [("wrote", settings), ("made", made), *(("advice", one) for one in advice or ()), *hints(odd)]
     tell(record, facts(*lines, ("next", f"{after} -w {draft.place}")), as_json=as_json)

@@ -40,8 +40,6 @@ from lapwing.vocabulary.results import shows_words
 
 _CHECKED: Final = 10_000
 _NOT_THERE: Final = 404
-_COMPARED: Final = ("price", "margin", "confidence", "unit", "bounding", "error_by_rows")
-"""What a preview says that follows from the question and its price alone: the server must say the same."""
 
 
 class RemoteSession:
@@ -68,10 +66,10 @@ class RemoteSession:
         asked = next(one for one in ways if one.text == told["question"])
         refused = as_told("a preview", lambda: told_refusal(told["stopped"]))
         preview = Preview.of(asked, self._status(refused), words.get("confidence", CONFIDENCE))
-        own = preview.to_dict()
-        for name in _COMPARED:
-            if own[name] != told.get(name):
-                raise disagreement(f"it says {name} {told.get(name)!r}, and it is {own[name]!r}")
+        own = {**preview.offer(), "asked": told.get("asked")}  # in words, lists of values may have other names
+        for name, value in own.items():
+            if value != told.get(name):
+                raise disagreement(f"it says {name} {told.get(name)!r}, and it is {value!r}")
         return preview
 
     @shows_words(QuestionWords, confidence="0.95")
@@ -148,7 +146,8 @@ class RemoteSession:
         """
         agreed = self.preview_stream(**terms).terms
         opened = _key_of_name(name) if key is None and name is not None else key
-        stream = self._stream(self._door.charge("/streams", given(terms), key=opened), name)
+        title = {} if name is None else {"title": name}
+        stream = self._stream(self._door.charge("/streams", {**given(terms), **title}, key=opened), name)
         if stream.terms != agreed:
             raise disagreement("it opened another stream")
         return stream
@@ -218,7 +217,8 @@ class RemoteSession:
 
     def _check(self, question: QuestionLike, ways: Sequence[PricedQuestion], words: Mapping[str, Any]) -> Any:
         """Let the server say what a question means there, and refuse one that is not the question that is meant."""
-        told = self._door.post("/previews", self._body(question, words))
+        body = {**self._body(question, words), "means": meanings_of([one] for one in ways)}
+        told = self._door.post("/previews", body)
         text = as_told("a preview", lambda: str(told["question"]))
         if text not in {one.text for one in ways}:
             raise disagreement("it understands another question, or asks another price")

@@ -6,7 +6,7 @@ from typing import Any, cast
 import msgspec
 
 from lapwing.answers.answer import Answer
-from lapwing.answers.history import HistoryPage
+from lapwing.answers.history import HistoryPage, read_back
 from lapwing.answers.preview import QuestionLike, read_budget, request_record
 from lapwing.app.server.calls import API, Reply, ServerCall
 from lapwing.app.server.jobs import Job, JobName, JobState, ending_of, state_after
@@ -54,11 +54,16 @@ async def foretell(call: ServerCall, told: Callable[[ServerCall], bytes]) -> Rep
 def _preview(call: ServerCall) -> bytes:
     question, words = _asked(call)
     session = call.session()
+    call.require_meaning(lambda: session.meanings([question], **words))
     told = session.preview(question, **words)
-    stored = session.stored(question, **words) is not None
     stopped = told.before.suspension
-    refused = None if stopped is None else stopped.to_dict()
-    return msgspec.json.encode({**told.to_dict(), "question": told.asked.text, "stored": stored, "stopped": refused})
+    record = {
+        "question": told.asked.text,
+        "stored": session.stored(question, **words) is not None,
+        "stopped": None if stopped is None else stopped.to_dict(),
+    }
+    plans = call.body.means is not msgspec.UNSET  # who plans by themselves find out what the account would say
+    return msgspec.json.encode({**(told.offer() if plans else told.to_dict()), **record})
 
 
 def _asked(call: ServerCall) -> tuple[QuestionLike, dict[str, Any]]:
@@ -192,15 +197,29 @@ def show_answer(call: ServerCall) -> Reply:
     key = call.path["key"]
     job = call.server.jobs.find(JobName(call.population, call.person.id, key))
     known = call.server.memory.recall(call.population, call.person.id, key)
-    if known is None or known["kind"] != QUESTION or (job is not None and ending_of(job) is None):
+    if (job is not None and ending_of(job) is None) or (known is not None and known["kind"] != QUESTION):
         raise ProblemError.not_there()  # it may stand in the ledger before its tick
     try:
-        told = _again(call, key, known)
+        told = _asked_elsewhere(call, key) if known is None else _again(call, key, known)
     except UnansweredError as unanswered:
         return Reply(body=msgspec.json.encode(body_of(unanswered)), status=status_of(unanswered))
     if told is None:
         raise ProblemError.not_there()
     return Reply(body=msgspec.json.encode(told))
+
+
+def _asked_elsewhere(call: ServerCall, key: str) -> dict[str, Any] | None:
+    """Return what was asked under a key in Python or at the command line, from the entries of the ledger alone."""
+    ledger = call.server.house.ledger
+    charge = ledger.request(call.population, call.person.id, key)
+    end = next(iter(ledger.became([charge])), None) if charge is not None and charge["kind"] == "charge" else None
+    if charge is None or end is None:
+        return None
+    if end["kind"] == "lost":
+        raise UnansweredError(key, seq=charge["seq"], lost=True)
+    budget = ledger.account(call.population).budget
+    answer = read_back(charge, end, ledger.receipt(end["seq"]), budget)
+    return None if answer is None else _record(answer, key, {})
 
 
 def _again(call: ServerCall, key: str, known: dict[str, Any]) -> dict[str, Any] | None:

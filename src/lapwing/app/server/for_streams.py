@@ -23,7 +23,7 @@ async def preview_stream(call: ServerCall) -> Reply:
 
 
 def _preview(call: ServerCall) -> bytes:
-    told = call.session().preview_stream(**call.body.words())
+    told = call.session().preview_stream(**call.body.terms())
     stopped = None if (one := told.before.suspension) is None else one.to_dict()
     return msgspec.json.encode({**told.to_dict(), "terms": told.terms.to_text(), "stopped": stopped})
 
@@ -33,12 +33,13 @@ def list_streams(call: ServerCall) -> Any:
     house = call.server.house
     known = house.ledger.streams.streams(call.population, analyst=call.person.id)
     account = house.ledger.account(call.population)
-    return [_record(one, account) for one in known]
+    titles = _titles(call)
+    return [_record(one, account, titles) for one in known]
 
 
 def show_stream(call: ServerCall) -> Any:
     """Show how a stream stands, and what it has cost."""
-    return _record(_own(call), call.server.house.ledger.account(call.population))
+    return _record(_own(call), call.server.house.ledger.account(call.population), _titles(call))
 
 
 async def open_stream(call: ServerCall) -> Reply:
@@ -46,9 +47,9 @@ async def open_stream(call: ServerCall) -> Reply:
 
     def work(job: Job) -> Any:
         call.remember()
-        stream = job.session.stream(key=call.key, **call.body.words())
+        stream = job.session.stream(key=call.key, **call.body.terms())
         call.audit["stream"] = stream.name
-        return _record(stream.record, job.session.ledger.account(call.population))
+        return _record(stream.record, job.session.ledger.account(call.population), _titles(call))
 
     return await call.run(work)
 
@@ -87,7 +88,7 @@ async def close_stream(call: ServerCall) -> Reply:
     def work(job: Job) -> Any:
         stream = _resumed(call, job)
         stream.close()
-        return _record(stream.record, job.session.ledger.account(call.population))
+        return _record(stream.record, job.session.ledger.account(call.population), _titles(call))
 
     return await call.run(work, stream=call.path["stream"])
 
@@ -126,10 +127,15 @@ def _own(call: ServerCall) -> StreamRecord:
     return record
 
 
-def _record(one: StreamRecord, account: Any) -> dict[str, Any]:
+def _titles(call: ServerCall) -> dict[str, str]:
+    return call.server.memory.titles(call.population, call.person.id)
+
+
+def _record(one: StreamRecord, account: Any, titles: dict[str, str]) -> dict[str, Any]:
     terms = StreamTerms.read(one.terms)
     return {
         "stream": one.name,
+        "title": titles.get(one.name),
         "status": one.status.value,
         **terms_record(terms, account),
         "asked": one.asked,

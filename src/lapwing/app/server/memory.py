@@ -16,6 +16,7 @@ import msgspec
 
 from lapwing.app.server.door_store import DoorStore
 from lapwing.app.server.problems import ProblemError
+from lapwing.streams import name_of_key
 
 _COLUMNS: Final = ("key", "kind", "body", "at", "number")
 _REMEMBER: Final = """insert into asked select ?, ?, ?, ?, ?, ?, ?, coalesce(max(number), 0) + 1, ?, null, null
@@ -90,6 +91,16 @@ class Memory:
             key,
         )
         return None if row is None else _record(row)
+
+    def titles(self, population: str, person: str) -> dict[str, str]:
+        """Return what a person called streams, by their names, which follow from keys."""
+        rows = self._store.all(
+            "select key, body from asked where population = ? and person = ? and kind = 'open_stream'",
+            population,
+            person,
+        )
+        bodies = {name_of_key(population, person, key): msgspec.json.decode(body) for key, body in rows}
+        return {name: body["title"] for name, body in bodies.items() if "title" in body}
 
     def listed(
         self, population: str, person: str, *, before: int | None, limit: int, free: bool = False

@@ -22,7 +22,7 @@ _AFTER: Final = {"after": (0, 2**62), "limit": (1, 500)}
 
 # What analysts see of their own, look at for nothing, and may be charged for
 _own = partial(Operation, roles=ASKING, refusals=(503,))
-_look = partial(Operation, roles=ASKING, right=Right.PREVIEW, refusals=(*_BODY, 402, 403, 500, 503))
+_look = partial(Operation, roles=ASKING, right=Right.PREVIEW, refusals=(*_BODY, 402, 403, 409, 500, 503))
 _spend = partial(
     Operation, roles=ASKING, right=Right.ASK, charges=True, refusals=(*_BODY, 402, 403, 409, 410, 500, 503)
 )

@@ -60,7 +60,10 @@ class Offer(Strict):
 
 
 class StreamOfferBody(Strict):
-    """The terms of a stream of "at least N people?" questions; `epsilon` or `within` says what it costs."""
+    """The terms of a stream of "at least N people?" questions; `epsilon` or `within` says what it costs.
+
+    Its name follows from the key; the `title` is what its owner calls it, and is told to nobody else.
+    """
 
     at_least: People
     yeses: Annotated[int, Meta(ge=1, le=10_000)]
@@ -69,6 +72,11 @@ class StreamOfferBody(Strict):
     confidence: Number | UnsetType = UNSET
     questions: Annotated[int, Meta(ge=1, le=1_000_000)] | UnsetType = UNSET
     table: Name | UnsetType = UNSET
+    title: Name | UnsetType = UNSET
+
+    def terms(self) -> dict[str, Any]:
+        """Return what a stream is opened with, which is all but its title."""
+        return {name: value for name, value in self.words().items() if name != "title"}
 
 
 class StreamQuestion(Strict):

@@ -1,11 +1,14 @@
 """The custodian's forms, sent as a browser without a script sends them: tables, policy, and what is refused."""
 
+import json
 import re
 import tomllib
+from pathlib import Path
 
 import pytest
 
 from app.server.pages.visitors import MEN, P, text_of
+from lapwing.app.server.pages.custody import entry_name
 from lapwing.app.server.pages.page_words import words_of
 
 CSV = "person_id,sex,age,bmi\n1,F,31,22.5\n2,M,64,27.25\n"
@@ -38,6 +41,8 @@ def test_a_table_is_declared_from_names_and_from_what_is_typed(pages, ward) -> N
     typed |= {"c2.high": "120", "c2.nullable": "on"}
     unbounded = cleo.post(f"{P}/custody/tables", {**ward, **typed, "c3.kind": "real"})
     assert "bmi: numbers need a lowest and a highest" in text_of(unbounded)
+    several = cleo.post(f"{P}/custody/tables", {**ward, **typed, "rows": "many", "max_rows": "few"})
+    assert (several.status_code, "“few” is no whole number" in text_of(several)) == (422, True)
     crossed = cleo.post(f"{P}/custody/tables", {**ward, **typed, "c2.low": "130"})
     assert crossed.status_code == 422
     assert (pages.door.folder / "lapwing.toml").read_text() == before
@@ -69,6 +74,11 @@ def test_a_policy_is_drawn_before_it_is_saved_and_a_budget_only_rises(pages) -> 
     assert cleo.ask({**MEN, "kind": "count", "within": "30"}).status_code == 303
     lower = cleo.post(f"{P}/custody/policy", {"budget": "9", "noes": "50"})
     assert (lower.status_code, declared(pages)["budget"]) == (422, {"epsilon": "10"})
+    odd = cleo.post(f"{P}/custody/policy", {"budget": "10", "noes": "a few"})
+    assert (odd.status_code, "“a few” is no whole number" in text_of(odd)) == (422, True)
+    before = cleo.get("/custody/ledger").text.count("<tr>")
+    assert cleo.post(f"{P}/custody/policy", {"budget": "10"}).status_code == 303
+    assert cleo.get("/custody/ledger").text.count("<tr>") == before  # what does not change is no entry
     fields = {"budget": "11", "most": "0.5", "noes": "50", "members": "on"}
     assert cleo.post(f"{P}/custody/policy", fields).status_code == 303
     kept = declared(pages)
@@ -115,3 +125,11 @@ def test_health_counts_failures_by_kind_and_says_how_full_the_disk_is(pages) -> 
     assert "EngineError 2026-01-03 03:04 2" in seen
     assert re.search(r"[\d.]+ [GT]B of [\d.]+ [GT]B are free", seen)
     assert "ledger.db" in seen
+
+
+def test_every_kind_of_entry_has_words(pages) -> None:
+    golden = Path(__file__).parents[3] / "ledger" / "format_1.jsonl"
+    entries = [json.loads(line).get("entry") for line in golden.read_text().splitlines()]
+    names = {entry_name(entry) for entry in entries if entry}
+    assert names == {name for name in words_of("en").names if name.startswith("entry.")}
+    assert "table added clinic" in text_of(pages.browser("otto").get("/custody/ledger"))

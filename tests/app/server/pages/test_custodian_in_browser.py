@@ -119,3 +119,12 @@ def test_a_printed_page_is_a_report(look) -> None:
     assert page.evaluate("getComputedStyle(document.querySelector('h1')).color") == "rgb(0, 0, 0)"
     page.emulate_media(media="screen", reduced_motion="reduce")
     assert page.evaluate("getComputedStyle(document.querySelector('main')).transitionDuration") == "0s"
+
+
+def test_epsilon_is_drawn_anew_while_it_is_chosen(look) -> None:
+    page = look("gina").visit("/epsilon?e=1&prior=50")
+    expect(page.locator("#outcome")).to_contain_text("26.9% to 73.1%")
+    page.get_by_label("Epsilon", exact=False).first.fill("2")
+    expect(page.locator("#outcome")).to_contain_text("11.9% to 88.1%")
+    page.get_by_role("slider").press("ArrowRight")
+    expect(page.locator("#outcome")).to_contain_text("believes with 51 %")

@@ -159,7 +159,19 @@ async def _ledger(visit: Visit, verified: dict[str, Any] | None) -> Response:
     entries = await visit.do("ledger_entries", query={"after": first, "limit": _ENTRIES})
     shown = [one for one in entries if one["entry"]["seq"] < last]
     older = first + 1 if first else None
-    return visit.show("ledger.html", head=head, entries=shown[::-1], older=older, verified=verified)
+    return visit.show(
+        "ledger.html", head=head, entries=shown[::-1], older=older, verified=verified, entry_name=entry_name
+    )
+
+
+def entry_name(entry: dict[str, Any]) -> str:
+    """Return which message says what an entry of the ledger is.
+
+    >>> entry_name({"kind": "policy", "change": "table"}), entry_name({"kind": "write-off"})
+    ('entry.policy_table', 'entry.write_off')
+    """
+    kind = f"policy_{entry.get('change')}" if entry["kind"] == "policy" else entry["kind"]
+    return f"entry.{kind.replace('-', '_')}"
 
 
 async def export(visit: Visit) -> Response:

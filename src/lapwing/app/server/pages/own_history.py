@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
-from lapwing.answers.history import Act, HistoryPage
+from lapwing.answers.answer import Answer
+from lapwing.answers.history import Act, HistoryPage, read_back
 from lapwing.answers.stream_terms import StoredVerdict, Verdict
 from lapwing.app.server.pages.answer_code import kind_of, sql_text
 from lapwing.app.server.pages.answer_pages import cohort_of
@@ -85,14 +86,21 @@ def _free_answers(visit: Visit) -> Iterator[_Found]:
 
 
 def _act(visit: Visit, act: Act, page: HistoryPage, at: str) -> _Found:
-    request = page.entries[act.entry].get("request", "")
-    put = visit.server.memory.recall(visit.population, visit.person.id, request)
+    entry = page.entries[act.entry]
+    put = visit.server.memory.recall(visit.population, visit.person.id, entry.get("request", ""))
     key = None if put is None or put["kind"] not in {"ask", "ask_stream"} else put["key"]
     shown = _said(visit, put if key else None, act.said)
-    return _Found(at=at, shown=shown, row=partial(_row, visit, act, page.end_of(act), put, shown))
+    return _Found(at=at, shown=shown, row=partial(_row, visit, act, (entry, page.end_of(act)), put, shown))
 
 
-def _row(visit: Visit, act: Act, end: Record | None, put: dict[str, Any] | None, shown: dict[str, Any]) -> HistoryRow:
+def _row(
+    visit: Visit,
+    act: Act,
+    entries: tuple[Record, Record | None],
+    put: dict[str, Any] | None,
+    shown: dict[str, Any],
+) -> HistoryRow:
+    entry, end = entries
     at, kind = act.at, act.kind
     key = None if put is None or put["kind"] not in {"ask", "ask_stream"} else put["key"]
     if kind == "intent" or (kind == "recall" and put is not None and put["kind"] == "ask_stream"):
@@ -102,7 +110,18 @@ def _row(visit: Visit, act: Act, end: Record | None, put: dict[str, Any] | None,
         told, price = _number(visit, put)
         name = kind_of(put["body"]["question"])
         return HistoryRow(at=at, kind=name, told=told, cost=None if kind == "recall" else price, key=key, **shown)
-    return HistoryRow(at=at, kind=kind if kind in {"opening", "closing"} else "other", cost=act.cost, key=key, **shown)
+    told = _read_back(visit, entry, end) if kind == "charge" and end is not None else ""
+    name = kind if kind in {"opening", "closing"} else "other"
+    return HistoryRow(at=at, kind=name, told=told, cost=act.cost, key=key, **shown)
+
+
+def _read_back(visit: Visit, charge: Record, end: Record) -> str:
+    """Return an answer in short that was given in Python or at the command line."""
+    ledger = visit.server.house.ledger
+    if end["kind"] == "lost":
+        return str(visit.say("history.lost"))
+    answer = read_back(charge, end, ledger.receipt(end["seq"]), ledger.account(visit.population).budget)
+    return "" if answer is None else _short(visit, answer)
 
 
 def _free(visit: Visit, put: dict[str, Any], at: str, shown: dict[str, Any]) -> HistoryRow:
@@ -151,14 +170,13 @@ def _number(visit: Visit, put: dict[str, Any]) -> tuple[str, str | None]:
         answer = visit.session().stored(question, key=put["key"], entry=entry, **asked.price.words(), **words)
     except LapwingError:
         return str(visit.say("history.lost")), None
-    if answer is None:
-        return "", None
-    margin = answer.margin()
+    return ("", None) if answer is None else (_short(visit, answer), price_text(answer.price.to_dict()))
+
+
+def _short(visit: Visit, answer: Answer) -> str:
+    margin = answer.margin() if len(answer.columns) == 1 else None
     off = "" if margin is None else f" ± {people(margin)}"
     rows = answer.rows
-    told = (
-        f"{people(answer.value)}{off}"
-        if len(rows) == 1 and not answer.keys
-        else f"{visit.say('count.rows', n=len(rows))}{off}"
-    )
-    return told, price_text(answer.price.to_dict())
+    if len(rows) == 1 and not answer.keys and len(answer.columns) == 1:
+        return f"{people(answer.value)}{off}"
+    return f"{visit.say('count.rows', n=len(rows))}{off}"

@@ -18,6 +18,7 @@ P: Final = "/populations/{population}/custody/policy"
 _PRIORS: Final = (1, 10, 50)
 _LARGEST: Final = 1000
 _NEARLY: Final = 0.9995
+_LONGEST: Final = 10
 
 
 async def show_policy(visit: Visit) -> Response:
@@ -34,16 +35,19 @@ async def draft(visit: Visit) -> Response:
 async def change(visit: Visit) -> Response:
     """Change what holds for everybody; what was not changed is left alone."""
     policy = await visit.do("policy")
-    currency = _currency(policy)
-    body: dict[str, Any] = {
+    currency, noes = _currency(policy), visit.field("noes")
+    if noes and not (noes.isdecimal() and noes.isascii() and len(noes) < _LONGEST):
+        return await _policy(visit, problem=visit.say("policy.whole", given=noes[:40]), status=422)
+    wanted: dict[str, Any] = {
+        "budget": {**policy["budget"], currency: visit.field("budget") or policy["budget"][currency]},
         "unnamed_analysts": visit.field("members") != "on",
         "most": {currency: visit.field("most")} if visit.field("most") else None,
-        "noes_a_day": int(noes[:10]) if (noes := visit.field("noes")).isdecimal() else None,
+        "noes_a_day": int(noes) if noes else None,
     }
-    if (budget := visit.field("budget")) and budget != policy["budget"][currency]:
-        body["budget"] = {**policy["budget"], currency: budget}
+    changes = {name: value for name, value in wanted.items() if value != policy[name]}
     try:
-        await visit.do("change_policy", body)
+        if changes:
+            await visit.do("change_policy", changes)
     except PageRefusedError as refused:
         return await _policy(visit, problem=refused.sentence, status=refused.status)
     return visit.go("/custody/policy", saved="1")
@@ -64,7 +68,7 @@ async def change_analyst(visit: Visit) -> Response:
     return visit.go("/custody/policy", saved="1")
 
 
-async def _policy(visit: Visit, *, problem: str = "", status: int = 200) -> Response:
+async def _policy(visit: Visit, *, problem: object = "", status: int = 200) -> Response:
     policy, account = await visit.do("policy"), await visit.do("account")
     budget = visit.asked("budget") or visit.field("budget")
     return visit.show(

@@ -3,6 +3,7 @@
 No bound and no value in it was looked up in the data: whoever declares them has to know them.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,6 +14,7 @@ from lapwing.app.server.pages.visits import Page, PageRefusedError, Visit
 
 P: Final = "/populations/{population}/custody/tables"
 KINDS: Final = ("integer", "real", "category", "date", "boolean", "text")
+_WHOLE: Final = re.compile(r"([1-9]\d{0,8})?", re.ASCII)
 _BOUNDED: Final = frozenset({"integer", "real", "date"})
 
 
@@ -91,6 +93,9 @@ async def add(visit: Visit) -> Response:
     for row in rows:
         if row.name != whose["person_key"] and (name := row.missing()):
             return _columns(visit, given, rows, whose, problem=visit.say(name, column=row.name), status=422)
+    if not _WHOLE.fullmatch(whose["max_rows"]):
+        said = visit.say("policy.whole", given=whose["max_rows"][:40])
+        return _columns(visit, given, rows, whose, problem=said, status=422)
     try:
         await visit.do("add_table", await _body(visit, given, rows, whose))
     except PageRefusedError as refused:
@@ -121,8 +126,8 @@ async def _body(
     }
     if whose["person_key"] and whose["person_key"] != usual:
         body["person_key"] = whose["person_key"]
-    if whose["rows"] == "many" and whose["max_rows"].isdecimal():
-        body["max_rows"] = int(whose["max_rows"][:9])
+    if whose["rows"] == "many" and whose["max_rows"]:
+        body["max_rows"] = int(whose["max_rows"])
     return body
 
 

@@ -1,10 +1,10 @@
 """What a stream was asked and told, read from the entries of the ledger: outcomes in order, and a verdict by key."""
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from lapwing.answers.stream_terms import StoredVerdict, StreamAnswer, StreamTerms
-from lapwing.ledger.entries import Receipt, Record
+from lapwing.ledger.entries import Record
 from lapwing.ledger.ledger import Ledger
 from lapwing.vocabulary.codec import from_text
 
@@ -58,14 +58,8 @@ def _answer(ledger: Ledger, end: Record, *, is_free: bool) -> StreamAnswer:
         price=kept.price,
         question=end["number"],
         yeses_left=record.units - end["used"],
-        receipt=_receipt(ledger, end["seq"]),
+        receipt=ledger.receipt(end["seq"]),
         stream=record.name,
         terms=StreamTerms.read(record.terms),
         free=is_free,
     )
-
-
-def _receipt(ledger: Ledger, seq: int) -> Receipt:
-    with ledger.store.reading() as transaction:
-        entry: Any = next(iter(transaction.entries(seq - 1)))
-    return Receipt(ledger=ledger.head().ledger, seq=seq, hash=entry.hash.hex())
