@@ -8,6 +8,7 @@ import pytest
 import lapwing as lw
 from lapwing.vocabulary.errors import LapwingError, SettingsError
 from lapwing.vocabulary.guarantee import PureDP
+from lapwing.workspace.changing import decide
 from lapwing.workspace.toml import with_entry
 from workspace.test_workspace import SETTINGS, write_patients
 
@@ -52,7 +53,7 @@ def test_what_cannot_be_changed_for_sure_is_left_to_people(text) -> None:
 def test_a_decision_is_in_the_file_and_in_the_ledger_with_who_made_it(quick_path) -> None:
     write_patients(quick_path)
     with lw.create(quick_path, SETTINGS) as workspace:
-        workspace.decide("clinic", {("analysts", "ana"): ALLOWED}, by="cleo")
+        decide(workspace, "clinic", {("analysts", "ana"): ALLOWED}, by="cleo")
         record = workspace.ledger.population("clinic")
         assert record.analyst("ana").allowance == PureDP(epsilon=Fraction(1))
         assert workspace.ledger.history("clinic")[-1]["by"] == "cleo"
@@ -75,7 +76,7 @@ def test_a_decision_that_is_refused_changes_nothing(quick_path) -> None:
             {("nothing",): 1},
         ):
             with pytest.raises(LapwingError):
-                workspace.decide("clinic", entries, by="cleo")
+                decide(workspace, "clinic", entries, by="cleo")
             assert (quick_path / "lapwing.toml").read_text() == before
             assert workspace.ledger.head() == head
         session.ask(lw.count("patients", "age > 3"), epsilon="0.5")
