@@ -62,7 +62,7 @@ class QuantileQuestion(Question):
 
     def called(self) -> tuple[str, dict[str, object]]:
         """Return what it is asked for with."""
-        return "quantiles", {"of": self.value, "at": self.at, "cells": self.cells}
+        return "quantiles", {"of": self.value, "at": self.at, "cells": self.cells, "interval": self.interval}
 
     def plan(self, planner: Planner) -> Plan:
         """Let few rows of a person count, in all groups and all cells of the grid together."""
