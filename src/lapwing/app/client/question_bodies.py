@@ -3,7 +3,6 @@
 The law: reading a body gives a question with the same canonical text. What has no such text is refused.
 """
 
-import inspect
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -14,7 +13,6 @@ from lapwing.queries.expressions import EVERYONE, By, Condition, Name, Spelled
 from lapwing.queries.planning import Question
 from lapwing.queries.public_values import with_public_values
 from lapwing.queries.questions import ConditionLike
-from lapwing.queries.statistics import STATISTICS
 from lapwing.queries.statistics.counts import at_least
 from lapwing.queries.written import Speller, ValueSets
 from lapwing.vocabulary.errors import BadQuestionError
@@ -77,24 +75,15 @@ def _alone(question: Question, population: Population, sets: ValueSets) -> dict[
     if question.by and "column" not in words:
         body["by"] = [_text(by, speller) for by in question.by]
     body |= given({"max_rows": question.max_rows, "max_groups": question.max_groups})
-    usual = inspect.signature(STATISTICS[name].ask).parameters
-    said = {word: value for word, value in words.items() if value is not None or _is_told(usual.get(word))}
-    return body | {word: None if value is None else _word(value, speller) for word, value in said.items()}
-
-
-def _is_told(word: inspect.Parameter | None) -> bool:
-    """Say whether None means something else than leaving a word out."""
-    return word is not None and word.default is not None
+    return body | {word: _word(value, speller) for word, value in words.items() if value is not None}
 
 
 def _word(value: Any, speller: Speller) -> Any:
     match value:
         case Name(name, table):
             return f"{table}.{name}" if table else name
-        case bool() | int():
+        case bool() | int() | str():
             return value
-        case Fraction():
-            return format_exact(value)
         case tuple() if all(isinstance(one, Fraction) for one in value):
             return [format_exact(one) for one in value]
         case tuple():

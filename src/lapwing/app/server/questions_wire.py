@@ -35,7 +35,6 @@ _OPTIONS: Final[dict[str, Any]] = {
     "at": Annotated[list[Number], Meta(min_length=1, max_length=100)],
     "k": Whole,
     "counts": bool,
-    "interval": Text | None,
     "steps": Annotated[list[Text], Meta(min_length=1, max_length=30)],
 }
 """How options are written; one that is not here is a number, a truth value or a text, as its builder says."""
