@@ -129,6 +129,7 @@ def test_axe_finds_nothing_on_any_page(look, states) -> None:
         *(f"{P}/sql?{urlencode({'q': one, 'pay': 'epsilon'})}" for one in STATEMENTS),
         f"{P}/dictionary?q=asthma",
         "/proofs/geometric",
+        *FILLED,
         "/no/such/page",
     ]
     wrong = [said for place in places for said in look_at(looker, place)]

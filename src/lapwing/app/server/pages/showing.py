@@ -21,6 +21,8 @@ from lapwing.app.server.pages.drafts import dictionary_for
 from lapwing.app.server.pages.heat_map import GridMap, heat_map, maps_of
 from lapwing.app.server.pages.proof_pages import proofs_of
 from lapwing.app.server.pages.visits import PageRefusedError, Visit
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import exact
 
 _LAPLACE: Final = frozenset({"laplace-noise", "discrete-laplace-noise"})
 _SURE: Final = 1.96
@@ -153,8 +155,8 @@ def _bar(row: TableRow, place: int, column: str) -> BarRow | None:
     """Return a number to draw; nothing of one that has no bounds, or is none."""
     cell = row.cells[place]
     try:
-        value, low, high = (float(Fraction(one)) for one in (cell.value, cell.low, cell.high))
-    except (TypeError, ValueError, OverflowError):
+        value, low, high = (float(exact("number", one)) for one in (cell.value, cell.low, cell.high))
+    except (ParameterError, OverflowError):
         return None
     label = f"{row.label}: {column}" if row.label and len(row.cells) > 1 else row.label or column
     return BarRow(label, value, low, high)
