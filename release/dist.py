@@ -2,8 +2,8 @@
 
 Wheel and source are built twice and must be the same bytes. The wheel is installed into clean environments, never
 beside the source: alone, where a smoke test runs and a missing extra is told in a sentence; then with each extra by
-itself, the server with its pages; and the README runs from it. A list of all that lapwing stands on (CycloneDX) is
-written beside the wheel.
+itself, the server with its pages; and the README and the first page run from it. A list of all that lapwing stands on
+(CycloneDX) is written beside the wheel.
 """
 
 import filecmp
@@ -69,13 +69,13 @@ def environment(folder: Path, *packages: object) -> Path:
 
 
 def try_readme(python: Path, source: Path, folder: Path) -> None:
-    """Run the README from the wheel: its pages come from the released source, whose code is taken away."""
+    """Run README and first page from the wheel: they come from the released source, whose code is taken away."""
     with tarfile.open(source) as archive:
         archive.extractall(folder, filter="data")
     (unpacked,) = folder.iterdir()
     shutil.rmtree(unpacked / "src")
     options = ["-q", "--noconftest", "-o", "addopts=", "-o", "pythonpath=tests", "-p", "no:cacheprovider"]
-    run(python, "-m", "pytest", *options, "tests/test_readme.py", cwd=unpacked)
+    run(python, "-m", "pytest", *options, "tests/test_readme.py", "tests/app/cli/test_first_minutes.py", cwd=unpacked)
 
 
 def main() -> None:

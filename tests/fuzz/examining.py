@@ -8,7 +8,7 @@ import json
 import random
 from collections import Counter
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 
 from engines.rows_in_memory import RowsInMemory
@@ -20,13 +20,18 @@ from fuzz.tables import neighbours
 from lapwing.answers.target import AtEpsilon, release_of
 from lapwing.engines.engine import is_cohort
 from lapwing.queries.plan import Family
-from lapwing.queries.planning import plan
+from lapwing.queries.planning import Question, plan
+from lapwing.queries.questions import as_condition
+from lapwing.queries.sharing import share
 from lapwing.queries.sql import read_sql
+from lapwing.queries.statistics.counts import CountRows
 from lapwing.vocabulary.errors import EngineError, LapwingError, RegistrationError
 from lapwing.vocabulary.guarantee import ApproximateDP, PureDP
 
 QUESTIONS = 20
 """How many questions are drawn for one pair of tables."""
+SHARED = 6
+"""Beside how many of them others are asked, which may share a release."""
 _DELTA = Fraction(1, 10**6)
 
 
@@ -92,7 +97,25 @@ def _asked(case, sides, tally):
                     cohorts[planned.aggregate] = (before[0], after[0])
         except Found as found:
             findings.append(Finding(found.kind, found.words, asked))
+    findings += _shared(case, sides, tally)
     return [*findings, *(_as_stream(case, sides, cohorts) if cohorts else ())]
+
+
+def _shared(case, sides, tally):
+    """Ask some questions beside others of the same rows, and of all rows: what is released together is priced, too."""
+    for asked in case.questions[:SHARED]:
+        common = {field.name: getattr(asked, field.name) for field in fields(Question)}
+        beside = {"asked": asked, "all": replace(asked, where=as_condition(None)), "rows": CountRows(**common)}
+        try:
+            plans = {name: plan(one, case.population) for name, one in beside.items()}
+        except LapwingError:
+            continue
+        for one in share(beside, plans, case.population):
+            tally["shared"] += 1
+            try:
+                _on_both(one.plan, sides)
+            except Found as found:
+                yield Finding(found.kind, f"shared with {', '.join(one.readings)}: {found.words}", asked)
 
 
 def _planned(asked, population):

@@ -70,7 +70,7 @@ class Statements:
         keys = self.random.sample(GROUPS[table], self.random.choice([0, 0, 1, 1, 2]))
         if any(key.startswith("bins") for key in keys):
             self.plain = False
-        statistics = [self._statistic(rows, grouped=bool(keys)) for _ in range(self.random.choice([1, 1, 2, 3]))]
+        statistics = [self._told(rows, grouped=bool(keys)) for _ in range(self.random.choice([1, 1, 2, 3]))]
         where = f" where {self.condition(rows, named, 2)}" if self.random.random() < 0.8 else ""
         given = ", ".join(f"{name} as ({select})" for name, (_, select) in named.items())
         group = f" group by {', '.join(keys)}" if keys else ""
@@ -139,6 +139,18 @@ class Statements:
 
     def _ordered(self, table):
         return self.random.choice(NUMBERS[table] + DAYS[table])
+
+    def _told(self, rows, *, grouped):
+        """Return a statistic, one of some of the rows, or a quotient of two of a kind that has one."""
+        if self.random.random() < 0.7:
+            return self._statistic(rows, grouped=grouped)
+        one, other = (self.random.choice(["count(*)", f"sum({self._value(rows)})"]) for _ in range(2))
+        one, other = (
+            f"{each} filter (where {self._atom(rows)})" if self.random.random() < 0.7 else each for each in (one, other)
+        )
+        return self.random.choice(
+            [one, one, f"{one} / nullif({other}, 0)", f"100.0 * {one} / {other}", f"{one} - {other}"]
+        )
 
     def _statistic(self, rows, *, grouped):
         value = self._value(rows)

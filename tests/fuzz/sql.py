@@ -164,18 +164,47 @@ class Truth:
         self._database.close()
 
     def check(self, text, planned):
-        """Compare every number of a statement with what DuckDB says to the same text."""
+        """Compare every number of a statement with what DuckDB says to the same text, and with what is shared."""
         keys = next(iter(planned.values())).aggregate.keys
         rows = self._database.execute(text).fetchall()
-        width = len(rows[0]) - len(planned) if rows else 0
+        selection = read_sql(text, **BOUNDS)
+        shown = selection.arrangement.columns or tuple(planned)
+        width = len(rows[0]) - len(shown) if rows else 0
         told = {row[:width]: row[width:] for row in rows}
-        for column, one in enumerate(planned.values()):
-            exact = self._engine.vector(one.aggregate).open_for_release()
-            ours = {named(keys, cell): value for cell, value in one.meaning.estimates(one, exact).items()}
+        exact = {name: self._estimates(one) for name, one in planned.items()}
+        self._check_shared(text, selection, planned, exact)
+        for column, name in enumerate(shown):
+            made = selection.arrangement.made.get(name)
+            ours = {named(keys, cell): value for cell, value in (divided(made, exact) if made else exact[name]).items()}
             assert width == 0 or told.keys() <= ours.keys(), f"groups are missing: {text}"
+            of = [planned[each] for each in (made.names if made else (name,))]
             for cell, value in ours.items():
                 theirs = told[cell][column] if cell in told else None
-                assert agree(one, text, value, theirs), f"{cell}: {value} is not {theirs}: {text}"
+                assert all(agree(one, text, value, theirs, made=made) for one in of), (
+                    f"{cell}: {value} is not {theirs}: {text}"
+                )
+
+    def _estimates(self, one):
+        return one.meaning.estimates(one, self._engine.vector(one.aggregate).open_for_release())
+
+    def _check_shared(self, text, selection, planned, exact):
+        """See that what is read from a release that others are read from is what it is alone."""
+        for one in share(selection.questions, planned, CLINIC):
+            released = self._engine.vector(one.plan.aggregate).open_for_release()
+            for name, reading in one.readings.items():
+                ours = reading.estimates(one.plan, released)
+                assert ours == exact[name] or coarse(planned[name], text), f"{name} is {ours} where shared: {text}"
+
+
+def divided(made, exact):
+    """Return a quotient, or a weighted sum, of exact numbers in each group; None where there is nothing below."""
+
+    def total(parts, cell):
+        return sum(weight * Fraction(exact[name].get(cell, 0)) for name, weight in parts)
+
+    cells = dict.fromkeys(cell for name in made.names for cell in exact[name])
+    found = {cell: (total(made.above, cell), total(made.below, cell) if made.below else 1) for cell in cells}
+    return {cell: above / below if below else None for cell, (above, below) in found.items()}
 
 
 def named(keys, cell):
@@ -190,14 +219,20 @@ def named(keys, cell):
     )
 
 
-def agree(one, text, value, theirs):
-    """Say whether a number without noise is DuckDB's, where it is not rounded to a coarser grid."""
+def coarse(one, text):
+    """Say whether a value is rounded to a coarser grid than that of the rows."""
     steps = [scale.step for scale in one.meaning.scales] if isinstance(one.meaning, Moments) else []
     steps += [one.meaning.step] if isinstance(one.meaning, Total) else []
-    if any(step > (Fraction(1, 64) if "bmi" in text else 1) for step in steps):
+    return any(step > (Fraction(1, 64) if "bmi" in text else 1) for step in steps)
+
+
+def agree(one, text, value, theirs, *, made=None):
+    """Say whether a number without noise is DuckDB's, where it is not rounded to a coarser grid."""
+    if coarse(one, text):
         return True
-    if isinstance(one.meaning, Moments):
-        return theirs is None or math.isnan(theirs) or math.isclose(value, theirs, rel_tol=1e-6, abs_tol=1e-6)
+    if isinstance(one.meaning, Moments) or made:
+        nothing = value is None or theirs is None or math.isnan(theirs) or math.isinf(theirs)
+        return nothing or math.isclose(value, theirs, rel_tol=1e-6, abs_tol=1e-6)
     return Fraction(theirs or 0) == value
 
 

@@ -6,8 +6,9 @@ from fractions import Fraction
 import pytest
 
 import lapwing as lw
-from lapwing.vocabulary.errors import LapwingError, SettingsError
+from lapwing.vocabulary.errors import LapwingError, LedgerUnwritableError, ParameterError, SettingsError
 from lapwing.vocabulary.guarantee import PureDP
+from lapwing.workspace.changing import decide, grant
 from lapwing.workspace.toml import with_entry
 from workspace.test_workspace import SETTINGS, write_patients
 
@@ -52,7 +53,7 @@ def test_what_cannot_be_changed_for_sure_is_left_to_people(text) -> None:
 def test_a_decision_is_in_the_file_and_in_the_ledger_with_who_made_it(quick_path) -> None:
     write_patients(quick_path)
     with lw.create(quick_path, SETTINGS) as workspace:
-        workspace.decide("clinic", {("analysts", "ana"): ALLOWED}, by="cleo")
+        decide(workspace, "clinic", {("analysts", "ana"): ALLOWED}, by="cleo")
         record = workspace.ledger.population("clinic")
         assert record.analyst("ana").allowance == PureDP(epsilon=Fraction(1))
         assert workspace.ledger.history("clinic")[-1]["by"] == "cleo"
@@ -75,7 +76,32 @@ def test_a_decision_that_is_refused_changes_nothing(quick_path) -> None:
             {("nothing",): 1},
         ):
             with pytest.raises(LapwingError):
-                workspace.decide("clinic", entries, by="cleo")
+                decide(workspace, "clinic", entries, by="cleo")
             assert (quick_path / "lapwing.toml").read_text() == before
             assert workspace.ledger.head() == head
         session.ask(lw.count("patients", "age > 3"), epsilon="0.5")
+
+
+def test_a_yes_to_a_request_is_in_the_file_and_in_the_ledger_or_in_neither(quick_path, monkeypatch) -> None:
+    """Also where the ledger fails, or somebody else has decided between the look and the yes."""
+    write_patients(quick_path)
+    with lw.create(quick_path, SETTINGS) as workspace:
+        decide(workspace, "clinic", {("analysts", "ana"): ALLOWED}, by="cleo")
+        requests, file = workspace.ledger.budget_requests, quick_path / "lapwing.toml"
+        first, second = (requests.make("clinic", "ana", PureDP(epsilon=1), purpose="more") for _ in range(2))
+        before, head = file.read_text(), workspace.ledger.head()
+        with monkeypatch.context() as failing:
+            failing.setenv("LAPWING_FAULT", "policy.written:full")
+            with pytest.raises(LedgerUnwritableError):
+                grant(workspace, "clinic", first.number)
+        assert (file.read_text(), workspace.ledger.head()) == (before, head)
+        assert grant(workspace, "clinic", first.number, by="cleo").by == "cleo"
+        assert workspace.settings.declared().analysts["ana"] == PureDP(epsilon=2)
+        seen = requests.effect_of(second)
+        monkeypatch.setattr(requests, "effect_of", lambda _: seen._replace(after=PureDP(epsilon=9)))
+        before = file.read_text()
+        with pytest.raises(ParameterError, match="look at it again"):
+            grant(workspace, "clinic", second.number)
+        assert file.read_text() == before
+    with lw.open_workspace(quick_path) as again:
+        assert again.ledger.population("clinic").analyst("ana").allowance == PureDP(epsilon=2)

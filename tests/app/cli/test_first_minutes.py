@@ -9,12 +9,12 @@ from app.cli.test_command_line_page import commands, compared, told_by
 PAGE = Path(__file__).parents[3] / "docs" / "first_minutes.md"
 
 
-def test_the_first_minutes_go_as_the_page_says(quick_path, monkeypatch) -> None:
+def test_the_first_minutes_go_as_the_page_says(tmp_path, monkeypatch) -> None:
     text = PAGE.read_text(encoding="utf-8")
     rows = re.search(r"^```text\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
     assert rows
-    (quick_path / "patients.csv").write_text(rows[1])
-    monkeypatch.chdir(quick_path)
+    (tmp_path / "patients.csv").write_text(rows[1])
+    monkeypatch.chdir(tmp_path)
     ran = 0
     for command, expected in commands(text):
         if command.startswith("cd "):

@@ -47,6 +47,8 @@ def test_every_statistic_keeps_its_own_words() -> None:
     for asked in (
         lw.stddev(table, "a", sample=False),
         lw.quantiles(table, "a", ["0.1", "0.5"], cells=7),
+        lw.median(table, "a", interval=None),
+        lw.median(table, "a", interval="0.99"),
         lw.top(table, "a", 2, counts=True, max_groups=3),
         lw.funnel(table, [lw.col("a") > 1, "b = 2"], "c = 3"),
     ):

@@ -294,3 +294,10 @@ def test_a_malicious_client_gains_nothing_by_planning_itself(door) -> None:
     assert door.call("ana", "POST", place, cheap, key=key).status_code == 422
     wrong = {"question": {"ask": "count", "table": "patient"}, "price": {"epsilon": "0.1"}, "means": ["no digest"]}
     assert door.call("ana", "POST", place, wrong, key=key).status_code == 422
+
+
+def test_a_number_that_would_fill_the_memory_is_not_computed() -> None:
+    told = {"code": "budget_exceeded", "message": "too dear", "asked": "1e99999999", "left": "1/3"}
+    raised = error_of(402, {"error": told})
+    assert isinstance(raised, errors.BudgetExceededError)
+    assert (raised.asked, raised.left) == (None, Fraction(1, 3))

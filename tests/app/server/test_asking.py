@@ -204,3 +204,9 @@ def test_a_refusal_has_the_sentence_and_the_numbers(door) -> None:
     assert wrong.status_code == 422
     assert "age" in wrong.json()["error"]["message"]
     assert Fraction(door.left()) == left
+
+
+def test_a_question_with_a_concept_set_is_found_again(door) -> None:
+    key, asked = fresh_name(), count("age in concept_set('mine')")
+    told = door.call("ana", "POST", f"{P}/questions", {**asked, "concept_sets": {"mine": [30, 31]}}, key=key).json()
+    assert door.get("ana", f"{P}/answers/{key}").json()["released"] == told["released"]

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from app.server.doors import Door, P, add_people, make_folder, serving
+from app.server.doors import Door, P, add_people, count, make_folder, serving
 from app.server.test_race import url_of
 from lapwing.app.server.calls import ServerCall
 from lapwing.app.server.memory import LEDGER
@@ -88,3 +88,34 @@ def test_a_key_that_was_refused_is_charged_when_it_fits(folder) -> None:
         door.call("cleo", "PATCH", f"{P}/policy", {"budget": {"epsilon": "20"}})
         assert door.ask("ana", WHERE, "8", KEY).status_code == 200
         assert Fraction(door.left()) == 4
+
+
+def test_a_refusal_that_nobody_waited_for_is_told_as_one_and_is_not_the_end_of_its_key(folder) -> None:
+    """It was kept for other processes, and came back as an answer of status 200."""
+    several = [{"ask": "count", "table": "patient", "where": where} for where in ("age > 50", "age > 60")]
+    body, key = {"questions": several, "price": {"epsilon": "6"}}, "batch-of-ana"
+    tokens = add_people(folder)
+    with serving(folder, tokens=tokens) as door:
+        first = door.call("ana", "POST", f"{P}/batches", body, key=key, headers={"Prefer": "wait=0"})
+        assert first.status_code == 202
+        assert door.call("ana", "POST", f"{P}/batches", body, key=key).status_code == 402
+    with serving(folder, tokens=tokens) as other:  # which knows what was kept
+        assert other.call("ana", "POST", f"{P}/batches", body, key=key).status_code == 402
+        assert Fraction(other.left()) == 10
+        more = other.call("cleo", "PATCH", f"{P}/policy", {"budget": {"epsilon": "20"}})
+        assert more.status_code == 200, more.text
+        told = other.call("ana", "POST", f"{P}/batches", body, key=key)
+        assert (told.status_code, len(told.json()["answers"])) == (200, 2)
+        assert Fraction(other.left()) == 8
+
+
+def test_a_question_that_was_refused_and_then_answered_under_its_key_is_found_as_answered(folder) -> None:
+    tokens = add_people(folder)
+    with serving(folder, tokens=tokens) as door:
+        asked = count(WHERE, "11")
+        door.call("ana", "POST", f"{P}/questions", asked, key=KEY, headers={"Prefer": "wait=0"})
+        assert door.ask("ana", WHERE, "11", KEY).status_code == 402
+        assert door.call("cleo", "PATCH", f"{P}/policy", {"budget": {"epsilon": "20"}}).status_code == 200
+        assert door.ask("ana", WHERE, "11", KEY).status_code == 200
+    with serving(folder, tokens=tokens) as other:
+        assert other.get("ana", f"{P}/jobs/{KEY}").json()["state"] == "answered"

@@ -198,3 +198,13 @@ def test_policy_is_decided_over_http_and_stands_in_the_file_and_in_the_ledger(qu
     with lw.open_workspace(folder) as workspace:
         assert workspace.session(analyst="ben").budget().left == Fraction("12") - Fraction("0.95")
         assert workspace.settings.declared().noes_a_day == 7
+
+
+def test_a_guest_sees_no_population_that_an_analyst_like_them_would_not_see(tmp_path) -> None:
+    with serving(make_folder(tmp_path / "clinic")) as door:
+        assert door.get("gina", P).status_code == 200
+        assert door.call("cleo", "PATCH", f"{P}/policy", {"unnamed_analysts": False}).status_code == 200
+        for who in ("ana", "gina"):
+            assert (door.get(who, P).status_code, door.get(who, f"{P}/policy").status_code) == (404, 404)
+            assert door.get(who, "/api/v1/populations").json() == []
+        assert door.get("otto", P).status_code == 200

@@ -82,7 +82,7 @@ def _word(value: Any, speller: Speller) -> Any:
     match value:
         case Name(name, table):
             return f"{table}.{name}" if table else name
-        case bool() | int():
+        case bool() | int() | str():
             return value
         case tuple() if all(isinstance(one, Fraction) for one in value):
             return [format_exact(one) for one in value]

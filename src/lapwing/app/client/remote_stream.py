@@ -21,7 +21,7 @@ from lapwing.queries.questions import ConditionLike
 from lapwing.queries.statistics.counts import AtLeast, AtLeastQuestion
 from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import StreamHaltedError
-from lapwing.vocabulary.exact import Exact
+from lapwing.vocabulary.exact import Exact, exact
 from lapwing.vocabulary.lifetime import Lifetime
 from lapwing.vocabulary.results import Interval
 
@@ -49,7 +49,7 @@ class RemoteStream:
     def spent(self) -> Fraction:
         """The epsilon that it has cost so far: its opening and its yeses, or all of it where that was paid at once."""
         told = self._told()
-        return as_told("a stream", lambda: Fraction(told["spent"]))
+        return as_told("a stream", lambda: exact("spent", told["spent"]))
 
     @property
     def yeses_left(self) -> int:
@@ -156,7 +156,7 @@ class RemoteStream:
                 verdict=Verdict(told["verdict"]),
                 threshold=int(told["at_least"]),
                 gap=None if gap is None else int(gap),
-                price=Fraction(told["price"]),
+                price=exact("price", told["price"]),
                 question=int(told["question"]),
                 yeses_left=int(told["yeses_left"]),
                 receipt=Receipt.parse(told["receipt"]),

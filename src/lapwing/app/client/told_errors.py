@@ -18,6 +18,7 @@ from lapwing.vocabulary.errors import (
     LedgerInDoubtError,
     ServerError,
 )
+from lapwing.vocabulary.exact import exact
 from lapwing.vocabulary.wording import Message, Setting
 
 _REMEDIES: Final = {
@@ -107,8 +108,8 @@ def _fractions(kind: type[LapwingError]) -> frozenset[str]:
 
 def _fraction(given: Any) -> Fraction | None:
     try:
-        return Fraction(given) if isinstance(given, str | int) else None
-    except (ValueError, ZeroDivisionError):
+        return exact("number", given) if isinstance(given, str | int) else None
+    except LapwingError:
         return None
 
 

@@ -78,10 +78,13 @@ class ServerCall:
         """The population in the path."""
         return self.path["population"]
 
-    def session(self) -> Session:
-        """Return a session of whoever calls, at the population in the path, with the concept sets that came along."""
+    def session(self, body: Any = None) -> Session:
+        """Return a session of whoever calls, at the population in the path, with the concept sets that came along.
+
+        With `body`, those that came with a request before.
+        """
         session = self.server.house.session(self.population, self.person)
-        sets = getattr(self.body, "concept_sets", UNSET)
+        sets = getattr(self.body if body is None else body, "concept_sets", UNSET)
         for name, ids in {}.items() if sets is UNSET else sets.items():
             session.concept_set(name, ids)
         return session

@@ -124,8 +124,8 @@ def _ask_many(call: ServerCall, job: Job) -> bytes:
     call.require_meaning(lambda: job.session.meanings(questions, **words))
     call.remember()
     ended = call.server.memory.ending(*call.job_name)
-    if ended is not None:  # what was free among them stands under no key of the ledger
-        return ended[1]
+    if ended is not None and state_after(ended[0]) is JobState.ANSWERED:  # a refusal is no outcome: it is asked anew
+        return ended[1]  # what was free among them stands under no key of the ledger
     job.after_data = True
     answers = job.session.ask_many(questions, key=call.key, **words)
     call.audit.update(questions=len(answers), price=str(answers[0].price))
@@ -161,15 +161,15 @@ def _job_elsewhere(call: ServerCall) -> Reply:
         raise ProblemError.not_there()
     ended = call.server.memory.ending(call.population, call.person.id, key)
     state, outcome = JobState.RUNNING, cast("Any", None)
-    if ended is not None:
-        state, outcome = state_after(ended[0]), msgspec.Raw(ended[1])
-    elif known["kind"] == QUESTION:
+    if known["kind"] == QUESTION:  # the ledger knows best: what was refused may have been asked again since
         try:
             outcome = _again(call, key, known)
             state = JobState.RUNNING if outcome is None else JobState.ANSWERED
         except UnansweredError as unanswered:
             state = JobState.LOST if unanswered.lost else JobState.RUNNING
             outcome = body_of(unanswered) if unanswered.lost else None
+    if ended is not None and state is JobState.RUNNING:
+        state, outcome = state_after(ended[0]), msgspec.Raw(ended[1])
     return Reply(body=msgspec.json.encode({"key": key, "state": state.value, "progress": None, "outcome": outcome}))
 
 
@@ -227,7 +227,7 @@ def _again(call: ServerCall, key: str, known: dict[str, Any]) -> dict[str, Any] 
     question, beside = read_question(asked.question)
     words = {**asked.price.words(), **beside}
     entry = call.server.memory.entry(call.population, call.person.id, key)
-    answer = call.session().stored(question, key=key, entry=entry, **words)
+    answer = call.session(asked).stored(question, key=key, entry=entry, **words)
     return None if answer is None else _record(answer, key, words)
 
 

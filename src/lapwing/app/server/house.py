@@ -23,6 +23,8 @@ from lapwing.workspace.workspace import Workspace, failure_log
 K = TypeVar("K")
 V = TypeVar("V")
 _KEPT: Final = 2048
+_ADMITTED: Final = frozenset({Role.GUEST, Role.ANALYST})
+"""Who sees a population only if it admits them: a guest sees no more than the analyst whom they may become."""
 
 
 class Recent(Generic[K, V]):
@@ -90,7 +92,7 @@ class House:
         if name not in self.workspace.settings.populations:
             raise ProblemError.not_there()
         last = self.last_entry()
-        if person.role is Role.ANALYST and self._admitted.get((name, person.id)) != last:
+        if person.role in _ADMITTED and self._admitted.get((name, person.id)) != last:
             if not self.ledger.population(name).admits(person.id):
                 raise ProblemError.not_there()
             self._admitted.put((name, person.id), last)

@@ -37,6 +37,7 @@ from lapwing.queries.words import at_most, from_to, is_a_column, plain, rows_cou
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.exact import Exact, as_int, as_written, check_most, exact, probability
 from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
+from lapwing.vocabulary.wording import format_exact
 
 _MOST_GRID_CELLS = 10_000
 _USUAL_CELLS = 1_000
@@ -62,7 +63,8 @@ class QuantileQuestion(Question):
 
     def called(self) -> tuple[str, dict[str, object]]:
         """Return what it is asked for with."""
-        return "quantiles", {"of": self.value, "at": self.at, "cells": self.cells}
+        interval = "none" if self.interval is None else format_exact(self.interval)
+        return "quantiles", {"of": self.value, "at": self.at, "cells": self.cells, "interval": interval}
 
     def plan(self, planner: Planner) -> Plan:
         """Let few rows of a person count, in all groups and all cells of the grid together."""
@@ -109,8 +111,8 @@ def quantiles(
     all groups together cost what one does, however many there are.
 
     Each comes with an interval of values that holds with the confidence `interval`, whatever the rows are: its two ends
-    are chosen with it, for half of the price. With `interval=None` the quantile has the price for itself, and is told
-    with its place in the order alone.
+    are chosen with it, for half of the price. With `interval=None` (or "none", for programs) the quantile has the price
+    for itself, and is told with its place in the order alone.
 
     >>> quantiles("visits", "nights", ["0.25", "0.5", "0.75"], max_rows=3).at
     (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
@@ -124,7 +126,7 @@ def quantiles(
         by=as_groups(by),
         max_rows=max_rows,
         cells=None if cells is None else as_int("cells", cells, least=2, most=_MOST_GRID_CELLS),
-        interval=None if interval is None else probability("interval", as_written(interval)),
+        interval=None if interval in (None, "none") else probability("interval", as_written(interval)),
     )
 
 

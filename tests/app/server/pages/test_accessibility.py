@@ -1,5 +1,6 @@
 """axe-core looks at every page, at two widths and in both themes, and finds nothing that shuts a reader out."""
 
+import json
 from importlib.resources import files
 from urllib.parse import urlencode
 
@@ -29,6 +30,42 @@ SAME_VISIT = CohortDraft(
     )
 )
 
+FILLED = (f"{P}/custody/tables/new?name=ward&source=file:person.parquet", "/receipts?receipt=none", "/epsilon?e=3")
+"""Pages that show more when something is given."""
+AUDIT = {
+    "passed": False,
+    "findings": [
+        {
+            "suspect": "geometric",
+            "currency": "epsilon",
+            "claimed": 1,
+            "achieved": a,
+            "share": a,
+            "refuted": a > 1,
+            "where": "0",
+        }
+        for a in (0.9, 1.2)
+    ],
+}
+ATTACK = {
+    "epsilon": "1",
+    "surest_belief": 0.88,
+    "surest_belief_in_membership": 0.73,
+    "outcomes": [
+        {
+            "family": "averaging",
+            "attack": "a",
+            "against": "x",
+            "answers": one,
+            "answered": 9,
+            "recovered": 0.9,
+            "chance": 0.5,
+        }
+        for one in ("exact", "ad hoc", "lapwing")
+    ],
+}
+"""Reports as they are kept, with one finding of each kind."""
+
 
 def plain_pages() -> list[str]:
     """Return the pages of the table whose address needs nothing but the population."""
@@ -40,6 +77,10 @@ def plain_pages() -> list[str]:
 def states(pages) -> list[str]:
     """Pages that are there after something was asked, with an answer of each kind."""
     cleo = pages.browser("cleo")
+    folder = pages.door.folder / "reports"
+    folder.mkdir(exist_ok=True)
+    for name, report in (("audit", AUDIT), ("attack", ATTACK)):
+        (folder / f"{name}.json").write_text(json.dumps(report))
     ages = {"p0.include": "in", "p0.c0.of": "patient.age", "p0.c0.age.low": "20"}
     asked = [
         {**MEN, "kind": "count", "within": "30"},
@@ -88,6 +129,7 @@ def test_axe_finds_nothing_on_any_page(look, states) -> None:
         *(f"{P}/sql?{urlencode({'q': one, 'pay': 'epsilon'})}" for one in STATEMENTS),
         f"{P}/dictionary?q=asthma",
         "/proofs/geometric",
+        *FILLED,
         "/no/such/page",
     ]
     wrong = [said for place in places for said in look_at(looker, place)]

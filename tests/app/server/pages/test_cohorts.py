@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import lapwing as lw
 from lapwing.app.clinic.clinic_files import make_clinic
+from lapwing.app.server.pages.axes import axes_of, sql_of_axes
 from lapwing.app.server.pages.cohort_document import (
     CohortDraft,
     CohortPanel,
@@ -284,3 +285,21 @@ def test_columns_and_tables_are_called_by_their_titles(dictionary) -> None:
 def test_a_title_stands_on_one_line(title) -> None:
     with pytest.raises(lw.errors.ParameterError, match="is not a title; write at most 80 characters on one line"):
         Column(name="c", type=Boolean(), title=title)
+
+
+def test_the_age_now_follows_from_the_day_of_birth_where_no_column_has_it(tmp_path) -> None:
+    place = make_clinic(tmp_path / "clinic", 20)
+    settings_file = place / "lapwing.toml"
+    lines = settings_file.read_text().splitlines(keepends=True)
+    settings_file.write_text("".join(line for line in lines if not line.startswith("age = ")))
+    with lw.create(place) as workspace:
+        session = workspace.session("clinic", analyst="ana")
+        known = Dictionary(session.population)
+        old = Criterion(of="patient.age", limits=(Limit(column="age", low="65"),))
+        assert text_of(alone(old), known) == "age(born) >= 65"
+        out = CohortDraft(panels=(CohortPanel(include=False, criteria=(old,)),))
+        for cohort in (alone(old), out):
+            session.preview(lw.count("patient", text_of(cohort, known)), within=30)
+        statement = sql_of_axes(axes_of("groups", ("age",), known), "from patient")
+        assert statement.startswith("select bins(age(born), 0, 20, 40, 60, 80, 100, 120), count(*)")
+        session.preview(statement, within=30)

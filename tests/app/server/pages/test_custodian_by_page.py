@@ -95,6 +95,12 @@ def test_a_policy_is_drawn_before_it_is_saved_and_a_budget_only_rises(pages) -> 
     assert "unnamed_analysts" not in declared(pages) or declared(pages)["unnamed_analysts"] == "allowed"
 
 
+def test_a_link_with_an_absurd_budget_stops_nobody(pages) -> None:
+    seen = pages.browser("cleo").get(f"{P}/custody/policy", params={"budget": "1e999999999"})
+    assert seen.status_code == 200
+    assert "1e999999999" not in text_of(seen)
+
+
 def test_an_auditor_reads_the_policy_and_changes_nothing(pages) -> None:
     seen = pages.browser("otto").get(f"{P}/custody/policy")
     assert seen.status_code == 200

@@ -125,3 +125,13 @@ def runs_for_free(pages, page) -> bool:
         told = {}
         exec(code.replace('lw.open(".", "clinic")', "mine"), {"mine": session}, told)  # noqa: S102 - our own page wrote it
     return told["answer"].free
+
+
+def test_a_group_whose_name_looks_like_a_number_keeps_its_name_and_is_not_computed(pages) -> None:
+    """One of 1e99999999 would stop the server for everybody, and 01 is another code than 1."""
+    ana = pages.browser("ana")
+    text = "select case when sex = 'M' then '1e99999999' else '01' end as g, count(*) from patient group by 1"
+    asked = ask(ana, q=text, pay="epsilon", epsilon="0.1")
+    page = ana.get(asked.headers["location"])
+    assert "<td>1e99999999</td>" in page.text
+    assert "<td>01</td>" in page.text

@@ -1,7 +1,7 @@
 """What is declared about a population, in a shape for building cohorts and for searching. Never data."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from math import ceil
@@ -13,6 +13,7 @@ from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Rea
 from lapwing.vocabulary.wording import format_short
 
 _BORN: Final = ("birth", "born")
+_AGE: Final = "age"
 _BINS: Final = 6
 _MOST_LISTED: Final = 60
 
@@ -28,6 +29,7 @@ class Field:
     title: str
     values: tuple[tuple[str, str], ...] = ()
     numbers: bool = False
+    computed: str = ""
     low: str = ""
     high: str = ""
 
@@ -38,8 +40,8 @@ class Field:
 
     @property
     def written(self) -> str:
-        """Its name, in a condition."""
-        return written_name(self.name)
+        """Its name, in a condition; or how it is computed."""
+        return self.computed or written_name(self.name)
 
     @cached_property
     def names(self) -> Mapping[str, str]:
@@ -131,6 +133,9 @@ class Dictionary:
         own = () if self.person is None else self.person.fields
         dates = [one for one in own if one.kind == "date"]
         self.born = next((one for one in dates if any(word in one.name.casefold() for word in _BORN)), None)
+        if self.person is not None and self.born is not None and population.now is not None:
+            self.person = _with_age(self.person, self.born)
+            self.sources[self.person.name] = self.person
         self._owners = {table.row_key: table.name for table in population.tables if table.row_key is not None}
         found = sorted(self._everything(), key=lambda one: bool(one.value))
         self._all, self._haystack = found, Haystack(f"{one.title} {one.where} {one.column}" for one in found)
@@ -186,6 +191,23 @@ class Dictionary:
                 for value, called in field.values if field.kind == "category" else ():
                     of = field.path if mine else source.name
                     yield Found(of, field.name, value, called, field.title if mine else source.title)
+
+
+def _with_age(person: Source, born: Field) -> Source:
+    """Return a table of people with their age now, computed from the day of birth, where no column has it."""
+    if any(one.name.casefold() == _AGE for one in person.fields):
+        return person
+    age = Field(
+        table=person.name,
+        name=_AGE,
+        kind="integer",
+        nullable=born.nullable,
+        title=_AGE,
+        computed=f"{_AGE}({born.written})",
+        low="0",
+        high="120",
+    )
+    return replace(person, fields=(*person.fields, age))
 
 
 def _plain(name: str) -> str:

@@ -15,6 +15,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from lapwing.app.server.problems import NOT_THERE, problem_bytes
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import exact
 
 _HERE: Final = Path(__file__).parent
 _TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -139,8 +141,8 @@ def number(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return "" if value is None else str(value).casefold()
     try:
-        return people(value)
-    except (TypeError, ValueError):
+        return people(exact("number", value))  # a text may be anybody's: 1e99999999 is not computed
+    except ParameterError:
         return str(value)
 
 

@@ -11,6 +11,8 @@ from lapwing.app.server.pages.accounts import left_in_counts
 from lapwing.app.server.pages.custody_charts import belief_curve, purchases_picture
 from lapwing.app.server.pages.drafts import dictionary_for
 from lapwing.app.server.pages.visits import Page, PageRefusedError, Visit
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import exact
 
 P: Final = "/populations/{population}/custody/policy"
 _PRIORS: Final = (1, 10, 50)
@@ -109,8 +111,8 @@ async def _means(visit: Visit, policy: dict[str, Any], given: str) -> dict[str, 
 def _amount(given: str) -> Fraction | None:
     """Return an amount as it was typed, if it is one that can be drawn."""
     try:
-        amount = Fraction(given.strip()[:20])
-    except (ValueError, ZeroDivisionError):
+        amount = exact("budget", given.strip()[:20])
+    except ParameterError:
         return None
     return amount if 0 < amount <= _LARGEST else None
 

@@ -21,6 +21,8 @@ from lapwing.app.server.pages.drafts import dictionary_for
 from lapwing.app.server.pages.heat_map import GridMap, heat_map, maps_of
 from lapwing.app.server.pages.proof_pages import proofs_of
 from lapwing.app.server.pages.visits import PageRefusedError, Visit
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import exact
 
 _LAPLACE: Final = frozenset({"laplace-noise", "discrete-laplace-noise"})
 _SURE: Final = 1.96
@@ -52,7 +54,7 @@ async def show_answer_page(
         is_people=set(answer["unit"].values()) == {"people"},
         is_single=is_single,
         is_near_zero=_is_near_zero(rows, answer, margin, is_single=is_single),
-        axes=[one.title for one in _fields(visit, question, answer)] if kind == "grid" else [],
+        axes=[one.title for one in _fields(visit, question)] if kind == "grid" else [],
         maps=(maps := _maps(visit, question, answer, rows, margin)),
         picture=Markup() if maps else _picture(visit, told, rows, margin, is_single=is_single),
         sentence=words_of_cohort(visit, cohort, answer["asked"]),
@@ -78,8 +80,7 @@ def link_of(visit: Visit, question: dict[str, Any], cohort: CohortDraft | None) 
         return f"{visit.base}/sql?{urlencode(words)}"
     if cohort is None:
         return None
-    by = [one if isinstance(one, str) else one["column"] for one in question.get("by", [])]
-    chosen = dict(zip(AXES, by, strict=False))
+    chosen = dict(zip(AXES, [one.name for one in _fields(visit, question)], strict=False))
     return f"{visit.base}/ask?{urlencode({'c': to_link(cohort), 'kind': kind, **chosen})}"
 
 
@@ -125,7 +126,7 @@ def _maps(
     """Return the maps of a grid with their pictures; none of other answers, and none of one that is no whole grid."""
     if kind_of(question) != "grid" or margin is None or len(answer["keys"]) > len(AXES):
         return []
-    fields = _fields(visit, question, answer)
+    fields = _fields(visit, question)
     if len(fields) < len(answer["keys"]):
         return []
     called = [{None: str(visit.say("cohort.not_known")), **_called(visit, one)} for one in fields]
@@ -137,11 +138,11 @@ def _maps(
     return [(one, heat_map(one, Fraction(margin), most, visit.say)) for one in maps]
 
 
-def _fields(visit: Visit, question: dict[str, Any], answer: dict[str, Any]) -> list[Field]:
-    """Return the columns by which was counted, as far as they are declared."""
-    dictionary = dictionary_for(visit)
-    found = [dictionary.field(f"{question['table']}.{name}") for name in answer["keys"]]
-    return [one for one in found if one is not None]
+def _fields(visit: Visit, question: dict[str, Any]) -> list[Field]:
+    """Return the columns by which is counted, as far as they are declared."""
+    known = {one.written: one for one in dictionary_for(visit).groupings}
+    by = [one if isinstance(one, str) else one["column"] for one in question.get("by", [])]
+    return [known[one] for one in by if one in known]
 
 
 def _called(visit: Visit, field: Field) -> dict[Any, str]:
@@ -154,8 +155,8 @@ def _bar(row: TableRow, place: int, column: str) -> BarRow | None:
     """Return a number to draw; nothing of one that has no bounds, or is none."""
     cell = row.cells[place]
     try:
-        value, low, high = (float(Fraction(one)) for one in (cell.value, cell.low, cell.high))
-    except (TypeError, ValueError, OverflowError):
+        value, low, high = (float(exact("number", one)) for one in (cell.value, cell.low, cell.high))
+    except (ParameterError, OverflowError):
         return None
     label = f"{row.label}: {column}" if row.label and len(row.cells) > 1 else row.label or column
     return BarRow(label, value, low, high)
