@@ -30,9 +30,8 @@ from lapwing.sources import FileSource
 from lapwing.tables import Fingerprints, Tables
 from lapwing.vocabulary import errors
 from lapwing.vocabulary.errors import LapwingError, LedgerError, RegistrationError, SettingsError
-from lapwing.vocabulary.lifetime import Lifetime
+from lapwing.vocabulary.lifetime import Lifetime, changing, replace_text
 from lapwing.workspace.agreement import LOG, Agreement, unreadable
-from lapwing.workspace.replacing import changing, replace_text
 from lapwing.workspace.settings import FILE, PopulationSettings, Settings, read_settings
 
 if TYPE_CHECKING:
