@@ -140,9 +140,11 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
-def make_workspace(folder: Path) -> str:
-    """Make a clinic with a door, and return a token of an analyst."""
-    lw.create(lw.make_clinic(folder, people=20_000, epsilon=1000)).close()
+def make_workspace(folder: Path, declare: Callable[[Path], None] = lambda _: None) -> str:
+    """Make a clinic with a door, and return a token of an analyst; `declare` may change what is declared."""
+    lw.make_clinic(folder, people=20_000, epsilon=1000)
+    declare(folder)
+    lw.create(folder).close()
     return open_door(folder, tick="0.1")
 
 

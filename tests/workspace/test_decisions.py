@@ -1,6 +1,8 @@
 """Decisions by a program: lapwing.toml and the ledger change together, or not at all."""
 
+import os
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import pytest
@@ -105,3 +107,31 @@ def test_a_yes_to_a_request_is_in_the_file_and_in_the_ledger_or_in_neither(quick
         assert file.read_text() == before
     with lw.open_workspace(quick_path) as again:
         assert again.ledger.population("clinic").analyst("ana").allowance == PureDP(epsilon=2)
+
+
+def test_whoever_reads_the_settings_while_they_are_changed_reads_all_of_them(quick_path, monkeypatch) -> None:
+    """Other processes read them at any time, and a crash may come at any time: the file was empty for a moment."""
+    write_patients(quick_path)
+    file, seen = quick_path / "lapwing.toml", set()
+    with lw.create(quick_path, SETTINGS) as workspace:
+        before, sync = file.read_text(), os.fsync
+        with monkeypatch.context() as looking:
+            looking.setattr(os, "fsync", lambda number: (seen.add(file.read_text()), sync(number)))
+            decide(workspace, "clinic", {("analysts", "ana"): ALLOWED}, by="cleo")
+        assert before in seen
+        assert seen <= {before, file.read_text()}
+        assert "ana" in file.read_text()
+
+
+def test_decisions_of_many_at_once_are_all_in_the_file(quick_path) -> None:
+    write_patients(quick_path)
+    with lw.create(quick_path, SETTINGS) as one, lw.open_workspace(quick_path) as other, ThreadPoolExecutor(4) as many:
+        names = [f"analyst{i}" for i in range(8)]
+        done = [
+            many.submit(decide, (one, other)[i % 2], "clinic", {("analysts", name): ALLOWED}, by="cleo")
+            for i, name in enumerate(names)
+        ]
+        told = [name for name, each in zip(names, done, strict=True) if each.exception() is None]
+        declared = tomllib.loads((quick_path / "lapwing.toml").read_text())["populations"]["clinic"]["analysts"]
+        assert set(told) <= set(declared)
+        assert set(declared) >= set(one.ledger.population("clinic").analysts)

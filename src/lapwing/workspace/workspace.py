@@ -30,7 +30,7 @@ from lapwing.sources import FileSource
 from lapwing.tables import Fingerprints, Tables
 from lapwing.vocabulary import errors
 from lapwing.vocabulary.errors import LapwingError, LedgerError, RegistrationError, SettingsError
-from lapwing.vocabulary.lifetime import Lifetime, LockedFile
+from lapwing.vocabulary.lifetime import Lifetime, changing, replace_text
 from lapwing.workspace.agreement import LOG, Agreement, unreadable
 from lapwing.workspace.settings import FILE, PopulationSettings, Settings, read_settings
 
@@ -148,8 +148,7 @@ class Workspace:
         `change` makes the new text of the old one. What `update` would refuse is refused, and so is a new table that
         cannot be read. `by` says in the ledger who decided.
         """
-        path = self.folder / FILE
-        with self._deciding, LockedFile(path):
+        with self._deciding, changing(self.folder / FILE) as path:
             before = path.read_text(encoding="utf-8")
             declared = read_settings(self.folder, after := change(before)).declared(population)
             self._agreement.require_possible(declared)
@@ -157,11 +156,11 @@ class Workspace:
             for name, failure in (unreadable(declared, self._log) if new else {}).items():
                 if name in new or name not in declared.sources:
                     raise failure
-            path.write_text(after, encoding="utf-8")
+            replace_text(path, after)
             try:
                 act() if act else self._agreement.update(declared, by=by)
             except BaseException:
-                path.write_text(before, encoding="utf-8")
+                replace_text(path, before)
                 raise
         self.reload()
 

@@ -270,13 +270,21 @@ def test_a_redirection_is_not_followed(door) -> None:
 
 
 def test_what_a_server_tells_of_an_error_is_data(way, door) -> None:
-    evil = {"code": "suspended", "message": "x" * 10_000, "who": ["a"], "__class__": "y", "to_dict": "z", "args": 1}
+    evil = {
+        "code": "suspended",
+        "message": "\x1b[2J" * 3_000,
+        "who": ["a"],
+        "__class__": "y",
+        "to_dict": "z",
+        "args": 1,
+    }
     with lw.connect(way.url, door.tokens["ana"]) as ana:
         way.change = lambda path, told: {**told, "stopped": evil} if path.endswith("/previews") else told
         preview = ana.preview(COUNT, epsilon="0.1")
         stopped = preview.before.suspension
         assert type(stopped) is errors.SuspendedError
         assert (len(str(stopped)), stopped.who, callable(stopped.to_dict)) == (4000, None, True)
+        assert str(stopped).isprintable()
 
 
 def test_a_malicious_client_gains_nothing_by_planning_itself(door) -> None:

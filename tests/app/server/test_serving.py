@@ -17,6 +17,7 @@ import psutil
 import pytest
 from click.testing import CliRunner
 
+import lapwing as lw
 from app.server.doors import make_folder
 from lapwing.app.cli import main
 from lapwing.app.server.door_file import FILE, Listening, read_door
@@ -141,11 +142,14 @@ def test_the_first_custodian_comes_in_by_a_link(quick_path) -> None:
 
 def test_the_demo_has_people_who_are_signed_in() -> None:
     with command("serve", "--demo", "--listen", "127.0.0.1:0") as process:
-        told = lines_of(process, "curl")
+        told = lines_of(process, "lapwing.connect")
         address = re.search(r"http://127.0.0.1:\d+", told).group()
         tokens = dict(re.findall(r"(\w+) \(\w+\): (lw_\S+)", told))
         assert set(tokens) == {"ana", "cleo", "otto"}
         assert wait_for(f"{address}/api/v1/populations/clinic/budget", tokens["ana"]).json()["left"]["amount"] == "10"
+        url, token = re.search(r'lapwing.connect\("(\S+)", "(\S+)"\)', told).groups()
+        with lw.connect(url, token) as clinic:
+            assert (clinic.analyst, clinic.budget().left) == ("ana", 10)
 
 
 def test_an_address_that_others_reach_needs_tls(quick_path) -> None:

@@ -113,6 +113,7 @@ def _say_how_to_come_in(folder: Path, listening: "Listening", tokens: dict[str, 
     if tokens:
         first = next(iter(tokens.values()))
         click.echo(f"  curl {listening.address}/api/v1/me -H 'Authorization: Bearer {first}'")
+        click.echo(f'  clinic = lapwing.connect("{listening.address}", "{first}")  # in Python')
 
 
 def _make_demo(folder: Path) -> None:

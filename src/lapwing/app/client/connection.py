@@ -118,6 +118,7 @@ class ServerConnection:
                 continue
             patient = time.monotonic() - since < self._timeout
             if reply.status == _LONGER:  # it goes on: whoever comes with its key waits for the same end
+                time.sleep(reply.wait if time.monotonic() - since < 1 else 0)
                 lost, since = 0, time.monotonic()
                 _tell(progress, reply.told)
             elif patient and (reply.status == _TOO_MANY or (reply.status == _UNAVAILABLE and busy < _TRIES)):

@@ -22,7 +22,7 @@ from lapwing.answers.target import TargetWords, in_each_way, parse_target
 from lapwing.app.client.connection import PopulationDoor, ServerConnection, key_of
 from lapwing.app.client.question_bodies import given, question_body
 from lapwing.app.client.remote_stream import RemoteStream
-from lapwing.app.client.told_errors import disagreement, told_refusal
+from lapwing.app.client.told_errors import disagreement, readable, told_refusal
 from lapwing.app.client.told_population import RemoteVocabulary, as_told, read_population
 from lapwing.ledger.entries import Receipt
 from lapwing.queries.catalogue import TableList
@@ -322,7 +322,6 @@ def _read_answer(asked: PricedQuestion, told: Any) -> Answer:
 
 
 def _act(told: Mapping[str, Any]) -> Act:
-    who = str(told["who"])
-    said = str(told["said"]).removeprefix(f"{who} ")
-    cost = None if told["cost"] is None else str(told["cost"])
-    return Act(entry=int(told["entry"]), at=str(told["at"]), who=who, kind=str(told["kind"]), said=said, cost=cost)
+    who, kind, at, said = (readable(told[name]) for name in ("who", "kind", "at", "said"))
+    cost = None if told["cost"] is None else readable(told["cost"])
+    return Act(entry=int(told["entry"]), at=at, who=who, kind=kind, said=said.removeprefix(f"{who} "), cost=cost)

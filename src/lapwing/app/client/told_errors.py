@@ -47,7 +47,7 @@ def error_of(status: int, told: Any) -> LapwingError:
     kind = _kinds().get(str(record.get("code")))
     if kind is None:
         remedy = _REMEDIES.get(status, "ask the custodian")
-        return ServerError(record["message"][:_LONGEST], status=status, remedy=remedy)
+        return ServerError(readable(record["message"]), status=status, remedy=remedy)
     return refusal_of(kind, record)
 
 
@@ -63,10 +63,15 @@ def refusal_of(kind: type[LapwingError], record: Mapping[str, Any]) -> LapwingEr
     return error
 
 
+def readable(told: object) -> str:
+    """Return a text of a server as a terminal may show it: of limited length, and without control characters."""
+    return "".join(sign if sign.isprintable() else " " for sign in str(told)[:_LONGEST])
+
+
 def disagreement(reason: str) -> DisagreementError:
     """Return the refusal of a server that means something else than this client."""
     remedy = "its answers are not believed; connect again with the version that it has, or ask the custodian"
-    return DisagreementError(f"the server does not agree with this client: {reason}", remedy=remedy)
+    return DisagreementError(readable(f"the server does not agree with this client: {reason}"), remedy=remedy)
 
 
 def told_refusal(record: Any) -> LapwingError | None:
@@ -76,7 +81,7 @@ def told_refusal(record: Any) -> LapwingError | None:
 
 def _message(record: Mapping[str, Any]) -> Message:
     """Return a message whose parameters are data again: each stands in the text as Python words it."""
-    pieces: list[Any] = [str(record["message"])[:_LONGEST]]
+    pieces: list[Any] = [readable(record["message"])]
     settings = record.get("settings")
     for name, value in settings.items() if isinstance(settings, dict) else ():
         setting = Setting(str(name), value if isinstance(value, str | int) else None)
@@ -109,4 +114,4 @@ def _fraction(given: Any) -> Fraction | None:
 
 
 def _plain(given: Any) -> Any:
-    return given if isinstance(given, str | int | bool | None) else None
+    return readable(given) if isinstance(given, str) else given if isinstance(given, int | bool | None) else None

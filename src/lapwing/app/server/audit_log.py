@@ -3,7 +3,6 @@
 There is one file a day, readable by its owner only; several processes append to it.
 """
 
-import json
 import os
 import sys
 from abc import ABC, abstractmethod
@@ -13,6 +12,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+import msgspec
+
 
 class AuditLog(ABC):
     """Where lines about requests go."""
@@ -20,7 +21,8 @@ class AuditLog(ABC):
     def write(self, about: Mapping[str, Any]) -> None:
         """Write a line, with the time in front."""
         now = datetime.now(UTC)
-        self._append(now.date(), json.dumps({"at": now.isoformat(timespec="milliseconds"), **about}) + "\n")
+        line = msgspec.json.encode({"at": now.isoformat(timespec="milliseconds"), **about})
+        self._append(now.date(), line.decode() + "\n")
 
     @abstractmethod
     def _append(self, day: date, line: str) -> None: ...

@@ -351,3 +351,31 @@ def inputs_of(page) -> dict[str, list[str]]:
 def sentence_in(page) -> str:
     found = re.search(r'id="sentence">(.*?)</p>', page.text, re.DOTALL)
     return "" if found is None else re.sub(r"<[^>]*>", "", found[1])
+
+
+def test_values_of_a_long_vocabulary_are_found_and_not_listed(tmp_path_factory) -> None:
+    names = ", ".join(f'"{kind} illness {n}"' for n in range(60) for kind in ("acute", "chronic"))
+
+    def declared(text: str) -> str:
+        head, _, rest = text.partition("[populations.clinic.tables.condition.columns]\n")
+        concept = f'concept = {{ type = "category", values = [{names}] }}'
+        return f"{head}[populations.clinic.tables.condition.columns]\n{concept}\n{rest.partition(chr(10))[2]}"
+
+    with pages_of(tmp_path_factory.mktemp("long"), people=50, declared=declared) as pages:
+        ana = pages.browser("ana")
+        drawn = ana.draft({"do": "add:0:condition|concept|acute illness 7", "kind": "count"})
+        assert "<option" not in drawn.text.partition("p0.c0.concept")[2].partition("p0.c0.times")[0]
+        found = ana.draft({**inputs_of(drawn), "p0.c0.concept.find": "chronic 5"})
+        assert "Add all 15" in text_of(found)
+        all_of_them = ana.draft({**inputs_of(found), "do": "values:0:0:concept|chronic 5"})
+        assert sentence_in(all_of_them).count("illness") == 16
+        one = ana.draft({**inputs_of(drawn), "do": "value:0:0:concept|chronic illness 3"})
+        assert "(concept acute illness 7 or chronic illness 3)" in sentence_in(one)
+        part = ana.get(f"{P}/dictionary/search?q=acute+11&place=0:0:concept&of=condition.concept")
+        assert 'value="value:0:0:concept|acute illness 11"' in part.text
+        for odd in (
+            "place=x&of=condition.concept",
+            "place=0:0:concept&of=nothing",
+            f"place={EVIL}&of=condition.concept",
+        ):
+            assert ana.get(f"{P}/dictionary/search?q=a&{odd}").status_code == 200

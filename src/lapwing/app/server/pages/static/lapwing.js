@@ -118,17 +118,26 @@
 
   // ---- finding a criterion
 
+  // One search at a time, and the newest next: what is shown is never older than what was typed. Whoever pressed Enter
+  // meanwhile means the first that will be found.
+  let searching = false, wanted = null, entered = false;
   async function find(input) {
-    const list = document.getElementById(input.getAttribute("aria-controls"));
-    const answer = await fetch(`${input.dataset.search}?${new URLSearchParams({ q: input.value, panel: input.dataset.panel || "0", place: input.dataset.place || "", of: input.dataset.of || "" })}`);
-    if (answer.ok) put(await answer.text());
-    list.scrollTop = 0;
+    if (searching) { wanted = input; return; }
+    searching = true;
+    try {
+      const words = new URLSearchParams({ q: input.value, panel: input.dataset.panel || "0", place: input.dataset.place || "", of: input.dataset.of || "" });
+      const answer = await fetch(`${input.dataset.search}?${words}`);
+      if (answer.ok) put(await answer.text());
+      const list = document.getElementById(input.getAttribute("aria-controls"));
+      if (list) list.scrollTop = 0;
+      if (entered && !wanted) list?.querySelector("li button")?.click();
+    } finally {
+      searching = false;
+      if (wanted) { const one = wanted; wanted = null; find(one); } else entered = false;
+    }
   }
-  let looking = 0;
   document.addEventListener("input", (event) => {
-    if (!event.target.matches("[data-search]")) return;
-    clearTimeout(looking);
-    looking = setTimeout(() => find(event.target), 20);
+    if (event.target.matches("[data-search]")) find(event.target);
   });
   document.addEventListener("keydown", (event) => {
     const box = event.target.closest(".picker .list");
@@ -136,7 +145,9 @@
     const items = [...box.querySelectorAll("li button")];
     const at = items.indexOf(document.activeElement);
     if (event.key === "Enter") {
-      if (event.target.matches("[data-search]") && items[0]) { event.preventDefault(); items[0].click(); }
+      if (!event.target.matches("[data-search]")) return;
+      event.preventDefault();
+      if (searching) entered = true; else items[0]?.click();
       return;
     }
     event.preventDefault();
