@@ -18,7 +18,9 @@ from lapwing.app.server.pages.cohort_document import CohortDraft, to_link
 from lapwing.app.server.pages.cohort_words import sentence_of, step_of
 from lapwing.app.server.pages.dictionary import Field
 from lapwing.app.server.pages.drafts import dictionary_for
+from lapwing.app.server.pages.frame import number, people
 from lapwing.app.server.pages.heat_map import GridMap, heat_map, maps_of
+from lapwing.app.server.pages.page_words import Messages
 from lapwing.app.server.pages.proof_pages import proofs_of
 from lapwing.app.server.pages.visits import PageRefusedError, Visit
 from lapwing.vocabulary.errors import ParameterError
@@ -26,6 +28,8 @@ from lapwing.vocabulary.exact import exact
 
 _LAPLACE: Final = frozenset({"laplace-noise", "discrete-laplace-noise"})
 _SURE: Final = 1.96
+RANKS: Final = "rows in the order"
+"""The unit of a margin that is a place in the order, and no distance of values."""
 _MOST_BARS: Final = 40
 _MOST_PICTURES: Final = 3
 
@@ -43,6 +47,7 @@ async def show_answer_page(
     is_single = len(rows) == 1 and not answer["keys"] and len(answer["columns"]) == 1
     margins = {name: margin for name, margin in answer["margin"].items() if margin is not None}
     margin = next(iter(margins.values()), None)
+    is_ranked = set(answer["unit"].values()) == {RANKS}
     link = link_of(visit, question, cohort)
     return visit.show(
         "answer.html",
@@ -53,6 +58,9 @@ async def show_answer_page(
         margins=margins,
         is_people=set(answer["unit"].values()) == {"people"},
         is_single=is_single,
+        is_ranked=is_ranked,
+        has_bounds=all(cell.low is not None for row in rows for cell in row.cells),
+        off=_off(visit, answer, rows, margin) if is_single else "",
         is_near_zero=_is_near_zero(rows, answer, margin, is_single=is_single),
         axes=[one.title for one in _fields(visit, question)] if kind == "grid" else [],
         maps=(maps := _maps(visit, question, answer, rows, margin)),
@@ -71,6 +79,23 @@ async def show_answer_page(
     )
 
 
+def off_by(say: Messages, margin: Any, unit: str) -> Markup:
+    """Say how far off a number is, in its own unit: a place in the order is no distance in years or francs.
+
+    >>> from lapwing.app.server.pages.page_words import words_of
+    >>> print(off_by(words_of("en"), 30, "people"))
+    ± 30
+    >>> print(off_by(words_of("en"), "354.5", "rows in the order"))
+    its place in the order within 354.5 rows
+    """
+    return say("answer.place_off" if unit == RANKS else "answer.off", margin=people(margin))
+
+
+def between_text(say: Messages, low: Any, high: Any) -> str:
+    """Say between which values a number is; nothing where that is not known."""
+    return "" if low is None or high is None else str(say("answer.between", low=number(low), high=number(high)))
+
+
 def link_of(visit: Visit, question: dict[str, Any], cohort: CohortDraft | None) -> str | None:
     """Return where a question can be changed and asked again; None of what no page can build."""
     kind = kind_of(question)
@@ -87,6 +112,18 @@ def link_of(visit: Visit, question: dict[str, Any], cohort: CohortDraft | None) 
 def shared(visit: Visit, link: str | None) -> str | None:
     """Return the whole address of a question, to send to somebody: who opens it sees its price, and asks nothing."""
     return None if link is None else str(visit.request.base_url).rstrip("/") + link
+
+
+def _off(visit: Visit, answer: dict[str, Any], rows: list[TableRow], margin: Any) -> str:
+    """Say how far off the one number is: between its bounds where one of them is nearer than the other."""
+    (unit,), cell, bar = answer["unit"].values(), rows[0].cells[0], _bar(rows[0], 0, "")
+    if bar is not None and (unit == RANKS or not bar.is_even):
+        return between_text(visit.say, cell.low, cell.high)
+    if margin is None:
+        return ""
+    return str(
+        visit.say("answer.people_off", margin=people(margin)) if unit == "people" else off_by(visit.say, margin, unit)
+    )
 
 
 def words_of_cohort(visit: Visit, cohort: CohortDraft | None, asked: str) -> Markup:
