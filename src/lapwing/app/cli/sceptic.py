@@ -129,10 +129,16 @@ def _bounds(
 ) -> list[tuple[str, str]]:
     """Return the three theorems in words, and which of them to tell a patient; each with what it takes to be true (docs/interpretation.md)."""
     knows = "somebody who knows everybody else's data, and"
-    without, outsiders = f"{sure} sure of anything without a person's data", "wrong about 5 % of those who are not in it"
+    without, outsiders = (
+        f"{sure} sure of anything without a person's data",
+        "wrong about 5 % of those who are not in it",
+    )
     return [
         ("belief", f"{knows} is {sure} sure that one person is in it, will be {_between(*belief)} sure"),
-        ("anybody", f"somebody who would be {without} will be {_between(*drift)} sure with it, whatever else they know"),
+        (
+            "anybody",
+            f"somebody who would be {without} will be {_between(*drift)} sure with it, whatever else they know",
+        ),
         ("tell", "a patient the second: it is wider, because it takes nothing for granted about who looks"),
         ("attack", f"{knows} may be {outsiders}, finds at most {_share(caught)} of those who are"),
     ]
