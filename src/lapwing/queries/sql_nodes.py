@@ -40,8 +40,10 @@ _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Window: ("a window function", "ask for a count, a sum or a quantile over people"),
     exp.Subquery: (
         "a subquery here",
-        "name it with WITH, or ask about people with person in (select person from ...); a share of all is "
-        "count(*) filter (where ...) / count(*)",
+        (
+            "name it with WITH, or ask about people with person in (select person from ...); a share of all is "
+            "count(*) filter (where ...) / count(*)"
+        ),
     ),
     exp.Select: ("a SELECT here", "ask about people with person in (select person from ...)"),
     exp.Union: ("UNION", "join the two conditions with or"),

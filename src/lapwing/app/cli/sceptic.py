@@ -127,7 +127,7 @@ def _explain_epsilon(door: Door, given: str, prior: str, *, people: int | None, 
 def _bounds(
     sure: str, *, belief: tuple[float, float], drift: tuple[float, float], caught: float
 ) -> list[tuple[str, str]]:
-    """Return the three theorems in words, and which of them to tell a patient; each with what it takes to be true (docs/interpretation.md)."""
+    """Return the three theorems in words, each with what it takes to be true, and which to tell a patient."""
     knows = "somebody who knows everybody else's data, and"
     without, outsiders = (
         f"{sure} sure of anything without a person's data",
