@@ -1,20 +1,36 @@
 """Accounts for people: what is left as questions of an accuracy, and how it went down, act by act."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
 from markupsafe import Markup
 
 from lapwing.accounting.filters.account import Account
-from lapwing.answers.preview import amounts
+from lapwing.answers.preview import BudgetStatus, amounts
 from lapwing.app.server.pages.charts import burn_down
 from lapwing.app.server.pages.drafts import ACCURACIES, dictionary_for
 from lapwing.app.server.pages.forecast import forecast_shown
+from lapwing.app.server.pages.frame import above
+from lapwing.app.server.pages.page_words import Messages
 from lapwing.app.server.pages.visits import PageRefusedError, Visit
 from lapwing.ledger.ledger import AccountPoint
+from lapwing.vocabulary.guarantee import ConcentratedDP
 
 _MOST_POINTS: Final = 200
+_ASKED: Final = ("charge", "recall", "intent")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalystShare:
+    """What one analyst has spent, what their open streams have set aside, how often they asked, and when last."""
+
+    name: str
+    spent: str
+    reserved: str
+    questions: int
+    last: str
 
 
 async def left_in_counts(visit: Visit) -> list[tuple[str, str, int, Any]]:
@@ -50,6 +66,39 @@ def whole_account(visit: Visit) -> dict[str, Any]:
     days = ledger.days(visit.population)
     sentence, picture = forecast_shown(days, float(shown["budget"] or 0), visit.say)
     return shown | {"forecast": sentence, "days": picture if shown["budget"] else Markup()}
+
+
+def shares_of(visit: Visit, named: Iterable[str]) -> list[AnalystShare]:
+    """Return what each analyst has caused, of all who ever asked or are named; whoever asked last comes first."""
+    ledger, population = visit.server.house.ledger, visit.population
+    accounts = ledger.spent_by(population)
+    everybody = ledger.analysts(population) | set(named)
+    found = [_share(visit, name, accounts.get(name)) for name in sorted(everybody)]
+    return sorted(found, key=lambda one: one.last, reverse=True)
+
+
+def _share(visit: Visit, name: str, account: Account | None) -> AnalystShare:
+    ledger, told = visit.server.house.ledger, visit.server.house.ledger.tally(visit.population, name)
+    last = ledger.entries(visit.population, analyst=name, kinds=_ASKED, newest_first=True, limit=1)
+    spent, reserved = spent_words(account, visit.say)
+    return AnalystShare(
+        name=name,
+        spent=spent,
+        reserved=reserved,
+        questions=sum(n for (kind, _), n in told.items() if kind in _ASKED),
+        last=last[0]["at"][:10] if last else "",
+    )
+
+
+def spent_words(account: Account | None, say: Messages) -> tuple[str, str]:
+    """Say what was spent and is set aside; where an (epsilon, delta) budget has no sum, what would still fit."""
+    if account is None:
+        return "0", ""
+    spent, reserved, _ = amounts(account)
+    if spent is None:
+        return str(say("custody.no_sum", fits=str(BudgetStatus(account=account)))), ""
+    sign = "ρ" if isinstance(account.budget, ConcentratedDP) else "ε"
+    return f"{sign} {above(spent)}", f"{sign} {above(reserved)}" if reserved else ""
 
 
 def _shown(visit: Visit, points: Sequence[AccountPoint]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from lapwing.app.server.pages.drafts import dictionary_for
 from lapwing.app.server.pages.own_history import history_of
 from lapwing.app.server.pages.stream_log import outcomes_of
 from lapwing.app.server.pages.visits import Visit
+from lapwing.app.server.pages.waiting import open_requests
 from lapwing.app.server.roles import Role
 from lapwing.noise.randomness import fresh_name
 
@@ -35,8 +36,9 @@ async def show_home(visit: Visit) -> Response:
     streams = [one for one in await visit.do("streams") if one["status"] == "open"]
     budget, recent = await visit.do("budget"), await visit.in_thread(lambda: history_of(visit, most=5))
     left = await left_in_counts(visit)
+    waiting = len(await open_requests(visit)) if visit.may("decide_request") else None
     return visit.show(
-        "home.html", dictionary=dictionary, streams=streams, budget=budget, recent=recent, left=left, rows=recent
+        "home.html", dictionary=dictionary, streams=streams, budget=budget, left=left, rows=recent, waiting=waiting
     )
 
 
