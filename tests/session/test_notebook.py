@@ -168,7 +168,7 @@ def test_names_stand_beside_ids(clinic) -> None:
 
 def test_quantiles_are_numbers(clinic) -> None:
     frame = clinic.ask({"age": lw.quantiles("patient", "bmi", ["0.25", "0.5"])}, epsilon=20).to_polars()
-    assert frame["quantile"].to_list() == [0.25, 0.5]
+    assert frame["fraction"].to_list() == [0.25, 0.5]
     assert frame.schema["age"] == frame.schema["age_low"] == frame.schema["age_high"] == pl.Float64
 
 

@@ -1,6 +1,7 @@
 """How much is admitted: no less than was measured when the filters were designed, no more than can be right."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,18 +11,23 @@ from hypothesis import strategies as st
 from scipy.special import gammaln
 from scipy.stats import norm
 
+from lapwing.accounting.filters import approximate
 from lapwing.accounting.filters.account import EVERYONE, open_account
+from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import (
     Accepted,
     ConcentratedFilter,
+    DeltaShares,
     PureFilter,
     Reservation,
     SingleRelease,
     cost_of,
 )
 from lapwing.accounting.filters.remaining import how_many, what_fits
+from lapwing.accounting.filters.residue import residue_after
 from lapwing.vocabulary.event import (
     ApproximateRelease,
+    Composed,
     ExponentialSelection,
     GaussianNoise,
     LaplaceNoise,
@@ -54,6 +60,14 @@ def optimal_delta(times, each, epsilon):
     return float(np.exp(log_weight - times * np.logaddexp(0, each)) @ gain)
 
 
+def one_by_one(filter_, charge):
+    """Count what is admitted, one charge after the other."""
+    cost, count = cost_of(charge), 0
+    while isinstance(step := filter_.weigh(charge.event, cost), Accepted):
+        filter_, count = filter_.book(cost, step), count + 1
+    return count
+
+
 @pytest.mark.parametrize(
     ("epsilon", "delta", "each", "admitted"),
     [
@@ -67,8 +81,9 @@ def optimal_delta(times, each, epsilon):
     ],
 )
 def test_randomized_responses(epsilon, delta, each, admitted) -> None:
-    count = how_many(filter_of(epsilon, delta), tell(each))
+    count = one_by_one(filter_of(epsilon, delta), tell(each))
     assert count >= admitted
+    assert 0.99 * count <= how_many(filter_of(epsilon, delta), tell(each)) <= count
     assert optimal_delta(count, float(each), float(epsilon)) <= float(delta)
 
 
@@ -92,8 +107,51 @@ def test_other_families() -> None:
     fresh = filter_of("1", "1e-6")
     laplace = SingleRelease(event=LaplaceNoise(l1_sensitivity=Fraction("0.01"), scale=Fraction(1)))
     selection = SingleRelease(event=ExponentialSelection(epsilon=Fraction("0.02")))
-    assert how_many(fresh, laplace) >= 560
-    assert how_many(fresh, selection) >= 555
+    assert one_by_one(fresh, laplace) >= 560
+    assert one_by_one(fresh, selection) >= 555
+
+
+LAPLACE = LaplaceNoise(l1_sensitivity=Fraction(1), scale=Fraction(1))
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        *(replace(LAPLACE, scale=Fraction(scale)) for scale in (2, 9, 15, 25, 40, 71)),
+        *(ExponentialSelection(epsilon=Fraction(1, n)) for n in (3, 11, 24)),
+        *(ApproximateRelease(epsilon=Fraction(1, 20), delta=Fraction(1, 10**n)) for n in (6, 8, 9, 12)),
+        Repeated(part=ExponentialSelection(epsilon=Fraction(1, 60)), times=4),
+        Composed(parts=(replace(LAPLACE, scale=Fraction(60)), ExponentialSelection(epsilon=Fraction(1, 60)))),
+        Repeated(part=PoissonSampled(part=gaussian("1/4").event, rate=Fraction(1, 10)), times=3),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("failures", ["0", "1/2"])
+def test_never_more_are_told_than_fit_and_hardly_fewer(event, failures) -> None:
+    shares = DeltaShares(failures=Fraction(failures))
+    filter_, charge = ApproximateFilter.fresh(Fraction(1), Fraction(1, 10**6), shares), SingleRelease(event=event)
+    truth = one_by_one(filter_, charge)
+    assert 0.96 * truth <= how_many(filter_, charge) <= truth
+    if truth <= 24:
+        assert how_many(filter_, charge) == truth
+    assert how_many(filter_, charge, at_most=3) == min(truth, 3)
+
+
+@pytest.mark.parametrize("scale", ["100", "1000", "10000", "300000"])
+def test_counting_how_often_a_small_charge_fits_takes_few_certificates(scale, monkeypatch) -> None:
+    asked = []
+    monkeypatch.setattr(approximate, "residue_after", lambda *given: asked.append(given) or residue_after(*given))
+    count = how_many(filter_of("2", "1e-6"), SingleRelease(event=replace(LAPLACE, scale=Fraction(scale))))
+    assert count > 4000 if scale != "100" else 1000 < count < 3000
+    assert 1 <= len(asked) <= 64
+
+
+def test_a_plan_of_many_links_is_counted_in_few_steps(monkeypatch) -> None:
+    asked = []
+    monkeypatch.setattr(approximate, "residue_after", lambda *given: asked.append(given) or residue_after(*given))
+    plan = Repeated(part=ExponentialSelection(epsilon=Fraction(1, 500)), times=40)
+    assert 500 < how_many(filter_of("1", "1e-6"), SingleRelease(event=plan)) < 1500
+    assert 1 <= len(asked) <= 24
 
 
 def test_a_plan_through_the_residue_costs_little_more_than_its_variance_and_less_than_its_parts() -> None:

@@ -235,7 +235,7 @@ class _Ranked(ChosenMeaning):
 class Quantiles(_Ranked):
     """The values below which the fractions `at` of the rows lie, from a histogram with `scale.extent` + 1 cells."""
 
-    row_name = "quantile"
+    row_name = "fraction"
     rows_are_fractions = True
     told_in_a_sentence = True
     told = "each has its place in the order within {margin} rows"

@@ -26,6 +26,22 @@ class BarRow:
     low: float
     high: float
 
+    @property
+    def is_even(self) -> bool:
+        """Whether both bounds are as far away, so that one margin says both."""
+        return abs((self.high - self.value) - (self.value - self.low)) * 20 <= self.high - self.low
+
+    @property
+    def told(self) -> str:
+        """The number with its margin, or with both bounds where one is nearer than the other.
+
+        >>> BarRow("n", 40, 10, 70).told, BarRow("median", 38, 34.31, 60).told
+        ('40 ± 30', '38 (34 – 60)')
+        """
+        if self.is_even:
+            return f"{short(self.value)} ± {short(max(self.high - self.value, self.value - self.low))}"
+        return f"{short(self.value)} ({short(self.low)} – {short(self.high)})"
+
 
 def noise_picture(value: float, margin: float, scale: float, say: Messages, *, is_gaussian: bool = False) -> Markup:
     """Draw where the exact number may be, given the answer: the law of the noise, mirrored around it."""
@@ -105,19 +121,19 @@ def burn_down(points: Sequence[tuple[str, float, float]], budget: float, say: Me
 def bars(rows: Sequence[BarRow], title: Any) -> Markup:
     """Draw numbers with their error bars; a label stands above its bar, so that long ones have room."""
     each, top = 46, 8
-    x = axis(0, max([1.0, *(row.high for row in rows)]), 12, WIDTH - 118)
+    room = max([118, *(7 * len(row.told) + 20 for row in rows)])
+    x = axis(0, max([1.0, *(row.high for row in rows)]), 12, WIDTH - room)
     body = []
     for place, row in enumerate(rows):
         y = top + each * place
         label = row.label if len(row.label) <= _LONGEST_LABEL else f"{row.label[: _LONGEST_LABEL - 1]}…"
         low, high = max(0.0, row.low), max(0.0, row.high)
-        off = max(row.high - row.value, row.value - row.low)
         body += [
             text(12, y + 13, label, "t", "start"),
             rect(12, y + 19, max(1.0, x(max(0.0, row.value)) - 12), 16, "c-fill"),
             line(x(low), y + 27, x(high), y + 27, "c-err"),
             *(line(x(end), y + 22, x(end), y + 32, "c-err") for end in (low, high)),
-            text(x(high) + 8, y + 32, f"{short(row.value)} ± {short(off)}", "t-strong-s", "start"),
+            text(x(high) + 8, y + 32, row.told, "t-strong-s", "start"),
         ]
     return svg(top + each * len(rows) + 8, title, body)
 

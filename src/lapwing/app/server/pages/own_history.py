@@ -19,7 +19,7 @@ from lapwing.app.server.pages.cohort_document import CohortDraft, to_link
 from lapwing.app.server.pages.cohort_words import sentence_of
 from lapwing.app.server.pages.drafts import dictionary_for
 from lapwing.app.server.pages.frame import people, price_text
-from lapwing.app.server.pages.showing import link_of
+from lapwing.app.server.pages.showing import RANKS, between_text, link_of, off_by
 from lapwing.app.server.pages.visits import Visit
 from lapwing.app.server.questions_wire import asking_type, read_question
 from lapwing.ledger.entries import Record
@@ -148,7 +148,7 @@ def _link(visit: Visit, put: dict[str, Any] | None, cohort: CohortDraft | None) 
     if put is None:
         return None
     if put["kind"] == "ask":
-        return link_of(visit, put["body"]["question"], cohort)
+        return link_of(visit, put["body"], cohort)
     return None if cohort is None else f"{visit.base}/ask?c={to_link(cohort)}&kind=enough"
 
 
@@ -174,9 +174,14 @@ def _number(visit: Visit, put: dict[str, Any]) -> tuple[str, str | None]:
 
 
 def _short(visit: Visit, answer: Answer) -> str:
-    margin = answer.margin() if len(answer.columns) == 1 else None
-    off = "" if margin is None else f" ± {people(margin)}"
-    rows = answer.rows
-    if len(rows) == 1 and not answer.keys and len(answer.columns) == 1:
+    margin, rows = answer.margin() if len(answer.columns) == 1 else None, answer.rows
+    unit = answer.asked.units[answer.columns[0]]
+    is_single = len(rows) == 1 and len(answer.columns) == 1
+    if is_single and unit == RANKS:
+        cell = rows[0].cells[answer.columns[0]]
+        between = between_text(visit.say, cell.low, cell.high)
+        return f"{people(answer.value)}, {between or off_by(visit.say, margin, unit)}"
+    off = "" if margin is None else f" {off_by(visit.say, margin, unit)}"
+    if is_single and not answer.keys:
         return f"{people(answer.value)}{off}"
     return f"{visit.say('count.rows', n=len(rows))}{off}"

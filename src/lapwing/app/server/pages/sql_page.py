@@ -12,7 +12,7 @@ from lapwing.app.server.pages.asking import key_of, spare
 from lapwing.app.server.pages.cohort_document import UnclearError
 from lapwing.app.server.pages.dictionary import Dictionary
 from lapwing.app.server.pages.drafts import dictionary_for, whole
-from lapwing.app.server.pages.showing import show_answer_page
+from lapwing.app.server.pages.showing import off_by, show_answer_page
 from lapwing.app.server.pages.visits import Page, PageRefusedError, Show, Visit
 from lapwing.noise.randomness import fresh_name
 from lapwing.queries.statistics import statistic_names
@@ -132,14 +132,23 @@ async def _shown(visit: Visit, draft: SqlDraft) -> dict[str, Any]:
         return shown
     try:
         shown["price"] = price = await visit.do("preview", draft.body)
-        by_rows = price["error_by_rows"]
-        shown["errors"] = [(name, margin, by_rows.get(name, {})) for name, margin in price["margin"].items()]
+        shown["errors"] = _errors(visit, price)
     except UnclearError as unclear:
         shown["problem"] = visit.say(unclear.message, **unclear.values)
     except PageRefusedError as refused:
         shown["problem"] = refused.sentence
         shown["wants_epsilon"] = draft.pay == "within" and refused.code == "parameter"
     return shown
+
+
+def _errors(visit: Visit, price: dict[str, Any]) -> list[tuple[str, str | None, dict[str, Any]]]:
+    """Return how far off each column would be: its name, its error in words, and by rows."""
+    by_rows, units = price["error_by_rows"], price["unit"]
+    told = list[tuple[str, str | None, dict[str, Any]]]()
+    for name, margin in price["margin"].items():
+        off = None if margin is None else off_by(visit.say, margin, units[name])
+        told.append((name, off, by_rows.get(name, {})))
+    return told
 
 
 def examples_of(dictionary: Dictionary) -> list[dict[str, str]]:
