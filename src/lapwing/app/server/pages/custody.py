@@ -10,10 +10,17 @@ from typing import Any, Final
 from starlette.responses import RedirectResponse, Response
 
 from lapwing.app.server.calls import Reply
-from lapwing.app.server.pages.accounts import left_in_counts, shares_of, whole_account
+from lapwing.app.server.pages.accounts import (
+    believed,
+    left_in_counts,
+    open_requests,
+    purchases,
+    shares_of,
+    whole_account,
+    with_meaning,
+)
 from lapwing.app.server.pages.ledger_rows import ledger_rows
 from lapwing.app.server.pages.visits import PageRefusedError, Visit
-from lapwing.app.server.pages.waiting import believed, open_requests, purchases, with_meaning
 from lapwing.app.server.roles import Role
 
 _EPSILON: Final = re.compile(r"\d{1,2}(\.\d{1,3})?")

@@ -6,13 +6,12 @@ from typing import Any
 
 from starlette.responses import RedirectResponse, Response
 
-from lapwing.app.server.pages.accounts import left_in_counts, own_account
+from lapwing.app.server.pages.accounts import left_in_counts, open_requests, own_account
 from lapwing.app.server.pages.charts import timeline
 from lapwing.app.server.pages.drafts import dictionary_for
 from lapwing.app.server.pages.own_history import history_of
 from lapwing.app.server.pages.stream_log import outcomes_of
 from lapwing.app.server.pages.visits import Visit
-from lapwing.app.server.pages.waiting import open_requests
 from lapwing.app.server.roles import Role
 from lapwing.noise.randomness import fresh_name
 
