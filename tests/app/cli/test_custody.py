@@ -736,3 +736,11 @@ def test_a_folder_that_is_no_workspace_is_told_of_in_the_words_of_the_door(quick
     assert "make a workspace with lapwing init FOLDER, or name the folder of one: -w FOLDER" in told.err
     with pytest.raises(SettingsError, match=r"with lw\.create\('clinic', \.\.\.\), or name .*: lw\.open\('clinic'\)"):
         lw.open(quick_path / "nope")
+
+
+def test_who_is_in_the_folder_of_a_workspace_already_is_told_its_name_from_there(fresh, monkeypatch) -> None:
+    monkeypatch.chdir(fresh)
+    with pytest.raises(
+        SettingsError, match=r"you are in the folder of a workspace already: from here it is named '\.'"
+    ):
+        lw.open(fresh.name)

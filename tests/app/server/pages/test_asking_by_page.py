@@ -164,16 +164,23 @@ def test_at_least_so_many_in_a_stream_until_it_halts(pages) -> None:
     first = ana.answer({**MEN, **fields})
     assert title_of(first) == "At least 100?"
     assert "Yes there are at least 100, after noise" in text_of(first)
+    opening, yes = re.match(r"Open and ask · ε ([\d.]+), yes \+ ([\d.]+)", button_of(drawn)).groups()
+    told = text_of(first)
+    assert f"This answer ε {yes}, one yes Opening the stream ε {opening}, paid with this question, once" in told
+    assert re.search(r"Set aside ε [\d.]+ for the yeses that are left", told)
+    assert re.search(r"less than \d+ away from 100, the answer may be wrong", told)
     stream = re.search(r'/ask\?[^"]*stream=(\w+)', first.text)[1]
     nobody = {"p0.include": "in", "p0.c0.of": "patient.age", "p0.c0.age.low": "98"}
     drawn = ana.draft({**nobody, **fields, "stream": stream})
     assert re.match(r"Ask · free if no, ε [\d.]+ if yes", button_of(drawn))
     none = ana.answer({**nobody, **fields, "stream": stream})
     assert "No there are fewer than 100, after noise" in text_of(none)
-    assert "nothing: a no is free" in text_of(none)
+    assert "This answer nothing: a no is free once the stream is open" in text_of(none)
+    assert f"Opening the stream ε {opening}, paid before, with its first question" in text_of(none)
     women = {**MEN, "p0.c0.sex.in": "F"}
     last = ana.answer({**women, **fields, "stream": stream})
     assert "It has given all its yeses" in text_of(last)
+    assert "Set aside" not in text_of(last)
     assert "has given all its yeses" in text_of(ana.get(f"{P}/streams"))
     assert ana.get(f"{P}/history").text.count("Clone") >= 3
 

@@ -7,7 +7,6 @@ import re
 
 import pytest
 
-import lapwing as lw
 from app.server.pages.visitors import MEN, P, field_of, pressed, text_of, title_of
 
 SQL = f"{P}/sql"
@@ -111,20 +110,39 @@ def test_the_python_that_is_taken_along_says_the_same(pages, statement) -> None:
 def test_the_python_of_a_cohort_says_the_same(pages, kind) -> None:
     page = pages.browser("ana").answer({**MEN, "kind": kind, "by": "age", "by2": "site", "within": "100"})
     assert runs_for_free(pages, page)
-    link = html.unescape(re.search(r'id="share">(.*?)</pre>', page.text, re.DOTALL)[1])
-    assert link.startswith(pages.address)
-    theirs = pages.browser("ben").get(link.removeprefix(pages.address))
+    theirs = pages.browser("ben").get(shared_link(pages, page))
+    assert re.search(r'name="within" value="100" checked', theirs.text), "as exactly as it was asked"
+    assert "Asking the same again, as exactly as now, shows this answer and is free." in text_of(page)
     assert "People with sex M." in text_of(theirs).replace(" .", ".")
-    assert "Show the answer · free" not in text_of(theirs)
+    assert title_of(theirs) == "Who are you looking for?", "it shows no answer before the button is pressed"
+    assert "Show the answer · free" in text_of(theirs), "the same question as exactly as it was asked"
 
 
 def runs_for_free(pages, page) -> bool:
-    """Run the Python of an answer, as its analyst, and say whether it was the same question."""
+    """Run the Python of an answer with a token of its analyst, and say whether it was the same question."""
     code = html.unescape(re.search(r'id="python">(.*?)</pre>', page.text, re.DOTALL)[1])
-    with lw.open(pages.door.folder, "clinic", analyst="ana") as session:
-        told = {}
-        exec(code.replace('lw.open(".", "clinic")', "mine"), {"mine": session}, told)  # noqa: S102 - our own page wrote it
+    assert f'lw.connect("{pages.address}", "YOUR_TOKEN", "clinic")' in code
+    made = pages.browser("ana").post(f"{P}/account/tokens", {"name": "taken along"})
+    told = {}
+    exec(code.replace("YOUR_TOKEN", re.search(r"lw_[\w.-]+", made.text)[0]), told)  # noqa: S102 - our own page wrote it
+    told["session"].close()
     return told["answer"].free
+
+
+@pytest.mark.parametrize("offer", [{"pay": "epsilon", "epsilon": "0.3"}, {"pay": "within", "within": "41"}])
+def test_the_link_to_a_statement_offers_the_same_price_to_others(pages, offer) -> None:
+    ana = pages.browser("ana")
+    asked = ask(ana, q="select count(*) from patient where age > 34", **offer)
+    theirs = pages.browser("ben").get(shared_link(pages, ana.get(asked.headers["location"])))
+    assert f'value="{offer["pay"]}" checked' in theirs.text
+    assert field_of(theirs, offer["pay"]) == offer[offer["pay"]]
+
+
+def shared_link(pages, page) -> str:
+    """Return the path of the link that an answer offers to others."""
+    link = html.unescape(re.search(r'id="share">(.*?)</pre>', page.text, re.DOTALL)[1])
+    assert link.startswith(pages.address)
+    return link.removeprefix(pages.address)
 
 
 def test_a_group_whose_name_looks_like_a_number_keeps_its_name_and_is_not_computed(pages) -> None:

@@ -2,10 +2,12 @@
 
 import inspect
 import json
-from typing import Any
+from typing import Any, Final
 
 from lapwing.app.server.questions_wire import columns_of
 from lapwing.queries.statistics import STATISTICS
+
+TOKEN: Final = "YOUR_TOKEN"  # noqa: S105 - the word that stands where a token goes
 
 
 def kind_of(question: dict[str, Any]) -> str:
@@ -15,19 +17,31 @@ def kind_of(question: dict[str, Any]) -> str:
     return {0: "count", 1: "groups"}.get(len(question.get("by", [])), "grid")
 
 
-def python_of(population: str, body: dict[str, Any]) -> str:
-    """Return the same question in Python, for whoever has the workspace.
+def opening_lines(address: str, population: str) -> str:
+    """Return the Python that opens a session at the server; whoever runs it writes their token into it.
 
-    >>> mean = {"ask": "mean", "table": "patient", "of": "bmi"}
-    >>> print(python_of("clinic", {"question": mean, "price": {"epsilon": "1"}}))
+    >>> print(opening_lines("https://clinic.example.org", "clinic"), end="")
     import lapwing as lw
     <BLANKLINE>
-    session = lw.open(".", "clinic")
+    session = lw.connect("https://clinic.example.org", "YOUR_TOKEN", "clinic")
+    """
+    given = ", ".join(json.dumps(one) for one in (address, TOKEN, population))
+    return f"import lapwing as lw\n\nsession = lw.connect({given})\n"
+
+
+def python_of(address: str, population: str, body: dict[str, Any]) -> str:
+    """Return the same question in Python, for whoever has a token of the server.
+
+    >>> mean = {"ask": "mean", "table": "patient", "of": "bmi"}
+    >>> print(python_of("https://clinic.example.org", "clinic", {"question": mean, "price": {"epsilon": "1"}}))
+    import lapwing as lw
+    <BLANKLINE>
+    session = lw.connect("https://clinic.example.org", "YOUR_TOKEN", "clinic")
     answer = session.ask(lw.mean("patient", "bmi"), epsilon="1")
     """
     question = body["question"]
     paid = _words(body["price"])
-    opened = f'import lapwing as lw\n\nsession = lw.open(".", {json.dumps(population)})\n'
+    opened = opening_lines(address, population)
     if question["ask"] == "sql":
         beside = _words({name: question[name] for name in ("max_rows", "max_groups") if name in question})
         words = ", ".join(filter(None, [beside, paid]))

@@ -1,18 +1,19 @@
 """Answers again, by their keys: counts, funnels and groups; verdicts of streams; what still runs, and what was lost."""
 
 import json
+from fractions import Fraction
 from typing import Any
-from urllib.parse import urlencode
 
 from starlette.responses import Response
 
 from lapwing.app.server.jobs import JobName, JobState
+from lapwing.app.server.pages.answer_code import opening_lines
 from lapwing.app.server.pages.answer_table import csv_of
 from lapwing.app.server.pages.charts import chance_picture, timeline
 from lapwing.app.server.pages.cohort_document import CohortDraft, UnclearError, from_document, to_link
-from lapwing.app.server.pages.drafts import curve_of
+from lapwing.app.server.pages.drafts import curve_of, opening_key
 from lapwing.app.server.pages.proof_pages import proofs_of
-from lapwing.app.server.pages.showing import shared, show_answer_page, words_of_cohort
+from lapwing.app.server.pages.showing import address_of, shared, show_answer_page, stream_link, words_of_cohort
 from lapwing.app.server.pages.stream_log import outcomes_of, verdict_of
 from lapwing.app.server.pages.visits import PageRefusedError, Visit
 from lapwing.app.server.problems import ProblemError
@@ -82,9 +83,7 @@ async def _show_verdict(visit: Visit, known: dict[str, Any], cohort: CohortDraft
     margin, at_least = answer.terms.margin(), answer.threshold
     outcomes = await visit.in_thread(lambda: outcomes_of(ledger, visit.population, answer.stream))
     again = {} if cohort is None else {"c": to_link(cohort)}
-    link = (
-        None if cohort is None else f"{visit.base}/ask?{urlencode({**again, 'kind': 'enough', 'at_least': at_least})}"
-    )
+    is_opener = ledger.request(visit.population, visit.person.id, opening_key(key)) is not None
     return visit.show(
         "verdict.html",
         answer=answer.to_dict(),
@@ -94,6 +93,8 @@ async def _show_verdict(visit: Visit, known: dict[str, Any], cohort: CohortDraft
         picture=chance_picture(curve_of(answer.terms, at_least, margin), at_least, margin, visit.say),
         sentence=words_of_cohort(visit, cohort, asked["where"]),
         proofs=proofs_of("", "stream"),
+        stream_price=await _stream_price(visit, told.stream),
+        is_opener=is_opener,
         again={**again, "kind": "enough", "stream": told.stream, "at_least": str(at_least)},
         at=told.at,
         stream_status=record.status.value,
@@ -102,16 +103,25 @@ async def _show_verdict(visit: Visit, known: dict[str, Any], cohort: CohortDraft
         outcomes=outcomes,
         line=timeline(outcomes, record.units, visit.say),
         where=asked["where"],
-        share=shared(visit, link),
-        python=_python(visit.population, told.stream, asked["where"], at_least),
+        share=None if cohort is None else shared(visit, stream_link(visit, cohort, answer.terms, at_least)),
+        python=_python(visit, told.stream, asked["where"], at_least),
         json=json.dumps(answer.to_dict(), indent=1, ensure_ascii=False),
     )
 
 
-def _python(population: str, stream: str, where: str, at_least: int) -> str:
-    opened = f'import lapwing as lw\n\nsession = lw.open(".", {json.dumps(population)})'
+async def _stream_price(visit: Visit, stream: str) -> dict[str, Any]:
+    """Return what opening a stream cost, and what is set aside for it now."""
+    record = next(one for one in await visit.do("streams") if one["stream"] == stream)
+    price = record["price"]
+    opening = price["opening"] if price["paid_by_yes"] else price["all"]
+    left = Fraction(price["all"]) - Fraction(record["spent"])
+    return {"opening": opening, "aside": left if record["status"] == "open" else Fraction(0)}
+
+
+def _python(visit: Visit, stream: str, where: str, at_least: int) -> str:
+    opened = opening_lines(address_of(visit), visit.population)
     asked = f"stream.ask({json.dumps(where, ensure_ascii=False)}, at_least={at_least})"
-    return f"{opened}\nstream = session.resume({json.dumps(stream)})\n{asked}"
+    return f"{opened}stream = session.resume({json.dumps(stream)})\n{asked}"
 
 
 def _file(text: str, media_type: str, name: str) -> Response:

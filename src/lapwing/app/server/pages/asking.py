@@ -15,6 +15,7 @@ from lapwing.app.server.pages.drafts import (
     draft,
     mark_of,
     new_stream,
+    opening_key,
     question_of,
     terms_of,
     whole,
@@ -114,7 +115,7 @@ def _body(visit: Visit, cohort: CohortDraft, terms: AskTerms) -> dict[str, objec
 async def _ask_stream(visit: Visit, terms: AskTerms, text: str, key: str) -> None:
     at_least, name = whole("at_least", terms.at_least), terms.stream
     if name in {NEW, ""}:
-        opened = await visit.do("open_stream", new_stream(terms, at_least), key=f"{key}-opens")
+        opened = await visit.do("open_stream", new_stream(terms, at_least), key=opening_key(key))
         name = opened["stream"]
     await visit.do("ask_stream", {"where": text, "at_least": at_least}, key=key, path={"stream": name})
 

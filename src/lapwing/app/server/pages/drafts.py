@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import urlencode
 
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.app.server.pages.axes import AXES, axes_of, grouping_of, sql_of_axes
@@ -27,6 +27,7 @@ SURE: Final = (("60", "rough"), ("30", "usual"), ("15", "fine"))
 NEW: Final = "new"
 _MOST: Final = 10**9
 _MOST_YESES: Final = 100
+_AT_LEAST: Final = "200"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +57,7 @@ def terms_of(one: Callable[[str, str], str]) -> AskTerms:
         within=one("within", "30"),
         custom=one("custom", "50"),
         by=tuple(one(name, "") for name in AXES),
-        at_least=one("at_least", "200"),
+        at_least=one("at_least", ""),
         yeses=one("yeses", "5"),
         sure=one("sure", "30"),
         stream=one("stream", ""),
@@ -126,6 +127,9 @@ async def draft(visit: Visit, cohort: CohortDraft, terms: AskTerms, past: StepsB
     dictionary, streams = dictionary_for(visit), await _open_streams(visit)
     if terms.stream != NEW and terms.stream not in {one["stream"] for one in streams}:
         terms = replace(terms, stream=streams[0]["stream"] if streams else NEW)
+    if not terms.at_least:
+        asked = next((str(one["at_least"]) for one in streams if one["stream"] == terms.stream), _AT_LEAST)
+        terms = replace(terms, at_least=asked)
     shown: dict[str, Any] = {
         "cohort": cohort,
         "past": past or StepsBack(drawn=to_link(cohort)),
@@ -168,8 +172,12 @@ def _chosen_axes(terms: AskTerms, dictionary: Dictionary) -> list[tuple[str, str
 
 
 def _link(visit: Visit, cohort: CohortDraft, terms: AskTerms) -> str:
-    chosen = "&".join([f"kind={terms.kind}", *(f"{name}={quote(one)}" for name, one in _axes(terms))])
-    return f"{visit.base}/ask?{chosen}" + (f"&c={to_link(cohort)}" if cohort.spoken else "")
+    chosen = {"kind": terms.kind, **dict(_axes(terms))}
+    if terms.kind == "enough":
+        chosen |= {"at_least": terms.at_least, "stream": terms.stream, "sure": terms.sure, "yeses": terms.yeses}
+    else:
+        chosen |= {"within": terms.within} | ({"custom": terms.custom} if terms.within == "custom" else {})
+    return f"{visit.base}/ask?{urlencode(chosen)}" + (f"&c={to_link(cohort)}" if cohort.spoken else "")
 
 
 def _axes(terms: AskTerms) -> list[tuple[str, str]]:
@@ -224,6 +232,11 @@ def new_stream(terms: AskTerms, at_least: int) -> Mapping[str, Any]:
     """Return the terms of a stream that is to be opened."""
     sure, yeses = whole("within", terms.sure), whole("yeses", terms.yeses, _MOST_YESES)
     return {"at_least": at_least, "yeses": yeses, "within": str(sure), "questions": 1}
+
+
+def opening_key(key: str) -> str:
+    """Return the key under which a question opened its stream, where it did."""
+    return f"{key}-opens"
 
 
 @lru_cache(maxsize=256)

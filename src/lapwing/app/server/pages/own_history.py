@@ -148,7 +148,7 @@ def _link(visit: Visit, put: dict[str, Any] | None, cohort: CohortDraft | None) 
     if put is None:
         return None
     if put["kind"] == "ask":
-        return link_of(visit, put["body"]["question"], cohort)
+        return link_of(visit, put["body"], cohort)
     return None if cohort is None else f"{visit.base}/ask?c={to_link(cohort)}&kind=enough"
 
 

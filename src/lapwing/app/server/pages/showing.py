@@ -10,6 +10,7 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from lapwing.accounting.interpretation import belief_range
+from lapwing.answers.stream_terms import StreamTerms
 from lapwing.app.server.pages.answer_code import kind_of, python_of, sql_text
 from lapwing.app.server.pages.answer_table import TableRow, rows_of
 from lapwing.app.server.pages.axes import AXES
@@ -17,7 +18,7 @@ from lapwing.app.server.pages.charts import BarRow, bars, noise_picture
 from lapwing.app.server.pages.cohort_document import CohortDraft, to_link
 from lapwing.app.server.pages.cohort_words import sentence_of, step_of
 from lapwing.app.server.pages.dictionary import Field
-from lapwing.app.server.pages.drafts import dictionary_for
+from lapwing.app.server.pages.drafts import ACCURACIES, SURE, dictionary_for
 from lapwing.app.server.pages.frame import number, people
 from lapwing.app.server.pages.heat_map import GridMap, heat_map, maps_of
 from lapwing.app.server.pages.page_words import Messages
@@ -48,7 +49,7 @@ async def show_answer_page(
     margins = {name: margin for name, margin in answer["margin"].items() if margin is not None}
     margin = next(iter(margins.values()), None)
     is_ranked = set(answer["unit"].values()) == {RANKS}
-    link = link_of(visit, question, cohort)
+    link = link_of(visit, body, cohort)
     return visit.show(
         "answer.html",
         kind=kind,
@@ -62,6 +63,7 @@ async def show_answer_page(
         has_bounds=all(cell.low is not None for row in rows for cell in row.cells),
         off=_off(visit, answer, rows, margin) if is_single else "",
         is_near_zero=_is_near_zero(rows, answer, margin, is_single=is_single),
+        is_below_zero=set(answer["unit"].values()) == {"people"} and not is_single and _is_below_zero(rows),
         axes=[one.title for one in _fields(visit, question)] if kind == "grid" else [],
         maps=(maps := _maps(visit, question, answer, rows, margin)),
         picture=Markup() if maps else _picture(visit, told, rows, margin, is_single=is_single),
@@ -72,8 +74,8 @@ async def show_answer_page(
         key=told["key"],
         belief=_belief(answer["price"]),
         proofs=proofs_of(told.get("question") or ""),
-        finer=await _finer(visit, question, margin, link, is_rehearsal=answer["rehearsal"]),
-        python=python_of(visit.population, body),
+        finer=await _finer(visit, question, margin, cohort, is_rehearsal=answer["rehearsal"]),
+        python=python_of(address_of(visit), visit.population, body),
         sql=sql_text(question),
         json=json.dumps(told["answer"], indent=1, ensure_ascii=False),
     )
@@ -96,22 +98,43 @@ def between_text(say: Messages, low: Any, high: Any) -> str:
     return "" if low is None or high is None else str(say("answer.between", low=number(low), high=number(high)))
 
 
-def link_of(visit: Visit, question: dict[str, Any], cohort: CohortDraft | None) -> str | None:
-    """Return where a question can be changed and asked again; None of what no page can build."""
+def link_of(visit: Visit, body: dict[str, Any], cohort: CohortDraft | None) -> str | None:
+    """Return where a question can be changed and asked again, as exactly as now; None of what no page can build."""
+    question, price = body["question"], body["price"]
     kind = kind_of(question)
     if kind == "sql":
         words = {"q": question["text"]}
         words |= {name: question[name] for name in ("max_rows", "max_groups") if name in question}
+        words |= next(({"pay": name, name: price[name]} for name in ("within", "epsilon") if price.get(name)), {})
         return f"{visit.base}/sql?{urlencode(words)}"
     if cohort is None:
         return None
     chosen = dict(zip(AXES, [one.name for one in _fields(visit, question)], strict=False))
-    return f"{visit.base}/ask?{urlencode({'c': to_link(cohort), 'kind': kind, **chosen})}"
+    exactness = _exactness(str(price["within"])) if price.get("within") else {}
+    return f"{visit.base}/ask?{urlencode({'c': to_link(cohort), 'kind': kind, **chosen, **exactness})}"
+
+
+def stream_link(visit: Visit, cohort: CohortDraft, terms: StreamTerms, at_least: int) -> str:
+    """Return where "at least so many?" can be asked by others: in a stream of their own, as sure as this one."""
+    margin = str(terms.margin())
+    sure = {"sure": margin} if margin in dict(SURE) else {}
+    words = {"c": to_link(cohort), "kind": "enough", "at_least": at_least, "yeses": terms.yeses, **sure}
+    return f"{visit.base}/ask?{urlencode(words)}"
+
+
+def _exactness(within: str) -> dict[str, str]:
+    """Return the words of the builder's address for how far off an answer may be."""
+    return {"within": within} if within in dict(ACCURACIES) else {"within": "custom", "custom": within}
+
+
+def address_of(visit: Visit) -> str:
+    """Return where the server is, as the browser reached it."""
+    return str(visit.request.base_url).rstrip("/")
 
 
 def shared(visit: Visit, link: str | None) -> str | None:
     """Return the whole address of a question, to send to somebody: who opens it sees its price, and asks nothing."""
-    return None if link is None else str(visit.request.base_url).rstrip("/") + link
+    return None if link is None else address_of(visit) + link
 
 
 def _off(visit: Visit, answer: dict[str, Any], rows: list[TableRow], margin: Any) -> str:
@@ -137,6 +160,10 @@ def _is_near_zero(rows: list[TableRow], answer: dict[str, Any], margin: Any, *, 
     if not is_single or margin is None or "people" not in answer["unit"].values():
         return False
     return Fraction(rows[0].cells[0].value) - Fraction(margin) < 0
+
+
+def _is_below_zero(rows: list[TableRow]) -> bool:
+    return any(str(cell.value).startswith("-") for row in rows for cell in row.cells)
 
 
 def _picture(visit: Visit, told: dict[str, Any], rows: list[TableRow], margin: Any, *, is_single: bool) -> Markup:
@@ -207,16 +234,15 @@ def _belief(price: dict[str, Any]) -> str | None:
 
 
 async def _finer(
-    visit: Visit, question: dict[str, Any], margin: Any, link: str | None, *, is_rehearsal: bool
+    visit: Visit, question: dict[str, Any], margin: Any, cohort: CohortDraft | None, *, is_rehearsal: bool
 ) -> dict[str, Any] | None:
     """Return price and error of the same question, twice as exact."""
     half = int(Fraction(margin or 0)) // 2
     if is_rehearsal or half < 1:
         return None
+    body = {"question": question, "price": {"within": str(half)}}
     try:
-        preview = await visit.do("preview", {"question": question, "price": {"within": str(half)}})
+        preview = await visit.do("preview", body)
     except PageRefusedError:
         return None
-    more = f"&pay=within&within={half}" if kind_of(question) == "sql" else f"&within=custom&custom={half}"
-    goal = None if link is None else link + more
-    return {"within": half, "preview": preview, "link": goal} if preview["affordable"] else None
+    return {"within": half, "preview": preview, "link": link_of(visit, body, cohort)} if preview["affordable"] else None
