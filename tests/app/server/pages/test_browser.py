@@ -62,6 +62,23 @@ def test_who_presses_while_the_price_is_under_way_sees_the_new_one_first(look) -
     expect(page.locator(".hero")).to_contain_text("± 42")
 
 
+@pytest.mark.parametrize("who", ["ana", "cleo"])
+def test_the_ticket_never_scrolls_inside_itself_nor_under_the_header(look, who) -> None:
+    page = look(who, viewport={"width": 1230, "height": 700}).go("/ask?add=visit%7C%7C&kind=count")
+    for box in range(1, 5):
+        page.get_by_role("button", name="And another box").click()
+        expect(page.locator(f"#panel-{box}")).to_be_visible()
+    ticket, header = page.locator("#side"), page.locator(".top")
+    assert ticket.evaluate("one => one.scrollHeight <= one.clientHeight")
+    page.mouse.wheel(0, 600)
+    page.wait_for_function("() => window.scrollY > 500")
+    box = ticket.bounding_box()
+    assert box["y"] + box["height"] <= 700, "a ticket that is higher than the window shows its end"
+    page.set_viewport_size({"width": 1230, "height": 1200})
+    below = header.bounding_box()["height"]
+    page.wait_for_function("y => document.getElementById('side').getBoundingClientRect().y >= y", arg=below)
+
+
 def test_enter_in_a_field_never_asks(look) -> None:
     page = look().go("/ask?add=patient.age%7Cage%7C&kind=count")
     page.get_by_label("age from").fill("50")

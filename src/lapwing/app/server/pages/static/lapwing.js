@@ -193,6 +193,19 @@
   document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
   if (document.querySelector("[data-told]")) others?.postMessage("told");
 
+  // ---- the ticket stays in sight: below the header if the window has room for all of it, else with its end
+
+  const side = document.getElementById("side"), header = document.querySelector(".top");
+  if (side) {
+    const gap = 16;
+    const fit = () => {
+      const top = Math.min((header?.offsetHeight || 0) + gap, window.innerHeight - side.offsetHeight - gap);
+      side.style.setProperty("--side-top", `${top}px`);
+    };
+    new ResizeObserver(fit).observe(side);
+    window.addEventListener("resize", fit);
+  }
+
   // ---- small things
 
   document.addEventListener("click", async (event) => {
