@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.server.pages.visitors import MEN, P, text_of
-from lapwing.app.server.pages.custody import entry_name
+from lapwing.app.server.pages.ledger_rows import entry_name
 from lapwing.app.server.pages.page_words import words_of
 
 CSV = "person_id,sex,age,bmi\n1,F,31,22.5\n2,M,64,27.25\n"
