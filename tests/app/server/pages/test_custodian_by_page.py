@@ -133,3 +133,13 @@ def test_every_kind_of_entry_has_words(pages) -> None:
     names = {entry_name(entry) for entry in entries if entry}
     assert names == {name for name in words_of("en").names if name.startswith("entry.")}
     assert "table added clinic" in text_of(pages.browser("otto").get("/custody/ledger"))
+
+
+def test_the_ledger_says_whether_there_were_receipts_to_compare(pages) -> None:
+    receipt = re.search(
+        r'<code class="tiny">([^<]+)</code>', pages.browser("ana").answer({**MEN, "kind": "count"}).text
+    )[1]
+    cleo = pages.browser("cleo")
+    none, one = (cleo.post("/custody/ledger/verification", {"receipts": given}) for given in ("", receipt))
+    assert "entries were checked. You gave no receipts to compare." in text_of(none)
+    assert "entries were checked. The receipt that you gave agrees." in text_of(one)
