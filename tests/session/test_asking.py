@@ -323,6 +323,8 @@ def test_a_preview_of_a_moment_says_its_error_for_some_numbers_of_rows(clinic) -
     answer = clinic.ask(mean("patients", "bmi"), epsilon=1)
     assert errors[1000] < answer.margin() < errors[100]
     assert "if 1,000 rows count" in str(preview)
+    assert "in each group" not in str(preview)
+    assert "if 1,000 rows count in each group" in str(clinic.preview(mean("patients", "bmi", by="sex"), epsilon=1))
     assert preview.to_dict()["error_by_rows"]["answer"]["100"] == errors[100]
     assert clinic.preview(count("patients"), epsilon=1).error_by_rows == {}
 

@@ -157,7 +157,8 @@ class Preview(Forecast):
     def error_by_rows(self) -> Mapping[str, Mapping[int, Number]]:
         """By column, about how far off it would be if 100, 1,000 or 10,000 rows counted whose values fill their range.
 
-        Only columns whose error depends on the number of rows are in it: means, variances, correlations.
+        Only columns whose error depends on the number of rows are in it: means, variances, correlations. Where there
+        are groups, so many rows count in each of them.
         """
         found = {
             name: {rows: one.error_if(rows, self.confidence) for rows in ROWS}
@@ -255,8 +256,9 @@ class Preview(Forecast):
                 return self.asked.releases[name].plan.meaning.accuracy(margin)
             if name not in by_rows:
                 return unknown
+            each = " in each group" if self.asked.releases[name].plan.key_names else ""
             return "about " + ", ".join(
-                f"{format_short(error)} if {rows:,} rows count" for rows, error in by_rows[name].items()
+                f"{format_short(error)} if {rows:,} rows count{each}" for rows, error in by_rows[name].items()
             )
 
         alone = len(self.margin) == 1

@@ -133,17 +133,28 @@ class HistogramChoice(FiniteModel):
     top: int = 0  # for tops: how many cells are chosen, one after the other
     adjacency: Adjacency = Adjacency.ADD_REMOVE
     rows: int = 1  # of one person; all in one cell
+    ends: tuple[tuple[int, float], ...] = ()  # of an interval: of each choice, how far off it aims, and its scale
 
     def starts(self) -> Iterator[Inputs]:
         """Yield histograms with no rows or many in each cell, and a person's rows more in, or moved to, each cell."""
-        many = self.rows + math.ceil(30 * self.scale)
-        for counts in itertools.product((0, many), repeat=self.cells):
+        for counts in self._histograms():
             for cell in range(self.cells):
                 if self.adjacency is Adjacency.ADD_REMOVE:
                     yield counts, _shifted(counts, cell, self.rows)
                 else:
                     left = (_shifted(counts, i, -self.rows) for i in range(self.cells) if i != cell and counts[i])
                     yield from ((counts, _shifted(fewer, cell, self.rows)) for fewer in left)
+
+    def _histograms(self) -> Iterator[tuple[int, ...]]:
+        many = self.rows + math.ceil(30 * self.scale)
+        if not self.ends:
+            yield from itertools.product((0, many), repeat=self.cells)
+            return
+        between = (
+            max(off for off, _ in self.ends) // self.at[0].denominator
+        )  # rows from a quantile to what an end aims at
+        for inner in itertools.product((0, between), repeat=self.cells - 2):
+            yield (many, *inner, many)
 
     def nearby(self, inputs: Inputs) -> Iterator[Inputs]:
         """Yield the same with more, or fewer, rows in one cell of both."""
@@ -157,8 +168,9 @@ class HistogramChoice(FiniteModel):
         return PairOfLaws(inputs=inputs, here=here, there=there, outcomes=names)
 
     def _quantiles(self, counts: Sequence[int]) -> dict[tuple[int, ...], float]:
-        chances = [log_chances(self.rule, quantile_scores(counts, q), self.scale) for q in self.at]
-        cells = itertools.product(range(self.cells), repeat=len(self.at))
+        aims = [(q, *one) for q in self.at for one in self.ends or ((0, self.scale),)]
+        chances = [log_chances(self.rule, quantile_scores(counts, q, off), scale) for q, off, scale in aims]
+        cells = itertools.product(range(self.cells), repeat=len(aims))
         return {chosen: math.fsum(law[i] for law, i in zip(chances, chosen, strict=True)) for chosen in cells}
 
     def tops(self, counts: Sequence[int]) -> dict[tuple[int, ...], float]:
@@ -222,17 +234,20 @@ class CountedChoice(FiniteModel):
         return noise.laws(((0,) * len(moves), moves)).condensed()
 
 
-def quantile_scores(counts: Sequence[int], q: Fraction) -> list[int]:
+def quantile_scores(counts: Sequence[int], q: Fraction, off: int = 0) -> list[int]:
     """Return how far q of all rows is outside the rows below each cell and the next, times q's denominator, negated.
 
-    >>> quantile_scores([0, 15, 5], Fraction(1, 2))
-    [-20, 0, -10]
+    What is aimed at may lie `off` that, as the end of an interval does: nothing is outside of the first cell below it,
+    nor of the last one above it.
+
+    >>> quantile_scores([0, 15, 5], Fraction(1, 2)), quantile_scores([0, 15, 5], Fraction(1, 2), -24)
+    ([-20, 0, -10], [0, -4, -34])
     """
-    rows, wanted = 0, q.numerator * sum(counts)
-    scores = []
-    for count in counts:
+    rows, wanted, scores = 0, q.numerator * sum(counts) + off, []
+    for cell, count in enumerate(counts):
         low, high = q.denominator * rows, q.denominator * (rows + count)
-        scores.append(-max(low - wanted, wanted - high, 0))
+        too_high, too_low = cell and low - wanted, cell < len(counts) - 1 and wanted - high
+        scores.append(-max(too_high, too_low, 0))
         rows += count
     return scores
 

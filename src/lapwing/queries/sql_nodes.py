@@ -38,7 +38,13 @@ _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Case: ("CASE", "ask one question for each case, with a where of its own, or group by bins"),
     exp.If: ("IF", "ask one question for each case, with a where of its own"),
     exp.Window: ("a window function", "ask for a count, a sum or a quantile over people"),
-    exp.Subquery: ("a subquery here", "name it with WITH, or ask about people with person in (select person from ...)"),
+    exp.Subquery: (
+        "a subquery here",
+        (
+            "name it with WITH, or ask about people with person in (select person from ...); a share of all is "
+            "count(*) filter (where ...) / count(*)"
+        ),
+    ),
     exp.Select: ("a SELECT here", "ask about people with person in (select person from ...)"),
     exp.Union: ("UNION", "join the two conditions with or"),
     exp.Except: ("EXCEPT", "join the two conditions with and not"),

@@ -5,14 +5,14 @@ its data already, or stands in a database that it uses already; for others there
 """
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from lapwing.answers.preview import budget_record
 from lapwing.engines.duckdb import DuckDBTable
-from lapwing.ledger.budget_requests import BudgetRequest
+from lapwing.ledger.budget_requests import BudgetRequest, Raise
 from lapwing.sources import FileSource, PostgresSource
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.workspace.declaring import Declared, DeclaredTable, Place, declared_columns, key_type_of
@@ -51,15 +51,8 @@ class NewTable:
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def decide(
-    workspace: Workspace,
-    population: str,
-    entries: Mapping[tuple[str, ...], Any],
-    *,
-    by: str,
-    act: Callable[[], object] | None = None,
-) -> None:
-    """Change entries of a population in lapwing.toml, and bring the ledger along, by `act`: both or neither.
+def decide(workspace: Workspace, population: str, entries: Mapping[tuple[str, ...], Any], *, by: str) -> None:
+    """Change entries of a population in lapwing.toml, and bring the ledger along: both or neither.
 
     None takes an entry away. What `update` would refuse is refused, and so is what a program cannot change for sure.
     """
@@ -70,7 +63,7 @@ def decide(
             text = with_entry(file, text, ("populations", population, *entry), given)
         return text
 
-    workspace.rewrite(population, change, by=by, act=act)
+    workspace.rewrite(population, change, by=by)
 
 
 def grant(workspace: Workspace, population: str, number: int, *, by: str = "custodian") -> BudgetRequest:
@@ -78,19 +71,24 @@ def grant(workspace: Workspace, population: str, number: int, *, by: str = "cust
 
     Settings that do not agree with the ledger are refused first: an update, on purpose, comes before a yes.
     """
-    workspace.reload()
-    requests = workspace.ledger.budget_requests
-    request = requests.find(population, number)
-    effect = requests.effect_of(request)
-    if effect is None:
-        reason = f"is {request.state}" if request.by else "is in another currency than the account"
-        raise ParameterError("request", number, reason=reason, remedy="refuse it, or ask for a new one")
-    path: tuple[str, ...] = ("budget",) if effect.analyst is None else ("analysts", effect.analyst)
-    written = tomllib.loads((workspace.folder / FILE).read_text(encoding="utf-8"))["populations"][population]
-    for name in path:
-        written = written[name]
-    entry = {path: {**written, **budget_record(effect.after)}}  # with the tables and the most of the analyst, if any
-    decide(workspace, population, entry, by=by, act=lambda: requests.grant(population, number, effect=effect, by=by))
+    requests, due = workspace.ledger.budget_requests, list[Raise]()
+
+    def change(text: str) -> str:  # nobody else decides while this looks
+        workspace.reload()
+        request = requests.find(population, number)
+        effect = requests.effect_of(request)
+        if effect is None:
+            reason = f"is {request.state}" if request.by else "is in another currency than the account"
+            raise ParameterError("request", number, reason=reason, remedy="refuse it, or ask for a new one")
+        due.append(effect)
+        path: tuple[str, ...] = ("budget",) if effect.analyst is None else ("analysts", effect.analyst)
+        written = tomllib.loads(text)["populations"][population]
+        for name in path:
+            written = written[name]
+        entry = {**written, **budget_record(effect.after)}  # with the tables and the most of the analyst, if any
+        return with_entry(str(workspace.folder / FILE), text, ("populations", population, *path), entry)
+
+    workspace.rewrite(population, change, by=by, act=lambda: requests.grant(population, number, effect=due[-1], by=by))
     return requests.find(population, number)
 
 

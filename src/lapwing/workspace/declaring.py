@@ -227,6 +227,7 @@ class Place:
             require_no_password("postgres", address)
             driver = load_extra("lapwing.engines.postgres", extra="postgres")
             return dict(driver.columns_in_postgres(table, address, schema=self.schema, name=self.inner or table))
+        self.require_file()
         if self.source.suffix in FILES:
             return columns_of_file(table, self.source)
         if self.source.suffix in DATABASES:
@@ -237,6 +238,13 @@ class Place:
             reason="is not a file that can be read",
             remedy="name a .parquet, .csv or .duckdb file",
         )
+
+    def require_file(self) -> None:
+        """Refuse a file that is not there, before anything is asked or written."""
+        if self.source is None or self.source.suffix not in {*FILES, *DATABASES} or os.path.isfile(self.source):  # noqa: PTH113 - never raises
+            return
+        seen = "" if self.source.is_absolute() else f", seen from {Path.cwd()}"
+        raise BadQuestionError(f"there is no file {self.source}{seen}; check its path")
 
     def entry(self, folder: Path, table: str) -> Any:
         """Return the place as lapwing.toml says it: from the workspace on, so that both can be moved together."""

@@ -36,6 +36,8 @@ class Document:
         except FileNotFoundError:
             made, named = Call("lw.create", ("clinic", ...)), Call("lw.open", ("clinic",))
             remedy = Message("make a workspace with ", made, ", or name the folder of one: ", named)
+            if Path(path.name).exists():  # a folder is named from where one is, and many are inside of it already
+                remedy = Message("you are in the folder of a workspace already: from here it is named '.'")
             raise SettingsError(str(path), 0, reason="is not there", remedy=remedy) from None
         except (OSError, UnicodeDecodeError) as failure:
             raise SettingsError(str(path), 0, reason=f"cannot be read ({failure})", remedy="mend the file") from None

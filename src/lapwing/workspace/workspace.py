@@ -162,7 +162,7 @@ class Workspace:
             except BaseException:
                 replace_text(path, before)
                 raise
-        self.reload()
+            self.reload()  # before somebody else decides: half of what they do would not agree with the ledger
 
     def advance(self, table: str, population: str | None = None) -> int:
         """Say publicly that a table or vocabulary changed, and return its new version. The account goes on as it is."""

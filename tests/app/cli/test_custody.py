@@ -329,9 +329,9 @@ def test_a_declaration_that_is_none_changes_nothing(fresh, words, said) -> None:
     [
         ((), "write --source FILE"),
         (("--source", "p.txt"), "name a .parquet"),
-        (("--source", "p.parquet"), "is not there"),
-        (("--source", "p.csv"), "is not there"),
-        (("--source", "p.duckdb"), "is not there"),
+        (("--source", "p.parquet"), "there is no file p.parquet, seen from"),
+        (("--source", "p.csv"), "there is no file p.csv, seen from"),
+        (("--source", "p.duckdb"), "there is no file p.duckdb, seen from"),
         (("--source", "p.csv", "--postgres", "postgresql://nobody"), "two places are named"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
@@ -349,7 +349,7 @@ def test_what_is_wrong_with_a_file_is_told_apart(fresh) -> None:
     (fresh / "no.duckdb").write_text("text")
     for file, said in (
         ("latin.csv", "latin.csv is not text in UTF-8; save it as UTF-8"),
-        ("missing.csv", f"{fresh / 'missing.csv'} is not there"),
+        ("missing.csv", f"there is no file {fresh / 'missing.csv'}; check its path"),
         ("no.parquet", "is not a Parquet file"),
         ("no.duckdb", "is not a DuckDB file"),
         ("c.duckdb", "c.duckdb has no table patients; it has bad: --name bad"),
@@ -736,3 +736,11 @@ def test_a_folder_that_is_no_workspace_is_told_of_in_the_words_of_the_door(quick
     assert "make a workspace with lapwing init FOLDER, or name the folder of one: -w FOLDER" in told.err
     with pytest.raises(SettingsError, match=r"with lw\.create\('clinic', \.\.\.\), or name .*: lw\.open\('clinic'\)"):
         lw.open(quick_path / "nope")
+
+
+def test_who_is_in_the_folder_of_a_workspace_already_is_told_its_name_from_there(fresh, monkeypatch) -> None:
+    monkeypatch.chdir(fresh)
+    with pytest.raises(
+        SettingsError, match=r"you are in the folder of a workspace already: from here it is named '\.'"
+    ):
+        lw.open(fresh.name)

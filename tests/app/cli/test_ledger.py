@@ -117,8 +117,11 @@ def test_an_explanation_of_a_question_and_of_an_epsilon(used) -> None:
     assert 0.0266 < meaning["belief"]["high"] < 0.0268  # e / (e + 99)
     assert 0.1359 < meaning["membership_attack"]["true_positive_rate"] < 0.1360  # e / 20
     words = " ".join(run(used, "explain", "epsilon", "1").out.split())
-    assert "who knows everybody else's data, and is 50 % sure that she is in it, will be 26.9 % to 73.1 % sure" in words
-    assert "who would be 50 % sure of anything without her data will be 6.77 % to 93.2 % sure with it" in words
+    assert (
+        "somebody who knows everybody else's data, and is 50 % sure that one person is in it, will be 26.9 %" in words
+    )
+    assert "somebody who would be 50 % sure of anything without a person's data will be 6.77 % to 93.2 % sure" in words
+    assert "tell a patient the second" in words
     for too_much in ("This holds whatever", "nobody's belief", "whatever they knew"):
         assert too_much not in words
 

@@ -20,6 +20,7 @@ class Between(ThreadingHTTPServer):
         self.port = port
         self.change: Callable[[str, Any], Any] = lambda _, told: told
         self.elsewhere = ""
+        self.lie: tuple[int, dict[str, str]] | None = None  # a status and headers, at once, whatever is asked
         self.seen: list[tuple[str, str, dict[str, str]]] = []
 
     @property
@@ -37,6 +38,10 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.server.seen.append((self.command, self.path, dict(self.headers)))
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if self.server.lie is not None:
+            status, headers = self.server.lie
+            self._tell(status, {**headers, "Content-Type": "application/json"}, b"{}")
+            return
         line = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=30)
         try:
             line.request(
@@ -55,15 +60,18 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         data = told if isinstance(told, bytes) else json.dumps(told).encode()
-        self.send_response(307 if self.server.elsewhere else status)
-        if self.server.elsewhere:
-            self.send_header("Location", self.server.elsewhere)
-        self.send_header("Content-Length", str(len(data)))
-        self.send_header("Content-Type", kind)
-        self.end_headers()
-        self.wfile.write(data)
+        where = {"Location": self.server.elsewhere} if self.server.elsewhere else {}
+        self._tell(307 if where else status, {**where, "Content-Type": kind}, data)
 
     do_POST = do_DELETE = do_GET  # noqa: N815 - so they are called there
+
+    def _tell(self, status: int, headers: dict[str, str], data: bytes) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
 
     def log_message(self, *_: object) -> None:
         """Write nothing."""

@@ -233,6 +233,19 @@ def test_who_never_answers_is_given_up() -> None:
     assert time.monotonic() - since < 10
 
 
+@pytest.mark.parametrize("status", [202, 429])
+def test_who_says_for_ever_that_it_takes_longer_is_given_up_and_not_asked_without_a_pause(status, way, door) -> None:
+    with lw.connect(way.url, door.tokens["ana"], timeout=1) as ana:
+        way.seen.clear()
+        way.lie, since = (status, {"Retry-After": "0"}), time.monotonic()
+        with pytest.raises(errors.ServerError) as refused:
+            ana.ask(lw.count("patient", "age = 61"), epsilon="0.01")
+        way.lie = None
+    assert refused.value.status == status
+    assert 1 <= time.monotonic() - since < 10
+    assert 2 <= len(way.seen) <= 6
+
+
 def test_who_asks_too_often_waits(folder, door) -> None:
     slowly = DoorSettings(limits=replace(UNLIMITED, looks=Rate(burst=4, a_second=20)), tick=0.02)
     with (

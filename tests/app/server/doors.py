@@ -8,7 +8,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -106,6 +107,20 @@ class Door:
             headers.setdefault("Content-Type", "application/json")
             return self.client(who).request(method, path, content=body, headers=headers, **more)
         return self.client(who).request(method, path, json=body, headers=headers, **more)
+
+    def audit(self, until: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
+        """Return the lines of the audit as soon as `until` is true of them: a line is written after its answer left."""
+        end = time.monotonic() + 20
+        while True:
+            files = sorted(self.folder.glob("audit-*.log"))
+            whole = [
+                line for path in files for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")
+            ]
+            lines = [json.loads(line) for line in whole]
+            if until(lines):
+                return lines
+            assert time.monotonic() < end, lines
+            time.sleep(0.01)
 
     def get(self, who: str | None, path: str, **more: Any) -> httpx.Response:
         return self.call(who, "GET", path, **more)

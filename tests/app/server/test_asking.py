@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
+import httpx
 import pytest
 
 from app.server.doors import P, code_of, count
@@ -193,6 +194,21 @@ def test_more_budget_is_asked_for_and_decided(door) -> None:
     assert Fraction(door.left()) == left + Fraction("0.5")
     assert door.call("ana", "POST", f"{P}/requests", {**asked, "more": {"rho": "1"}}).status_code == 422
     assert door.call("otto", "POST", "/api/v1/ledger/verifications", {}).json()["sound"] is True
+
+
+def test_each_request_is_decided_once_by_many_custodians_at_a_time(door) -> None:
+    left, asked = Fraction(door.left()), {"more": {"epsilon": "0.5"}, "purpose": "asthma"}
+    made = [door.call("ana", "POST", f"{P}/requests", asked).json()["id"] for _ in range(3)]
+
+    def decide(number: int) -> httpx.Response:
+        return door.call("cleo", "POST", f"{P}/requests/{number}/decision", {"granted": True})
+
+    with ThreadPoolExecutor(9) as custodians:
+        told = list(custodians.map(decide, made * 3))
+        assert door.ask("ben", "age = 52", "0.01").status_code == 200
+    assert sorted(one.status_code for one in told) == [200] * 3 + [409] * 6
+    assert {code_of(one) for one in told if one.status_code == 409} == {"decided"}
+    assert Fraction(door.left()) == left + Fraction("1.5") - Fraction("0.01")
 
 
 def test_a_refusal_has_the_sentence_and_the_numbers(door) -> None:

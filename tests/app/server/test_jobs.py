@@ -5,14 +5,18 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
+import httpx
 import pytest
 
-from app.server.doors import UNLIMITED, P, code_of, count, make_folder, serving
+from app.server.doors import UNLIMITED, Door, P, Process, code_of, count, make_folder, serving
 from lapwing.answers.releases import NoisyNumbers
 from lapwing.app.server.application import DoorSettings
+from lapwing.app.server.door_store import open_store
+from lapwing.app.server.memory import Memory
 from lapwing.app.server.rates import Limits, Rate
 from lapwing.engines.reading import stoppable
 from lapwing.noise.randomness import fresh_name
@@ -289,6 +293,37 @@ def test_a_job_of_one_process_is_found_at_another(folder) -> None:
         assert state_of(second, keys[1], until={"answered"})["outcome"]["key"] == keys[1]
         assert state_of(second, keys[2], until={"refused"})["outcome"]["error"]["code"] == "budget_exceeded"
         assert second.get("ben", f"{P}/jobs/{keys[0]}").status_code == 404
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_what_a_process_that_died_left_of_a_stream_is_decided_by_whoever_looks(folder, many) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        process = Process(folder, free.getsockname()[1])
+    with serving(folder) as door:
+        terms, opening, key = {"at_least": 100, "yeses": 2, "epsilon": "1"}, fresh_name(), fresh_name()
+        stream = door.call("ana", "POST", f"{P}/streams", terms, key=opening).json()["stream"]
+        body = {"wheres": ["age > 130", "age >= 0"]} if many else {"where": "age > 130"}
+        path = f"{P}/streams/{stream}/{'batches' if many else 'questions'}"
+        process.start("stream.read:kill")
+        dying = Door(process.port, folder, door.tokens)
+        while not process.died():
+            with suppress(httpx.HTTPError):
+                dying.call("ana", "POST", path, body, key=key)
+        told = state_of(door, key, until={"answered"})["outcome"]
+        assert told == door.call("ana", "POST", path, body, key=key).json()
+        assert door.get("ana", f"{P}/streams/{stream}").json()["asked"] == 1 + many
+        assert door.get("ana", f"{P}/jobs/{opening}").json()["state"] == "answered"
+
+
+def test_a_request_of_which_the_ledger_has_nothing_is_not_running_for_ever(folder) -> None:
+    with serving(folder) as door:
+        for key, at in (("long-ago-1", 0), ("just-now-1", time.time())):
+            store = open_store(folder)
+            Memory(store, lambda at=at: at).remember("clinic", "ana", key, kind="ask_stream", digest="d", body=b"{}")
+            store.close()
+        told = door.get("ana", f"{P}/jobs/long-ago-1").json()
+        assert (told["state"], told["outcome"]["error"]["code"]) == ("cancelled", "cancelled")
+        assert door.get("ana", f"{P}/jobs/just-now-1").json()["state"] == "running"
 
 
 def test_what_is_under_way_when_the_server_is_told_to_end_is_answered(folder, monkeypatch) -> None:

@@ -146,6 +146,8 @@ def test_the_demo_has_people_who_are_signed_in() -> None:
         address = re.search(r"http://127.0.0.1:\d+", told).group()
         tokens = dict(re.findall(r"(\w+) \(\w+\): (lw_\S+)", told))
         assert set(tokens) == {"ana", "cleo", "otto"}
+        (waits,) = wait_for(f"{address}/api/v1/populations/clinic/all-requests", tokens["cleo"]).json()
+        assert (waits["person"], waits["state"]) == ("ana", "open")
         assert wait_for(f"{address}/api/v1/populations/clinic/budget", tokens["ana"]).json()["left"]["amount"] == "10"
         url, token = re.search(r'lapwing.connect\("(\S+)", "(\S+)"\)', told).groups()
         with lw.connect(url, token) as clinic:

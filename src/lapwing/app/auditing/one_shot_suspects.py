@@ -62,6 +62,7 @@ _CANDIDATES = 3
 _CATEGORIES = 5
 _CELLS = 6
 _TOP, _TOP_CELLS = 2, 3
+_INTERVAL_CELLS = 6
 _KEYS = 2
 _BEHIND = ([0, 0, -12], [-_FAR, -_FAR, _FAR - 12])  # scores of three candidates, of which the last catches up
 
@@ -225,6 +226,9 @@ def _selection(epsilon: Fraction) -> list[Suspect]:
 
 def _ranked(epsilon: Fraction) -> list[Suspect]:
     median = PrivateQuantiles(at=[Fraction(1, 2)], cells=_CELLS, sensitivities=[_FAR], epsilon=epsilon)
+    sure = PrivateQuantiles(
+        at=[Fraction(1, 2)], cells=_INTERVAL_CELLS, sensitivities=[_FAR], epsilon=epsilon, interval=Fraction(19, 20)
+    )
     top = TopK(k=_TOP, cells=_TOP_CELLS, sensitivity=_FAR, epsilon=epsilon, monotone_under=Adjacency.ADD_REMOVE)
 
     def ranked(name: str, mechanism: Ranking, neighbours: tuple[Any, Any], **box: Any) -> Suspect:
@@ -238,6 +242,12 @@ def _ranked(epsilon: Fraction) -> list[Suspect]:
             release=mechanism.release,
             neighbours=neighbours,
         )
+
+    def with_interval(noise: Fraction) -> HistogramChoice:
+        scales = [float(one.noise_scale * noise) for one in sure.selectors]
+        ends = tuple((off, scale) for (_, off), scale in zip(sure.wanted, scales, strict=True))
+        rule, cells = AuditedRule.PERMUTE_AND_FLIP, _INTERVAL_CELLS
+        return HistogramChoice(rule=rule, scale=max(scales), cells=cells, rows=_FAR, at=sure.at, ends=ends)
 
     half = epsilon / 2
     counted = CountedTop(
@@ -263,6 +273,13 @@ def _ranked(epsilon: Fraction) -> list[Suspect]:
             neighbours=([0, 0, 12], [_FAR, _FAR, 12 + _FAR]),
         ),
         ranked("median", median, ([0, 9, 0, 0, 0, 9], [_FAR, 9, 0, 0, 0, 9]), at=median.at),
+        Suspect(
+            name="median-with-interval",
+            claim=PureDP(epsilon=epsilon),
+            box=with_interval,
+            release=sure.release,
+            neighbours=([9, 0, 9, 0, 0, 9], [9 + _FAR, 0, 9, 0, 0, 9]),
+        ),
         ranked("top-two", top, ([0, 0, 12], [0, 0, 12 + _FAR]), top=_TOP),
     ]
 

@@ -116,9 +116,10 @@ def _explain_epsilon(door: Door, given: str, prior: str, *, people: int | None, 
             ("picture", plot),
         ),
         paragraph(
-            "This holds for ever. It does not promise that nothing is learned, not even about her: that smoking kills "
-            "is learned with or without her data, and who knows that a whole village comes exactly if she does learns "
-            "from their number whether she came. What is bounded is what her own data adds."
+            "This holds for ever. It does not promise that nothing is learned, not even about one person: that smoking "
+            "kills is learned with or without a smoker's data, and somebody who knows that a whole village comes "
+            "exactly if its mayor does learns from their number whether the mayor came. What is bounded is what a "
+            "person's own data adds."
         ),
     )
 
@@ -126,12 +127,19 @@ def _explain_epsilon(door: Door, given: str, prior: str, *, people: int | None, 
 def _bounds(
     sure: str, *, belief: tuple[float, float], drift: tuple[float, float], caught: float
 ) -> list[tuple[str, str]]:
-    """Return the three theorems in words, each with what it takes to be true (docs/interpretation.md)."""
-    knows = "who knows everybody else's data, and"
-    without, outsiders = f"{sure} sure of anything without her data", "wrong about 5 % of those who are not in it"
+    """Return the three theorems in words, each with what it takes to be true, and which to tell a patient."""
+    knows = "somebody who knows everybody else's data, and"
+    without, outsiders = (
+        f"{sure} sure of anything without a person's data",
+        "wrong about 5 % of those who are not in it",
+    )
     return [
-        ("belief", f"{knows} is {sure} sure that she is in it, will be {_between(*belief)} sure"),
-        ("anybody", f"who would be {without} will be {_between(*drift)} sure with it, whatever else they know"),
+        ("belief", f"{knows} is {sure} sure that one person is in it, will be {_between(*belief)} sure"),
+        (
+            "anybody",
+            f"somebody who would be {without} will be {_between(*drift)} sure with it, whatever else they know",
+        ),
+        ("tell", "a patient the second: it is wider, because it takes nothing for granted about who looks"),
         ("attack", f"{knows} may be {outsiders}, finds at most {_share(caught)} of those who are"),
     ]
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
@@ -118,10 +119,14 @@ def _say_how_to_come_in(folder: Path, listening: "Listening", tokens: dict[str, 
 
 def _make_demo(folder: Path) -> None:
     from lapwing.app.clinic.clinic_files import make_clinic
+    from lapwing.vocabulary.guarantee import PureDP
     from lapwing.workspace.workspace import create
 
     with progress("Making up a clinic", _DEMO_PEOPLE) as tick:
-        create(make_clinic(folder, _DEMO_PEOPLE, progress=tick)).close()
+        workspace = create(make_clinic(folder, _DEMO_PEOPLE, progress=tick))
+    with workspace:  # so that the custodian has something to decide
+        requests, population = workspace.ledger.budget_requests, workspace.ledger.populations()[0]
+        requests.make(population, "ana", PureDP(epsilon=Fraction(1)), purpose="Asthma by site, for the yearly report")
 
 
 def _demo_people(folder: Path) -> dict[str, str]:

@@ -19,7 +19,6 @@ from lapwing.vocabulary.errors import BadQuestionError, LapwingError, SettingsEr
 from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.workspace.declaring import (
     DATABASES,
-    FILES,
     FITTING,
     KINDS,
     Declared,
@@ -250,8 +249,7 @@ def _place_of(text: str) -> tuple[str, Place, dict[str, str | None]] | None:
         place = Place(postgres=text, inner=inner, schema=_ask("  In the schema", _some, "public"))
         return inner, place, place.columns(inner)
     source = Path(text).expanduser()
-    if source.suffix in {*FILES, *DATABASES} and not source.is_file():
-        raise BadQuestionError(f"there is no file {text}, seen from {Path.cwd()}; write its path")
+    Place(source=source).require_file()
     inner = _ask("  The table in it", _some) if source.suffix in DATABASES else source.stem
     place = Place(source=source, inner=inner if source.suffix in DATABASES else None)
     return inner, place, place.columns(inner)

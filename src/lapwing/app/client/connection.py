@@ -36,6 +36,8 @@ _TRIES: Final = 5
 """How often a server is asked that says that it cannot answer just now."""
 _LONGER: Final = 202
 _REFUSED: Final = 400
+_LEAST_WAIT: Final = 0.25
+"""Seconds between two looks at a server that answered at once, whatever it says."""
 _PAUSES: Final = (0.0, 0.1, 0.3, 1.0)
 """Seconds before the next tries where the connection was lost: one that was idle for long is opened anew at once."""
 
@@ -57,7 +59,7 @@ class ServerConnection:
     ----------
     url : where the server is, such as https://clinic.example.org
     token : what lets in; it is sent to that server alone, and never shown
-    timeout : for how many seconds a server that does not answer is tried
+    timeout : for how many seconds a server is tried that does not answer, or says at once that it takes longer
     authorities : a file with certificates that are trusted beside those of the system
     """
 
@@ -69,11 +71,12 @@ class ServerConnection:
         self._tls = ssl.create_default_context(cafile=authorities) if place.scheme == "https" else None
         if self._tls is not None and authorities is not None:
             self._tls.load_default_certs()
+        self._waits = max(1, min(_WAITS, int(timeout / 2)))
         self._headers = {
             "Authorization": f"Bearer {token}",
             "Accept": "application/json",
             "User-Agent": f"lapwing/{__version__}",
-            "Prefer": f"wait={max(1, min(_WAITS, int(timeout / 2)))}",
+            "Prefer": f"wait={self._waits}",
         }
         self._idle, self._is_known = deque[http.client.HTTPConnection](), False
 
@@ -109,6 +112,7 @@ class ServerConnection:
         data = None if body is None else json.dumps(body, ensure_ascii=False).encode()
         lost, busy, since = 0, 0, time.monotonic()
         while True:
+            sent = time.monotonic()
             try:
                 reply = self._send(method, path, data, more)
             except (OSError, http.client.HTTPException) as failure:
@@ -118,12 +122,17 @@ class ServerConnection:
                 continue
             patient = time.monotonic() - since < self._timeout
             if reply.status == _LONGER:  # it goes on: whoever comes with its key waits for the same end
-                time.sleep(reply.wait if time.monotonic() - since < 1 else 0)
-                lost, since = 0, time.monotonic()
+                lost = 0
                 _tell(progress, reply.told)
+                if time.monotonic() - sent >= self._waits / 2:  # it worked for as long as it was asked to
+                    since = time.monotonic()
+                elif patient:
+                    time.sleep(max(reply.wait, _LEAST_WAIT))
+                else:
+                    raise _never_done(self.url)
             elif patient and (reply.status == _TOO_MANY or (reply.status == _UNAVAILABLE and busy < _TRIES)):
                 busy += reply.status == _UNAVAILABLE
-                time.sleep(reply.wait)
+                time.sleep(max(reply.wait, _LEAST_WAIT))
             elif reply.status >= _REFUSED or not self._is_answer(reply):
                 raise error_of(reply.status, reply.told)
             else:
@@ -248,6 +257,11 @@ def _is_loopback(host: str) -> bool:
 def _not_reached(url: str) -> LapwingError:
     remedy = "look whether it runs; what was asked under a key can be asked again, and is charged once"
     return ServerError(f"no server is reached at {url}", remedy=remedy)
+
+
+def _never_done(url: str) -> LapwingError:
+    remedy = "ask again later under the same key, which is charged once, or connect with a longer timeout"
+    return ServerError(f"{url} only says, without working on it, that it takes longer", remedy=remedy, status=_LONGER)
 
 
 def _text(body: bytes) -> str | None:

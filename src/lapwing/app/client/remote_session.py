@@ -268,7 +268,7 @@ def connect(
     url : where the server is, such as "https://clinic.example.org"; only to this machine itself http:// is allowed
     token : what the custodian gave, lw_...; it is sent to that server alone, and never shown
     population : which one is asked about, where there are several
-    timeout : for how many seconds a server that does not answer is tried again
+    timeout : for how many seconds a server is tried again that does not answer, or only says that it takes longer
     authorities : a file with certificates that are trusted beside those of the system
     """
     connection = ServerConnection(url, token, timeout=timeout, authorities=authorities)

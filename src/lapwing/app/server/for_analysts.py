@@ -1,7 +1,7 @@
 """What analysts do: look at prices, rehearse, ask, and find again what they asked."""
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -144,46 +144,6 @@ def _record(answer: Answer, key: str | None, words: dict[str, Any]) -> dict[str,
     }
 
 
-async def show_job(call: ServerCall) -> Reply:
-    """Say how far a job has come, with its answer if there is one."""
-    job = call.server.jobs.find(JobName(call.population, call.person.id, call.path["key"]))
-    if job is None:
-        return await call.in_thread(_job_elsewhere)
-    ending = ending_of(job)
-    outcome = None if ending is None else msgspec.Raw(ending.body)
-    return Reply(body=msgspec.json.encode({**job.to_dict(), "outcome": outcome}))
-
-
-def _job_elsewhere(call: ServerCall) -> Reply:
-    """Say what the ledger knows of a job that another process has, or that ended long ago."""
-    key, known = call.path["key"], call.server.memory.recall(call.population, call.person.id, call.path["key"])
-    if known is None:
-        raise ProblemError.not_there()
-    ended = call.server.memory.ending(call.population, call.person.id, key)
-    state, outcome = JobState.RUNNING, cast("Any", None)
-    if known["kind"] == QUESTION:  # the ledger knows best: what was refused may have been asked again since
-        try:
-            outcome = _again(call, key, known)
-            state = JobState.RUNNING if outcome is None else JobState.ANSWERED
-        except UnansweredError as unanswered:
-            state = JobState.LOST if unanswered.lost else JobState.RUNNING
-            outcome = body_of(unanswered) if unanswered.lost else None
-    if ended is not None and state is JobState.RUNNING:
-        state, outcome = state_after(ended[0]), msgspec.Raw(ended[1])
-    return Reply(body=msgspec.json.encode({"key": key, "state": state.value, "progress": None, "outcome": outcome}))
-
-
-async def cancel_job(call: ServerCall) -> Reply:
-    """Stop a job: one that was not charged yet is gone, and one that was is lost, and stays charged."""
-    job = call.server.jobs.find(JobName(call.population, call.person.id, call.path["key"]))
-    if job is None:
-        raise ProblemError.not_there()
-    call.server.jobs.cancel(job)
-    ending = await call.server.jobs.wait(job, 5)
-    outcome = None if ending is None else msgspec.Raw(ending.body)
-    return Reply(body=msgspec.json.encode({**job.to_dict(), "outcome": outcome}))
-
-
 def list_answers(call: ServerCall) -> Any:
     """List what whoever calls has asked, the newest first, as it was put."""
     found = call.server.memory.listed(
@@ -200,7 +160,7 @@ def show_answer(call: ServerCall) -> Reply:
     if (job is not None and ending_of(job) is None) or (known is not None and known["kind"] != QUESTION):
         raise ProblemError.not_there()  # it may stand in the ledger before its tick
     try:
-        told = _asked_elsewhere(call, key) if known is None else _again(call, key, known)
+        told = _asked_elsewhere(call, key) if known is None else answered_again(call, key, known)
     except UnansweredError as unanswered:
         return Reply(body=msgspec.json.encode(body_of(unanswered)), status=status_of(unanswered))
     if told is None:
@@ -222,7 +182,8 @@ def _asked_elsewhere(call: ServerCall, key: str) -> dict[str, Any] | None:
     return None if answer is None else _record(answer, key, {})
 
 
-def _again(call: ServerCall, key: str, known: dict[str, Any]) -> dict[str, Any] | None:
+def answered_again(call: ServerCall, key: str, known: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what was answered under a key that is known here, if it was."""
     asked: Any = msgspec.convert(known["body"], asking_type())
     question, beside = read_question(asked.question)
     words = {**asked.price.words(), **beside}

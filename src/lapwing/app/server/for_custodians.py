@@ -154,15 +154,24 @@ def decide_request(call: ServerCall) -> Any:
     known = {one.number: one for one in requests.all(call.population)}.get(number)
     if known is None:
         raise ProblemError.not_there()
-    if known.state is not RequestState.OPEN:
-        raise ProblemError(409, "decided", "this request was decided before")
+    try:
+        _decide_request(call, number)
+    except ParameterError:
+        if requests.find(call.population, number).state is known.state is RequestState.OPEN:
+            raise
+        said = "this request was decided before" if known.by else "somebody else decided meanwhile; look again"
+        raise ProblemError(409, "decided", said) from None
+    return request_record(requests.find(call.population, number))
+
+
+def _decide_request(call: ServerCall, number: int) -> None:
+    house = call.server.house
     if not call.body.granted:
-        requests.refuse(call.population, number, reason=call.body.reason, by=call.person.id)
-        return request_record(requests.find(call.population, number))
+        house.ledger.budget_requests.refuse(call.population, number, reason=call.body.reason, by=call.person.id)
+        return
     with sentences():
-        granted = grant(house.workspace, call.population, number, by=call.person.id)
+        grant(house.workspace, call.population, number, by=call.person.id)
     house.renew()
-    return request_record(granted)
 
 
 def show_failures(call: ServerCall) -> Any:

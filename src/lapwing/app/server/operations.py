@@ -8,7 +8,16 @@ line: how it is called, its name, what does it, and what it takes.
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from lapwing.app.server import for_analysts, for_anybody, for_custodians, for_overseers, for_streams, for_tables, wire
+from lapwing.app.server import (
+    for_analysts,
+    for_anybody,
+    for_custodians,
+    for_jobs,
+    for_overseers,
+    for_streams,
+    for_tables,
+    wire,
+)
 from lapwing.app.server.calls import Operation
 from lapwing.app.server.questions_wire import asking_many_type, asking_type
 from lapwing.app.server.roles import ASKING, CUSTODIANS, OVERSEEING, Right
@@ -39,8 +48,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     _spend("POST", P + "/batches", "ask_many", for_analysts.ask_many, body=asking_many_type()),
     _look("POST", P + "/rehearsals", "rehearse", for_analysts.rehearse, body=asking_type()),
     _own("GET", P + "/budget", "budget", for_analysts.show_budget),
-    _own("GET", P + "/jobs/{key}", "job", for_analysts.show_job),
-    _own("DELETE", P + "/jobs/{key}", "cancel_job", for_analysts.cancel_job, right=Right.ASK, refusals=()),
+    _own("GET", P + "/jobs/{key}", "job", for_jobs.show_job),
+    _own("DELETE", P + "/jobs/{key}", "cancel_job", for_jobs.cancel_job, right=Right.ASK, refusals=()),
     _own("GET", P + "/answers", "answers", for_analysts.list_answers, answer=Records, query=_PAGE, refusals=(422,)),
     _own("GET", P + "/answers/{key}", "answer", for_analysts.show_answer, refusals=(409, 410, 422, 503)),
     _own("GET", P + "/history", "history", for_analysts.show_history, answer=Records, query=_PAGE, refusals=(422, 503)),

@@ -386,7 +386,11 @@ STATISTICS = (
         result="median",
         columns=1,
         options=WHERE | {"by", "max_rows"},
-        sql=dict.fromkeys((exp.Median, exp.PercentileCont, exp.WithinGroup), ("quantile", _read)),
+        sql={
+            exp.Median: ("median", _read),
+            exp.PercentileCont: ("quantile", _read),
+            exp.WithinGroup: ("quantile", _read),
+        },
     ),
     Statistic(
         name="quantiles",

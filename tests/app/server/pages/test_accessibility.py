@@ -77,6 +77,7 @@ def plain_pages() -> list[str]:
 def states(pages) -> list[str]:
     """Pages that are there after something was asked, with an answer of each kind."""
     cleo = pages.browser("cleo")
+    assert cleo.post(f"{P}/account/requests", {"wanted": "1", "purpose": "asthma"}).status_code == 303
     folder = pages.door.folder / "reports"
     folder.mkdir(exist_ok=True)
     for name, report in (("audit", AUDIT), ("attack", ATTACK)):

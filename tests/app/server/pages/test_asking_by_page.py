@@ -94,6 +94,8 @@ def test_a_grid_is_drawn_as_maps_and_tables(pages) -> None:
     assert len(maps) == 2
     assert all(one.count("<rect") == 8 * 3 for one in maps)
     assert page.text.count('<th scope="row">') == 16
+    is_below = re.search(r'<td class="n">[-−]', page.text) is not None
+    assert ("Noise may take a small number below zero" in text_of(page)) is is_below
     assert "kind=grid&amp;by=site&amp;by2=smoker&amp;by3=diabetes" in page.text
     again = ana.get(html.unescape(re.search(rf'href="({P}/ask\?c=[^"]*)"', page.text)[1]))
     assert re.search(r'name="by3">.*?value="diabetes" selected', again.text)
@@ -190,6 +192,8 @@ def test_a_stream_is_closed_by_its_owner_alone(pages) -> None:
     fields = {**MEN, "kind": "enough", "at_least": "10", "stream": "new", "yeses": "3", "sure": "60"}
     told = ana.answer(fields)
     stream = re.search(r'/ask\?[^"]*stream=(\w+)', told.text)[1]
+    goes_on = ana.get(f"{P}/ask?kind=enough&stream={stream}")
+    assert re.search(r'name="at_least" min="1" value="10"', goes_on.text), "what its stream was opened for"
     assert ben.post(f"{P}/streams/{stream}/close").status_code == 404
     assert stream not in ben.get(f"{P}/streams").text
     assert ana.post(f"{P}/streams/{stream}/close").status_code == 303

@@ -25,7 +25,7 @@ def test_a_cohort_by_mouse_is_priced_while_it_is_built_and_asked_once(look) -> N
     expect(page.locator("#outcome")).to_contain_text("Say what sex must be.")
     page.locator("#panel-0 .chip", has_text="M").click()
     expect(page.locator("#ask")).to_have_text(re.compile(r"Count · ε 0\.0983"))
-    page.get_by_role("button", name="And another condition").click()
+    page.get_by_role("button", name="And another box").click()
     add(page, 1, "inpatient")
     page.locator("#panel-1 .chip", has_text="Leave out").click()
     expect(page.locator("#sentence")).to_contain_text("leaving out those with an entry in visit (kind inpatient)")
@@ -43,6 +43,40 @@ def test_a_cohort_by_mouse_is_priced_while_it_is_built_and_asked_once(look) -> N
     assert page.locator(".hero").inner_text() == shown
     page.goto(page.url.partition("/answers")[0] + "/account")
     expect(page.locator(".kpi", has_text="were paid")).to_contain_text("1")
+
+
+def test_who_presses_while_the_price_is_under_way_sees_the_new_one_first(look) -> None:
+    page = look().go("/ask?add=patient.sex%7Csex%7CM&kind=count&within=custom&custom=71")
+    expect(page.locator("#ask")).to_contain_text("Count · ε")
+    before, held = page.locator("#ask").inner_text(), []
+    page.route("**/ask/draft", lambda route: held.append(route))  # noqa: PLW0108 - playwright marks the function
+    page.get_by_label("Within so many people").fill("42")
+    page.locator("#ask").click()
+    held.pop().continue_()
+    expect(page.locator("#outcome")).to_contain_text("This is the price now: press again to ask.")
+    expect(page.locator("#ask")).not_to_have_text(before)
+    page.locator("form[data-live]").dispatch_event("stale")  # what was seen still stands after this one
+    page.locator("#ask").click()
+    held.pop().continue_()
+    page.wait_for_url("**/answers/**")
+    expect(page.locator(".hero")).to_contain_text("± 42")
+
+
+@pytest.mark.parametrize("who", ["ana", "cleo"])
+def test_the_ticket_never_scrolls_inside_itself_nor_under_the_header(look, who) -> None:
+    page = look(who, viewport={"width": 1230, "height": 700}).go("/ask?add=visit%7C%7C&kind=count")
+    for box in range(1, 5):
+        page.get_by_role("button", name="And another box").click()
+        expect(page.locator(f"#panel-{box}")).to_be_visible()
+    ticket, header = page.locator("#side"), page.locator(".top")
+    assert ticket.evaluate("one => one.scrollHeight <= one.clientHeight")
+    page.mouse.wheel(0, 600)
+    page.wait_for_function("() => window.scrollY > 500")
+    box = ticket.bounding_box()
+    assert box["y"] + box["height"] <= 700, "a ticket that is higher than the window shows its end"
+    page.set_viewport_size({"width": 1230, "height": 1200})
+    below = header.bounding_box()["height"]
+    page.wait_for_function("y => document.getElementById('side').getBoundingClientRect().y >= y", arg=below)
 
 
 def test_enter_in_a_field_never_asks(look) -> None:

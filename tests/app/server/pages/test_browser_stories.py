@@ -51,7 +51,7 @@ def build(page: Page) -> None:
     add(page, 0, "sex")
     page.locator("#panel-0 .chip", has_text="M").click()
     for panel, text in enumerate(("age", "cancer survivor", "admitted for surgery"), start=1):
-        page.get_by_role("button", name="And another condition").click()
+        page.get_by_role("button", name="And another box").click()
         expect(page.locator(f"#panel-{panel}").get_by_label("Find a criterion")).to_be_focused()
         add(page, panel, text)
         if text == "age":
@@ -130,7 +130,7 @@ def test_by_keyboard_alone_in_few_tabs(look) -> None:
     tab_to("sex.in M")
     press("Space")
     for panel, text in enumerate(("age", "cancer survivor", "admitted for surgery"), start=1):
-        tab_to("And another condition")
+        tab_to("And another box")
         press("Enter")
         pick(panel, text)
         if text == "age":
@@ -149,7 +149,7 @@ def test_without_a_script(look) -> None:
     page = look(java_script_enabled=False).go("/ask?kind=enough")
     for panel, text in enumerate(("sex", "age", "cancer survivor", "admitted for surgery")):
         if panel:
-            page.get_by_role("button", name="And another condition").click()
+            page.get_by_role("button", name="And another box").click()
             page.locator(f"#panel-{panel} summary").click()
         page.locator(f"#found-{panel} button", has_text=re.compile(rf"^{text}\s*patient$")).click()
     page.locator("#panel-0 .chip", has_text="M").click()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.server.pages.visitors import MEN, P, text_of
-from lapwing.app.server.pages.custody import entry_name
+from lapwing.app.server.pages.ledger_rows import entry_name
 from lapwing.app.server.pages.page_words import words_of
 
 CSV = "person_id,sex,age,bmi\n1,F,31,22.5\n2,M,64,27.25\n"
@@ -133,3 +133,13 @@ def test_every_kind_of_entry_has_words(pages) -> None:
     names = {entry_name(entry) for entry in entries if entry}
     assert names == {name for name in words_of("en").names if name.startswith("entry.")}
     assert "table added clinic" in text_of(pages.browser("otto").get("/custody/ledger"))
+
+
+def test_the_ledger_says_whether_there_were_receipts_to_compare(pages) -> None:
+    receipt = re.search(
+        r'<code class="tiny">([^<]+)</code>', pages.browser("ana").answer({**MEN, "kind": "count"}).text
+    )[1]
+    cleo = pages.browser("cleo")
+    none, one = (cleo.post("/custody/ledger/verification", {"receipts": given}) for given in ("", receipt))
+    assert "entries were checked. You gave no receipts to compare." in text_of(none)
+    assert "entries were checked. The receipt that you gave agrees." in text_of(one)

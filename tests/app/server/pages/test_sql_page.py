@@ -159,7 +159,9 @@ def test_the_error_of_a_median_is_a_place_in_the_order_and_no_distance_of_values
     ana = pages.browser("ana")
     fields = {"q": "select median(age) from patient", "pay": "epsilon", "epsilon": "0.3"}
     drawn = text_of(ana.post(f"{SQL}/draft", fields))
-    assert re.search(r"its place in the order within [\d.]+ rows", drawn)
+    assert re.search(
+        r"comes with the answer an interval of values; and its place in the order within [\d.]+ rows", drawn
+    )
     assert "±" not in drawn.partition("How far off")[2].partition("Ask ·")[0]
     page = ana.get(ask(ana, **fields).headers["location"])
     told = text_of(page)
@@ -168,7 +170,7 @@ def test_the_error_of_a_median_is_a_place_in_the_order_and_no_distance_of_values
     )
     assert "The exact number" not in told
     assert page.text.count("<th>fraction</th>") == 1
-    assert page.text.count(">quantile</th>") == 1
+    assert page.text.count(">median</th>") == 1
     row = next(one for one in ana.get(f"{P}/history").text.split("<tr") if "median" in one)
     assert re.search(r"\d+, from [\d.]+ to [\d.]+ \(95 %\)", row), row
 
@@ -176,4 +178,6 @@ def test_the_error_of_a_median_is_a_place_in_the_order_and_no_distance_of_values
 def test_a_median_beside_a_mean_is_told_apart(pages) -> None:
     fields = {"q": "select avg(age), median(bmi) from patient", "pay": "epsilon", "epsilon": "0.3"}
     drawn = text_of(pages.browser("ana").post(f"{SQL}/draft", fields))
-    assert re.search(r"± [\d.]+ for 1,000 rows.*its place in the order within [\d.]+ rows quantile", drawn, re.DOTALL)
+    assert re.search(
+        r"± [\d.]+ for 1,000 rows.*median: an interval of values; and its place in the order within", drawn, re.DOTALL
+    )

@@ -9,9 +9,17 @@ from typing import Any, Final
 
 from starlette.responses import RedirectResponse, Response
 
-from lapwing.accounting.interpretation import belief_range
 from lapwing.app.server.calls import Reply
-from lapwing.app.server.pages.accounts import left_in_counts, whole_account
+from lapwing.app.server.pages.accounts import (
+    believed,
+    left_in_counts,
+    open_requests,
+    purchases,
+    shares_of,
+    whole_account,
+    with_meaning,
+)
+from lapwing.app.server.pages.ledger_rows import ledger_rows
 from lapwing.app.server.pages.visits import PageRefusedError, Visit
 from lapwing.app.server.roles import Role
 
@@ -49,19 +57,20 @@ async def _custody(visit: Visit, *, problem: str = "", status: int = 200) -> Res
     shown = await visit.in_thread(lambda: whole_account(visit))
     epsilon = given if _EPSILON.fullmatch(given) and Fraction(given) > 0 else _whole_epsilon(account)
     counts = await left_in_counts(visit) if visit.may("preview") else []
-    buys = [(name, within, int(Fraction(epsilon) // Fraction(price["epsilon"]))) for name, within, _, price in counts]
+    requests = with_meaning(visit, await open_requests(visit), counts)
     return visit.show(
         "custody.html",
         status,
         problem=problem,
         account=account,
         shown=shown,
-        requests=[one for one in await visit.do("all_requests") if one["state"] == "open"],
+        shares=await visit.in_thread(lambda: shares_of(visit, account["analysts"])),
+        requests=requests,
         unsettled=await visit.do("unsettled") if visit.may("unsettled") else [],
         changes=await visit.do("changes") if visit.may("changes") else None,
         epsilon=epsilon,
-        buys=buys,
-        belief=f"{belief_range('0.01', epsilon)[1]:.1%}",
+        buys=purchases({"epsilon": epsilon}, counts),
+        belief=believed(visit, epsilon),
     )
 
 
@@ -159,19 +168,8 @@ async def _ledger(visit: Visit, verified: dict[str, Any] | None) -> Response:
     entries = await visit.do("ledger_entries", query={"after": first, "limit": _ENTRIES})
     shown = [one for one in entries if one["entry"]["seq"] < last]
     older = first + 1 if first else None
-    return visit.show(
-        "ledger.html", head=head, entries=shown[::-1], older=older, verified=verified, entry_name=entry_name
-    )
-
-
-def entry_name(entry: dict[str, Any]) -> str:
-    """Return which message says what an entry of the ledger is.
-
-    >>> entry_name({"kind": "policy", "change": "table"}), entry_name({"kind": "write-off"})
-    ('entry.policy_table', 'entry.write_off')
-    """
-    kind = f"policy_{entry.get('change')}" if entry["kind"] == "policy" else entry["kind"]
-    return f"entry.{kind.replace('-', '_')}"
+    rows = await visit.in_thread(lambda: ledger_rows(visit, [one["entry"] for one in shown[::-1]]))
+    return visit.show("ledger.html", head=head, rows=rows, older=older, verified=verified)
 
 
 async def export(visit: Visit) -> Response:

@@ -6,7 +6,7 @@ from typing import Any
 
 from starlette.responses import RedirectResponse, Response
 
-from lapwing.app.server.pages.accounts import left_in_counts, own_account
+from lapwing.app.server.pages.accounts import left_in_counts, open_requests, own_account
 from lapwing.app.server.pages.charts import timeline
 from lapwing.app.server.pages.drafts import dictionary_for
 from lapwing.app.server.pages.own_history import history_of
@@ -35,8 +35,9 @@ async def show_home(visit: Visit) -> Response:
     streams = [one for one in await visit.do("streams") if one["status"] == "open"]
     budget, recent = await visit.do("budget"), await visit.in_thread(lambda: history_of(visit, most=5))
     left = await left_in_counts(visit)
+    waiting = len(await open_requests(visit)) if visit.may("decide_request") else None
     return visit.show(
-        "home.html", dictionary=dictionary, streams=streams, budget=budget, recent=recent, left=left, rows=recent
+        "home.html", dictionary=dictionary, streams=streams, budget=budget, left=left, rows=recent, waiting=waiting
     )
 
 

@@ -17,13 +17,16 @@ from lapwing.app.server.pages import (
     asking,
     custody,
     own_pages,
+    policy,
+    proof_pages,
+    registering,
+    sceptic_pages,
     signing_in,
     signing_in_elsewhere,
     sql_page,
 )
 from lapwing.app.server.pages.arrivals import Arrival, keep_sign_in, secret_of, who_comes
 from lapwing.app.server.pages.frame import show_static
-from lapwing.app.server.pages.overseer_pages import OVERSEER_PAGES
 from lapwing.app.server.pages.shelf import Shelf
 from lapwing.app.server.pages.visits import NOBODY, Page, PageRefusedError, Site, Visit, fields_of, form_token
 from lapwing.app.server.people import Person
@@ -90,7 +93,10 @@ PAGES: Final[tuple[Page, ...]] = (
         operation="advance_version",
     ),
     Page(path=P + "/custody/requests/{request}", show=custody.decide, method="POST", operation="decide_request"),
-    *OVERSEER_PAGES,
+    *registering.PAGES,
+    *policy.PAGES,
+    *sceptic_pages.PAGES,
+    *proof_pages.PAGES,
 )
 
 

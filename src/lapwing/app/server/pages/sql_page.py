@@ -12,7 +12,8 @@ from lapwing.app.server.pages.asking import key_of, spare
 from lapwing.app.server.pages.cohort_document import UnclearError
 from lapwing.app.server.pages.dictionary import Dictionary
 from lapwing.app.server.pages.drafts import dictionary_for, whole
-from lapwing.app.server.pages.showing import off_by, show_answer_page
+from lapwing.app.server.pages.frame import number
+from lapwing.app.server.pages.showing import RANKS, off_by, show_answer_page
 from lapwing.app.server.pages.visits import Page, PageRefusedError, Show, Visit
 from lapwing.noise.randomness import fresh_name
 from lapwing.queries.statistics import statistic_names
@@ -141,13 +142,19 @@ async def _shown(visit: Visit, draft: SqlDraft) -> dict[str, Any]:
     return shown
 
 
-def _errors(visit: Visit, price: dict[str, Any]) -> list[tuple[str, str | None, dict[str, Any]]]:
-    """Return how far off each column would be: its name, its error in words, and by rows."""
-    by_rows, units = price["error_by_rows"], price["unit"]
-    told = list[tuple[str, str | None, dict[str, Any]]]()
+def _errors(visit: Visit, price: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Return how far off each column would be: its name, what is known beforehand, and what to know about it."""
+    say, told = visit.say, list[tuple[str, str, str]]()
     for name, margin in price["margin"].items():
-        off = None if margin is None else off_by(visit.say, margin, units[name])
-        told.append((name, off, by_rows.get(name, {})))
+        unit = price["unit"][name]
+        if margin is None:
+            errors = price["error_by_rows"].get(name, {}).items()
+            about = [say("sql.by_rows", off=number(off), rows=number(rows)) for rows, off in errors]
+            told.append((name, say("sql.later"), ", ".join(about)))
+        elif unit == RANKS:  # the values that it is between are chosen with it
+            told.append((name, say("sql.later"), say("sql.interval", place=off_by(say, margin, unit))))
+        else:
+            told.append((name, off_by(say, margin, unit), say("ask.confidence")))
     return told
 
 

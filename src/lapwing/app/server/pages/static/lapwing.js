@@ -32,7 +32,10 @@
   // One request at a time, at once if none is under way; what changes meanwhile goes with the next. So the page is as
   // quick as the server, and a slow server is never asked faster than it answers.
   function live(form) {
-    let running = false, next = null;
+    let running = false, next = null, waiting = null;
+
+    // What is priced now, and what the button says about it.
+    const offer = () => `${form.elements.shown?.value} ${document.getElementById("ask")?.textContent}`;
 
     async function send(parts, button) {
       if (running) {
@@ -63,14 +66,21 @@
         running = false;
         places.forEach((place) => place.classList.remove("busy"));
         if (next) { const one = next; next = null; send(one.parts, one.button); }
+        else if (waiting) { const seen = waiting; waiting = null; press(seen); }
       }
     }
 
-    function say(words) {
+    // Whoever pressed while a price was under way asks what they saw, if it stands; else they see the new price first.
+    function press(seen) {
+      if (seen === offer()) document.getElementById("ask").click();
+      else say(form.dataset.repriced, "status");
+    }
+
+    function say(words, role = "alert") {
       const place = document.getElementById("outcome");
       const note = document.createElement("p");
       note.className = "note warn";
-      note.setAttribute("role", "alert");
+      note.setAttribute("role", role);
       note.textContent = words;
       place.prepend(note);
     }
@@ -100,6 +110,11 @@
       if (!button) return;
       event.preventDefault();
       send(new Set(button.dataset.parts.split(" ")), button);
+    });
+    form.addEventListener("submit", (event) => {
+      if (!running || event.submitter?.id !== "ask") return;
+      event.preventDefault();
+      waiting = offer();
     });
     form.addEventListener("stale", () => send(new Set(["outcome"])));
     form.addEventListener("keydown", (event) => {
@@ -178,6 +193,19 @@
   document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
   if (document.querySelector("[data-told]")) others?.postMessage("told");
 
+  // ---- the ticket stays in sight: below the header if the window has room for all of it, else with its end
+
+  const side = document.getElementById("side"), header = document.querySelector(".top");
+  if (side) {
+    const gap = 16;
+    const fit = () => {
+      const top = Math.min((header?.offsetHeight || 0) + gap, window.innerHeight - side.offsetHeight - gap);
+      side.style.setProperty("--side-top", `${top}px`);
+    };
+    new ResizeObserver(fit).observe(side);
+    window.addEventListener("resize", fit);
+  }
+
   // ---- small things
 
   document.addEventListener("click", async (event) => {
@@ -191,6 +219,7 @@
   });
   document.addEventListener("submit", (event) => {
     const form = event.target;
+    if (event.defaultPrevented) return;
     if (form.dataset.sent) return event.preventDefault();  // a second press asks nothing again
     if (form.matches("[data-once]")) {
       form.dataset.sent = "1";
