@@ -45,7 +45,7 @@ class Tracing:
         del argument
         if not frame.f_code.co_filename.startswith(SOURCE):
             return None
-        if event == "line" and self.begun and self.at is None and not _begins_to_handle(frame):
+        if event == "line" and self.begun and self.at is None and not only_a_trace_fails_at(frame):
             self._pass(frame)
         return self
 
@@ -68,6 +68,22 @@ def _is_ending(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def only_a_trace_fails_at(frame: FrameType) -> bool:
+    """Say whether no interrupt comes before the next step: it is looked for after calls, and where functions begin."""
+    return _begins_to_handle(frame) or _leaves_a_with(frame)
+
+
+def _leaves_a_with(frame: FrameType) -> bool:
+    """Say whether the next step is to leave a `with`: it takes None three times, and calls what lets go.
+
+    What fails right there is not inside any more, and a lock that is written in C would stay held for ever.
+    """
+    steps, at = frame.f_code.co_code, frame.f_lasti
+    first = steps[at : at + 2]
+    nothing = first[0] == dis.opmap["LOAD_CONST"] and frame.f_code.co_consts[first[1]] is None
+    return nothing and steps[at : at + 6] == first * 3
 
 
 def _begins_to_handle(frame: FrameType) -> bool:
