@@ -70,10 +70,10 @@ EQUIVALENT: dict[str, str] = {
     "TopCounts._counts_people: planner.one_a_person or isinstance(self.counted, CountPeople) -> isinstance(": (
         "rows of a table with one row a person are people, and the plan of their count is the same"
     ),
-    "Administration._allow: transaction.remember(known.name, analyst, change.account) -> pass": (
+    "allow_in: transaction.remember(known.name, analyst, change.account) -> pass": (
         "an account that is not remembered is read from the entry that was just appended"
     ),
-    "Administration.set_budget: transaction.remember(population, None, change.account) -> pass": (
+    "raise_in: transaction.remember(known.name, None, change.account) -> pass": (
         "an account that is not remembered is read from the entry that was just appended"
     ),
     "of_derived: Number('the day of a week'": "the numbers of all days, a week more or less, are within 64 bits",
@@ -95,7 +95,6 @@ EQUIVALENT: dict[str, str] = {
     "_within: meaning.margin(plan, at(search.guess), target.confidence) or 0 -> meaning.margin(plan, at(": (
         "what has no margin was refused on the lines before"
     ),
-    "PartAlone.meaning: raise TypeError(self.own.meaning) -> pass": "only what has noise is made a part",
     "_line: raise BadQuestionError(": "a column of text is refused on every way that leads there",
     "spoiling: if len(group) == 1: -> if False:": "what fails alone is tried once more alone, and fails as before",
     "_replanned: (aggregate.cell_count or 0) * aggregate.terms -> (aggregate.cell_count or 0) + aggregate.terms": (
