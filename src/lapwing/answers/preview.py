@@ -330,6 +330,15 @@ def read_budget(*, epsilon: Exact | None = None, delta: Exact | None = None, rho
     >>> read_budget(epsilon="0.5")
     PureDP(epsilon=Fraction(1, 2))
     """
+    if (budget := said_budget(epsilon, delta, rho)) is not None:
+        return budget
+    given = {"epsilon": epsilon, "delta": delta, "rho": rho}
+    said = ", ".join(name for name, one in given.items() if one is not None)
+    raise ParameterError("budget", said, reason="is not a budget", remedy="say epsilon, epsilon and delta, or rho")
+
+
+def said_budget(epsilon: object, delta: object, rho: object) -> Budget | None:
+    """Return the budget that some of these words say, or None where no budget is said so."""
     match epsilon, delta, rho:
         case None, None, rho if rho is not None:
             return ConcentratedDP(rho=positive("rho", rho))
@@ -337,9 +346,7 @@ def read_budget(*, epsilon: Exact | None = None, delta: Exact | None = None, rho
             return PureDP(epsilon=positive("epsilon", epsilon))
         case epsilon, delta, None if epsilon is not None:
             return ApproximateDP(epsilon=positive("epsilon", epsilon), delta=probability("delta", delta))
-    given = {"epsilon": epsilon, "delta": delta, "rho": rho}
-    said = ", ".join(name for name, one in given.items() if one is not None)
-    raise ParameterError("budget", said, reason="is not a budget", remedy="say epsilon, epsilon and delta, or rho")
+    return None
 
 
 def request_record(request: BudgetRequest, effect: Raise | None = None) -> dict[str, Any]:

@@ -48,6 +48,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from lapwing.accounting.filters.account import Budget
+from lapwing.answers.preview import said_budget
 from lapwing.engines.duckdb import DuckDBTable
 from lapwing.engines.reading import LONGEST, TIME_LIMIT
 from lapwing.ledger.entries import name as ledger_name
@@ -57,8 +58,8 @@ from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, 
 from lapwing.queries.public_tables import Vocabulary
 from lapwing.sources import FileSource, PostgresSource, Source, SparkFiles, SparkSource, place_of
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
-from lapwing.vocabulary.exact import as_int, as_written, positive, probability
-from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, PrivacyUnit, PureDP
+from lapwing.vocabulary.exact import as_int, as_written
+from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 from lapwing.vocabulary.wording import Setting
 from lapwing.workspace.toml import Document, Section
 
@@ -319,13 +320,9 @@ def _budget_in(section: Section) -> Budget:
     epsilon, delta, rho = (as_written(section.take(word, _NUMBER, None)) for word in ("epsilon", "delta", "rho"))
     section.done()
     with section.blamed():
-        match epsilon, delta, rho:
-            case None, None, rho if rho is not None:
-                return ConcentratedDP(rho=positive("rho", rho))
-            case epsilon, None, None if epsilon is not None:
-                return PureDP(epsilon=positive("epsilon", epsilon))
-            case epsilon, delta, None if epsilon is not None:
-                return ApproximateDP(epsilon=positive("epsilon", epsilon), delta=probability("delta", delta))
+        budget = said_budget(epsilon, delta, rho)
+    if budget is not None:
+        return budget
     remedy = 'write { epsilon = "3" }, { epsilon = "3", delta = "1e-6" } or { rho = "1/2" }'
     raise section.error((), "this is not a budget", remedy)
 

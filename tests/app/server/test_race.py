@@ -9,7 +9,8 @@ import socket
 from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 
@@ -102,11 +103,7 @@ class Race:
             await asyncio.gather(self.up(0), self.up(1))
             for _ in range(EACH):
                 work.put_nowait(waiting.pop())
-            for _ in range(600):
-                if self.processes[1].died():
-                    self.killed.append(point)
-                    break
-                await asyncio.sleep(0.05)
+            await self.wait_for_death(point)
         self.processes[1].start()
         await self.up(1)
         while waiting:
@@ -114,6 +111,14 @@ class Race:
         await work.join()
         for client in clients:
             client.cancel()
+
+    async def wait_for_death(self, point: str) -> None:
+        """Wait, for so long, until the second process has died at a step."""
+        for _ in range(600):
+            if self.processes[1].died():
+                self.killed.append(point)
+                return
+            await asyncio.sleep(0.05)
 
     async def again(self, place: int, keys: list[str]) -> list[Any]:
         await self.up(place)
@@ -138,18 +143,28 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
+R = TypeVar("R", bound=Race)
+
+
+def racing(kind: type[R], ledger: str, request, folder: Path) -> R:
+    """Return a race of four analysts at two processes of one clinic, of which the first is started."""
+    address = url_of(request.getfixturevalue("database")) if ledger == "postgres" else ""
+    make_folder(folder, epsilon=CAP, ledger=address)
+    (folder / "door.toml").write_text(LIMITS)
+    tokens = add_people(folder, {f"p{i}": Role.ANALYST for i in range(4)})
+    race = kind([Process(folder, free_port()) for _ in range(2)], list(tokens.values()))
+    race.processes[0].start()
+    return race
+
+
 def test_every_step_of_a_question_is_a_place_to_die() -> None:
     assert set(STEPS) <= {point for points in POINTS.values() for point in points}
 
 
 @pytest.mark.parametrize("ledger", ["sqlite", "postgres"])
 def test_the_cap_is_exact_whoever_dies(ledger, request, quick_path) -> None:
-    address = url_of(request.getfixturevalue("database")) if ledger == "postgres" else ""
-    folder = make_folder(quick_path / "clinic", epsilon=CAP, ledger=address)
-    (folder / "door.toml").write_text(LIMITS)
-    tokens = add_people(folder, {f"p{i}": Role.ANALYST for i in range(4)})
-    race = Race([Process(folder, free_port()) for _ in range(2)], list(tokens.values()))
-    race.processes[0].start()
+    folder = quick_path / "clinic"
+    race = racing(Race, ledger, request, folder)
     try:
         asyncio.run(race.run(POINTS[ledger]))
         answered = [key for key, (status, _, _) in race.told.items() if status == 200]

@@ -13,14 +13,13 @@ from typing import Any
 import pytest
 
 import lapwing as lw
-from app.server.doors import P, add_people, make_folder
-from app.server.test_race import LIMITS, Process, Race, free_port, url_of
-from lapwing.app.server.roles import Role
+from app.server.doors import P
+from app.server.test_race import CAP, Race, racing
 from lapwing.ledger.replay import verify
 from lapwing.noise.randomness import fresh_name
 from lapwing.streams import STEPS
 
-CLIENTS, STREAMS, PRICE, CAP, YESES = 64, 30, "0.25", "5", 2
+CLIENTS, STREAMS, PRICE, YESES = 64, 30, "0.25", 2
 POINTS = {
     "sqlite": ["stream.sealed", "open.committed", "stream.intended", "stream.decided", "decide.written", "stream.told"],
     "postgres": [
@@ -82,11 +81,7 @@ class StreamRace(Race):
             self.processes[1].start(f"{point}:kill:1")
             await asyncio.gather(self.up(0), self.up(1))
             work += [asyncio.create_task(self.use(next(numbers))) for _ in range(EACH)]
-            for _ in range(600):
-                if self.processes[1].died():
-                    self.killed.append(point)
-                    break
-                await asyncio.sleep(0.05)
+            await self.wait_for_death(point)
         self.processes[1].start()
         await self.up(1)
         work += [asyncio.create_task(self.use(number)) for number in numbers]
@@ -115,12 +110,8 @@ def test_every_step_of_a_stream_is_a_place_to_die() -> None:
 
 @pytest.mark.parametrize("ledger", ["sqlite", "postgres"])
 def test_streams_and_batches_have_one_end_whoever_dies(ledger, request, quick_path) -> None:
-    address = url_of(request.getfixturevalue("database")) if ledger == "postgres" else ""
-    folder = make_folder(quick_path / "clinic", epsilon=CAP, ledger=address)
-    (folder / "door.toml").write_text(LIMITS)
-    tokens = add_people(folder, {f"p{i}": Role.ANALYST for i in range(4)})
-    race = StreamRace([Process(folder, free_port()) for _ in range(2)], list(tokens.values()))
-    race.processes[0].start()
+    folder = quick_path / "clinic"
+    race = racing(StreamRace, ledger, request, folder)
     try:
         asyncio.run(race.run(POINTS[ledger]))
         answered = [key for key, (status, _, _) in race.told.items() if status == 200 and key not in race.streams]
