@@ -20,7 +20,7 @@ from lapwing.app.cli.commands import progress
 from lapwing.app.cli.demo_mallory import attack
 from lapwing.app.cli.demo_stage import ALLOWANCES, BUDGET, POPULATION, SURE, Cast, Stage, good, shortened
 from lapwing.app.clinic import make_clinic
-from lapwing.app.clinic.concepts import CONDITIONS, SITES
+from lapwing.app.clinic.made_up_people import CONDITIONS, SITES
 from lapwing.app.plots.answers import draw_account, draw_answer, draw_prices, draw_stream
 from lapwing.app.plots.meaning import draw_meaning
 from lapwing.auditor.liars import DOCUMENT_002
