@@ -33,7 +33,7 @@ from lapwing.queries.expressions import Condition, condition
 from lapwing.queries.planning import plan
 from lapwing.session import Session
 from lapwing.vocabulary.guarantee import PrivacyUnit, PureDP
-from lapwing.workspace.workspace import create
+from lapwing.workspace.creating import create
 
 PEOPLE, ENTRIES = 100_000, 1_000_000
 ONE_SHOT, STREAMED, TOGETHER, TOGETHER_AT_ONCE = 100, 300, 20_000, 1000

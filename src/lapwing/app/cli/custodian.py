@@ -20,8 +20,9 @@ from lapwing.vocabulary.errors import BadQuestionError, LapwingError
 from lapwing.vocabulary.event import Event, GaussianNoise, PureRelease
 from lapwing.vocabulary.exact import positive
 from lapwing.vocabulary.wording import several
+from lapwing.workspace.creating import create
 from lapwing.workspace.settings import read_settings
-from lapwing.workspace.workspace import HEAD, KEY_FILE, create, open_workspace, renew_key
+from lapwing.workspace.workspace import HEAD, KEY_FILE, open_workspace, renew_key
 
 _REMOVAL = "delete its section in lapwing.toml, then lapwing update; the account goes on as it stands"
 

@@ -18,6 +18,7 @@ from lapwing.app.cli.options import Door, for_the_custodian
 from lapwing.app.cli.overview import hints
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError, ParameterError, SettingsError
 from lapwing.vocabulary.guarantee import Adjacency
+from lapwing.workspace.creating import create
 from lapwing.workspace.declaring import (
     Declared,
     DeclaredTable,
@@ -29,7 +30,7 @@ from lapwing.workspace.declaring import (
 )
 from lapwing.workspace.misfits import Misfit
 from lapwing.workspace.settings import FILE, read_settings, require_no_password
-from lapwing.workspace.workspace import Workspace, create, open_workspace
+from lapwing.workspace.workspace import Workspace, open_workspace
 
 
 @click.command()

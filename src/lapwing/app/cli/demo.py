@@ -42,7 +42,7 @@ from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.vocabulary.wording import format_short
-from lapwing.workspace.workspace import create
+from lapwing.workspace.creating import create
 
 
 @click.command()
