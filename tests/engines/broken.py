@@ -72,8 +72,16 @@ class ForgetsTheCellLimit(RowsInMemory):
 class ForgetsTheRowLimit(RowsInMemory):
     """All rows of a person are added up."""
 
-    def picked(self, _aggregate, _person, known, **_):
-        return known
+    def picked(self, _aggregate, _person, known):
+        return [(cell, values) for cell, values, _ in known]
+
+
+class StartsByTheTable(RowsInMemory):
+    """Where the choice of a person's rows starts depends on how many rows the whole table has."""
+
+    def picked(self, aggregate, person, known):
+        salt = len(self.tables[aggregate.table])
+        return super().picked(dataclasses.replace(aggregate, salt=salt), person, known)
 
 
 class TakesTheFirstRows(RowsInMemory):
@@ -155,6 +163,7 @@ BROKEN = {
     ClipsACopy: "total",
     ForgetsTheCellLimit: "people",
     ForgetsTheRowLimit: "mean",
+    StartsByTheTable: "mean",
     TakesTheFirstRows: "total",
     CountsNobody: "at least",
     KeepsTheLargestCells: "people",

@@ -57,7 +57,7 @@ from lapwing.queries.predicate import (
     day_number,
     double_rank,
 )
-from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, SteppedDown, Times, bounds
+from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, SteppedDown, Times, bounds, leaves
 from lapwing.vocabulary.exact import Sensitive
 
 
@@ -197,11 +197,13 @@ class RowsInMemory:
             cell = tuple(self.label(key, table, row) for key in aggregate.keys)
             values = tuple(self.value(term, table, row) for term in terms)
             if "nowhere" not in cell and None not in values:
-                known.append((cell, values, None if table.row_key is None else row[table.row_key]))
+                known.append((cell, values, tuple(self.value(part, table, row) for part in leaves(*terms))))
         if isinstance(bounding, BoundedRowsPerPerson):
-            known = self.picked(aggregate, person, known, by_key=table.row_key is not None)
+            known = self.picked(aggregate, person, known)
+        else:
+            known = [(cell, values) for cell, values, _ in known]
         cells = defaultdict(list)
-        for cell, values, _ in known:
+        for cell, values in known:
             cells[cell].append(values)
         limit = bounding.max_cells
         if limit is not None:
@@ -218,18 +220,18 @@ class RowsInMemory:
             case BoundedRowsPerPerson():
                 return {cell: [sum(column) for column in zip(*rows, strict=True)] for cell, rows in cells.items()}
 
-    def picked(self, aggregate, person, known, *, by_key):
-        bounding, seen, told = aggregate.bounding, defaultdict(int), []
-        for row in known:
-            cell, values, key = row
-            seen[cell, values] += 1
-            one = (-1 if key is None else number(key)) if by_key else seen[cell, values]
-            apart = [*numbers(person, aggregate.keys, cell), *values, one]
-            told.append(((rank(aggregate.salt, apart), ordered(aggregate.keys, cell), values, one), row))
-        groups = defaultdict(list)
-        for _, row in sorted(told, key=lambda entry: entry[0]):
-            groups[None if bounding.max_cells is None else row[0]].append(row)
-        return [row for group in groups.values() for row in group[: bounding.max_rows]]
+    def picked(self, aggregate, person, known):
+        bounding, groups = aggregate.bounding, defaultdict(list)
+        for cell, values, made_of in known:
+            told = (ordered(aggregate.keys, cell), made_of)
+            groups[None if bounding.max_cells is None else cell].append((told, (cell, values)))
+        kept = []
+        for group in groups.values():
+            rows = [row for _, row in sorted(group, key=lambda entry: entry[0])]
+            most, start = bounding.max_rows, rank(aggregate.salt, [number(person)]) % len(rows)
+            passed = [(place * most + start) // len(rows) for place in range(len(rows) + 1)]
+            kept += [row for row, before, now in zip(rows, passed, passed[1:], strict=False) if now > before]
+        return kept
 
     def passed(self, bounding, table, row):
         for i, step in enumerate(bounding.steps):

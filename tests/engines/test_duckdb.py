@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import duckdb
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -272,6 +273,21 @@ def test_a_person_table_with_a_person_twice_is_still_bounded() -> None:
     with DuckDB(population, {"patients": pa.table({"pid": [1, 1, 2, None], "age": [90, 90, 10, 10]})}) as engine:
         assert engine.number(plan(ask.count("patients"), population).aggregate).open_for_release() == 2
         assert engine.vector(plan(ask.total("patients", "age"), population).aggregate).open_for_release() == (130,)
+
+
+@pytest.mark.parametrize("most", [1, 3, 6, 9])
+def test_every_row_of_a_person_has_the_same_chance_to_count(most) -> None:
+    people, places = 2000, 7
+    column = Column(name="a", type=Integer(low=0, high=places - 1))
+    population = patients(columns=(column,), rows=RowsPerPerson.MANY_A_PERSON)
+    rows = {"pid": np.repeat(np.arange(people), places), "a": np.tile(np.arange(places), people)}
+    planned = plan(ask.count_rows("patients", by="a", max_rows=most), population)
+    with DuckDB(population, {"patients": pa.table(rows)}) as engine:
+        counted = engine.vector(planned.aggregate).open_for_release()
+    chance = min(most, places) / places
+    assert sum(counted) == people * min(most, places)
+    for number in counted:  # a count of independent starts: seven standard deviations are one in 10^11
+        assert abs(number - people * chance) <= 7 * (people * chance * (1 - chance)) ** 0.5
 
 
 def in_a_duckdb_file(place, *statements):

@@ -3,8 +3,7 @@
 The steps are always the same, each a common table expression, and the bounding is the last thing before the sum:
 
 1. ``counted``: the rows that count, as person, cell and whole-number terms;
-2. ``picked``: of those, the few of a person that may count, by rank (only where rows are picked, and only for people
-   who have more than may count: ``many``);
+2. ``picked``: of those, the few of a person that may count, evenly over their order (only where rows are picked);
 3. ``parts``: one row for each person and cell, with the person's part clipped;
 4. ``kept``: of those, the few cells of a person that may count, by rank (only where there could be more);
 5. the sum over people, with the number of parts that were added up, which it is held against (`possible_numbers`).
@@ -19,8 +18,10 @@ from typing import Final, NamedTuple
 
 from lapwing.engines.derived_sql import widened_relation
 from lapwing.engines.dialect import SMALL, Dialect, Parameter, RowOf, Writer
-from lapwing.engines.expression_sql import cell_columns, clipped, fold, predicate_sql, rank, row_number, term_sql
+from lapwing.engines.expression_sql import cell_columns, clipped, fold, predicate_sql, rank, term_sql
 from lapwing.queries.aggregate import (
+    LAST_PLACE,
+    MODULUS,
     Aggregate,
     BoundedRowsPerPerson,
     Bounding,
@@ -34,7 +35,7 @@ from lapwing.queries.catalogue import KeyType, Population
 from lapwing.queries.column import DerivedColumn
 from lapwing.queries.derived import of_person
 from lapwing.queries.predicate import ALWAYS, Predicate
-from lapwing.queries.term import ConstantTerm, Term, bounds
+from lapwing.queries.term import ConstantTerm, Term, bounds, leaves
 from lapwing.queries.totality import check_total
 
 MOST_FACTS: Final = 62
@@ -112,7 +113,6 @@ class _Select:
                 self.part(lambda: [self.clipped_total(bounding)], bounding.max_cells)
                 total = self.total(["COUNT(*)", self.sum_of("v0")])
             case BoundedRowsPerPerson():
-                self.count(bounding.terms)
                 self.pick(bounding)
                 sums = [self.sum_of(f"v{i}") for i in range(len(bounding.terms))]
                 if bounding.max_cells is not None:
@@ -131,8 +131,6 @@ class _Select:
         person = writer.person(row)
         select = [f"{person} AS p", *(f"{cell.select} AS {cell.name}" for cell in self.cells)]
         select += [f"{term_sql(writer, row, term)} AS v{i}" for i, term in enumerate(terms)]
-        if row.table.row_key is not None and isinstance(self.aggregate.bounding, BoundedRowsPerPerson):
-            select.append(f"{row_number(writer, row, row.table.row_key)} AS o")
         select += passed
         self.steps["counted"] = f"SELECT {', '.join(select)} FROM {writer.relation(row)} WHERE {self.counted()}"
 
@@ -151,28 +149,29 @@ class _Select:
         self.steps["parts"] = "SELECT MAX(passed) AS passed FROM counted GROUP BY p"
 
     def pick(self, bounding: BoundedRowsPerPerson) -> None:
-        """Keep the rows of lowest rank: of each person, or of each person in each cell.
+        """Keep `max_rows` rows of each person, or of each person in each cell, evenly spread over their order.
 
-        Whoever has few rows keeps them all; only the rows of the others are ranked, which is what takes long.
+        Row number i of n is kept where i * max_rows + start passes a multiple of n: `proofs/contribution_bounds.md`.
+        Rows are in the order of what their terms are made of, so those that come together are interchangeable.
         """
         if self.one_row:
+            self.count(bounding.terms)
             return
-        values = [f"v{i}" for i in range(len(bounding.terms))]
-        columns = ", ".join(["p", *self.keys, *values])
-        most = self.writer.value(bounding.max_rows)
-        self.steps["many"] = f"SELECT p FROM counted GROUP BY p HAVING COUNT(*) > {most}"
-        theirs = "EXISTS (SELECT 1 FROM many WHERE many.p = counted.p)"
-        numbered = f"SELECT * FROM counted WHERE {theirs}"
-        if self.row.table.row_key is None:
-            # Rows that agree in all of this are interchangeable; numbering them gives each a rank of its own.
-            same = ", ".join(["p", *self.keys, *values])
-            place = f"ROW_NUMBER() OVER (PARTITION BY {same} ORDER BY p) AS o"
-            numbered = f"SELECT *, {place} FROM counted WHERE {theirs}"
-        among = ["p"] if bounding.max_cells is None else ["p", *self.keys]
-        lowest = self.lowest(f"({numbered}) AS numbered", among, [*values, "o"], bounding.max_rows)
-        self.steps["picked"] = (
-            f"SELECT {columns} FROM counted WHERE NOT {theirs} UNION ALL SELECT {columns} FROM ({lowest}) AS lowest"
-        )
+        made_of = leaves(*bounding.terms)
+        self.count([], passed=[f"{self.narrow(part)} AS l{i}" for i, part in enumerate(made_of)])
+        everywhere = bounding.max_cells is None
+        among = ", ".join(["p"] if everywhere else ["p", *self.keys])
+        order = [*(cell.order for cell in self.cells if everywhere), *(f"l{i}" for i in range(len(made_of)))]
+        place = f"ROW_NUMBER() OVER (PARTITION BY {among} ORDER BY {', '.join(order or ['p'])}) AS place"
+        placed = f"SELECT *, {place}, COUNT(*) OVER (PARTITION BY {among}) AS n FROM counted"
+        told = fold(self.writer, self.aggregate.salt, [self.person()])
+        folded = self.in_order(f"SELECT *, {told} AS t FROM ({placed}) AS placed", "p")
+        most, last = self.writer.value(bounding.max_rows), self.writer.value(LAST_PLACE)
+        counts = f"MOD(LEAST(place, {last}) * {most} + MOD({rank('t')}, n), n) < {most} AND place <= {last}"
+        known: dict[Term, str] = {part: self.whole(f"l{i}") for i, part in enumerate(made_of)}
+        terms = [f"{term_sql(self.writer, self.row, term, known)} AS v{i}" for i, term in enumerate(bounding.terms)]
+        columns = ", ".join(["p", *self.keys, *terms])
+        self.steps["picked"] = f"SELECT {columns} FROM ({folded}) AS folded WHERE {counts}"
 
     def part(self, numbers: Callable[[], Sequence[str]], limit: int | None) -> None:
         """Add one row for each person and cell, with the person's part; then keep `limit` cells of each person."""
@@ -186,24 +185,27 @@ class _Select:
             self.steps[self.last] = self.in_order(self.steps[self.last], group)
         self.steps["parts"] = f"SELECT {select} FROM {self.last} GROUP BY {group}"
         if few and limit is not None:
-            self.steps["kept"] = self.lowest("parts", ["p"], [], limit)
+            self.steps["kept"] = self.lowest("parts", limit)
 
     def in_one_cell(self) -> bool:
         """Say whether all keys are the same in all rows of a person: `proofs/derived_columns.md`."""
         names = of_person(self.aggregate.derived) if self.aggregate.derived else frozenset()
         return all(not isinstance(key, GridKey) and key.column in names for key in self.aggregate.keys)
 
-    def lowest(self, source: str, among: Sequence[str], values: Sequence[str], limit: int) -> str:
-        """Return the `limit` rows of `source` of lowest rank, told by `values` too, among those alike in `among`."""
-        text = self.row.table.key_type is KeyType.TEXT
-        person = self.writer.dialect.text_number.format("p") if text else "p"
-        told = fold(self.writer, self.aggregate.salt, [person, *(cell.number for cell in self.cells), *values])
+    def lowest(self, source: str, limit: int) -> str:
+        """Return the `limit` cells of `source` of lowest rank, of each person."""
+        told = fold(self.writer, self.aggregate.salt, [self.person(), *(cell.number for cell in self.cells)])
         folded = self.in_order(f"SELECT *, {told} AS t FROM {source}", "p")
         ranked = f"SELECT *, CAST({rank('t')} AS {self.writer.dialect.narrow}) AS r FROM ({folded}) AS folded"
-        order = ", ".join(["r", *(cell.order for cell in self.cells), *values])
-        place = f"ROW_NUMBER() OVER (PARTITION BY {', '.join(among)} ORDER BY {order})"
+        order = ", ".join(["r", *(cell.order for cell in self.cells)])
+        place = f"ROW_NUMBER() OVER (PARTITION BY p ORDER BY {order})"
         placed = f"SELECT *, {place} AS place FROM ({ranked}) AS ranked"
         return f"SELECT * FROM ({placed}) AS placed WHERE place <= {self.writer.value(limit)}"
+
+    def person(self) -> str:
+        """Return a whole number for the person of a row of these steps."""
+        text = self.row.table.key_type is KeyType.TEXT
+        return self.writer.dialect.text_number.format("p") if text else "p"
 
     def total(self, numbers: Sequence[str]) -> str:
         """Return the sum over people, cell by cell."""
@@ -223,6 +225,11 @@ class _Select:
 
     def sum_of(self, number: str) -> str:
         return self.writer.dialect.total.format(number)
+
+    def narrow(self, part: Term) -> str:
+        """Return a term in 32 bits, if they hold it: that takes less room where rows are put in order."""
+        number, held = term_sql(self.writer, self.row, part), max(map(abs, bounds(part))) < MODULUS
+        return f"CAST({number} AS {self.writer.dialect.narrow})" if held else number
 
     def whole(self, number: str) -> str:
         return f"CAST({number} AS {self.writer.dialect.integer})"

@@ -9,14 +9,15 @@ was built, so no term meets NULL or leaves 64 bits. NaN never gets to one either
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from string import ascii_lowercase, ascii_uppercase
+from types import MappingProxyType
 from typing import NamedTuple
 
 from lapwing.engines.dialect import RowOf, Value, Writer
 from lapwing.queries.aggregate import FACTOR, MODULUS, SHIFT, STRETCH, BinnedKey, DeclaredKey, GridKey, Key, PrivateKey
-from lapwing.queries.column import Boolean, Date, Real, Text
+from lapwing.queries.column import Boolean, Date, Real
 from lapwing.queries.derived import needed_for
 from lapwing.queries.pattern import End, pieces
 from lapwing.queries.predicate import (
@@ -274,9 +275,15 @@ def _far(predicate: Predicate, depth: int = 0) -> Iterator[tuple[int, str]]:
             pass
 
 
-def term_sql(writer: Writer, row: RowOf, term: Term) -> str:
-    """Return the SQL of a term of `row`."""
+def term_sql(writer: Writer, row: RowOf, term: Term, known: Mapping[Term, str] = MappingProxyType({})) -> str:
+    """Return the SQL of a term of `row`; `known` has the parts of it that are columns already."""
+
+    def inside(part: Term) -> str:
+        return term_sql(writer, row, part, known)
+
     match term:
+        case _ if term in known:
+            return known[term]
         case OnGrid():
             return _on_grid(writer, row, term)
         case Elapsed():
@@ -284,14 +291,13 @@ def term_sql(writer: Writer, row: RowOf, term: Term) -> str:
         case ConstantTerm(value):
             return writer.value(value)
         case Plus(left, right):
-            return f"({term_sql(writer, row, left)} + {term_sql(writer, row, right)})"
+            return f"({inside(left)} + {inside(right)})"
         case Times(left, right):
-            return f"({term_sql(writer, row, left)} * {term_sql(writer, row, right)})"
+            return f"({inside(left)} * {inside(right)})"
         case Rounded(inner, bits):
-            return _rounded(writer, f"CAST({term_sql(writer, row, inner)} AS {writer.dialect.real})", -bits)
+            return _rounded(writer, f"CAST({inside(inner)} AS {writer.dialect.real})", -bits)
         case SteppedDown(inner, width):
-            rest = remainder(writer, term_sql(writer, row, inner), width)
-            return f"({term_sql(writer, row, inner)} - {rest})"
+            return f"({inside(inner)} - {remainder(writer, inside(inner), width)})"
 
 
 def remainder(writer: Writer, number: str, width: int) -> str:
@@ -385,13 +391,6 @@ def _value_column(writer: Writer, row: RowOf, column: str, name: str) -> tuple[s
             return writer.day_number(select), name, name
         case _:
             return select, name, name
-
-
-def row_number(writer: Writer, row: RowOf, column: str) -> str:
-    """Return a whole number that tells a row of a person from their others; -1 where the column is missing."""
-    name = writer.column(row, column)
-    text = isinstance(writer.type_of(row, column), Text)
-    return f"COALESCE({writer.dialect.text_number.format(name) if text else name}, -1)"
 
 
 def fold(writer: Writer, salt: int, numbers: Sequence[str]) -> str:

@@ -117,10 +117,12 @@ class ClippedSumPerPerson:
 
 @stored("bounded-rows-per-person")
 class BoundedRowsPerPerson:
-    """A person adds the `terms` of at most `max_rows` rows, picked by hash.
+    """A person adds the `terms` of at most `max_rows` rows.
 
-    With `max_cells` those are rows of one cell, in at most `max_cells` cells; where it is None, rows of all cells
-    together. The terms are never negative and add up to at most `most` in one row.
+    They are spread evenly over the person's rows in their order, from a start that is picked by hash: each row has the
+    same chance, and those that count are as various as the person's rows are. With `max_cells` those are rows of one
+    cell, in at most `max_cells` cells; where it is None, rows of all cells together. The terms are never negative and
+    add up to at most `most` in one row.
     """
 
     terms: tuple[Term, ...]
@@ -380,6 +382,10 @@ MODULUS = 2**31 - 1
 FACTOR = 1_103_515_245
 STRETCH = 48_271
 SHIFT = 12_345
+
+
+LAST_PLACE = 2**42
+"""Rows of a person beyond this place are not picked: a place times `max_rows` has to fit 64 bits."""
 
 
 def rank(salt: int, numbers: Iterable[int]) -> int:

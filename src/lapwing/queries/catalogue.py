@@ -110,7 +110,7 @@ class Table(Result):
     rows : whether a person has one row or many
     person_key : the column that says whose row it is; the population's person key where it is not given
     key_type : integers or text
-    row_key : a column that tells the rows of a person apart, if there is one; it makes picking rows quicker
+    row_key : a column that tells the rows of a person apart, if there is one: rows that have the same belong together
     max_rows : how many rows of one person count in row statistics, unless the question says otherwise
     title : what people call it, where that is not its name; pages show it, and questions never use it
 

@@ -162,6 +162,27 @@ def columns(term: Term) -> frozenset[str]:
             return columns(inner)
 
 
+def leaves(*terms: Term) -> list[OnGrid | Elapsed]:
+    """Return what terms compute with of a row, each once: rows that agree in it agree in all the terms.
+
+    >>> age = OnGrid(column="age", bits=0, low=0, high=120)
+    >>> leaves(Plus(ConstantTerm(1), age), Times(age, age))
+    [OnGrid(column='age', bits=0, low=0, high=120)]
+    """
+    found: dict[OnGrid | Elapsed, None] = {}
+    for term in terms:
+        match term:
+            case OnGrid() | Elapsed():
+                found[term] = None
+            case ConstantTerm():
+                pass
+            case Plus(left, right) | Times(left, right):
+                found |= dict.fromkeys(leaves(left, right))
+            case Rounded(inner, _) | SteppedDown(inner, _):
+                found |= dict.fromkeys(leaves(inner))
+    return list(found)
+
+
 def plus(left: Term, right: Term) -> Term:
     """Return the canonical sum: the same for `left + right` and `right + left`."""
     return Plus(*sorted((left, right), key=to_text))

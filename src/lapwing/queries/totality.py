@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 from lapwing.queries.aggregate import (
     FACTOR,
+    LAST_PLACE,
     MODULUS,
     SHIFT,
     Aggregate,
@@ -185,6 +186,7 @@ def _of_bounding(aggregate: Aggregate) -> Iterator[Number]:
             yield Number("the clipped total of one person", low, high, Held.TERM)
             yield _sum("the total", low, high, rows=MOST_ROWS)
         case BoundedRowsPerPerson(terms=terms, max_rows=rows):
+            yield Number("the place of a row among those of its person", 0, LAST_PLACE * rows + MODULUS, Held.WHOLE)
             for term in terms:
                 yield from of_term(term)
                 low, high = bounds(term)
