@@ -25,7 +25,8 @@ from lapwing.queries.questions import Selected
 from lapwing.queries.sql_clauses import AnswerColumn, group_nodes, grouping, is_same, items_of, read_arrangement
 from lapwing.queries.sql_conditions import Reader
 from lapwing.queries.sql_given import Given
-from lapwing.queries.sql_nodes import check_all_read, identifier, literal, name_of, only, parsed, refusal
+from lapwing.queries.sql_nodes import check_all_read, identifier, literal, name_of, only, parsed
+from lapwing.queries.sql_refusals import refusal
 from lapwing.queries.statistics import is_statistic, read_statistic, statistic_names
 from lapwing.queries.statistics.counts import CountRows
 from lapwing.queries.statistics.top import TopCategories, TopCounts

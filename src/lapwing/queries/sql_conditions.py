@@ -43,10 +43,10 @@ from lapwing.queries.sql_nodes import (
     name_of,
     only,
     parsed,
-    refusal,
     table_name,
     times,
 )
+from lapwing.queries.sql_refusals import refusal
 from lapwing.queries.sql_rows import RowsReader, per_person
 from lapwing.vocabulary.errors import BadQuestionError
 

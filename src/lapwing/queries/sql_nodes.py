@@ -1,12 +1,11 @@
-"""The small pieces of SQL text: parsing it without surprises, names, constants, chains, and why a piece is refused.
+"""The small pieces of SQL text: parsing it without surprises, names, constants and chains.
 
 Default deny, twice: whoever reads a node calls `only` with the arguments that it uses, and `check_all_read` at the end
-finds what the parser understood and nobody read. A refusal names the nearest thing that is understood.
+finds what the parser understood and nobody read.
 """
 
 import logging
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from fractions import Fraction
 
@@ -19,6 +18,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from lapwing.queries.column import check_text
 from lapwing.queries.expressions import Literal, Name, Value
 from lapwing.queries.limits import LONGEST_TEXT, MOST_BRACKETS, MOST_DEPTH, MOST_NODES, MOST_TOKENS
+from lapwing.queries.sql_refusals import refusal, refused_argument
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int, check_most, exact
 
@@ -30,130 +30,15 @@ COMPARISONS: dict[type[exp.Expr], str] = {
     exp.GT: ">",
     exp.GTE: ">=",
 }
-_INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
-    exp.Div: ("division", "it fails where a row divides by zero; divide the answers instead, which costs nothing"),
-    exp.IntDiv: ("division", "it fails where a row divides by zero; divide the answers instead, which costs nothing"),
-    exp.Mod: ("the remainder", "it fails where a row divides by zero; compare the column with ranges"),
-    exp.Cast: (
-        "a cast to this type",
-        "a value that cannot be converted would fail; compare the column with a constant of its own type",
-    ),
-    exp.TryCast: ("TRY_CAST", "compare the column with a constant of its own type"),
-    exp.RegexpLike: (
-        "a regular expression",
-        "write starts_with(column, 'abc'), contains(column, 'abc') or like 'a_c%'",
-    ),
-    exp.Case: ("CASE", "ask one question for each case, with a where of its own, or group by bins"),
-    exp.If: ("IF", "ask one question for each case, with a where of its own"),
-    exp.Window: ("a window function", "ask for a count, a sum or a quantile over people"),
-    exp.Subquery: (
-        "a subquery here",
-        (
-            "name it with WITH, or ask about people with person in (select person from ...); a share of all is "
-            "count(*) filter (where ...) / count(*)"
-        ),
-    ),
-    exp.Select: ("a SELECT here", "ask about people with person in (select person from ...)"),
-    exp.Union: ("UNION", "join the two conditions with or"),
-    exp.Except: ("EXCEPT", "join the two conditions with and not"),
-    exp.Intersect: ("INTERSECT", "join the two conditions with and"),
-    exp.Join: ("JOIN", "ask about rows of the same person with person in (select person from ...) or has(table, ...)"),
-    exp.Star: ("*", "rows are never shown; ask for count(*)"),
-    exp.Is: ("IS with anything but NULL, TRUE, FALSE and UNKNOWN", "compare the column with ="),
-    exp.Min: ("MIN", "the extreme is one person's value; ask for a low quantile: quantile_cont(column, 0.01)"),
-    exp.Max: ("MAX", "the extreme is one person's value; ask for a high quantile: quantile_cont(column, 0.99)"),
-    exp.Variance: ("the sample variance", "write var_pop(column)"),
-    exp.Stddev: ("the standard deviation", "ask for var_pop(column) and take the root of the answer"),
-    exp.StddevPop: ("the standard deviation", "ask for var_pop(column) and take the root of the answer"),
-    exp.StddevSamp: ("the standard deviation", "ask for var_pop(column) and take the root of the answer"),
-    exp.CovarSamp: ("the sample covariance", "write covar_pop(x, y)"),
-    exp.PercentileDisc: ("PERCENTILE_DISC", "write percentile_cont(0.9) within group (order by column)"),
-    exp.Filter: ("FILTER", "ask one question for each filter, with a where of its own"),
-    exp.CurrentDate: (
-        "the current date",
-        "write a day, as date '2025-01-31'; age(born) counts to the population's \"now\"",
-    ),
-    exp.CurrentTimestamp: ("the current time", "write a day, as date '2025-01-31'"),
-    exp.Placeholder: ("a placeholder", "write the value itself"),
-    exp.Parameter: ("a placeholder", "write the value itself"),
-    exp.WidthBucket: ("WIDTH_BUCKET", "write the edges of the groups: bins(column, 0, 10, 20, 30)"),
-    exp.GroupConcat: ("joining texts", "rows of people are never shown; count people by the column"),
-    exp.Abs: ("ABS here", "compare it with a constant, as abs(x - 170) <= 10"),
-    exp.Mul: ("arithmetic on answers", "compute with the answers instead, which costs nothing"),
-    exp.Add: ("arithmetic on answers", "compute with the answers instead, which costs nothing"),
-    exp.Sub: ("arithmetic on answers", "compute with the answers instead, which costs nothing"),
-    exp.Round: ("ROUND here", "round the answers instead, which costs nothing"),
-    exp.TimeToStr: (
-        "a day as text",
-        "group by date_trunc('month', day), by year(day), or by both year(day) and month(day)",
-    ),
-    exp.ToChar: (
-        "a day as text",
-        "group by date_trunc('month', day), by year(day), or by both year(day) and month(day)",
-    ),
-    exp.Rand: ("a random number", "the answers are random already"),
-    exp.DPipe: ("joining texts", "compare each column by itself"),
-    exp.Having: ("HAVING", "filter the answers instead, which costs nothing"),
-    exp.Order: ("ORDER BY", "sort the answers instead; for the largest groups write order by count(*) desc limit 5"),
-    exp.Limit: ("LIMIT", "take what you need of the answers; for the largest groups add order by count(*) desc"),
-    exp.Distinct: ("DISTINCT", "write count(distinct column)"),
-    exp.Literal: ("a constant here", "name a column"),
-    exp.Tuple: ("a list here", "compare one column at a time"),
-}
-_INSTEAD_OF_NAMED = {
-    "now": 'write current_date, the day that the population calls "now"',
-    "histogram": "count rows by bins: select bins(age, 0, 10, 20), count(*) ... group by 1, or by the column itself",
-}
-_ARGUMENTS: dict[tuple[str, str], tuple[str, str]] = {
-    ("Table", "db"): ("a schema", "write the name of the table alone, as it is registered"),
-    ("Table", "joins"): ("JOIN", "ask about rows of the same person with has(table, ...)"),
-    ("Group", "all"): ("GROUP BY ALL", "name what to group by"),
-    ("Select", "group"): (
-        "GROUP BY here",
-        "for people with several rows write person in (select person from visits group by person having count(*) >= 2)",
-    ),
-}
-_LANGUAGE = (
-    "there are comparisons, between, in, is null, and, or, not, like, case, coalesce, lower, trim, left, year, month, "
-    "date_trunc, datediff, age, has, clip, + - *"
-)
-
-_WITH_STAR = {"except_": "EXCLUDE", "replace": "REPLACE", "rename": "RENAME"}
-_PLAIN_STAR = "write select * from visits where ..., and compute in the statistic"
 _READ = "read by lapwing"
-
-
-def refusal(node: object, statistics: Iterable[str] = ()) -> BadQuestionError:
-    """Return the refusal of a node that is not part of the language; `statistics` are those that it could have been."""
-    named = ", ".join(statistics)
-    language = f"{_LANGUAGE}, and the statistics {named}" if named else _LANGUAGE
-    if isinstance(node, exp.Anonymous):
-        instead = _INSTEAD_OF_NAMED.get(function_name(node))
-        if instead is not None:
-            return BadQuestionError(f"{function_name(node)} is not part of the language; {instead}")
-        return BadQuestionError(f"there is no function {node.this!r} here; {language}")
-    for kind, (what, instead) in _INSTEAD.items():
-        if isinstance(node, kind):
-            return BadQuestionError(f"{what} is not part of the language; {instead}")
-    return BadQuestionError(f"{_words(type(node).__name__)} is not part of the language; {language}")
 
 
 def only(node: exp.Expr, *allowed: str) -> None:
     """Refuse a node that has an argument which is not `allowed`; remember that the others were read."""
     node.meta[_READ] = True
     for name, argument in node.args.items():
-        if name in allowed or argument in (None, False, [], ""):
-            continue
-        if isinstance(node, exp.Star):
-            raise BadQuestionError(f"* with {_WITH_STAR.get(name, name)} is not part of the language; {_PLAIN_STAR}")
-        part = argument[0] if isinstance(argument, list) else argument
-        if type(part) in _INSTEAD:
-            raise refusal(part)
-        if (type(node).__name__, name) in _ARGUMENTS:
-            what, instead = _ARGUMENTS[type(node).__name__, name]
-            raise BadQuestionError(f"{what} is not part of the language; {instead}")
-        what = f"{_words(name.rstrip('_'))} of {_words(type(node).__name__)}"
-        raise BadQuestionError(f"{what} is not part of the language; {_LANGUAGE}")
+        if name not in allowed and argument not in (None, False, [], ""):
+            raise refused_argument(node, name, argument)
 
 
 def check_all_read(tree: exp.Expr) -> None:
@@ -161,10 +46,6 @@ def check_all_read(tree: exp.Expr) -> None:
     for node in tree.walk():
         if _READ not in node.meta:
             raise refusal(node)
-
-
-def _words(name: str) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).replace("_", " ").lower()
 
 
 MOST_DAYS = 10**7

@@ -45,10 +45,10 @@ from lapwing.queries.sql_nodes import (
     negative,
     number_of_days,
     only,
-    refusal,
     table_name,
     upper_text,
 )
+from lapwing.queries.sql_refusals import refusal
 from lapwing.vocabulary.errors import BadQuestionError
 
 _ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}

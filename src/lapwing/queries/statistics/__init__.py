@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from lapwing.queries.planning import Question
 from lapwing.queries.questions import Selected, SqlWord, Statistic
-from lapwing.queries.sql_nodes import refusal
+from lapwing.queries.sql_refusals import refusal
 from lapwing.queries.statistics import counts, distinct, funnel, moments, quantiles, top, total
 
 STATISTICS: Final[dict[str, Statistic]] = {

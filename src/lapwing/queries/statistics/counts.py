@@ -26,7 +26,8 @@ from lapwing.queries.questions import (
     as_groups,
     rows_of,
 )
-from lapwing.queries.sql_nodes import literal, name_of, only, refusal
+from lapwing.queries.sql_nodes import literal, name_of, only
+from lapwing.queries.sql_refusals import refusal
 from lapwing.queries.term import ConstantTerm
 from lapwing.queries.words import at_most, groups_at_most, picked_rows, rows_at_most, rows_count
 from lapwing.vocabulary.codec import stored

@@ -31,7 +31,8 @@ from lapwing.queries.questions import (
     as_groups,
     as_value,
 )
-from lapwing.queries.sql_nodes import only, refusal
+from lapwing.queries.sql_nodes import only
+from lapwing.queries.sql_refusals import refusal
 from lapwing.queries.term import ConstantTerm, bounds
 from lapwing.queries.words import at_most, from_to, is_a_column, plain, rows_count, value_words
 from lapwing.vocabulary.codec import stored

@@ -1,0 +1,162 @@
+"""Why a piece of SQL is refused: one sentence, which names the nearest thing that is understood."""
+
+import re
+from collections.abc import Iterable
+
+from sqlglot import exp
+
+from lapwing.vocabulary.errors import BadQuestionError
+
+_OWN_ROWS = (
+    "for the first or the last day of each person group by the person: "
+    "select year(first), count(*) from (select person, min(day) as first from visits group by person) group by 1"
+)
+_INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
+    exp.Div: ("division", "it fails where a row divides by zero; divide the answers instead, which costs nothing"),
+    exp.IntDiv: ("division", "it fails where a row divides by zero; divide the answers instead, which costs nothing"),
+    exp.Mod: ("the remainder", "it fails where a row divides by zero; compare the column with ranges"),
+    exp.Cast: (
+        "a cast to this type",
+        "a value that cannot be converted would fail; compare the column with a constant of its own type",
+    ),
+    exp.TryCast: ("TRY_CAST", "compare the column with a constant of its own type"),
+    exp.RegexpLike: (
+        "a regular expression",
+        "write starts_with(column, 'abc'), contains(column, 'abc') or like 'a_c%'",
+    ),
+    exp.Case: ("CASE", "ask one question for each case, with a where of its own, or group by bins"),
+    exp.If: ("IF", "ask one question for each case, with a where of its own"),
+    exp.Subquery: (
+        "a subquery here",
+        (
+            "name it with WITH, or ask about people with person in (select person from ...); a share of all is "
+            "count(*) filter (where ...) / count(*)"
+        ),
+    ),
+    exp.Select: ("a SELECT here", "ask about people with person in (select person from ...)"),
+    exp.Union: ("UNION", "join the two conditions with or"),
+    exp.Except: ("EXCEPT", "join the two conditions with and not"),
+    exp.Intersect: ("INTERSECT", "join the two conditions with and"),
+    exp.Join: ("JOIN", "ask about rows of the same person with person in (select person from ...) or has(table, ...)"),
+    exp.Star: ("*", "rows are never shown; ask for count(*)"),
+    exp.Is: ("IS with anything but NULL, TRUE, FALSE and UNKNOWN", "compare the column with ="),
+    exp.Min: ("MIN", "the extreme is one person's value; ask for a low quantile: quantile_cont(column, 0.01)"),
+    exp.Max: ("MAX", "the extreme is one person's value; ask for a high quantile: quantile_cont(column, 0.99)"),
+    exp.Variance: ("the sample variance", "write var_pop(column)"),
+    exp.Stddev: ("the standard deviation", "ask for var_pop(column) and take the root of the answer"),
+    exp.StddevPop: ("the standard deviation", "ask for var_pop(column) and take the root of the answer"),
+    exp.StddevSamp: ("the standard deviation", "ask for var_pop(column) and take the root of the answer"),
+    exp.CovarSamp: ("the sample covariance", "write covar_pop(x, y)"),
+    exp.PercentileDisc: ("PERCENTILE_DISC", "write percentile_cont(0.9) within group (order by column)"),
+    exp.Filter: ("FILTER", "ask one question for each filter, with a where of its own"),
+    exp.CurrentDate: (
+        "the current date",
+        "write a day, as date '2025-01-31'; age(born) counts to the population's \"now\"",
+    ),
+    exp.CurrentTimestamp: ("the current time", "write a day, as date '2025-01-31'"),
+    exp.Placeholder: ("a placeholder", "write the value itself"),
+    exp.Parameter: ("a placeholder", "write the value itself"),
+    exp.WidthBucket: ("WIDTH_BUCKET", "write the edges of the groups: bins(column, 0, 10, 20, 30)"),
+    exp.GroupConcat: ("joining texts", "rows of people are never shown; count people by the column"),
+    exp.Abs: ("ABS here", "compare it with a constant, as abs(x - 170) <= 10"),
+    exp.Mul: ("arithmetic on answers", "compute with the answers instead, which costs nothing"),
+    exp.Add: ("arithmetic on answers", "compute with the answers instead, which costs nothing"),
+    exp.Sub: ("arithmetic on answers", "compute with the answers instead, which costs nothing"),
+    exp.Round: ("ROUND here", "round the answers instead, which costs nothing"),
+    exp.TimeToStr: (
+        "a day as text",
+        "group by date_trunc('month', day), by year(day), or by both year(day) and month(day)",
+    ),
+    exp.ToChar: (
+        "a day as text",
+        "group by date_trunc('month', day), by year(day), or by both year(day) and month(day)",
+    ),
+    exp.Rand: ("a random number", "the answers are random already"),
+    exp.DPipe: ("joining texts", "compare each column by itself"),
+    exp.Having: ("HAVING", "filter the answers instead, which costs nothing"),
+    exp.Order: ("ORDER BY", "sort the answers instead; for the largest groups write order by count(*) desc limit 5"),
+    exp.Limit: ("LIMIT", "take what you need of the answers; for the largest groups add order by count(*) desc"),
+    exp.Distinct: ("DISTINCT", "write count(distinct column)"),
+    exp.Literal: ("a constant here", "name a column"),
+    exp.Tuple: ("a list here", "compare one column at a time"),
+}
+_INSTEAD_OF_NAMED = {
+    "now": 'write current_date, the day that the population calls "now"',
+    "histogram": "count rows by bins: select bins(age, 0, 10, 20), count(*) ... group by 1, or by the column itself",
+}
+_ARGUMENTS: dict[tuple[str, str], tuple[str, str]] = {
+    ("Table", "db"): ("a schema", "write the name of the table alone, as it is registered"),
+    ("Table", "joins"): ("JOIN", "ask about rows of the same person with has(table, ...)"),
+    ("Select", "qualify"): ("QUALIFY", _OWN_ROWS),
+    ("Group", "all"): ("GROUP BY ALL", "name what to group by"),
+    ("Select", "group"): (
+        "GROUP BY here",
+        "for people with several rows write person in (select person from visits group by person having count(*) >= 2)",
+    ),
+}
+_LANGUAGE = (
+    "there are comparisons, between, in, is null, and, or, not, like, case, coalesce, lower, trim, left, year, month, "
+    "date_trunc, datediff, age, has, clip, + - *"
+)
+
+_PLACES = {"rownumber", "rank", "denserank", "percentrank", "cumedist", "ntile"}
+_SHARES = (
+    "the share of one group is count(*) filter (where sex = 'F') / count(*), and shares of all groups follow from "
+    "their counts, for nothing: divide each by the sum"
+)
+_RUNNING = "ask for the statistic by group, and add up or compare the answers, which costs nothing"
+
+_WITH_STAR = {"except_": "EXCLUDE", "replace": "REPLACE", "rename": "RENAME"}
+_PLAIN_STAR = "write select * from visits where ..., and compute in the statistic"
+
+
+def refusal(node: object, statistics: Iterable[str] = ()) -> BadQuestionError:
+    """Return the refusal of a node that is not part of the language; `statistics` are those that it could have been."""
+    named = ", ".join(statistics)
+    language = f"{_LANGUAGE}, and the statistics {named}" if named else _LANGUAGE
+    if isinstance(node, exp.Anonymous):
+        name = str(node.this).casefold()
+        instead = _INSTEAD_OF_NAMED.get(name)
+        if instead is not None:
+            return BadQuestionError(f"{name} is not part of the language; {instead}")
+        return BadQuestionError(f"there is no function {node.this!r} here; {language}")
+    if isinstance(node, exp.Window):
+        return _window(node)
+    for kind, (what, instead) in _INSTEAD.items():
+        if isinstance(node, kind):
+            return BadQuestionError(f"{what} is not part of the language; {instead}")
+    return BadQuestionError(f"{_words(type(node).__name__)} is not part of the language; {language}")
+
+
+def refused_argument(node: exp.Expr, name: str, argument: object) -> BadQuestionError:
+    """Return the refusal of a node that is part of the language, for an argument that is not."""
+    if isinstance(node, exp.Star):
+        return BadQuestionError(f"* with {_WITH_STAR.get(name, name)} is not part of the language; {_PLAIN_STAR}")
+    part = argument[0] if isinstance(argument, list) else argument
+    if isinstance(part, exp.Window) or type(part) in _INSTEAD:
+        return refusal(part)
+    if (type(node).__name__, name) in _ARGUMENTS:
+        what, instead = _ARGUMENTS[type(node).__name__, name]
+        return BadQuestionError(f"{what} is not part of the language; {instead}")
+    what = f"{_words(name.rstrip('_'))} of {_words(type(node).__name__)}"
+    return BadQuestionError(f"{what} is not part of the language; {_LANGUAGE}")
+
+
+def _window(window: exp.Window) -> BadQuestionError:
+    """Return the refusal of a window function, with how to get what it is mostly written for."""
+    function, order, among = window.this, window.args.get("order"), window.args.get("partition_by")
+    name = function.name if isinstance(function, exp.Anonymous) else function.key
+    if name.casefold().replace("_", "") in _PLACES:
+        of_answers = order is not None and order.find(exp.AggFunc) is not None
+        instead = "for the largest groups write order by count(*) desc limit 5" if of_answers else _OWN_ROWS
+        return BadQuestionError(f"a place in an order is not part of the language; {instead}")
+    inside = function.this if isinstance(function, exp.AggFunc) else function
+    if isinstance(inside, exp.Expr) and inside.find(exp.AggFunc) is not None:
+        instead = _RUNNING if order else _SHARES
+        return BadQuestionError(f"a window over the answers is not part of the language; {instead}")
+    instead = "name the groups in GROUP BY" if among else "leave OVER out, which asks for the statistic of all rows"
+    return BadQuestionError(f"a window over rows, which are never shown, is not part of the language; {instead}")
+
+
+def _words(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).replace("_", " ").lower()
