@@ -6,7 +6,7 @@ its data already, or stands in a database that it uses already; for others there
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from lapwing.engines.duckdb import DuckDBTable
 from lapwing.ledger.budget_requests import BudgetRequest, Raise
 from lapwing.sources import FileSource, PostgresSource
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
+from lapwing.vocabulary.frozen import frozen
 from lapwing.workspace.declaring import Declared, DeclaredTable, Place, declared_columns, key_type_of
 from lapwing.workspace.settings import FILE
 from lapwing.workspace.toml import with_entry
@@ -24,7 +25,7 @@ _SUFFIXES: Final = (".csv", ".parquet", ".duckdb")
 _MOST_FILES: Final = 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class NewTable:
     """A table to be added.
 
