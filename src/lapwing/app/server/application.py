@@ -14,8 +14,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from lapwing.app.server.answering import Answering
+from lapwing.app.server.api_routes import ApiRoutes, Endpoint
 from lapwing.app.server.audit_log import AuditFiles, AuditLog
-from lapwing.app.server.calls import API, Operation, Server
+from lapwing.app.server.calls import API, Server
 from lapwing.app.server.door_store import DoorStore
 from lapwing.app.server.guard import Guard, GuardLimits
 from lapwing.app.server.house import House, Recent
@@ -103,9 +104,10 @@ def make_application(workspace: Workspace, store: DoorStore, settings: DoorSetti
     async def openapi(_: Request) -> Response:
         return Response(description, media_type="application/json", headers={"Cache-Control": "private, max-age=300"})
 
+    endpoints = [Endpoint(answering, one) for one in OPERATIONS]
     app = Starlette(
         routes=[
-            *(Route(API + one.path, _endpoint(answering, one), methods=[one.method]) for one in OPERATIONS),
+            *(Route(API + one.operation.path, one, methods=[one.operation.method]) for one in endpoints),
             Route(f"{API}/openapi.json", openapi, methods=["GET"]),
             *page_routes(site),
         ],
@@ -114,7 +116,7 @@ def make_application(workspace: Workspace, store: DoorStore, settings: DoorSetti
     )
     app.router.redirect_slashes = False
     return Guard(
-        app=app,
+        app=ApiRoutes(endpoints, app),
         hosts=chosen.hosts,
         audit=audit,
         secure=chosen.secure,
@@ -134,13 +136,6 @@ async def _watch(server: Server) -> None:
             await to_thread.run_sync(server.house.look_around)
         except Exception as failure:  # noqa: BLE001 - the custodian is told, and it is tried again
             server.house.log(failure)
-
-
-def _endpoint(answering: Answering, operation: Operation) -> Callable[[Request], Awaitable[Response]]:
-    async def endpoint(request: Request) -> Response:
-        return await answering.answer(operation, request)
-
-    return endpoint
 
 
 def _not_there(site: Site) -> Callable[[Request, Exception], Awaitable[Response]]:
