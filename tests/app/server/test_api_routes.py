@@ -7,7 +7,7 @@ from starlette.applications import Starlette
 from starlette.routing import Match, Route
 
 from app.server.doors import P
-from lapwing.app.server.api_routes import ApiRoutes, Endpoint
+from lapwing.app.server.application import ApiRoutes, Endpoint
 from lapwing.app.server.calls import API
 from lapwing.app.server.operations import OPERATIONS
 
