@@ -102,7 +102,9 @@ EQUIVALENT: dict[str, str] = {
         "a larger release is shared than one question may have: more work, at the same price"
     ),
     "_in_each_cell: plan.aggregate.cells or () -> plan.aggregate.cells\n": "what is shared has groups that are public",
-    "StddevQuestion.called: {'of': self.values[0], 'sample': self.sample} -> {'of': self.values[-1]": "a deviation is that of one value",
+    "StddevQuestion.called: {'of': self.values[0], 'sample': self.sample} -> {'of': self.values[-1]": (
+        "a deviation is that of one value"
+    ),
     "StateCache.heed: if record['kind'] == 'charge': -> if False:": "a charge that is not kept is read from its entry",
 }
 
