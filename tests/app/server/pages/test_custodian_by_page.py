@@ -183,6 +183,7 @@ def test_new_people_have_an_account_in_two_steps(pages) -> None:
         assert (refused.status_code, said in text_of(refused).replace("This", "this")) == (422, True), text_of(refused)
     drawn = cleo.post("/custody/new", {**typed, **terms, "amount": "20", "do": "look"})
     assert "lets an attacker's odds grow" in text_of(drawn)
+    assert "What a budget of ε 20 means" in text_of(drawn)
     assert "lets an attacker's odds grow" in text_of(cleo.post("/custody/new/draft", {**terms, "amount": "20"}))
     assert (pages.door.folder / "lapwing.toml").read_text() == before
     made = cleo.post("/custody/new", {**typed, **terms})

@@ -1,4 +1,4 @@
-"""A real browser: the custodian registers the clinic and its tables, invites an analyst and sets a budget; then she asks."""
+"""A real browser: the custodian registers the clinic, invites an analyst and sets a budget; then she asks."""
 
 import re
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def pages() -> Iterator[Pages]:
 
 
 def begin(page: Page, table: str) -> None:
-    page.get_by_label("What it is called here").fill(table)
+    page.get_by_label("What the table is called").fill(table)
     page.get_by_label("Where it is").select_option(f"file:{table}.parquet")
     page.get_by_role("button", name="Show its columns").click()
 

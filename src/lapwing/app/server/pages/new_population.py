@@ -12,6 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from lapwing.accounting.interpretation import budget_concerns
 from lapwing.answers.preview import read_budget
 from lapwing.app.server.pages.column_rows import PLACE, TableForm, place_of
+from lapwing.app.server.pages.frame import budget_text
 from lapwing.app.server.pages.policy import meaning_for_one
 from lapwing.app.server.pages.visits import Page, PageRefusedError, Visit
 from lapwing.vocabulary.errors import ParameterError
@@ -133,7 +134,7 @@ def _means(visit: Visit, terms: Mapping[str, str]) -> dict[str, Any]:
         budget = read_budget(**_budget(terms))
     except ParameterError as refused:
         return {"shown": terms["amount"][:20], "concerns": (str(refused),)}
-    told: dict[str, Any] = {"shown": str(budget), "concerns": budget_concerns(budget)}
+    told: dict[str, Any] = {"shown": budget_text(_budget(terms)), "concerns": budget_concerns(budget)}
     return told | meaning_for_one(visit, budget.epsilon) if isinstance(budget, PureDP) else told
 
 
