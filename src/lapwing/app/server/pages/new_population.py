@@ -11,9 +11,9 @@ from starlette.responses import RedirectResponse, Response
 
 from lapwing.accounting.interpretation import budget_concerns
 from lapwing.answers.preview import read_budget
-from lapwing.app.server.pages.column_rows import PLACE, TableForm, place_of
 from lapwing.app.server.pages.frame import budget_text
 from lapwing.app.server.pages.policy import meaning_for_one
+from lapwing.app.server.pages.registering import PLACE, TableForm, place_of
 from lapwing.app.server.pages.visits import Page, PageRefusedError, Visit
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.guarantee import Adjacency, PureDP

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from lapwing.accounting.interpretation import belief_range
 from lapwing.app.server.pages.accounts import left_in_counts
-from lapwing.app.server.pages.custody_charts import belief_curve, purchases_picture
+from lapwing.app.server.pages.charts import belief_curve, purchases_picture
 from lapwing.app.server.pages.drafts import dictionary_for
 from lapwing.app.server.pages.visits import Page, PageRefusedError, Visit
 from lapwing.vocabulary.errors import ParameterError
