@@ -43,6 +43,7 @@ MATRIX = {
     **dict.fromkeys(
         ("change_policy", "change_analyst", "forget_analyst", "sources", "source_columns", "add_table"), MANAGE
     ),
+    **dict.fromkeys(("all_sources", "new_source_columns", "create_population"), MANAGE),
     "health": None,
     "accept_invitation": None,
 }
