@@ -23,9 +23,10 @@ def run() -> NoReturn:
     try:
         main(prog_name="lapwing")
     except SystemExit as ended:
-        if isinstance(ended.code, int) and threading.active_count() == 1 and _written():
+        if isinstance(ended.code, int) and threading.active_count() == 1:
             do_what_was_asked_for_at_exit()
-            end_process(ended.code)
+            if _written():
+                end_process(ended.code)
         raise
     raise AssertionError("a command ends with an exit code")
 

@@ -267,7 +267,8 @@ class RowsOfSums(WeightedSums):
 
     def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> Number:
         """Return how far off all numbers are at most, with half a row for what is rounded."""
-        return math.floor(super().margin(plan, noise, confidence) + Fraction(1, 2))
+        base = super(RowsOfSums, self).margin(plan, noise, confidence)  # noqa: UP008 - slots made another class of it
+        return math.floor(base + Fraction(1, 2))
 
     def values(self, plan: Plan, released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
         """Return the number of rows, which is a whole one, and not below 0."""
