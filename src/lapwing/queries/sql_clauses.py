@@ -1,0 +1,240 @@
+"""Reads the clauses that name what a SELECT tells: GROUP BY, and ORDER BY, LIMIT, OFFSET and HAVING.
+
+Groups are columns and expressions, places and names of what is selected, ALL, and bins. The other clauses, and the
+arithmetic of a SELECT with its statistics, say what is done with the numbers after they were released.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, TypeAlias
+
+from sqlglot import exp
+
+from lapwing.queries.arrangement import Arrangement, Kept, Place, Sorting
+from lapwing.queries.days import FLIPPED
+from lapwing.queries.expressions import By, Literal
+from lapwing.queries.sql_nodes import COMPARISONS, as_written, chain, identifier, literal, name_of, only
+from lapwing.queries.sql_values import ValueReader
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.exact import as_int, exact
+
+_LONGEST_HEADING: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class SelectItem:
+    """One column of a SELECT: what it is made by, the name that it gets, if any, and how it is written, if shortly."""
+
+    alias: str | None
+    node: exp.Expr
+    written: str | None = None
+
+    @property
+    def heading(self) -> str | None:
+        """What it is called: by its name, or as it is written where it is a condition."""
+        return self.alias or (self.written if isinstance(self.node, exp.Predicate | exp.Connector | exp.Not) else None)
+
+
+def items_of(select: exp.Select, text: str = "") -> list[SelectItem]:
+    """Return the columns of a SELECT; `text` is what it was read from."""
+    written = as_written(text)
+    if len(written) != len(select.expressions):
+        written = [""] * len(select.expressions)
+    return [_item(node, " ".join(words.split())) for node, words in zip(select.expressions, written, strict=True)]
+
+
+def _item(node: exp.Expr, written: str) -> SelectItem:
+    if not isinstance(node, exp.Alias):
+        return SelectItem(None, node, written if 0 < len(written) <= _LONGEST_HEADING else None)
+    only(node, "this", "alias")
+    return SelectItem(identifier(node.args["alias"]), node.this)
+
+
+def at_place(node: exp.Expr, items: list[SelectItem], clause: str) -> SelectItem | None:
+    """Return the column of the SELECT that a number names by its place, counted from 1; None if it is no number."""
+    if not isinstance(node, exp.Literal) or node.is_string:
+        return None
+    place = literal(node).value
+    if not isinstance(place, int) or not 1 <= place <= len(items):
+        raise BadQuestionError(f"{clause} {place} names no column; write a number from 1 to {len(items)}")
+    return items[place - 1]
+
+
+def called(node: exp.Expr, items: list[SelectItem]) -> SelectItem | None:
+    """Return the column of the SELECT that has this name; None if there is none."""
+    if isinstance(node, exp.Column) and not node.args.get("table"):
+        name = name_of(node).name.casefold()
+        return next((item for item in items if item.alias is not None and item.alias.casefold() == name), None)
+    return None
+
+
+def is_same(node: exp.Expr, other: exp.Expr) -> bool:
+    """Say whether two nodes write the same; one of two columns may leave its table out."""
+    if isinstance(node, exp.Column) and isinstance(other, exp.Column):
+        one, two = name_of(node), name_of(other)
+        tables = {name.table.casefold() for name in (one, two) if name.table}
+        return one.name.casefold() == two.name.casefold() and len(tables) <= 1
+    return node == other
+
+
+def group_nodes(group: exp.Expr | None, items: list[SelectItem], statistics: list[SelectItem]) -> list[exp.Expr]:
+    """Return what the rows are grouped by: places and names are replaced by what they stand for."""
+    if group is None:
+        return []
+    if group.args.get("all"):
+        only(group, "all")
+        return [item.node for item in items if item not in statistics]
+    only(group, "expressions")
+    nodes = []
+    for node in group.expressions:
+        item = at_place(node, items, "GROUP BY") or called(node, [item for item in items if item not in statistics])
+        if item is not None and item in statistics:
+            raise BadQuestionError(
+                f"GROUP BY {node.name} names a statistic, and rows are grouped by what they hold; name a column"
+            )
+        nodes.append(node if item is None else item.node)
+    return nodes
+
+
+def grouping(reader: ValueReader, node: exp.Expr) -> By:
+    """Return what GROUP BY names: a column, an expression, or bins(value, edge, edge, ...)."""
+    match node:
+        case exp.Anonymous() if str(node.this).casefold() == "bins" and len(node.expressions) > 1:
+            only(node, "this", "expressions")
+            value, *edges = (reader.value(each) for each in node.expressions)
+            constants = tuple(edge for edge in edges if isinstance(edge, Literal))
+            if len(constants) == len(edges):
+                return By(column=value, edges=constants)
+        case exp.Literal() | exp.Null() | exp.Star():
+            pass
+        case _:
+            return By(column=reader.value(node))
+    raise BadQuestionError(
+        "groups are made by columns, and the edges of bins are constants; write group by column, year(day), or "
+        "bins(column, 0, 18, 65, 120)"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerColumn:
+    """What an answer tells: a key or a number, and how the SELECT wrote it."""
+
+    item: SelectItem
+    by: Place
+    name: str
+
+
+def read_arrangement(
+    select: exp.Select, reader: ValueReader, items: list[SelectItem], told: Sequence[AnswerColumn]
+) -> Arrangement:
+    """Return how the rows of the answer are shown."""
+    names = {one.by: one.item.heading for one in told if isinstance(one.by, int)}
+    order, having = select.args.get("order"), select.args.get("having")
+    if order is not None:
+        only(order, "expressions")
+    limit, offset = (_number(reader, select.args.get(name)) for name in ("limit", "offset"))
+    return Arrangement(
+        names=tuple(names.get(place) for place in range(max(names, default=-1) + 1)),
+        having=() if having is None else tuple(_kept(reader, having, items, told)),
+        order=() if order is None else tuple(_sorting(node, items, told) for node in order.expressions),
+        first=limit,
+        skipped=offset or 0,
+    )
+
+
+def _number(reader: ValueReader, node: exp.Expr | None) -> int | None:
+    if node is None:
+        return None
+    only(node, "expression")
+    most = reader.value(node.expression)
+    return as_int("limit", exact("number", most.value if isinstance(most, Literal) else most), least=0)
+
+
+def _sorting(node: exp.Expr, items: list[SelectItem], told: Sequence[AnswerColumn]) -> Sorting:
+    only(node, "this", "desc", "nulls_first")
+    one = _told(node.this, items, told, "ORDER BY")
+    return Sorting(one.by, one.name, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
+
+
+def _told(node: exp.Expr, items: list[SelectItem], told: Sequence[AnswerColumn], clause: str) -> AnswerColumn:
+    item = at_place(node, items, clause) or called(node, items)
+    for one in told:
+        if one.item is item or (item is None and is_same(one.item.node, node)):
+            for part in node.walk():  # the same stands in the SELECT, where it was read
+                only(part, *part.args)
+            return one
+    raise BadQuestionError(
+        f"{clause} sees released numbers only, so it names what the SELECT tells; select it as well, or name a column "
+        "of the SELECT by its place"
+    )
+
+
+def _kept(reader: ValueReader, having: exp.Expr, items: list[SelectItem], told: Sequence[AnswerColumn]) -> list[Kept]:
+    only(having, "this")
+    kept = list[Kept]()
+    for node in chain(having.this) if isinstance(having.this, exp.And) else [having.this]:
+        match node:
+            case exp.Between():
+                only(node, "this", "low", "high")
+                pairs = [(">=", node.this, node.args["low"]), ("<=", node.this, node.args["high"])]
+            case _ if type(node) in COMPARISONS:
+                only(node, "this", "expression")
+                pairs = [(COMPARISONS[type(node)], node.this, node.expression)]
+            case _:
+                raise BadQuestionError(
+                    "HAVING compares released numbers with constants, joined by and; write having count(*) >= 20"
+                )
+        for comparison, left, right in pairs:
+            if isinstance(left, exp.Literal | exp.Neg):
+                comparison, left, right = FLIPPED[comparison], right, left  # noqa: PLW2901 - the same, read from the right
+            one = _told(left, items, told, "HAVING")
+            limit = reader.value(right)
+            number = limit.value if isinstance(limit, Literal) else None
+            if not isinstance(number, int | Fraction | str) or isinstance(number, bool):
+                raise BadQuestionError("HAVING compares with a constant; write having count(*) >= 20")
+            kept.append(Kept(one.by, one.name, comparison, number))
+    return kept
+
+
+AnswerFraction: TypeAlias = tuple[dict[str, Fraction], dict[str, Fraction]]
+"""What stands above and below the line: the factor of each answer, by name, and of no answer under an empty name."""
+_ONLY_QUOTIENTS = (
+    "answers are added, taken from one another, multiplied by numbers, and one is divided by another; compute the rest "
+    "with the answers, which costs nothing"
+)
+
+
+def _number_alone(part: AnswerFraction) -> Fraction | None:
+    """Return the number that a part is, if it holds no answer."""
+    above, below = part
+    return above[""] if set(above) == {""} and not below else None
+
+
+def scaled(weights: dict[str, Fraction], times: Fraction | int) -> dict[str, Fraction]:
+    """Return the factors of all answers, multiplied."""
+    return {name: weight * times for name, weight in weights.items()}
+
+
+def combined(kind: type[exp.Expr], left: AnswerFraction, right: AnswerFraction) -> AnswerFraction:
+    """Return what two parts make; a product of two answers, or a quotient of quotients, is refused."""
+    (above, below), (right_above, right_below) = left, right
+    left_number, right_number = (_number_alone(part) for part in (left, right))
+    if kind is exp.Mul and right_number is not None:
+        return scaled(above, right_number), below
+    if kind is exp.Mul and left_number is not None:
+        return scaled(right_above, left_number), right_below
+    if kind is exp.Div and right_number:
+        return scaled(above, 1 / right_number), below
+    if kind is exp.Div and not below and not right_below and right_number is None:
+        return above, right_above
+    if kind in (exp.Add, exp.Sub):
+        sign = 1 if kind is exp.Add else -1
+        if right_number is not None and below:
+            right_above, right_below = scaled(below, right_number), below
+        if left_number is not None and right_below:
+            above, below = scaled(right_below, left_number), right_below
+        if below == right_below:
+            names = dict.fromkeys([*above, *right_above])
+            return {name: above.get(name, Fraction(0)) + sign * right_above.get(name, 0) for name in names}, below
+    raise BadQuestionError(_ONLY_QUOTIENTS)
