@@ -110,6 +110,8 @@ EQUIVALENT: dict[str, str] = {
     ),
     "StreamQuestions.seen: replace(known, versions=decided.tables) if known and decided else None -> "
     "replace(known, versions=decided.tables) if known else": "whoever reads a stream reads its population with it",
+    "in_each_way: default=0 -> default=-1": "a range to -1 is as empty as one to 0",
+    "_SLOW: ": "about how long a price takes: whatever it is, it only decides whether a total is computed",
     "StateCache.heed: if record['kind'] == 'charge': -> if False:": "a charge that is not kept is read from its entry",
 }
 
