@@ -202,7 +202,7 @@ def _envelope_law(losses: Sequence[PricedLoss]) -> AtomicLaw:
 
 
 def _envelope(pairs: Sequence[DominatingPair]) -> DominatingPair:
-    """Return a pair whose profile is nowhere below any of `pairs`: the dots of the highest, connected."""
+    """Return a pair whose profile is nowhere below any of `pairs`: chords between the highest points."""
     if len(pairs) == 1:
         return pairs[0]
     knots = _apart(np.unique(np.concatenate([pair.losses for pair in pairs])))

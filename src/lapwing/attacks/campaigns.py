@@ -93,6 +93,7 @@ def spelled(spelling: int, public: Value, names: Sequence[Name], trait: Conditio
 
 
 def _other(name: Name, number: int) -> Name:
+    """Return a value of the same type that nobody has, another one for each number."""
     match name:
         case date():
             return date.fromordinal(date.max.toordinal() - 1 - number)

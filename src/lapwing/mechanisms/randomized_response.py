@@ -54,7 +54,7 @@ class Chances:
     @classmethod
     def of(cls, epsilon: Fraction, categories: int) -> "Chances":
         """Return the chances that this price makes."""
-        rate = min(float(epsilon), 600.0)
+        rate = min(float(epsilon), 600.0)  # e^-600 is the chance of no lie that anybody will see, and still no zero
         weight = math.exp(-rate)
         total = 1 + (categories - 1) * weight
         others = ((categories - 1) * weight / total, (1 + (categories - 2) * weight) / total)

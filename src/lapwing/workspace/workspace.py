@@ -74,7 +74,7 @@ class Workspace:
         segment: str | None = None,
         on_close: Callable[[], None] = lambda: None,
     ) -> Session:
-        """Return the door of a population: the only one, for whoever is logged in, where it is not said.
+        """Open a session: for whoever is logged in, and about the only population, where that is not said.
 
         All sessions of a workspace, in all threads, share its ledger and its databases, and one may be closed while
         others go on. With a `segment`, questions are about the people of that segment, and its budget pays for them.

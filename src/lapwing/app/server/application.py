@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from lapwing.app.server.answering import Answering
-from lapwing.app.server.audit_log import AuditFiles, AuditLog
+from lapwing.app.server.audit_log import AuditLog
 from lapwing.app.server.calls import API, Operation, Reply, Server
 from lapwing.app.server.door_store import DoorStore
 from lapwing.app.server.guard import Application, Guard, GuardLimits, Receive, Scope, Send
@@ -57,7 +57,6 @@ class DoorSettings:
     tick: float = 0.1
     limits: Limits = field(default_factory=Limits)
     guard: GuardLimits = field(default_factory=lambda: GuardLimits(larger=LARGER))
-    audit: AuditLog | None = None
     proxy: TrustedProxy | None = None
     provider: Provider | None = None
 
@@ -134,7 +133,7 @@ def make_application(workspace: Workspace, store: DoorStore, settings: DoorSetti
         Answering(server),
         make_site(server, store, secure=chosen.secure, proxy=chosen.proxy, provider=chosen.provider),
     )
-    audit = AuditFiles(workspace.folder) if chosen.audit is None else chosen.audit
+    audit = AuditLog(workspace.folder)
     description = describe(OPERATIONS)
 
     @asynccontextmanager

@@ -114,13 +114,6 @@ class Directory:
                 self._store.do("delete from sign_ins where person = ?", id_)
         return self.person(id_)
 
-    def set_password(self, id_: str, password: str) -> None:
-        """Give a person another password; they have to sign in anew everywhere."""
-        kept = hash_password(require_password(password))
-        with self._store.together():
-            self._store.do("update people set password = ? where id = ?", kept, self.person(id_).id)
-            self._store.do("delete from sign_ins where person = ?", id_)
-
     def _custodians(self) -> int:
         row = self._store.one("select count(*) from people where role = ? and disabled = 0", Role.CUSTODIAN.value)
         return 0 if row is None else int(row[0])

@@ -155,7 +155,7 @@ def _read(selected: Selected, node: exp.Count) -> CountRows:
         case exp.Star():
             only(node.this)
             return CountRows(**selected.common)
-        case exp.Column() if selected.each is not None:
+        case exp.Column() if selected.each is not None:  # its rows are one a person: it is their key
             name_of(node.this)
             return CountRows(**selected.common)
         case exp.Column():
