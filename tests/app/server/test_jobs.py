@@ -347,7 +347,7 @@ def test_what_a_process_that_died_had_in_hand_is_not_running_for_ever(folder, ki
 
 
 def test_what_somebody_who_lives_works_on_is_running_and_what_nobody_does_is_not(folder) -> None:
-    bodies = dict.fromkeys(("ask_stream", "ask_stream_many", "open_stream"), {})
+    bodies = {kind: {} for kind in ("ask_stream", "ask_stream_many", "open_stream")}
     bodies |= {"ask": count(), "ask_many": {"questions": TOGETHER, "price": {"epsilon": "1"}}}
     with serving(folder) as door, lw.open_workspace(folder) as workspace:
         store = open_store(folder)
