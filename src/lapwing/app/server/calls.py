@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from hashlib import sha256
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -20,6 +20,7 @@ from lapwing.app.server.roles import Right, Role
 from lapwing.session import Session
 from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import DisagreementError
+from lapwing.vocabulary.frozen import frozen
 
 T = TypeVar("T")
 
@@ -29,7 +30,7 @@ _PATIENCE: Final = 0.05
 """Seconds to wait for one who only looks whether somebody works on a key."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Server:
     """Everything that handlers need, one for a process."""
 
@@ -45,7 +46,7 @@ class Server:
     is_remote: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Reply:
     """An answer that is no plain 200 with JSON values: its bytes, its status, its headers, its type."""
 
@@ -55,7 +56,7 @@ class Reply:
     media_type: str = "application/json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class ServerCall:
     """One request, after it was found to be allowed.
 
@@ -183,7 +184,7 @@ def reply_of(ending: Ending) -> Reply:
 Handler: TypeAlias = Callable[[ServerCall], Any] | Callable[[ServerCall], Awaitable[Any]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Operation:
     """One thing that a program may do here.
 
