@@ -179,27 +179,6 @@ class Session:
         return found and _answer(ways[found[0]], found[1], free=True)
 
     @shows_words(QuestionWords, confidence="0.95")
-    def stored_many(
-        self,
-        questions: Iterable[QuestionLike],
-        *,
-        key: str | None = None,
-        entry: int | None = None,
-        **words: Unpack[QuestionWords],
-    ) -> list[Answer] | None:
-        """Return the answers that `ask_many` would give for nothing, or None if it would charge. See `stored`."""
-        ways, _ = self._ways(list(questions), **words)
-        found = dict[str, Answer]()
-        for each in ways:
-            if each[0].text not in found:
-                one = None if key is None else f"{key} {len(found) + 1}"
-                stored = self.ledger.questions.find_stored([self._request(asked, one) for asked in each], entry=entry)
-                if stored is None:
-                    return None
-                found[each[0].text] = _answer(each[stored[0]], stored[1], free=True)
-        return [found[each[0].text] for each in ways]
-
-    @shows_words(QuestionWords, confidence="0.95")
     def sql(self, text: str, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
         """Ask one SELECT of statistics, with WHERE and GROUP BY; `key=` and the words are those of `ask` and `preview`.
 

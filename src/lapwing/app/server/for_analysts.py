@@ -206,8 +206,17 @@ def answered_together_again(call: ServerCall, key: str, known: dict[str, Any]) -
     """Return what was answered under a key to several questions together, if it was."""
     asked: Any = msgspec.convert(known["body"], asking_many_type())
     questions, words = _asked_together(asked)
-    answers = call.session(asked).stored_many(questions, key=key, entry=LEDGER, **words)
-    return None if answers is None else _records(answers, key, words)
+    session, different, answers = call.session(asked), list[list[str]](), list[Answer]()
+    for question in questions:
+        meaning = session.meanings([question], **words)
+        if meaning not in different:
+            different.append(meaning)
+        number = different.index(meaning) + 1  # as `ask_many` counts them
+        answer = session.stored(question, key=f"{key} {number}", entry=LEDGER, **words)
+        if answer is None:
+            return None
+        answers.append(answer)
+    return _records(answers, key, words)
 
 
 def show_history(call: ServerCall) -> Any:
