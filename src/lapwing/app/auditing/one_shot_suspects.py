@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lapwing.accounting.interpretation import amplified, guarantee_for_group
+from lapwing.accounting.conversions import guarantee_for_group
+from lapwing.accounting.losses.sampled import amplified
 from lapwing.accounting.pricing import price
 from lapwing.app.auditing.suspect import Adding, Suspect, noise_of, odds_of_truth, score_scale
 from lapwing.auditor.added_noise import AddedNoise, Norm, OnASample, Several
