@@ -11,7 +11,6 @@ arithmetic: it is refused, before any charge.
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
@@ -49,6 +48,7 @@ from lapwing.vocabulary.event import (
     required_adjacency,
 )
 from lapwing.vocabulary.exact import as_int, float_above, positive, probability
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency
 
 # losses of a smaller sample are lost in the digits of a float: it is priced as one of this size
@@ -83,7 +83,7 @@ def _checked(price: float, currency: str, *, plausible: bool) -> float:
     return price
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class PricedLoss:
     """The privacy loss of an event between neighbouring tables. It satisfies `lapwing.vocabulary.event.Loss`.
 

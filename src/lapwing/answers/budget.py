@@ -1,7 +1,6 @@
 """What an account has left, and budgets as people and files write them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +12,7 @@ from lapwing.ledger.budget_requests import BudgetRequest, Raise
 from lapwing.ledger.ledger import Snapshot
 from lapwing.vocabulary.errors import BudgetError, ParameterError
 from lapwing.vocabulary.exact import Exact, positive, probability
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 from lapwing.vocabulary.results import Result
 from lapwing.vocabulary.wording import decimal_below, format_exact, rounded
@@ -21,7 +21,7 @@ MOST_TIMES = 1000
 """Where counting ends how often a question could be asked."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@frozen(repr=False)
 class BudgetStatus(Result):
     """An account as it stands, the allowance of the one who looks, and why they may not spend, if that is so."""
 

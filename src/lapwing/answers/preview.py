@@ -1,7 +1,6 @@
 """What a question would cost and what would be left: computed from the question and the account, with no engine."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -18,6 +17,7 @@ from lapwing.queries.sql import Selection, read_sql
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, PolicyError
 from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import Exact, as_confidence
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Guarantee
 from lapwing.vocabulary.results import Result
 from lapwing.vocabulary.wording import decimal_below, format_exact, format_short, percent, rounded
@@ -26,7 +26,7 @@ ROWS = (100, 1_000, 10_000)
 """For how many rows a preview says the error of a mean or a moment, which depends on how many there are."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@frozen(repr=False)
 class Forecast(Result):
     """How the account stands `before`, and would stand `after`; a refusal where the account would say no."""
 
@@ -51,7 +51,7 @@ class Forecast(Result):
         return "suspended" if self.before.suspension else "affordable" if self.affordable else "refused now"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@frozen(repr=False)
 class Preview(Forecast):
     """A question before it is asked, at its price, with what the account has left `before` and `after`.
 

@@ -11,7 +11,7 @@ rows. They leave the groups of the SELECT as they are, so that they can stand be
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Final
 
@@ -42,6 +42,7 @@ from lapwing.queries.statistics.top import TopCategories, TopCounts
 from lapwing.queries.statistics.total import Sum
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int, check_most, exact
+from lapwing.vocabulary.frozen import frozen
 
 
 def read_filtered(selected: Selected, node: exp.Expr) -> tuple[str, Question]:
@@ -136,7 +137,7 @@ def _count_of_case(selected: Selected, value: object) -> Question:
 EXAMPLE: Final = "select count(*) from visits"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(eq=False)
 class Selection(Mapping[str, Question]):
     """What one SELECT asks: its questions by the names of their columns, all grouped by the same keys.
 

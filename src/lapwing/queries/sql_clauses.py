@@ -5,7 +5,6 @@ arithmetic of a SELECT with its statistics, say what is done with the numbers af
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, TypeAlias
 
@@ -18,11 +17,12 @@ from lapwing.queries.sql_nodes import COMPARISONS, as_written, chain, identifier
 from lapwing.queries.sql_values import ValueReader
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int, exact
+from lapwing.vocabulary.frozen import frozen
 
 _LONGEST_HEADING: Final = 40
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class SelectItem:
     """One column of a SELECT: what it is made by, the name that it gets, if any, and how it is written, if shortly."""
 
@@ -116,7 +116,7 @@ def grouping(reader: ValueReader, node: exp.Expr) -> By:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class AnswerColumn:
     """What an answer tells: a key or a number, and how the SELECT wrote it."""
 

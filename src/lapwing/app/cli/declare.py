@@ -6,7 +6,6 @@ A workspace is made from options or, at a terminal, from questions. The columns 
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from lapwing.app.cli.commands import facts, json_option, tell, waiting
 from lapwing.app.cli.options import Door, for_the_custodian
 from lapwing.app.cli.overview import hints
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError, ParameterError, SettingsError
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.workspace.creating import create
 from lapwing.workspace.declaring import (
@@ -261,7 +261,7 @@ def add(
     _tell_added(door, table, population.population.name, found, written)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Written:
     """What is wrong with other tables, and what is odd about the new one."""
 

@@ -9,7 +9,7 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from typing import Any, Final
 
@@ -36,6 +36,7 @@ from lapwing.app.server.problems import AFTER_DATA, NOT_THERE, problem_bytes
 from lapwing.app.server.rates import Limits
 from lapwing.app.server.sign_in_provider import Provider
 from lapwing.app.server.trusted_proxy import TrustedProxy
+from lapwing.vocabulary.frozen import frozen
 from lapwing.workspace.workspace import Workspace
 
 RECOVERY = 30
@@ -47,7 +48,7 @@ _EMPTY: Final = frozenset({204, 304})
 """Statuses whose answers have no body, and so no length."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class DoorSettings:
     """How the server shows itself: its names and address, whether clients come by TLS, limits, and the tick."""
 
