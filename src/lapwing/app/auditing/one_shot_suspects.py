@@ -25,10 +25,9 @@ from lapwing.auditor.worst_pairs import AuditedMovement
 from lapwing.mechanisms.counted_top import CountedTop
 from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
-from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.histogram import gaussian_histogram, geometric_histogram
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK
-from lapwing.mechanisms.laplace import LaplaceMechanism
+from lapwing.mechanisms.laplace import GeometricMechanism, LaplaceMechanism
 from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap, PermuteAndFlip, Winner
 from lapwing.mechanisms.randomized_response import RandomizedResponse
