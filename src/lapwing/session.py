@@ -249,8 +249,8 @@ class Session:
         agreed = StreamTerms.of(self.population, **terms)
         given = fresh_name() if key is None else key
         stream = self._stream(name_of_key(self.population.name, self.analyst, given) if name is None else name, agreed)
-        with self._tables.hold(self.ledger.population(self.population.name).tables):
-            return stream.open(self.analyst, given)
+        present = self.ledger.population(self.population.name).tables
+        return self._tables.hold(present, lambda _: stream.open(self.analyst, given))
 
     def resume(self, name: str) -> QuestionStream:
         """Go on with a stream of this analyst that was opened before, here or in another process.
@@ -345,29 +345,32 @@ class Session:
         """Price, charge, touch data, release, tell: for one question, or for many at once."""
         ways, snapshot = self._ways(questions, **words)
         first, *others = in_each_way(ways)
-        with self._tables.hold(snapshot.versions):  # what they are about stays open until they have their end
+
+        def charge_and_answer(held: Mapping[str, int]) -> list[Answer]:
             fault_point("ask.checked")
             try:
-                return self._charge_and_answer(first, keys, snapshot)
+                return self._charge_and_answer(first, keys, snapshot, held)
             except (BudgetExceededError, RequestConflictError):
                 for other in others:
                     with suppress(BudgetExceededError, RequestConflictError):
-                        return self._charge_and_answer(other, keys, snapshot)
+                        return self._charge_and_answer(other, keys, snapshot, held)
                 raise
 
+        return self._tables.hold(snapshot.versions, charge_and_answer)
+
     def _charge_and_answer(
-        self, asked: Sequence[PricedQuestion], keys: Sequence[str | None], snapshot: Snapshot
+        self, asked: Sequence[PricedQuestion], keys: Sequence[str | None], snapshot: Snapshot, held: Mapping[str, int]
     ) -> list[Answer]:
         """Charge, commit, touch data, release; where somebody asks the same just now, their answer is everybody's."""
         different = {one.text: one for one in asked}
-        requests = [self._request(one, key) for one, key in zip(different.values(), keys, strict=False)]
+        requests = [self._request(one, key, held) for one, key in zip(different.values(), keys, strict=False)]
         with self.ledger.questions.turns(requests):
             ends = dict(zip(different, self._charge(asked, requests, snapshot), strict=True))
             fault_point("ask.charged")
             charged = {text: end for text, end in ends.items() if isinstance(end, Charged)}
             return self._answer_charged(asked, charged, ends) if charged else _answers(asked, ends)
 
-    def _request(self, asked: PricedQuestion, key: str | None) -> Request:
+    def _request(self, asked: PricedQuestion, key: str | None, held: Mapping[str, int] | None = None) -> Request:
         return Request(
             population=self.population.name,
             analyst=self.analyst,
@@ -376,6 +379,7 @@ class Session:
             tables=asked.tables,
             charge=SingleRelease(event=asked.event, segments=self.population.touched),
             fresh=key is None,
+            held=held,
         )
 
     def _charge(

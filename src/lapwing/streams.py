@@ -14,7 +14,7 @@ price. Fresh noise is never drawn.
 Proof: proofs/stream_recovery.md
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property, wraps
 from typing import Concatenate, Final, ParamSpec, Self, TypeVar
@@ -188,17 +188,18 @@ class QuestionStream:
         ((question, text),), given = self._planner.plan([where], at_least), fresh_name() if key is None else key
         record = self._seen
 
-        def put(number: int, seed: bytes) -> Intent | Decision:
-            return self._streams.intend(
-                self.name, number=number, key=given, question=text, sealed=seed, fresh=key is None
-            )
+        def act(held: Mapping[str, int]) -> StreamAnswer:
+            def put(number: int, seed: bytes) -> Intent | Decision:
+                return self._streams.intend(
+                    self.name, number=number, key=given, question=text, sealed=seed, fresh=key is None, held=held
+                )
 
-        # What the question is about stays open until it has its outcome, and nobody takes it for abandoned.
-        with self._tables.hold(record.versions), self._ledger.store.gate.working(self.name, PATIENCE):
             intent = self._commit(record, put)
             if isinstance(intent, Decision):
                 return self._answer(intent, free=True)
             return self._answer(self._decide(intent, question), free=False)
+
+        return self._hold(record, act)
 
     def ask_many(
         self,
@@ -246,16 +247,20 @@ class QuestionStream:
     def _ask_together(self, questions: dict[str, Plan], key: str, *, fresh: bool) -> dict[str, StreamAnswer]:
         record, texts = self._seen, list(questions)
 
-        def put(number: int, seed: bytes) -> tuple[Intent | None, dict[str, Decision]]:
-            return self._batches.intend(self.name, number=number, key=key, questions=texts, sealed=seed, fresh=fresh)
+        def act(held: Mapping[str, int]) -> dict[str, StreamAnswer]:
+            def put(number: int, seed: bytes) -> tuple[Intent | None, dict[str, Decision]]:
+                return self._batches.intend(
+                    self.name, number=number, key=key, questions=texts, sealed=seed, fresh=fresh, held=held
+                )
 
-        with self._tables.hold(record.versions), self._ledger.store.gate.working(self.name, PATIENCE):
             intent, known = self._commit(record, put)
             told = {text: self._answer(one, free=True) for text, one in known.items()}
             if intent is not None:
                 decided = self._decide_many(intent, [questions[text] for text in intent.questions])
                 told |= {text: self._answer(one, free=False) for text, one in decided.items()}
             return told
+
+        return self._hold(record, act)
 
     def recover(self) -> None:
         """Settle the question that a dead process left in flight, if there is one: with its own seed, or as lost."""
@@ -285,6 +290,15 @@ class QuestionStream:
     @cached_property
     def _planner(self) -> StreamPlanner:
         return StreamPlanner(self._population, self.terms.table, self.terms.at_least)
+
+    def _hold(self, record: StreamRecord, act: Callable[[Mapping[str, int]], T]) -> T:
+        """Keep open what is asked about until it has its outcome; nobody takes it for abandoned by then."""
+
+        def working(held: Mapping[str, int]) -> T:
+            with self._ledger.store.gate.working(self.name, PATIENCE):
+                return act(held)
+
+        return self._tables.hold(record.versions, working)
 
     def _commit(self, record: StreamRecord, put: Callable[[int, bytes], T]) -> T:
         """Commit what is asked, with its seed, as the next number; again, where another process came first."""

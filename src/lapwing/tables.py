@@ -14,13 +14,14 @@ from dataclasses import field, replace
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from lapwing.engines.duckdb import DuckDBTable
-from lapwing.engines.engine import Engine, Generations
+from lapwing.engines.engine import Engine, Generation, Generations
 from lapwing.engines.reading import hide_failures
 from lapwing.engines.rehearsal import rehearsal_engine
 from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.states import MovedOnError
 from lapwing.queries.catalogue import Population, Table
 from lapwing.sources import FileSource, Source, inside_of, open_engine, place_of
 from lapwing.vocabulary.codec import from_text, stored, to_text
@@ -30,6 +31,7 @@ from lapwing.vocabulary.lifetime import LockedFile
 if TYPE_CHECKING:
     from lapwing.engines.survey import TableSurvey
 
+T = TypeVar("T")
 
 _PATIENCE = 3
 """How often tables are opened anew when a file is replaced while it is opened."""
@@ -273,14 +275,16 @@ class Tables:
         self._rehearsing = Lock()
         self._rehearsal: Engine | None = None
 
-    @contextmanager
-    def hold(self, versions: Mapping[str, int]) -> Iterator[None]:
-        """Keep open what a question will be about, until it has its end; refuse what changed unannounced.
+    def hold(self, versions: Mapping[str, int], act: Callable[[Mapping[str, int]], T]) -> T:
+        """Let somebody ask with the versions that are held open until `act` ends; refuse what changed unannounced.
 
-        `versions` are those of all tables; where newer ones were announced just now, those count.
+        `versions` are those of all tables; where newer ones were announced just now, those count. Where they are
+        announced after that and before the charge, `act` runs again: what is charged for is open, and stays it.
         """
-        with self._lease(self._present(versions), charged=False):
-            yield
+        while True:  # once more for each announcement
+            with self._lease(self._present(versions), charged=False) as held, suppress(MovedOnError):
+                return act(held.versions)
+            versions = self._ledger.population(self._population.name).tables
 
     @contextmanager
     def lease(self, versions: Mapping[str, int]) -> Iterator[Engine]:
@@ -292,13 +296,13 @@ class Tables:
         in_place = [table for table in versions if table in self._in_place]
         before = self._stats(in_place)
         self._watch(versions, in_place, before)
-        with self._lease(versions, charged=True) as engine:
-            yield engine
+        with self._lease(versions, charged=True) as held:
+            yield held.engine
         if self._stats(in_place) != before:
             raise self._moved_on()
 
     @contextmanager
-    def _lease(self, versions: Mapping[str, int], *, charged: bool) -> Iterator[Engine]:
+    def _lease(self, versions: Mapping[str, int], *, charged: bool) -> Iterator[Generation]:
         held = self._engines.take(versions)
         if held is None:
             with self._engines.opening:
@@ -306,7 +310,7 @@ class Tables:
                     *hide_failures(lambda: self._open_at(versions, charged=charged), self._on_failure)
                 )
         try:
-            yield held.engine
+            yield held
         finally:
             self._engines.give_back(held)
 
