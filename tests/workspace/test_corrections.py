@@ -146,8 +146,8 @@ def test_who_had_the_old_terms_in_memory_reads_nothing_after_the_correction(fold
         with early.ledger.store.reading():
             pass
         early.preview(lw.count("visits"), epsilon="1")
-        with early._tables.hold(early.ledger.population("clinic").tables):
-            pass  # the tables are open, with the old key
+        # The tables are open, with the old key.
+        early._tables.hold(early.ledger.population("clinic").tables, lambda _: None)
         write(folder, SETTINGS.replace(*CORRECTIONS["person_key" if about == "population" else "key of a table"]))
         update(folder)
         with pytest.raises(EngineError):
@@ -156,7 +156,7 @@ def test_who_had_the_old_terms_in_memory_reads_nothing_after_the_correction(fold
     assert "was corrected: it has another person key" in (folder / "failures.log").read_text()
 
 
-def test_a_correction_between_the_look_and_the_charge_loses_the_question(folder, monkeypatch) -> None:
+def test_a_correction_between_the_look_and_the_charge_refuses_the_question(folder, monkeypatch) -> None:
     lw.create(folder, SETTINGS).close()
     with lw.open(folder, analyst="ana") as early:
         charge = early.ledger.questions.charge
@@ -169,7 +169,7 @@ def test_a_correction_between_the_look_and_the_charge_loses_the_question(folder,
         monkeypatch.setattr(early.ledger.questions, "charge", late)
         with pytest.raises(EngineError):
             early.ask(lw.count("visits"), epsilon="1")
-        assert early.budget().left == 3
+        assert early.budget().left == 4
         assert "answer" not in {entry["kind"] for entry in early.ledger.history("clinic")}
 
 
