@@ -24,8 +24,8 @@ from pathlib import Path
 
 import lapwing as lw
 from _report import Goals, clock, table
-from lapwing.app.clinic import concepts
 from lapwing.app.clinic.clinic_files import make_clinic
+from lapwing.app.clinic.made_up_people import VISITS
 from lapwing.engines.emitter import emit
 from lapwing.ledger.checkpoint import CheckpointFile
 from lapwing.ledger.ledger import create_ledger, open_ledger
@@ -33,7 +33,7 @@ from lapwing.queries.expressions import Condition, condition
 from lapwing.queries.planning import plan
 from lapwing.session import Session
 from lapwing.vocabulary.guarantee import PrivacyUnit, PureDP
-from lapwing.workspace.workspace import create
+from lapwing.workspace.creating import create
 
 PEOPLE, ENTRIES = 100_000, 1_000_000
 ONE_SHOT, STREAMED, TOGETHER, TOGETHER_AT_ONCE = 100, 300, 20_000, 1000
@@ -71,7 +71,7 @@ def conditions() -> list[Condition]:
 
 def conditions_of_visits() -> list[Condition]:
     """Return as many conditions about events, made of few atoms."""
-    kinds = [lw.col("kind") == kind for kind in concepts.VISITS]
+    kinds = [lw.col("kind") == kind for kind in VISITS]
     nights = [lw.col("nights").between(low, low + width) for low in range(12) for width in range(12)]
     days = [lw.col("day") >= date(2010 + half // 2, 1 + half % 2 * 6, 1) for half in range(30)]
     made = itertools.product(kinds, nights, days)

@@ -47,8 +47,8 @@ from lapwing.vocabulary.guarantee import Adjacency as Adjacency
 from lapwing.vocabulary.guarantee import ApproximateDP as ApproximateDP
 from lapwing.vocabulary.guarantee import ConcentratedDP as ConcentratedDP
 from lapwing.vocabulary.guarantee import PureDP as PureDP
+from lapwing.workspace.creating import create as create
 from lapwing.workspace.workspace import Workspace as Workspace
-from lapwing.workspace.workspace import create as create
 from lapwing.workspace.workspace import open as open  # noqa: A004 - it is written lapwing.open
 from lapwing.workspace.workspace import open_workspace as open_workspace
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, Self, Unpack
 
+from lapwing.accounting.composition import MOST_BOOKINGS, PlannedTotal, planned_total
 from lapwing.accounting.filters.charge import Charge, SingleRelease
-from lapwing.accounting.planned_total import MOST_BOOKINGS, PlannedTotal, planned_total
 from lapwing.answers.answer import Answer
 from lapwing.answers.preview import BudgetStatus, OfferedTerms, Preview, Pricing, QuestionLike, QuestionWords
 from lapwing.answers.releases import CONFIDENCE, Price, PricedQuestion, StoredAnswer, meanings_of, read_together

@@ -10,9 +10,9 @@ import pytest
 from mpmath import mp, mpf
 
 from accounting import reference
+from lapwing.accounting.composition import MOST_BOOKINGS, planned_total
 from lapwing.accounting.filters.account import open_account
 from lapwing.accounting.filters.charge import DeltaShares, Reservation, SingleRelease, StreamClosing, YesCharge
-from lapwing.accounting.planned_total import MOST_BOOKINGS, planned_total
 from lapwing.accounting.pricing import price
 from lapwing.vocabulary.event import (
     ApproximateRelease,

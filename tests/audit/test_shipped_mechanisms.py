@@ -16,9 +16,8 @@ import numpy as np
 import pytest
 
 from lapwing.auditor.black_box import audit
-from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from lapwing.mechanisms.exponential import ExponentialMechanism
-from lapwing.mechanisms.gaussian import GaussianMechanism
+from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.histogram import geometric_histogram
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from lapwing.mechanisms.exponential import ExponentialMechanism
-from lapwing.mechanisms.gaussian import GaussianMechanism
+from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.histogram import gaussian_histogram, geometric_histogram
 from lapwing.mechanisms.laplace import LaplaceMechanism

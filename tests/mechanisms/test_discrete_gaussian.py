@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from lapwing.accounting.pricing import price
-from lapwing.mechanisms import calibration
-from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
+from lapwing.mechanisms import gaussian
+from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import DiscreteGaussianNoise
 from mechanisms import laws_by_hand as by_hand
@@ -50,7 +50,7 @@ def test_much_noise_for_a_price_is_found_in_few_questions(sensitivity, epsilon, 
         asked.append(isinstance(event, DiscreteGaussianNoise))
         return price(event)
 
-    monkeypatch.setattr(calibration, "price", counted)
+    monkeypatch.setattr(gaussian, "price", counted)
     mechanism = DiscreteGaussianMechanism(l2_sensitivity=sensitivity, epsilon=epsilon, delta="1e-9")
     assert sum(asked) <= 4
     assert price(mechanism.event).delta(float(epsilon)) <= 1e-9

@@ -27,7 +27,7 @@ from lapwing.queries.planning import plan_together
 from lapwing.queries.predicate import DAYS, DOUBLES, double_at
 from lapwing.queries.readings import RowsOfSums
 from lapwing.queries.sql import Selection, read_sql
-from lapwing.queries.sql_groups import items_of
+from lapwing.queries.sql_clauses import items_of
 from lapwing.queries.sql_nodes import parsed
 from lapwing.queries.statistics import is_statistic
 from lapwing.queries.statistics.quantiles import QuantileOfGroups

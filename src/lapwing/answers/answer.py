@@ -18,23 +18,20 @@ from lapwing.answers.cells import (
     cell_record,
     cell_text,
     cell_words,
-    drawn,
     ends,
     no_column,
     outwards,
+    quotient,
     reach,
     rows_names,
     text_table,
 )
-from lapwing.answers.frames import FrameColumn, TableResult, is_time, key_columns
+from lapwing.answers.frames import FrameColumn, TableResult, key_columns
 from lapwing.answers.releases import (
     CONFIDENCE,
-    NoisyNumbers,
     Numbers,
     Price,
     PricedQuestion,
-    ReadColumn,
-    Release,
 )
 from lapwing.ledger.entries import Receipt
 from lapwing.queries.arrangement import AS_IT_IS, Quotient
@@ -337,42 +334,10 @@ class Answer(TableResult):
         needs matplotlib: pip install 'lapwing[plots]'.
         """
         file = checked_path("picture.png" if path is None else path)
-        from lapwing.answers.pictures import Panel, draw_panels  # noqa: PLC0415 - half a second, and an extra
+        from lapwing.answers.pictures import draw_answer  # noqa: PLC0415 - half a second, and an extra
 
-        rows, releases, over_time = self.bounded(confidence), self.asked.releases, self._over_time
-        labels, plan = [self._label(row) for row in rows], next(self.asked.several()).plan
-        values_of = [", ".join(map(named, plan.without_names(row.key))) for row in rows]
-        panels = []
-        for name in self.columns:
-            release = releases.get(name)
-            cells = [row.cells.get(name) for row in rows]
-            if any(cell is not None and isinstance(cell.value, str) for cell in cells):
-                raise BadQuestionError(f"a picture shows numbers, and {name} has names; read the table instead")
-            values, lows, highs = (
-                [None if one is None else drawn(getattr(one, end)) for one in cells] for end in ("value", "low", "high")
-            )
-            zero = release is not None and release.plan.drawn_from_zero
-            panels.append(Panel(name, labels, values, lows, highs, zero, over_time, values_of))
-        words = self.asked.words
-        title = f"{'Made up: ' if self.rehearsal else ''}{words[0].upper()}{words[1:]}"
-        known = any(low is not None for panel in panels for low in panel.lows)
-        return draw_panels(
-            panels, title=title, caption=self._caption(confidence) if known else "", path=None if path is None else file
-        )
-
-    def _label(self, row: Row) -> str:
-        plan = next(self.asked.several()).plan
-        return ", ".join(map(named, plan.called(row.key))) if row.key else ""
-
-    @property
-    def _over_time(self) -> bool:
-        keys = next(self.asked.several()).plan.grouped_by
-        return len(keys) == 1 and len(self.rows) > 1 and is_time(keys[0])
-
-    def _caption(self, confidence: Exact) -> str:
-        each = any(one.plan.family is Family.THRESHOLD for one in self.asked.several())
-        hold = "hold for each that is shown" if each else "all hold at once" if len(self) > 1 else "hold"
-        return f"bounds that {hold}, with {percent(as_confidence(confidence))} confidence"
+        rows, place = self.bounded(confidence), None if path is None else file
+        return draw_answer(self.asked, rows, made_up=self.rehearsal, confidence=confidence, path=place)
 
     def _repr_html_(self) -> str:
         header = [*self.keys, *(title for name in self.titles for title in (name, "95 % interval"))]
@@ -422,37 +387,3 @@ class Answer(TableResult):
         rows = [f"... and {hidden} more rows: all are in the JSON and in data frames"] if hidden > 0 else []
         groups = [f"... and {self.left_out} smaller groups, for which there was no room"] if self.left_out else []
         return rows + groups
-
-
-def quotient(
-    asked: PricedQuestion, made: Quotient, numbers: Mapping[str, Numbers], confidence: Fraction
-) -> list[BoundedValue]:
-    """Return what is computed from several columns: by the law of their common noise, or from the bounds of each.
-
-    Proof: proofs/quotients.md
-    """
-    from lapwing.queries.readings import quotient_of_boxes, quotient_of_sums  # noqa: PLC0415 - few divide answers
-
-    columns = {name: asked.releases[name] for name in made.names}
-    source = next(iter(columns.values())).source
-    forms = {name: found for name, one in columns.items() if one.source is source and (found := _forms(one))}
-    if isinstance(source, NoisyNumbers) and len(forms) == len(columns):
-        released, noise = numbers[made.names[0]], source.mechanism
-        return quotient_of_sums(made, forms, source.plan, numbers=released, noise=noise, confidence=confidence)
-    each, alone = 1 - (1 - confidence) / len(columns), asked.in_one_row
-    told = {name: asked.values(name, numbers[name], each) for name in columns}
-    boxes = {name: {() if alone else one.key: one for one in cells} for name, cells in told.items()}
-    return quotient_of_boxes(made, boxes)
-
-
-def _forms(column: Release) -> Mapping[CellKey, Mapping[int, Fraction]] | None:
-    """Return the weighted sums of released numbers that a column is, where it is such sums."""
-    from lapwing.queries.readings import AsReleased  # noqa: PLC0415 - few divide answers
-
-    match column:
-        case ReadColumn(shared=shared, reading=reading):
-            return reading.forms(shared.plan)
-        case NoisyNumbers(plan=plan):
-            return AsReleased().forms(plan)
-        case _:
-            return None

@@ -1,4 +1,4 @@
-"""The rows and the numbers of an answer, for people and for programs: words, bounds, and places in a table of text."""
+"""The rows and the numbers of an answer, for people and for programs: bounds, quotients, words, and tables of text."""
 
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from lapwing.answers.releases import NoisyNumbers, Numbers, PricedQuestion, ReadColumn, Release
+from lapwing.queries.arrangement import Quotient
 from lapwing.queries.plan import BoundedValue, CellKey, Number, Shown
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.wording import format_bounded, format_exact, format_value, named, rounded
@@ -63,11 +65,6 @@ def plain(value: Any) -> Any:
     return float(value) if isinstance(value, Fraction) else value
 
 
-def drawn(value: Any) -> float | None:
-    """Return a number as a picture has it."""
-    return None if value is None else float(value)
-
-
 def outwards(bound: Number | None, to_double: Callable[[Fraction], float]) -> Number | None:
     """Return a bound as people compute with it, with a double no nearer than an exact fraction is."""
     return to_double(bound) if isinstance(bound, Fraction) else bound
@@ -115,6 +112,40 @@ def cell_record(cell: BoundedValue) -> dict[str, Any]:
         **{name: format_exact(part) for name, part in parts.items()},
         "rounded": {name: rounded(part) for name, part in parts.items()},
     }
+
+
+def quotient(
+    asked: PricedQuestion, made: Quotient, numbers: Mapping[str, Numbers], confidence: Fraction
+) -> list[BoundedValue]:
+    """Return what is computed from several columns: by the law of their common noise, or from the bounds of each.
+
+    Proof: proofs/quotients.md
+    """
+    from lapwing.queries.readings import quotient_of_boxes, quotient_of_sums  # noqa: PLC0415 - few divide answers
+
+    columns = {name: asked.releases[name] for name in made.names}
+    source = next(iter(columns.values())).source
+    forms = {name: found for name, one in columns.items() if one.source is source and (found := _forms(one))}
+    if isinstance(source, NoisyNumbers) and len(forms) == len(columns):
+        released, noise = numbers[made.names[0]], source.mechanism
+        return quotient_of_sums(made, forms, source.plan, numbers=released, noise=noise, confidence=confidence)
+    each, alone = 1 - (1 - confidence) / len(columns), asked.in_one_row
+    told = {name: asked.values(name, numbers[name], each) for name in columns}
+    boxes = {name: {() if alone else one.key: one for one in cells} for name, cells in told.items()}
+    return quotient_of_boxes(made, boxes)
+
+
+def _forms(column: Release) -> Mapping[CellKey, Mapping[int, Fraction]] | None:
+    """Return the weighted sums of released numbers that a column is, where it is such sums."""
+    from lapwing.queries.readings import AsReleased  # noqa: PLC0415 - few divide answers
+
+    match column:
+        case ReadColumn(shared=shared, reading=reading):
+            return reading.forms(shared.plan)
+        case NoisyNumbers(plan=plan):
+            return AsReleased().forms(plan)
+        case _:
+            return None
 
 
 def no_column(name: object, known: Sequence[str]) -> BadQuestionError:

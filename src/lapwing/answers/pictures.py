@@ -22,6 +22,13 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from lapwing.answers.canvas import ACCENT, INK, QUIET, STYLE
+from lapwing.answers.cells import Row
+from lapwing.answers.frames import is_time
+from lapwing.answers.releases import PricedQuestion
+from lapwing.queries.plan import Family
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.exact import Exact, as_confidence
+from lapwing.vocabulary.wording import named, percent
 
 _WIDEST_LABEL, _WIDEST_TITLE, _MOST_LINES = 34, 74, 3
 _CROWDED: Final = 40
@@ -94,6 +101,37 @@ def draw_panels(panels: Sequence[Panel], *, title: str, caption: str, path: Path
         figure.supxlabel(caption_for(caption, panels[0].labels), fontsize=8, color=INK)
         save(figure, path)
     return figure
+
+
+def draw_answer(
+    asked: PricedQuestion, rows: Sequence[Row], *, made_up: bool, confidence: Exact, path: Path | None = None
+) -> Picture:
+    """Draw all numbers of an answer, whose `rows` have their bounds at this confidence; see `Answer.plot`."""
+    plan = next(asked.several()).plan
+    labels = [", ".join(map(named, plan.called(row.key))) if row.key else "" for row in rows]
+    values_of = [", ".join(map(named, plan.without_names(row.key))) for row in rows]
+    over_time = len(plan.grouped_by) == 1 and len(rows) > 1 and is_time(plan.grouped_by[0])
+    panels = []
+    for name in asked.columns:
+        release, cells = asked.releases.get(name), [row.cells.get(name) for row in rows]
+        if any(cell is not None and isinstance(cell.value, str) for cell in cells):
+            raise BadQuestionError(f"a picture shows numbers, and {name} has names; read the table instead")
+        values, lows, highs = (
+            [_float(None if one is None else getattr(one, end)) for one in cells] for end in ("value", "low", "high")
+        )
+        zero = release is not None and release.plan.drawn_from_zero
+        panels.append(Panel(name, labels, values, lows, highs, zero, over_time, values_of))
+    words = asked.words
+    title = f"{'Made up: ' if made_up else ''}{words[0].upper()}{words[1:]}"
+    known = any(low is not None for panel in panels for low in panel.lows)
+    each = any(one.plan.family is Family.THRESHOLD for one in asked.several())
+    hold = "hold for each that is shown" if each else "all hold at once" if len(rows) > 1 else "hold"
+    caption = f"bounds that {hold}, with {percent(as_confidence(confidence))} confidence" if known else ""
+    return draw_panels(panels, title=title, caption=caption, path=path)
+
+
+def _float(value: Any) -> float | None:
+    return None if value is None else float(value)
 
 
 def save(figure: Picture, path: Path | None) -> None:

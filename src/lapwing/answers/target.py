@@ -17,8 +17,8 @@ from typing import Final, Protocol, TypeAlias, TypedDict, TypeVar
 
 from lapwing.accounting.pricing import price
 from lapwing.answers.releases import ChosenOnes, NoisyNumbers, OpenKeys, ReadColumn, Release, charged_as
-from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from lapwing.mechanisms.exponential import ExponentialMechanism
+from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.histogram_selection import Selector
 from lapwing.mechanisms.partition_selection import PartitionSelection

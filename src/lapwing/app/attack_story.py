@@ -21,7 +21,7 @@ from lapwing.app.clinic.made_up_people import make_block
 from lapwing.attacks.campaigns import AttackedDoor, AttackTarget, Campaign, CampaignAnswers, CampaignOutcome
 from lapwing.attacks.tracing import Traced
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.workspace.workspace import create
+from lapwing.workspace.creating import create
 
 PEOPLE: Final = 4000
 TABLE: Final = "patient"

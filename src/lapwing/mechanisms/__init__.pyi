@@ -1,5 +1,5 @@
-from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism as DiscreteGaussianMechanism
 from lapwing.mechanisms.exponential import ExponentialMechanism as ExponentialMechanism
+from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism as DiscreteGaussianMechanism
 from lapwing.mechanisms.gaussian import GaussianMechanism as GaussianMechanism
 from lapwing.mechanisms.geometric import GeometricMechanism as GeometricMechanism
 from lapwing.mechanisms.histogram import gaussian_histogram as gaussian_histogram

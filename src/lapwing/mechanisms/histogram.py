@@ -4,7 +4,7 @@ A person is in one bin. Adding or removing them moves one count by one; replacin
 sensitivity, however many bins there are. Sums of released bins (cumulative counts, the steps of a funnel) are free.
 """
 
-from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
+from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.vocabulary.exact import Exact, as_int
 from lapwing.vocabulary.guarantee import Adjacency, checked_adjacency

@@ -38,7 +38,7 @@ from lapwing.vocabulary.wording import format_short, several
 
 if TYPE_CHECKING:
     from lapwing.mechanisms.counted_top import CountedTop
-    from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
+    from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism
     from lapwing.mechanisms.geometric import GeometricMechanism
     from lapwing.mechanisms.histogram_selection import PrivateQuantiles, Selector, TopK
 

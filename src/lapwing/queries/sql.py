@@ -22,11 +22,10 @@ from lapwing.queries.expressions import And, Case, Condition, Literal
 from lapwing.queries.limits import MOST_NAMED, MOST_STATISTICS
 from lapwing.queries.planning import Question
 from lapwing.queries.questions import Selected
+from lapwing.queries.sql_clauses import AnswerColumn, group_nodes, grouping, is_same, items_of, read_arrangement
 from lapwing.queries.sql_conditions import Reader
 from lapwing.queries.sql_given import Given
-from lapwing.queries.sql_groups import group_nodes, grouping, is_same, items_of
 from lapwing.queries.sql_nodes import check_all_read, identifier, literal, name_of, only, parsed, refusal
-from lapwing.queries.sql_order import AnswerColumn, read_arrangement
 from lapwing.queries.statistics import is_statistic, read_statistic, statistic_names
 from lapwing.queries.statistics.counts import CountRows
 from lapwing.queries.statistics.top import TopCategories, TopCounts

@@ -29,9 +29,10 @@ from lapwing.queries.expressions import (
 )
 from lapwing.queries.joined import Has, InConceptSet, Joined, Link, PerPerson
 from lapwing.queries.pattern import canonical, plain
+from lapwing.queries.sql_clauses import grouping
 from lapwing.queries.sql_given import Given
-from lapwing.queries.sql_groups import grouping
 from lapwing.queries.sql_nodes import (
+    COMPARISONS,
     chain,
     check_all_read,
     concept_set_name,
@@ -48,15 +49,6 @@ from lapwing.queries.sql_nodes import (
 )
 from lapwing.queries.sql_rows import RowsReader, per_person
 from lapwing.vocabulary.errors import BadQuestionError
-
-COMPARISONS: dict[type[exp.Expr], str] = {
-    exp.EQ: "=",
-    exp.NEQ: "<>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-}
 
 
 def read_condition(text: str) -> Condition:

@@ -22,6 +22,14 @@ from lapwing.queries.limits import LONGEST_TEXT, MOST_BRACKETS, MOST_DEPTH, MOST
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int, check_most, exact
 
+COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
 _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Div: ("division", "it fails where a row divides by zero; divide the answers instead, which costs nothing"),
     exp.IntDiv: ("division", "it fails where a row divides by zero; divide the answers instead, which costs nothing"),

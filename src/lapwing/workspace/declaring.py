@@ -18,7 +18,7 @@ from lapwing.vocabulary.errors import BadQuestionError, ParameterError, Settings
 from lapwing.vocabulary.exact import exact
 from lapwing.vocabulary.loading import load_extra
 from lapwing.workspace.settings import FILE, require_no_password
-from lapwing.workspace.toml import opening_text, table_text
+from lapwing.workspace.toml import head_text, population_text, table_text
 
 FILES: Final = {".csv", ".parquet"}
 DATABASES: Final = {".duckdb", ".db"}
@@ -293,9 +293,9 @@ class DeclaredTable:
         )
 
 
-def key_type_of(stored: str | None, population: Population) -> str | None:
+def key_type_of(stored: str | None, population: Population | None) -> str | None:
     """Return what the person key holds if it is not said: what is stored, and in a CSV what the other tables have."""
-    if stored is None and population.tables:
+    if stored is None and population is not None and population.tables:
         stored = population.tables[0].key_type.value
     return "text" if stored == "text" else None
 
@@ -323,6 +323,7 @@ class Draft:
     groups_of: int | None = None
     people: int | None = None
     ledger: str | None = None
+    only_named: bool = False
     analysts: dict[str, dict[str, str]] = field(default_factory=dict)
     tables: tuple[DeclaredTable, ...] = ()
 
@@ -348,13 +349,17 @@ class Draft:
 
     def text(self) -> str:
         """Return the lapwing.toml."""
-        opening = opening_text(
+        return head_text(self.ledger) + self.sections()
+
+    def sections(self) -> str:
+        """Return what the lapwing.toml says of the population and its tables."""
+        opening = population_text(
             self.name,
             person_key=self.person_key,
             budget=self.budget or None,
             adjacency=self.adjacency,
             groups_of=self.groups_of,
-            ledger=self.ledger,
+            only_named=self.only_named,
             analysts=self.analysts,
         )
         return opening + "".join(table.text(self.place, self.name) for table in self.tables)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accounting.filters.atoms import gaussian_profile
+from lapwing.accounting.composition import planned_total
 from lapwing.accounting.filters.account import (
     EVERYONE,
     Account,
@@ -33,7 +34,6 @@ from lapwing.accounting.filters.charge import (
     cost_of,
 )
 from lapwing.accounting.filters.remaining import Refusal, what_fits
-from lapwing.accounting.planned_total import planned_total
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.vocabulary.codec import from_record, to_record
 from lapwing.vocabulary.errors import BudgetExceededError, ParameterError, StreamError

@@ -11,8 +11,7 @@ import pytest
 import lapwing as lw
 from lapwing.app.clinic import SEED, TABLES, make_clinic, write_tables
 from lapwing.app.clinic.clinic_files import ParquetFiles
-from lapwing.app.clinic.concepts import CONDITIONS
-from lapwing.app.clinic.made_up_people import BLOCK, Named, Uniforms, make_block
+from lapwing.app.clinic.made_up_people import BLOCK, CONDITIONS, Named, Uniforms, make_block
 from lapwing.vocabulary.errors import ParameterError, SettingsError
 
 PEOPLE = 40_000

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lapwing.accounting.groups import amplified, guarantee_for_group
+from lapwing.accounting.interpretation import amplified, guarantee_for_group
 from lapwing.accounting.pricing import price
 from lapwing.app.auditing.suspect import Adding, Suspect, noise_of, odds_of_truth, score_scale
 from lapwing.auditor.added_noise import AddedNoise, Norm, OnASample, Several
@@ -22,9 +22,8 @@ from lapwing.auditor.choices import (
 )
 from lapwing.auditor.worst_pairs import AuditedMovement
 from lapwing.mechanisms.counted_top import CountedTop
-from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from lapwing.mechanisms.exponential import ExponentialMechanism
-from lapwing.mechanisms.gaussian import GaussianMechanism
+from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.histogram import gaussian_histogram, geometric_histogram
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK

@@ -14,8 +14,7 @@ from typing import Any, TypeAlias
 from lapwing.auditor import noise_laws
 from lapwing.auditor.noise_laws import NoiseLaw
 from lapwing.auditor.white_box import WhiteBox
-from lapwing.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
-from lapwing.mechanisms.gaussian import GaussianMechanism
+from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
 from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK
 from lapwing.mechanisms.laplace import LaplaceMechanism

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from lapwing.app.cli.completion import complete_tables
 from lapwing.app.cli.options import (
     Door,
     Words,
@@ -15,6 +14,7 @@ from lapwing.app.cli.options import (
     any_question,
     at_the_door,
     by_option,
+    complete_tables,
     max_groups_option,
     max_rows_option,
     plot_option,

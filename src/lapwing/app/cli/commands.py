@@ -262,9 +262,9 @@ COMMANDS: Final = {
     "funnel": ("lapwing.app.cli.ask:funnel", "Count who passes one condition after the other, for one price."),
     "stream": ("lapwing.app.cli.streams:stream", 'Ask "at least N people?" often, and pay for the yeses only.'),
     "budget": ("lapwing.app.cli.overview:budget", "Say what was spent, what is reserved, and what is left."),
-    "init": ("lapwing.app.cli.init:init", "Make a workspace: settings, account and key."),
+    "init": ("lapwing.app.cli.declare:init", "Make a workspace: settings, account and key."),
     "join": ("lapwing.app.cli.ledger:join", "Make a workspace on a second host, for a ledger in PostgreSQL."),
-    "add": ("lapwing.app.cli.add:add", "Add a table: its place, its person key, its columns."),
+    "add": ("lapwing.app.cli.declare:add", "Add a table: its place, its person key, its columns."),
     "check": ("lapwing.app.cli.overview:check", "Tell what does not fit in the tables. Not private."),
     "update": ("lapwing.app.cli.custodian:update", "Bring the account to what lapwing.toml says after an edit."),
     "requests": ("lapwing.app.cli.requests:requests", "Ask for more budget, and see and decide who asked."),
@@ -279,7 +279,7 @@ COMMANDS: Final = {
     "ledger": ("lapwing.app.cli.ledger:ledger", "Show, check or export everything that was ever released."),
     "audit": ("lapwing.app.cli.audit:audit", "Compute what every mechanism really gives away; catch known liars."),
     "attack": ("lapwing.app.cli.sceptic:attack", "Attack exact answers, blurred answers and lapwing, and compare."),
-    "completion": ("lapwing.app.cli.completion:completion", "Print what makes your shell complete commands."),
+    "completion": ("lapwing.app.cli.options:completion", "Print what makes your shell complete commands."),
 }
 """Where each command is, and what the list of commands says of it: help loads none of them."""
 

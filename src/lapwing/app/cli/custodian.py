@@ -10,9 +10,8 @@ import click
 from lapwing.answers.preview import BudgetStatus, budget_words
 from lapwing.answers.releases import Price
 from lapwing.app.cli.commands import facts, json_option, tell, waiting
-from lapwing.app.cli.completion import complete_tables
 from lapwing.app.cli.ledger import require_known_analyst
-from lapwing.app.cli.options import Door, folder_option, for_the_custodian
+from lapwing.app.cli.options import Door, complete_tables, folder_option, for_the_custodian
 from lapwing.app.cli.overview import hints
 from lapwing.ledger import ledger
 from lapwing.ledger.ledger import Ledger
@@ -21,8 +20,9 @@ from lapwing.vocabulary.errors import BadQuestionError, LapwingError
 from lapwing.vocabulary.event import Event, GaussianNoise, PureRelease
 from lapwing.vocabulary.exact import positive
 from lapwing.vocabulary.wording import several
+from lapwing.workspace.creating import create
 from lapwing.workspace.settings import read_settings
-from lapwing.workspace.workspace import HEAD, KEY_FILE, create, open_workspace, renew_key
+from lapwing.workspace.workspace import HEAD, KEY_FILE, open_workspace, renew_key
 
 _REMOVAL = "delete its section in lapwing.toml, then lapwing update; the account goes on as it stands"
 

@@ -20,7 +20,7 @@ from lapwing.app.cli.commands import progress
 from lapwing.app.cli.demo_mallory import attack
 from lapwing.app.cli.demo_stage import ALLOWANCES, BUDGET, POPULATION, SURE, Cast, Stage, good, shortened
 from lapwing.app.clinic import make_clinic
-from lapwing.app.clinic.concepts import CONDITIONS, SITES
+from lapwing.app.clinic.made_up_people import CONDITIONS, SITES
 from lapwing.app.plots.answers import draw_account, draw_answer, draw_prices, draw_stream
 from lapwing.app.plots.meaning import draw_meaning
 from lapwing.auditor.liars import DOCUMENT_002
@@ -42,7 +42,7 @@ from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.vocabulary.wording import format_short
-from lapwing.workspace.workspace import create
+from lapwing.workspace.creating import create
 
 
 @click.command()

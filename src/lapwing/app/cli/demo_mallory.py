@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from lapwing.app.cli.commands import progress
 from lapwing.app.cli.demo_stage import ALLOWANCES, Cast, bad, good
-from lapwing.app.clinic import SEED, concepts
-from lapwing.app.clinic.made_up_people import BLOCK, Named, Values, make_block
+from lapwing.app.clinic import SEED
+from lapwing.app.clinic.made_up_people import BLOCK, SEXES, SITES, Named, Values, make_block
 from lapwing.attacks.obfuscation import I2b2
 from lapwing.attacks.oracles import Coins
 from lapwing.queries.statistics.counts import count
@@ -61,8 +61,8 @@ class ExactDoor:
             return int(self._survivor.sum())
         known = (
             (self._born == np.datetime64(but.born))
-            & (self._sex == concepts.SEXES.index(but.sex))
-            & (self._site == concepts.SITES.index(but.site))
+            & (self._sex == SEXES.index(but.sex))
+            & (self._site == SITES.index(but.site))
         )
         return int((self._survivor & ~known).sum())
 
@@ -76,8 +76,8 @@ class ExactDoor:
             for one in pair:
                 yield Victim(
                     born=self._born[one].item(),
-                    sex=concepts.SEXES[int(self._sex[one])],
-                    site=concepts.SITES[int(self._site[one])],
+                    sex=SEXES[int(self._sex[one])],
+                    site=SITES[int(self._site[one])],
                     survivor=bool(self._survivor[one]),
                 )
 

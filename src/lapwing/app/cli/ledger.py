@@ -193,7 +193,7 @@ def join(folder: Path, *, ledger: str, key_file: Path, settings: Path | None, as
 
     It costs nothing. Where it fails, it leaves nothing behind.
     """
-    from lapwing.workspace.joining import join as join_ledger
+    from lapwing.workspace.creating import join as join_ledger
 
     with join_ledger(folder, ledger, key_file=key_file, settings=settings) as workspace:
         names = list(workspace.settings.populations)

@@ -8,13 +8,12 @@ from typing import Any
 
 import click
 
+from lapwing.accounting.composition import PlannedTotal
 from lapwing.accounting.filters.account import Account, open_account
-from lapwing.accounting.planned_total import PlannedTotal
 from lapwing.answers.preview import BudgetStatus, amounts, budget_record, budget_words
 from lapwing.app.cli.commands import facts, paragraph, table, waiting
 from lapwing.app.cli.commands import table as drawn
-from lapwing.app.cli.completion import complete_tables
-from lapwing.app.cli.options import Door, at_the_door, for_the_custodian, plot_option
+from lapwing.app.cli.options import Door, at_the_door, complete_tables, for_the_custodian, plot_option
 from lapwing.app.plots.answers import draw_account
 from lapwing.ledger.states import Analyst
 from lapwing.queries.catalogue import COLUMN_LINE, Population, Table, vocabulary_records, vocabulary_words

@@ -120,7 +120,7 @@ def _say_how_to_come_in(folder: Path, listening: "Listening", tokens: dict[str, 
 def _make_demo(folder: Path) -> None:
     from lapwing.app.clinic.clinic_files import make_clinic
     from lapwing.vocabulary.guarantee import PureDP
-    from lapwing.workspace.workspace import create
+    from lapwing.workspace.creating import create
 
     with progress("Making up a clinic", _DEMO_PEOPLE) as tick:
         workspace = create(make_clinic(folder, _DEMO_PEOPLE, progress=tick))

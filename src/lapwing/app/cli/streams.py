@@ -14,8 +14,7 @@ from lapwing.answers.stream_preview import GAUSSIAN_SIDE, terms_facts, terms_rec
 from lapwing.answers.stream_terms import StreamAnswer, StreamOffer, StreamTerms, paid_by_yes
 from lapwing.answers.target import TargetWords
 from lapwing.app.cli.commands import facts, progress, refusal_record, table, waiting
-from lapwing.app.cli.completion import complete_streams, complete_tables
-from lapwing.app.cli.options import Door, at_the_door, plot_option, with_concept_sets
+from lapwing.app.cli.options import Door, at_the_door, complete_streams, complete_tables, plot_option, with_concept_sets
 from lapwing.app.cli.questions import lines_of, whole_or_none
 from lapwing.app.plots.answers import draw_stream
 from lapwing.ledger.states import StreamRecord, StreamStatus

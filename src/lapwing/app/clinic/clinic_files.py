@@ -13,12 +13,18 @@ from typing import Any, Final, Self
 import duckdb
 from numpy.typing import NDArray
 
-from lapwing.app.clinic import concepts
 from lapwing.app.clinic.made_up_people import (
     BLOCK,
+    CONDITIONS,
+    MEASUREMENTS,
     MOST_VISITS,
     OLDEST,
+    PROCEDURES,
+    SERVICES,
+    SEXES,
+    SITES,
     TODAY,
+    VISITS,
     YEARS_OF_VISITS,
     Named,
     Values,
@@ -172,10 +178,10 @@ ANALYSTS[populations.clinic.tables.patient]     # one row a person
 source = "patient.parquet"
 
 [populations.clinic.tables.patient.columns]
-sex = {{ type = "category", values = {_values(concepts.SEXES)} }}
+sex = {{ type = "category", values = {_values(SEXES)} }}
 born = {{ type = "date", first = {TODAY.year - OLDEST - 1}-01-01, last = {TODAY}, nullable = true }}
 age = {{ type = "integer", low = 0, high = {OLDEST}, nullable = true }}
-site = {{ type = "category", values = {_values(concepts.SITES)} }}
+site = {{ type = "category", values = {_values(SITES)} }}
 smoker = {{ type = "boolean", nullable = true }}
 bmi = {{ type = "real", low = 10, high = 60, step = "1/64", nullable = true, title = "body mass index" }}
 hypertension = {{ type = "boolean" }}
@@ -191,7 +197,7 @@ rows = "many"
 max_rows = 4                            # of a person that count, where rows are counted or added up
 
 [populations.clinic.tables.condition.columns]
-concept = {{ type = "category", values = {_values(tuple(one.name for one in concepts.CONDITIONS))} }}
+concept = {{ type = "category", values = {_values(tuple(one.name for one in CONDITIONS))} }}
 day = {{ type = "date", first = {TODAY.year - 20}-01-01, last = {TODAY} }}
 
 [populations.clinic.tables.visit]       # the last {YEARS_OF_VISITS} years
@@ -202,8 +208,8 @@ max_rows = 5
 
 [populations.clinic.tables.visit.columns]
 visit_id = {{ type = "integer" }}
-kind = {{ type = "category", values = {_values(concepts.VISITS)} }}
-service = {{ type = "category", values = {_values(concepts.SERVICES)}, nullable = true }}
+kind = {{ type = "category", values = {_values(VISITS)} }}
+service = {{ type = "category", values = {_values(SERVICES)}, nullable = true }}
 day = {{ type = "date", first = {TODAY.year - YEARS_OF_VISITS}-01-01, last = {TODAY} }}
 nights = {{ type = "integer", low = 0, high = 60 }}
 
@@ -214,7 +220,7 @@ max_rows = 3
 
 [populations.clinic.tables.procedure.columns]
 visit_id = {{ type = "integer" }}
-concept = {{ type = "category", values = {_values(concepts.PROCEDURES)} }}
+concept = {{ type = "category", values = {_values(PROCEDURES)} }}
 day = {{ type = "date", first = {TODAY.year - YEARS_OF_VISITS}-01-01, last = {TODAY} }}
 
 [populations.clinic.tables.measurement]
@@ -223,7 +229,7 @@ rows = "many"
 max_rows = 5
 
 [populations.clinic.tables.measurement.columns]
-concept = {{ type = "category", values = {_values(concepts.MEASUREMENTS)} }}
+concept = {{ type = "category", values = {_values(MEASUREMENTS)} }}
 value = {{ type = "real", low = 0, high = 256, step = "1/64" }}
 day = {{ type = "date", first = {TODAY.year - YEARS_OF_VISITS}-01-01, last = {TODAY} }}
 """

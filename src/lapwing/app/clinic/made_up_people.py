@@ -2,6 +2,9 @@
 
 A block is made from its number, the seed and nothing else, and the first people of a block are the same however many
 follow. So a clinic of a thousand is the beginning of one of a million, whatever machine makes them, in whatever order.
+
+The shares of conditions are of the order that health surveys report, no more: they make questions worth asking, and
+inform nobody.
 """
 
 from collections.abc import Mapping
@@ -14,17 +17,82 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from lapwing.app.clinic import concepts
-from lapwing.app.clinic.concepts import APPENDIX, BYPASS, CAESAREAN, COLONOSCOPY, HERNIA, JOINT, TUMOUR, X_RAY, Numbers
+Numbers: TypeAlias = NDArray[np.float64]
+Whole: TypeAlias = NDArray[np.int64]
+Mask: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClinicCondition:
+    """A diagnosis: its share among people of an age is a logistic curve, or a bell around an age."""
+
+    name: str
+    share: float  # at the ages at which it is most frequent
+    age: float  # where the curve is at its half, or the bell at its top
+    slope: float = 0.0  # how fast it rises with each year of age; falls where it is negative
+    bell: float | None = None  # the width of the bell in years, where it is one
+    men: float = 1.0  # how much more frequent it is among men
+    women: float = 1.0
+    frailty: float = 0.0  # how strongly it goes with whatever makes a person ill in other ways
+    cancer: bool = False  # whether who has it is a cancer survivor
+
+    def chance(self, age: Whole, male: Mask, frailty: Numbers) -> Numbers:
+        """Return how likely each person is to have it; frailty is a normal number."""
+        if self.bell is None:
+            by_age = 1.0 / (1.0 + np.exp(-self.slope * (age - self.age)))
+        else:
+            by_age = np.exp(-(((age - self.age) / self.bell) ** 2))
+        by_sex = np.where(male, self.men, self.women)
+        likely: Numbers = np.minimum(self.share * by_age * by_sex * np.exp(self.frailty * frailty), 0.97)
+        return likely
+
+
+CONDITIONS: Final = (
+    ClinicCondition(name="hypertension", share=0.62, age=58, slope=0.075, men=1.16, frailty=0.35),
+    ClinicCondition(name="type 2 diabetes", share=0.30, age=60, slope=0.065, men=1.22, frailty=0.55),
+    ClinicCondition(name="coronary heart disease", share=0.22, age=70, slope=0.09, men=1.5, frailty=0.5),
+    ClinicCondition(name="heart failure", share=0.15, age=76, slope=0.11, men=1.16, frailty=0.6),
+    ClinicCondition(name="stroke", share=0.09, age=72, slope=0.09, men=1.1, frailty=0.5),
+    ClinicCondition(name="chronic kidney disease", share=0.20, age=72, slope=0.08, frailty=0.55),
+    ClinicCondition(name="asthma", share=0.11, age=30, slope=-0.01, men=0.86, frailty=0.2),
+    ClinicCondition(name="chronic obstructive lung disease", share=0.16, age=68, slope=0.09, men=1.1, frailty=0.5),
+    ClinicCondition(name="depression", share=0.22, age=40, slope=0.005, men=0.64, frailty=0.3),
+    ClinicCondition(name="osteoarthritis", share=0.40, age=65, slope=0.08, men=0.75, frailty=0.2),
+    ClinicCondition(name="breast cancer", share=0.060, age=62, slope=0.07, men=0.01, frailty=0.1, cancer=True),
+    ClinicCondition(name="prostate cancer", share=0.100, age=70, slope=0.12, women=0.0, frailty=0.1, cancer=True),
+    ClinicCondition(name="colorectal cancer", share=0.030, age=66, slope=0.09, men=1.1, frailty=0.1, cancer=True),
+    ClinicCondition(name="lung cancer", share=0.012, age=68, slope=0.10, men=1.3, frailty=0.3, cancer=True),
+    ClinicCondition(name="melanoma", share=0.012, age=60, slope=0.06, cancer=True),
+    ClinicCondition(name="leukaemia or lymphoma", share=0.0055, age=40, slope=0.02, men=1.16, frailty=0.1, cancer=True),
+    ClinicCondition(name="testicular cancer", share=0.0045, age=31, bell=9, women=0.0, cancer=True),
+)
+
+SEXES: Final = ("F", "M")
+SITES: Final = ("central", "harbour", "north", "south", "valley", "island", "airport", "university")
+VISITS: Final = ("outpatient", "emergency", "inpatient")
+OUTPATIENT, EMERGENCY, INPATIENT = range(len(VISITS))
+SERVICES: Final = ("surgery", "medicine", "obstetrics", "psychiatry")
+SURGERY, MEDICINE, OBSTETRICS, PSYCHIATRY = range(len(SERVICES))
+PROCEDURES: Final = (
+    "tumour removal",
+    "appendectomy",
+    "hernia repair",
+    "joint replacement",
+    "coronary bypass",
+    "caesarean section",
+    "colonoscopy",
+    "X-ray",
+)
+TUMOUR, APPENDIX, HERNIA, JOINT, BYPASS, CAESAREAN, COLONOSCOPY, X_RAY = range(len(PROCEDURES))
+MEASUREMENTS: Final = ("body mass index", "systolic pressure", "haemoglobin A1c")
+BODY_MASS, PRESSURE, SUGAR = range(len(MEASUREMENTS))
+
 
 TODAY: Final = date(2025, 1, 1)
 BLOCK: Final = 1 << 14  # how many people a block has; the last one of a clinic may have fewer
 OLDEST: Final = 99
 MOST_VISITS: Final = 30
 YEARS_OF_VISITS: Final = 10
-
-Whole: TypeAlias = NDArray[np.int64]
-Mask: TypeAlias = NDArray[np.bool_]
 
 _EPOCH: Final = 1970
 _TODAY: Final = np.datetime64(TODAY, "D")
@@ -99,9 +167,9 @@ def make_block(seed: int, block: int, people: int = BLOCK) -> Mapping[str, Colum
     who = _people(draws, block, people)
     has = {
         one.name: draws.take(f"has {one.name}", people) < one.chance(who.age, who.male, who.frailty)
-        for one in concepts.CONDITIONS
+        for one in CONDITIONS
     }
-    cancer = np.logical_or.reduce([has[one.name] for one in concepts.CONDITIONS if one.cancer])
+    cancer = np.logical_or.reduce([has[one.name] for one in CONDITIONS if one.cancer])
     visit = _visits(draws, who, cancer)
     tables = {
         "person": _person(draws, who),
@@ -138,14 +206,14 @@ def _person(draws: Uniforms, who: PeopleBlock) -> Columns:
         "person_id": who.id,
         "sex": _sex(who),
         "born": np.ma.masked_array(who.born, _unknown_birth(draws, who)),
-        "site": Named(who.site, concepts.SITES),
+        "site": Named(who.site, SITES),
     }
 
 
 def _conditions(draws: Uniforms, who: PeopleBlock, has: Mapping[str, Mask]) -> Columns:
     """Return a row for each diagnosis, and for one in five a second one, from when it was written down again."""
     rows = []
-    for code, one in enumerate(concepts.CONDITIONS):
+    for code, one in enumerate(CONDITIONS):
         known_for = who.days(20, draws.take(f"since {one.name}", len(who.id)))
         twice = draws.take(f"again {one.name}", len(who.id)) < 0.2
         for records, days in ((has[one.name], known_for), (has[one.name] & twice, known_for // 2)):
@@ -154,7 +222,7 @@ def _conditions(draws: Uniforms, who: PeopleBlock, has: Mapping[str, Mask]) -> C
     order = np.argsort(person, kind="stable")
     return {
         "person_id": person[order],
-        "concept": Named(concept[order], tuple(one.name for one in concepts.CONDITIONS)),
+        "concept": Named(concept[order], tuple(one.name for one in CONDITIONS)),
         "day": _TODAY - days[order] * _DAY,
     }
 
@@ -169,14 +237,14 @@ def _visits(draws: Uniforms, who: PeopleBlock, cancer: Mask) -> Columns:
     ill, mother = cancer[of], ~who.male[of] & (who.age[of] >= 18) & (who.age[of] <= 45)
     admitted = 0.05 + who.age[of] / 1500 + 0.17 * ill + 0.08 * mother
     luck = draws.take("kind of visit", len(of))
-    kind = np.select([luck < admitted, luck < admitted + 0.14], [concepts.INPATIENT, concepts.EMERGENCY])
-    inpatient = kind == concepts.INPATIENT
+    kind = np.select([luck < admitted, luck < admitted + 0.14], [INPATIENT, EMERGENCY])
+    inpatient = kind == INPATIENT
     nights = 1 + (-np.log(draws.take("nights", len(of))) * 4).astype(np.int64)
     return {
         "visit_id": who.id[of] * 100 + nth,
         "person_id": who.id[of],
-        "kind": Named(kind, concepts.VISITS),
-        "service": Named(np.ma.masked_array(_service(draws, ill, mother), ~inpatient), concepts.SERVICES),
+        "kind": Named(kind, VISITS),
+        "service": Named(np.ma.masked_array(_service(draws, ill, mother), ~inpatient), SERVICES),
         "day": _TODAY - who.days(YEARS_OF_VISITS, draws.take("day of visit", len(of)), of) * _DAY,
         "nights": np.where(inpatient, np.minimum(nights, 60), 0),
     }
@@ -188,17 +256,17 @@ def _service(draws: Uniforms, ill: Mask, mother: Mask) -> Whole:
     obstetrics = surgery + 0.4 * mother
     psychiatry = obstetrics + 0.06
     ranges = [luck < surgery, luck < obstetrics, luck < psychiatry]
-    return np.select(ranges, [concepts.SURGERY, concepts.OBSTETRICS, concepts.PSYCHIATRY], concepts.MEDICINE)
+    return np.select(ranges, [SURGERY, OBSTETRICS, PSYCHIATRY], MEDICINE)
 
 
 def _procedures(draws: Uniforms, who: PeopleBlock, cancer: Mask, visit: Columns) -> Columns:
     """Return one operation for each admission for surgery, and smaller things for some of the other visits."""
     of, kind, service = _of(visit, who), _values(visit["kind"]), _values(visit["service"])
     age, ill, luck = who.age[of], cancer[of], draws.take("procedure", len(of))
-    operated = (kind == concepts.INPATIENT) & (service == concepts.SURGERY)
-    delivered = (kind == concepts.INPATIENT) & (service == concepts.OBSTETRICS) & (luck < 0.3)
-    seen = (kind == concepts.OUTPATIENT) & (age >= 45) & (luck < 0.08)
-    hurt = (kind == concepts.EMERGENCY) & (luck < 0.35)
+    operated = (kind == INPATIENT) & (service == SURGERY)
+    delivered = (kind == INPATIENT) & (service == OBSTETRICS) & (luck < 0.3)
+    seen = (kind == OUTPATIENT) & (age >= 45) & (luck < 0.08)
+    hurt = (kind == EMERGENCY) & (luck < 0.35)
     old = age >= 55
     concept = np.select(
         [delivered, seen, hurt, ill & (luck < 0.6), old & (luck < 0.4), old & (luck < 0.65), luck < 0.6],
@@ -209,7 +277,7 @@ def _procedures(draws: Uniforms, who: PeopleBlock, cancer: Mask, visit: Columns)
     return {
         "person_id": who.id[of][done],
         "visit_id": _values(visit["visit_id"])[done],
-        "concept": Named(concept[done], concepts.PROCEDURES),
+        "concept": Named(concept[done], PROCEDURES),
         "day": _values(visit["day"])[done],
     }
 
@@ -224,16 +292,16 @@ def _measurements(draws: Uniforms, who: PeopleBlock, has: Mapping[str, Mask], vi
     diabetic = has["type 2 diabetes"]
     sugar = np.clip(7.3 + 1.2 * draws.normal("sugar", len(who.id)), 5.0, 15.0).round(1)
     rows = (
-        (who.id[weighed], concepts.BODY_MASS, who.body_mass[weighed], _recently(draws, who)[weighed]),
-        (who.id[of][taken], concepts.PRESSURE, pressure[taken], day[taken]),
-        (who.id[diabetic], concepts.SUGAR, sugar[diabetic], _recently(draws, who)[diabetic]),
+        (who.id[weighed], BODY_MASS, who.body_mass[weighed], _recently(draws, who)[weighed]),
+        (who.id[of][taken], PRESSURE, pressure[taken], day[taken]),
+        (who.id[diabetic], SUGAR, sugar[diabetic], _recently(draws, who)[diabetic]),
     )
     person, value, when = (np.concatenate([row[part] for row in rows]) for part in (0, 2, 3))
     concept = np.concatenate([np.full(len(row[0]), row[1]) for row in rows])
     order = np.argsort(person, kind="stable")
     return {
         "person_id": person[order],
-        "concept": Named(concept[order], concepts.MEASUREMENTS),
+        "concept": Named(concept[order], MEASUREMENTS),
         "value": value[order],
         "day": when[order],
     }
@@ -245,8 +313,8 @@ def _patient(
     """Return one row a person: what the other tables say of them, in the words of a cohort."""
     visit = tables["visit"]
     of, kind, service = _of(visit, who), _values(visit["kind"]), _values(visit["service"])
-    inpatient = kind == concepts.INPATIENT
-    operated = inpatient & (service == concepts.SURGERY)
+    inpatient = kind == INPATIENT
+    operated = inpatient & (service == SURGERY)
     unknown_birth = _unknown_birth(draws, who)
     smokes = draws.take("smokes", len(who.id)) < np.where(who.age >= 16, 0.19 + 0.05 * who.male, 0)
     return {
@@ -254,7 +322,7 @@ def _patient(
         "sex": _sex(who),
         "born": np.ma.masked_array(who.born, unknown_birth),
         "age": np.ma.masked_array(who.age, unknown_birth),
-        "site": Named(who.site, concepts.SITES),
+        "site": Named(who.site, SITES),
         "smoker": np.ma.masked_array(smokes, draws.take("smoking unknown", len(who.id)) < 0.08),
         "bmi": np.ma.masked_array(who.body_mass, _not_weighed(draws, who)),
         "hypertension": has["hypertension"],
@@ -267,7 +335,7 @@ def _patient(
 
 
 def _sex(who: PeopleBlock) -> Named:
-    return Named(who.male.astype(np.int8), concepts.SEXES)
+    return Named(who.male.astype(np.int8), SEXES)
 
 
 def _unknown_birth(draws: Uniforms, who: PeopleBlock) -> Mask:

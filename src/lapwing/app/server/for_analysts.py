@@ -86,7 +86,8 @@ def rehearse(call: ServerCall) -> Any:
 async def ask(call: ServerCall) -> Reply:
     """Ask a question, and pay for it, once under its key."""
     answers, name = call.server.answers, (call.job_name, call.fingerprint)
-    if (known := answers.get(name)) is not None:  # an answer under its key never changes
+    if (known := answers.get(name)) is not None:  # an answer under its key never changes, and is not charged again
+        call.audit["always"] = False
         return Reply(body=known)
 
     reply = await call.run(lambda job: _ask(call, job))

@@ -36,6 +36,14 @@ _HEADERS: Final = [
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), microphone=(), geolocation=(), browsing-topics=()"),
 ]
+_HEADERS_OF_JSON: Final = [
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+"""JSON is no page: it loads, runs and opens nothing, and a browser that is shown it needs no more rules."""
+_JSON: Final = (b"content-type", b"application/json")
 _HARMLESS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -191,7 +199,8 @@ class Guard:
         self, headers: list[tuple[bytes, bytes]], scope: Scope, *, hangs_up: bool
     ) -> list[tuple[bytes, bytes]]:
         """Return the headers of an answer with those that every answer has."""
-        more = [*headers, *_HEADERS, (b"x-request-id", scope["id"].encode())]
+        always = _HEADERS_OF_JSON if _JSON in headers else _HEADERS
+        more = [*headers, *always, (b"x-request-id", scope["id"].encode())]
         if all(name != b"cache-control" for name, _ in headers):
             more.append((b"cache-control", b"no-store"))
         if self.secure:

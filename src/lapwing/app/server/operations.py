@@ -126,6 +126,9 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     _see("GET", P + "/sources", "sources", for_tables.list_sources),
     _decide("POST", P + "/source-columns", "source_columns", for_tables.show_columns, body=wire.TablePlace),
     _decide("POST", P + "/tables", "add_table", for_tables.add, body=wire.NewTableBody),
+    _see("GET", "/sources", "all_sources", for_tables.list_all_sources),
+    _decide("POST", "/source-columns", "new_source_columns", for_tables.show_new_columns, body=wire.TablePlace),
+    _decide("POST", "/populations", "create_population", for_tables.create, body=wire.NewPopulationBody),
     _see("GET", P + "/changes", "changes", for_custodians.show_changes),
     _decide(
         "POST",

@@ -166,7 +166,10 @@ class AnalystChange(Strict):
 
 
 class TablePlace(Strict):
-    """A table that may be added: a `file`, or a table `beside` another one in its database, with its `inner` name."""
+    """A table that may be added: a `file`, or a table `beside` another one in its database, with its `inner` name.
+
+    Where the table is the first one of new people, `beside` names a population, too: "clinic.patients".
+    """
 
     name: Name
     file: Name | UnsetType = UNSET
@@ -187,9 +190,25 @@ class NewTableBody(TablePlace):
     """A table to be added: where it is, whose rows it has, and its columns; others are left out."""
 
     person_key: Name | UnsetType = UNSET
+    key_type: Literal["integer", "text"] | UnsetType = UNSET
     rows: Literal["one", "many"] = "one"
     max_rows: Whole | UnsetType = UNSET
     columns: Annotated[dict[Name, ColumnBody], Meta(max_length=2000)] = {}
+
+
+class NewPopulationBody(Strict):
+    """New people: what they are called, their first table, what tells them apart, and the budget that protects them.
+
+    `unnamed_analysts` says whether those without an allowance may ask.
+    """
+
+    name: Name
+    table: NewTableBody
+    person_key: Name
+    budget: BudgetBody
+    adjacency: Literal["add-remove", "replace"] = "add-remove"
+    groups_of: Whole = 1
+    unnamed_analysts: bool = False
 
 
 class PersonChange(Strict):

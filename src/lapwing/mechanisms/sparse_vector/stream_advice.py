@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from lapwing.mechanisms.calibration import smallest_variance
+from lapwing.mechanisms.gaussian import smallest_variance
 from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector
 from lapwing.mechanisms.sparse_vector.law_probabilities import Law, log_below, width
 from lapwing.mechanisms.sparse_vector.pure import SparseVector

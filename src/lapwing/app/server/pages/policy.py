@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from lapwing.accounting.interpretation import belief_range
 from lapwing.app.server.pages.accounts import left_in_counts
-from lapwing.app.server.pages.custody_charts import belief_curve, purchases_picture
+from lapwing.app.server.pages.charts import belief_curve, purchases_picture
 from lapwing.app.server.pages.drafts import dictionary_for
 from lapwing.app.server.pages.visits import Page, PageRefusedError, Visit
 from lapwing.vocabulary.errors import ParameterError
@@ -97,15 +97,16 @@ async def _means(visit: Visit, policy: dict[str, Any], given: str) -> dict[str, 
         )
         for name, within, price in prices
     ]
-    shown = f"{float(amount):g}"
+    told = {"shown": f"{float(amount):g}", "buys": purchases_picture(buys, visit.say) if buys else Markup()}
+    return told | meaning_for_one(visit, amount) if currency == "epsilon" else told
+
+
+def meaning_for_one(visit: Visit, epsilon: Fraction) -> dict[str, Any]:
+    """Return how far beliefs about one person can rise under a budget, as rows and as a picture."""
+    shown = f"{float(epsilon):g}"
     highest = [(prior, belief_range(f"0.{prior:02}", shown)[1]) for prior in _PRIORS]
     believed = [(prior, f"{at:.1%}" if at < _NEARLY else visit.say("policy.nearly")) for prior, at in highest]
-    return {
-        "shown": shown,
-        "buys": purchases_picture(buys, visit.say) if buys else Markup(),
-        "believed": believed if currency == "epsilon" else [],
-        "curve": belief_curve(shown, 1, visit.say) if currency == "epsilon" else Markup(),
-    }
+    return {"believed": believed, "curve": belief_curve(shown, 1, visit.say)}
 
 
 def _amount(given: str) -> Fraction | None:

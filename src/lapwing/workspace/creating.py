@@ -1,6 +1,7 @@
-"""A second host on a ledger that is in PostgreSQL: its own folder, the same account, and the same key of streams.
+"""How a folder becomes a workspace: with a ledger of its own, or on one in PostgreSQL that another host has made.
 
-Nothing is left behind where it fails: the folder is made beside its place, and gets its name when it is whole.
+A further host has its own folder, the same account, and the same key of streams. Whatever is refused is refused before
+an account is opened, and nothing is left behind: an account outlives a slip.
 """
 
 import os
@@ -8,24 +9,141 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from lapwing.accounting.filters.account import EVERYONE, Budget
 from lapwing.answers.preview import budget_record
-from lapwing.ledger.ledger import Ledger, open_ledger
+from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.ledger.states import Analyst
+from lapwing.noise.randomness import SYSTEM
 from lapwing.queries.catalogue import ELSEWHERE
+from lapwing.sources import FileSource
 from lapwing.tables import Fingerprints
-from lapwing.vocabulary.errors import ParameterError, SettingsError
-from lapwing.workspace.agreement import Agreement
-from lapwing.workspace.settings import FILE, read_settings, require_no_password
+from lapwing.vocabulary.errors import ParameterError, RegistrationError, SettingsError
+from lapwing.workspace.agreement import Agreement, unreadable
+from lapwing.workspace.settings import FILE, PopulationSettings, Settings, read_settings, require_no_password
 from lapwing.workspace.toml import key, value
-from lapwing.workspace.workspace import FINGERPRINTS, HEAD, KEY_FILE, Workspace, open_workspace, read_key
+from lapwing.workspace.workspace import (
+    FINGERPRINTS,
+    HEAD,
+    KEY_FILE,
+    Workspace,
+    failure_log,
+    open_workspace,
+    read_key,
+    renew_key,
+)
 
 _HEAD = """\
 # lapwing.toml of a further host: the account is in PostgreSQL, and what stands here must agree with it.
 # Tables are added with: lapwing add TABLE --source FILE --integer age=0..120 --category sex=F,M
 """
+
+
+def create(folder: str | Path, settings: str | None = None, *, frames: Mapping[str, Any] | None = None) -> Workspace:
+    r"""Make a workspace of a folder, which need not be there: its ledger and its key.
+
+    They follow from its lapwing.toml or, if it has none yet, from `settings`, the text of one. `frames` are data frames
+    of pandas, Polars or Arrow by the names of their tables. A frame has no file, so it is written once, to the Parquet
+    file that is the `source` of its table, readable by its owner only; from then on it is this file that is asked.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "patients.csv").write_text("patient_id,age\n1,31\n2,64\n")
+    >>> with create(folder, '''
+    ... [populations.clinic]
+    ... person_key = "patient_id"
+    ... budget = { epsilon = "3" }
+    ... [populations.clinic.tables.patients]
+    ... source = "patients.csv"
+    ... columns.age = { type = "integer", low = 0, high = 120 }
+    ... ''') as workspace:
+    ...     str(workspace.session().budget())
+    'epsilon 3'
+    """
+    place, written, files = Path(folder), False, list[Path]()
+    is_new = not place.exists()
+    place.mkdir(parents=True, exist_ok=True)
+    try:
+        if settings is not None:
+            written = _write_settings(place / FILE, settings)
+        declared = read_settings(place)
+        _require_no_lost_ledger(place, declared)
+        _write_frames(declared, frames or {}, files)
+        for population in declared.populations.values():  # before anything is written: an account outlives a slip
+            _require_readable(population, place)
+        ledger = _new_ledger(place, declared)
+    except BaseException:
+        for file in [*files, *([place / FILE] if written else [])]:
+            file.unlink()
+        if is_new and not any(place.iterdir()):
+            place.rmdir()
+        raise
+    agreement = Agreement(ledger, Fingerprints(place / FINGERPRINTS))
+    agreement.require_vocabularies(declared)
+    for population in declared.populations.values():
+        agreement.require_possible(population)
+        agreement.update(population)
+    return Workspace(place, declared, ledger)
+
+
+def _write_frames(declared: Settings, frames: Mapping[str, Any], written: list[Path]) -> None:
+    """Write each data frame to the file of its table, and remember which files there are now."""
+    if not frames:
+        return
+    from lapwing.engines.files import write_frame  # noqa: PLC0415 - most workspaces have none
+
+    sources = {name: one for population in declared.populations.values() for name, one in population.sources.items()}
+    for name in frames:
+        source = sources.get(name)
+        if not isinstance(source, FileSource) or source.path.suffix != ".parquet":
+            reason = "has a data frame, and its source is no .parquet file" if name in sources else "is not declared"
+            remedy = f'write [populations.NAME.tables.{name}] with source = "{name}.parquet"'
+            raise RegistrationError(name, reason=reason, remedy=remedy)
+        if source.path.exists():
+            remedy = "leave the frame out, or name another file"
+            raise RegistrationError(name, reason=f"has its file {source.path.name} already", remedy=remedy)
+    for name, frame in frames.items():
+        path = cast("FileSource", sources[name]).path
+        write_frame(name, frame, path)
+        written.append(path)
+
+
+def _write_settings(file: Path, text: str) -> bool:
+    try:
+        with file.open("x", encoding="utf-8") as opened:
+            opened.write(text)
+    except FileExistsError:
+        remedy = "edit it, and leave the text out"
+        raise SettingsError(str(file), 0, reason="is there already", remedy=remedy) from None
+    return True
+
+
+def _require_no_lost_ledger(place: Path, declared: Settings) -> None:
+    """Refuse to begin a new ledger where there was one."""
+    in_a_file = "://" not in declared.ledger
+    if in_a_file and (place / FINGERPRINTS).exists() and not Path(declared.ledger).exists():
+        remedy = (
+            "bring the ledger back (restore the newest backup, and check it with lapwing ledger verify --receipt "
+            "RECEIPT): a new one would spend the same budget again. If nothing was ever released, delete this file"
+        )
+        raise SettingsError(str(place / FINGERPRINTS), 0, reason="names a ledger that is gone", remedy=remedy)
+    if not in_a_file and Fingerprints(place / FINGERPRINTS).ledger is not None:
+        open_ledger(declared.ledger, head=place / HEAD).close()  # refuses a database from which it is gone
+
+
+def _require_readable(declared: PopulationSettings, place: Path) -> None:
+    for failure in unreadable(declared, failure_log(place)).values():
+        raise failure
+
+
+def _new_ledger(place: Path, declared: Settings) -> Ledger:
+    name = SYSTEM.take(8).hex()
+    ledger = create_ledger(declared.ledger, name=name, head=place / HEAD)
+    Fingerprints(place / FINGERPRINTS).belong(name)
+    if not (place / KEY_FILE).exists():
+        renew_key(place)
+    return ledger
 
 
 def join(folder: str | Path, ledger: str, *, key_file: Path, settings: Path | None = None) -> Workspace:
