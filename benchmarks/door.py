@@ -214,7 +214,7 @@ def command_line(clinic: Path) -> tuple[float, float]:
 
     def count() -> list[str]:
         words = ["count", "patient", "--where", "age > 30", "--epsilon", f"0.00{next(prices)}", "-w", str(clinic)]
-        return [sys.executable, "-c", f"from lapwing.app.cli import main; main({words!r})"]
+        return [sys.executable, "-m", "lapwing", *words]
 
     rounds: list[Callable[[], float]] = [lambda: cpu_of(count()), lambda: cpu_of(bare)]
     ours, theirs = zip(*[[one() for one in rounds] for _ in range(7)], strict=True)

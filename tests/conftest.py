@@ -1,15 +1,18 @@
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
 import spark_session
 from postgres_server import PostgresServer, running, where_there_is_room
 
-settings.register_profile("lapwing", deadline=None)
+# How long something takes is no reason to fail, and the same source gives the same draws: a run never fails by chance.
+settings.register_profile("lapwing", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+settings.register_profile("chance", settings.get_profile("lapwing"), derandomize=False)
 settings.load_profile("lapwing")
 
 
@@ -23,6 +26,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def times(request: pytest.FixtureRequest) -> int:
     """How many times as many random cases are wanted as a usual run has."""
     return int(request.config.getoption("--times"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: while a test waits for a disk, a server or a browser, another one works."""
+    return len(os.sched_getaffinity(0)) + 1
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import lapwing as ask
+from draws import drawn_for
 from engines.clinic import clinic, rows_of_anyone
 from engines.rows_in_memory import RowsInMemory
 from engines.workbenches import ENGINES, DuckDBBench
@@ -61,6 +62,7 @@ def test_many_cohorts_are_the_numbers_of_each(name, population, request) -> None
     question = st.sampled_from(tables).flatmap(lambda table: st.builds(ask.count, st.just(table), wheres[table]))
     with ENGINES[name](population, request) as bench:
 
+        @drawn_for(name, population.tables[0].key_type)
         @settings(max_examples=1 + 2 * bench.examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
         @given(rows_of_anyone(population), st.booleans(), st.lists(question, min_size=10, max_size=20))
         def agree(rows, apart, questions) -> None:

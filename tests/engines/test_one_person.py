@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from draws import drawn_for
 from engines.broken import BROKEN
 from engines.clinic import clinic
 from engines.neighbours import cells, excess, moves, neighbours, replacements
@@ -55,6 +56,7 @@ def test_one_person_moves_an_answer_by_at_most_its_sensitivity(tried, statistic)
     workbench, population = tried
     pairs = replacements(population) if population is REPLACED else neighbours(population)
 
+    @drawn_for(type(workbench), statistic)
     @settings(max_examples=workbench.examples, **SLOW)
     @given(pairs, st.lists(STATISTICS[statistic], min_size=1, max_size=3))
     def holds(pair, questions) -> None:

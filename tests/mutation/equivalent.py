@@ -105,6 +105,13 @@ EQUIVALENT: dict[str, str] = {
     "StddevQuestion.called: {'of': self.values[0], 'sample': self.sample} -> {'of': self.values[-1]": (
         "a deviation is that of one value"
     ),
+    "Store.known_population: self._cache.populations.get(name, (0, None)) -> self._cache.populations.get(name, (": (
+        "of what is not known there is no number to compare"
+    ),
+    "StreamQuestions.seen: replace(known, versions=decided.tables) if known and decided else None -> "
+    "replace(known, versions=decided.tables) if known else": "whoever reads a stream reads its population with it",
+    "in_each_way: default=0 -> default=-1": "a range to -1 is as empty as one to 0",
+    "_SLOW: ": "about how long a price takes: whatever it is, it only decides whether a total is computed",
     "StateCache.heed: if record['kind'] == 'charge': -> if False:": "a charge that is not kept is read from its entry",
 }
 

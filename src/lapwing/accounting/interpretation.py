@@ -9,7 +9,6 @@ Proof: proofs/interpretation.md
 
 import math
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, TypeVar
 
@@ -17,12 +16,13 @@ from lapwing.accounting.losses.sampled import amplified_epsilon
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Loss
 from lapwing.vocabulary.exact import ROUND_OFF, as_int, float_above, fraction_above, positive, probability
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
 
 Table = TypeVar("Table", bound=Hashable)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Worlds(Generic[Table]):
     """What an attacker believes after an answer if it was computed from the table, and if one person was left out."""
 
@@ -131,7 +131,7 @@ _NEGLIGIBLE, _HIGHEST = 1e-6, 50.0
 _LEVELS, _REFINEMENTS = 48, 24
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Shamed:
     """What the name-and-shame mechanism does to `people` people."""
 

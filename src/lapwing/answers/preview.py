@@ -1,7 +1,6 @@
 """What a question would cost and what would be left: computed from the question and the account, with no engine."""
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -20,6 +19,7 @@ from lapwing.queries.sql import Selection, read_sql
 from lapwing.vocabulary.errors import BadQuestionError, BudgetError, BudgetExceededError, ParameterError, PolicyError
 from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import Exact, as_confidence, positive, probability
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 from lapwing.vocabulary.results import Result
 from lapwing.vocabulary.wording import decimal_below, format_exact, format_short, percent, rounded
@@ -31,7 +31,7 @@ MOST_TIMES = 1000
 """Where counting ends how often a question could be asked."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@frozen(repr=False)
 class BudgetStatus(Result):
     """An account as it stands, the allowance of the one who looks, and why they may not spend, if that is so."""
 
@@ -104,7 +104,7 @@ class BudgetStatus(Result):
         return str(self.remaining) if self.left is None else f"{_currency(self.account)} {decimal_below(self.left)}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@frozen(repr=False)
 class Forecast(Result):
     """How the account stands `before`, and would stand `after`; a refusal where the account would say no."""
 
@@ -129,7 +129,7 @@ class Forecast(Result):
         return "suspended" if self.before.suspension else "affordable" if self.affordable else "refused now"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@frozen(repr=False)
 class Preview(Forecast):
     """A question before it is asked, at its price, with what the account has left `before` and `after`.
 

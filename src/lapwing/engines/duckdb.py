@@ -18,7 +18,6 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -34,6 +33,7 @@ from lapwing.engines.stored_columns import Registered, kind_of, select_list, sou
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.vocabulary.errors import RegistrationError
 from lapwing.vocabulary.exact import as_int
+from lapwing.vocabulary.frozen import frozen
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ _SCHEMA: Final = "lapwing"
 _INCOMING: Final = "incoming"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class DuckDBTable:
     """A table inside a DuckDB file, which is opened for reading only."""
 

@@ -30,6 +30,7 @@ from lapwing.ledger.transaction import Clock, Transaction
 from lapwing.vocabulary.codec import from_record
 from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
 from lapwing.vocabulary.exact import as_int
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.loading import load_extra
 
 MOST: Final = 10_000
@@ -50,7 +51,7 @@ _ANALYSTS: Final = """select distinct record ->> 'analyst' from entries
     where coalesce(record ->> 'population', '') = ? and record ->> 'analyst' is not null"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Snapshot:
     """What one moment of the ledger says about a population and an analyst.
 
@@ -67,7 +68,7 @@ class Snapshot:
         return self.population.tables
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class AccountPoint:
     """How the account of a population stood after an entry; `at` is when it was last charged by then."""
 

@@ -12,7 +12,6 @@ that holds it, so a charge that a dead one left behind keeps nobody waiting.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -33,11 +32,12 @@ from lapwing.vocabulary.errors import (
     UnansweredError,
 )
 from lapwing.vocabulary.event import Composed
+from lapwing.vocabulary.frozen import frozen
 
 _SHOWN: Final = ("seq", "population", "analyst", "question", "at")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Request:
     """A question as the ledger sees it: who asks, under which key, and what will happen.
 
@@ -77,7 +77,7 @@ class Request:
         return place_of("turn", self.population, self.question)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Charged:
     """A question that was charged and may now read data; `versions` are the data versions to answer it from."""
 
@@ -86,7 +86,7 @@ class Charged:
     receipt: Receipt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Released:
     """An answer that is in the ledger and may be told, byte for byte."""
 
@@ -94,7 +94,7 @@ class Released:
     receipt: Receipt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Unsettled:
     """A question that was charged and has no end: in progress somewhere, or left over from a crash."""
 

@@ -94,7 +94,7 @@ class LazyConnection:
 
     def drop(self) -> None:
         """Close it; the next one to use it opens another."""
-        if self._connection is not None and self._process == os.getpid():
+        if self._connection is not None and self._process == os.getpid():  # after a fork it is the parent's to close
             with suppress(Exception):
                 self._connection.close()
         self._connection, self._begun = None, False
@@ -200,6 +200,7 @@ def end(group: Sequence[PendingChange], error: Exception | None = None) -> None:
     """Tell everybody in a group that it is over, and that it failed if it did."""
     for one in group:
         if error is not None:
+            # each thread raises its own, or all of them would write into one traceback
             one.error = copy.copy(error) if isinstance(error, LapwingError) else error
         one.has_end = True
         one.turn.release()

@@ -24,6 +24,7 @@ from lapwing.vocabulary.errors import (
     UnnamedAnalystError,
 )
 from lapwing.vocabulary.exact import as_int
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 from lapwing.vocabulary.wording import decimal_above, decimal_below
 
@@ -285,7 +286,7 @@ class StreamStatus(Enum):
     CLOSED = "closed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Opening:
     """What it takes to open a stream."""
 
@@ -322,7 +323,7 @@ class Opening:
         return digest([self.stream, to_record(self.charge), limits, sorted(self.tables), self.terms])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Intent:
     """The `questions` of a stream, from question `number` on, that are about to be decided from these data versions.
 
@@ -343,7 +344,7 @@ class Intent:
     many: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Decision:
     """The outcome of a question as it stands in the ledger.
 
@@ -359,7 +360,7 @@ class Decision:
     units_left: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class StreamRecord:
     """A stream as it stands: how it was opened, what it has used up, and what is needed to go on."""
 
@@ -462,6 +463,4 @@ class StateCache:
 
 
 def _take_newer(kept: dict[K, tuple[int, S]], news: dict[K, tuple[int, S]]) -> None:
-    for one, (seq, state) in news.items():
-        if one not in kept or kept[one][0] < seq:
-            kept[one] = (seq, state)
+    kept.update({one: new for one, new in news.items() if one not in kept or kept[one][0] < new[0]})

@@ -6,7 +6,6 @@ grows with how many cells are told: `better_by_choice` in `queries.statistics.to
 Proof: proofs/counted_top.md
 """
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 from lapwing.mechanisms.geometric import GeometricMechanism
@@ -15,10 +14,11 @@ from lapwing.mechanisms.noise_mechanism import Integers, Priced, integers, wrong
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.vocabulary.event import Composed, Event
 from lapwing.vocabulary.exact import Exact, as_int, fill, positive, probability
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen(kw_only=False, init=False)
 class CountedTop(Priced[Event]):
     """Chooses the `k` largest cells one after the other, and counts those that were chosen with noise of their own.
 

@@ -8,7 +8,7 @@ its data already, or stands in a database that it uses already; for others there
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -18,6 +18,7 @@ from lapwing.ledger.budget_requests import BudgetRequest, Raise
 from lapwing.queries.catalogue import Population
 from lapwing.sources import FileSource, PostgresSource, Source
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
+from lapwing.vocabulary.frozen import frozen
 from lapwing.workspace.declaring import Declared, DeclaredTable, Draft, Place, declared_columns, key_type_of
 from lapwing.workspace.settings import FILE
 from lapwing.workspace.toml import with_entry
@@ -28,7 +29,7 @@ _MOST_FILES: Final = 1000
 _Database: TypeAlias = PostgresSource | DuckDBTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class NewTable:
     """A table to be added.
 
@@ -57,7 +58,7 @@ class NewTable:
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class NewPopulation:
     """People who are not protected here yet, with their first table.
 

@@ -7,7 +7,7 @@ a schema is public, and values never. The smallest age that is there would tell 
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +16,7 @@ from lapwing.engines.duckdb import DuckDBTable, columns_of_file
 from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError, SettingsError
 from lapwing.vocabulary.exact import exact
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.loading import load_extra
 from lapwing.workspace.settings import FILE, require_no_password
 from lapwing.workspace.toml import head_text, population_text, table_text
@@ -38,7 +39,7 @@ _WHOLE: Final = re.compile("0|-?[1-9][0-9]*")
 """A whole number in the one way that nobody takes for a code: 01 is text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Declared:
     """The columns of a table: those that are declared, as lapwing.toml says them, and those that are left out."""
 
@@ -200,7 +201,7 @@ def _values(text: str, said: str, stored: str | None) -> list[Any]:
     return [int(one) for one in values] if whole and stored in {"integer", None} else values
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Place:
     """Where a table is: in a file, or in a PostgreSQL database.
 
@@ -255,7 +256,7 @@ class Place:
         return path if self.source.suffix in FILES else {"duckdb": path, "table": self.inner or table}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class DeclaredTable:
     """A table as lapwing.toml will have it.
 
@@ -311,7 +312,7 @@ def _seen_from(home: Path, whole: Path) -> str:
     return str(whole) if apart else Path(os.path.relpath(whole, home)).as_posix()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Draft:
     """A workspace that is not made yet: what was said of it so far."""
 

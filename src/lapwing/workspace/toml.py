@@ -9,19 +9,20 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
 from lapwing.vocabulary.errors import LapwingError, ParameterError, SettingsError
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.wording import Call, Message
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Document:
     """The text of a settings file, and where it is."""
 
@@ -73,7 +74,7 @@ class Document:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Section:
     """One table of the file; entries are taken out of it, and `done` refuses what was not."""
 

@@ -98,6 +98,11 @@ def test_how_far_counts_are_off_is_not_how_far_the_choice_is() -> None:
     assert alone.margin_of_choice("0.95") == alone.margin("0.95")
 
 
+def test_the_largest_group_alone_is_one_value_and_with_its_count_a_row() -> None:
+    assert [plan(lw.top("visits", "kind", k), CLINIC).has_one_value for k in (1, 2)] == [True, False]
+    assert not of(1).has_one_value
+
+
 def test_sql_asks_for_the_largest_groups() -> None:
     (asked,) = read_sql(LARGEST.format(10)).questions.values()
     assert isinstance(asked, TopCounts)

@@ -9,7 +9,7 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from lapwing.app.server.answering import Answering
-from lapwing.app.server.audit_log import AuditFiles, AuditLog
+from lapwing.app.server.audit_log import AuditLog
 from lapwing.app.server.calls import API, Operation, Reply, Server
 from lapwing.app.server.door_store import DoorStore
 from lapwing.app.server.guard import Application, Guard, GuardLimits, Receive, Scope, Send
@@ -36,6 +36,7 @@ from lapwing.app.server.problems import AFTER_DATA, NOT_THERE, problem_bytes
 from lapwing.app.server.rates import Limits
 from lapwing.app.server.sign_in_provider import Provider
 from lapwing.app.server.trusted_proxy import TrustedProxy
+from lapwing.vocabulary.frozen import frozen
 from lapwing.workspace.workspace import Workspace
 
 RECOVERY = 30
@@ -47,7 +48,7 @@ _EMPTY: Final = frozenset({204, 304})
 """Statuses whose answers have no body, and so no length."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class DoorSettings:
     """How the server shows itself: its names and address, whether clients come by TLS, limits, and the tick."""
 
@@ -57,7 +58,6 @@ class DoorSettings:
     tick: float = 0.1
     limits: Limits = field(default_factory=Limits)
     guard: GuardLimits = field(default_factory=lambda: GuardLimits(larger=LARGER))
-    audit: AuditLog | None = None
     proxy: TrustedProxy | None = None
     provider: Provider | None = None
 
@@ -134,7 +134,7 @@ def make_application(workspace: Workspace, store: DoorStore, settings: DoorSetti
         Answering(server),
         make_site(server, store, secure=chosen.secure, proxy=chosen.proxy, provider=chosen.provider),
     )
-    audit = AuditFiles(workspace.folder) if chosen.audit is None else chosen.audit
+    audit = AuditLog(workspace.folder)
     description = describe(OPERATIONS)
 
     @asynccontextmanager

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from hashlib import sha256
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -19,6 +19,7 @@ from lapwing.app.server.rates import Limits
 from lapwing.app.server.roles import Right, Role
 from lapwing.session import Session
 from lapwing.vocabulary.errors import DisagreementError
+from lapwing.vocabulary.frozen import frozen
 
 T = TypeVar("T")
 
@@ -26,7 +27,7 @@ API: Final = "/api/v1"
 LONGEST_WAIT: Final = 60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Server:
     """Everything that handlers need, one for a process."""
 
@@ -42,7 +43,7 @@ class Server:
     is_remote: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Reply:
     """An answer that is no plain 200 with JSON values: its bytes, its status, its headers, its type."""
 
@@ -52,7 +53,7 @@ class Reply:
     media_type: str = "application/json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class ServerCall:
     """One request, after it was found to be allowed.
 
@@ -161,7 +162,7 @@ def reply_of(ending: Ending) -> Reply:
 Handler: TypeAlias = Callable[[ServerCall], Any] | Callable[[ServerCall], Awaitable[Any]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Operation:
     """One thing that a program may do here.
 

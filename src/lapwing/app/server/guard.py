@@ -17,6 +17,7 @@ from lapwing.app.server.audit_log import AuditLog
 from lapwing.app.server.problems import AFTER_DATA, problem_bytes
 from lapwing.app.server.trusted_proxy import NotVouchedError, TrustedProxy, Vouched
 from lapwing.noise.randomness import fresh_name
+from lapwing.vocabulary.frozen import frozen
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -47,7 +48,7 @@ _JSON: Final = (b"content-type", b"application/json")
 _HARMLESS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class GuardLimits:
     """How much and how slowly a client may send; `larger` are the last parts of paths that take `most_in_larger`."""
 
@@ -88,7 +89,7 @@ class _Progress:
     hangs_up: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Guard:
     """Refuses what no page and no program of ours would send, and writes one line about each request that matters.
 

@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from lapwing.app.server.passwords import digest_of, fresh_secret, hash_password,
 from lapwing.app.server.roles import RIGHTS, Right, Role
 from lapwing.noise.randomness import fresh_name
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.frozen import frozen
 
 IDLE: Final = 30 * 60
 LONGEST: Final = 12 * 3600
@@ -36,7 +37,7 @@ _REVOKE: Final = """update tokens set revoked = 1 where person = ? and id in (wi
 _BY_ID: Final = "select id, name, role, disabled from people where id = ?"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Person:
     """Who is here, and what they may do now: all that their role may, or what their `token` carries of it."""
 
@@ -113,13 +114,6 @@ class Directory:
             if becomes is not known.role or off:
                 self._store.do("delete from sign_ins where person = ?", id_)
         return self.person(id_)
-
-    def set_password(self, id_: str, password: str) -> None:
-        """Give a person another password; they have to sign in anew everywhere."""
-        kept = hash_password(require_password(password))
-        with self._store.together():
-            self._store.do("update people set password = ? where id = ?", kept, self.person(id_).id)
-            self._store.do("delete from sign_ins where person = ?", id_)
 
     def _custodians(self) -> int:
         row = self._store.one("select count(*) from people where role = ? and disabled = 0", Role.CUSTODIAN.value)

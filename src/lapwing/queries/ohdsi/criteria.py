@@ -7,7 +7,6 @@ person do not count: as Circe, which gives such definitions their meaning, has i
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from typing import Final, TypeAlias
@@ -33,6 +32,7 @@ from lapwing.queries.joined import Has, InConcepts, PerPerson
 from lapwing.queries.ohdsi.events import KINDS, OF_PERSON, EventKind, JsonPart
 from lapwing.queries.public_tables import ConceptExpression
 from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.frozen import frozen
 
 ALWAYS, NEVER = And(()), Truth(Literal(value=False))
 _COMPARISONS: Final = {"lt": "<", "lte": "<=", "eq": "=", "gt": ">", "gte": ">="}
@@ -45,7 +45,7 @@ _WINDOWS: Final = {"StartWindow": False, "EndWindow": True}
 """The windows of a criterion, and whether they are about the end of an event if nothing is said."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class EventRow:
     """A row of the table of a kind of event, under an alias."""
 

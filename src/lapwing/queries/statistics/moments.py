@@ -10,7 +10,6 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Unpack
@@ -43,12 +42,13 @@ from lapwing.queries.words import from_to, groups_at_most, leaves, picked_rows, 
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact
+from lapwing.vocabulary.frozen import frozen
 
 _DEGREES = {Moment.MEAN: 1, Moment.VARIANCE: 2, Moment.COVARIANCE: 1, Moment.CORRELATION: 2}
 """The degree of the polynomials whose sums give a moment."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@frozen(repr=False, eq=False)
 class MomentQuestion(Question):
     """The mean, variance, covariance or correlation of one or two values."""
 
@@ -111,7 +111,7 @@ def variance(table: str, of: ValueLike, where: ConditionLike = None, **grouped: 
     return _ask(Moment.VARIANCE, (of,), rows_of(table, where, **grouped))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(eq=False)
 class StddevQuestion(MomentQuestion):
     """The standard deviation of a value: the root of its variance, of a `sample` over one row less."""
 

@@ -81,6 +81,7 @@ def set_budget(page: Page) -> None:
     page.get_by_label("Analyst", exact=True).fill("dora")
     page.get_by_label(re.compile("^Allowance")).fill("2")
     page.get_by_role("button", name="Set an allowance").click()
+    expect(page.get_by_label("Analyst", exact=True)).to_be_empty()  # the page before said that it holds, too
     expect(page.get_by_role("status")).to_have_text("It holds from now on.")
 
 
@@ -104,6 +105,7 @@ def test_a_custodian_opens_a_clinic_and_an_analyst_asks(look) -> None:
     hers.get_by_label("Password", exact=True).fill(PASSWORD)
     hers.get_by_label("The password again").fill(PASSWORD)
     hers.get_by_role("button", name="Come in").click()
+    expect(hers.get_by_role("button", name="Sign out")).to_be_visible()  # whoever leaves before has not come in
     hers.goto(f"{dora.base}/ask?add=patient.sex%7Csex%7CM&kind=count")
     expect(hers.locator("#ask")).to_contain_text("Count")
     hers.locator("#ask").click()

@@ -1,7 +1,6 @@
 """Accounts for people: what is left as questions of an accuracy, how it went down, who spent it, what more means."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
@@ -17,6 +16,7 @@ from lapwing.app.server.pages.frame import above
 from lapwing.app.server.pages.page_words import Messages
 from lapwing.app.server.pages.visits import PageRefusedError, Visit
 from lapwing.ledger.ledger import AccountPoint
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import ConcentratedDP
 
 _MOST_POINTS: Final = 200
@@ -28,7 +28,7 @@ Count: TypeAlias = tuple[str, str, int, Any]
 """A count of some accuracy: its name, within, how many can still be asked, and the price."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class AnalystShare:
     """What one analyst has spent, what their open streams have set aside, how often they asked, and when last."""
 

@@ -5,7 +5,6 @@ There is no style and no script in them, so a strict content policy lets them pa
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
@@ -13,13 +12,14 @@ from markupsafe import Markup
 from lapwing.accounting.interpretation import belief_range
 from lapwing.app.server.pages.drawing import WIDTH, axis, line, path, rect, short, svg, text, ticks
 from lapwing.app.server.pages.page_words import Messages
+from lapwing.vocabulary.frozen import frozen
 
 _SHORTEST, _LONGEST_LABEL = 4.0, 62
 _COLUMNS = 24
 _STEPS = 60
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class BarRow:
     """A number with its bounds, and what it is about."""
 

@@ -7,8 +7,9 @@ there is no second way from a page to a question. An unknown name refuses the wh
 import base64
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
+
+from lapwing.vocabulary.frozen import frozen
 
 T = TypeVar("T")
 
@@ -29,7 +30,7 @@ class UnclearError(ValueError):
         super().__init__(message)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Limit:
     """What one column must be: one of some values, from a low to a high, or unknown."""
 
@@ -45,7 +46,7 @@ class Limit:
         return not (self.values or self.low or self.high or self.unknown)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Near:
     """Another event within so many days, around, before or after the first one; or in the same visit (`SAME`)."""
 
@@ -59,7 +60,7 @@ class Near:
         return next((one for one in self.limits if one.column == column), Limit(column=column))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Criterion:
     """Something about the person (`of` is a column), or something that happened (`of` is a table)."""
 
@@ -80,7 +81,7 @@ class Criterion:
         return next((one for one in self.limits if one.column == column), Limit(column=column))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class CohortPanel:
     """Criteria of which any is enough; `include` says whether who meets it is in or out."""
 
@@ -88,7 +89,7 @@ class CohortPanel:
     criteria: tuple[Criterion, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class CohortDraft:
     """Panels that must all hold."""
 

@@ -1,15 +1,14 @@
 """The sentence that says who is meant, in plain words: panels joined so that nothing can be read in two ways."""
 
-from dataclasses import dataclass
-
 from markupsafe import Markup
 
 from lapwing.app.server.pages.cohort_document import SAME, CohortDraft, CohortPanel, Criterion, Limit, Near
 from lapwing.app.server.pages.dictionary import Dictionary, Field, Source
 from lapwing.app.server.pages.page_words import Messages
+from lapwing.vocabulary.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Phrase:
     """A panel in words, and whether it leaves people out."""
 

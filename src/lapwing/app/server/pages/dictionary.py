@@ -10,6 +10,7 @@ from typing import Final
 from lapwing.app.server.pages.haystack import Haystack
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, written_name
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.wording import format_short
 
 _BORN: Final = ("birth", "born")
@@ -77,7 +78,7 @@ class Field:
         return [first + step * place for place in range(ceil((high - first) / step) + 1)] if step else []
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Source:
     """A table as pages show it; `references` are columns that only point at rows, of this table or of others."""
 
@@ -108,7 +109,7 @@ class Source:
         return next((one for one in self.fields if one.name == name), None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Found:
     """Something that can be added to a cohort: a column, an event, or one value of either."""
 

@@ -1,7 +1,6 @@
 """How long a budget will last: the pace at which it was spent of late, and the day on which nothing would be left."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
@@ -11,12 +10,13 @@ from lapwing.answers.preview import amounts
 from lapwing.app.server.pages.drawing import WIDTH, axis, line, path, short, svg, text, ticks
 from lapwing.app.server.pages.page_words import Messages
 from lapwing.ledger.ledger import AccountPoint
+from lapwing.vocabulary.frozen import frozen
 
 _LATELY: Final = 30
 _FARTHEST: Final = 36_500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class BudgetPace:
     """What was spent a day over the last days, and when nothing will be left; None: not within a hundred years."""
 

@@ -5,12 +5,12 @@ No bound and no value in it was looked up in the data: whoever declares them has
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from starlette.responses import Response
 
 from lapwing.app.server.pages.visits import Page, PageRefusedError, Visit
+from lapwing.vocabulary.frozen import frozen
 from lapwing.workspace.declaring import KINDS
 
 P: Final = "/populations/{population}/custody/tables"
@@ -20,7 +20,7 @@ _WHOLE: Final = re.compile(r"([1-9]\d{0,8})?", re.ASCII)
 _BOUNDED: Final = frozenset({"integer", "real", "date"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class ColumnRow:
     """One column of the form: its name, what it is stored as, and what is declared of it so far."""
 
@@ -52,7 +52,7 @@ class ColumnRow:
         return ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class TableForm:
     """A table as it is typed so far: its place, whose rows it has, and its columns."""
 
