@@ -234,9 +234,9 @@ class QuestionStream:
         asked = {text: plan for plan, text in planned}
         texts, given, told = list(asked), fresh_name() if key is None else key, dict[str, StreamAnswer]()
         named("key", f"{given} {len(texts)}")  # a key that is too long for a later part is refused before the first
-        for start in range(0, len(texts), MOST_TOGETHER):
+        for part, start in zip(_keys(given, len(texts)), range(0, len(texts), MOST_TOGETHER), strict=True):
             some = {text: asked[text] for text in texts[start : start + MOST_TOGETHER]}
-            told |= self._ask_together(some, f"{given} {start}" if start else given, fresh=key is None)
+            told |= self._ask_together(some, part, fresh=key is None)
             if progress is not None:
                 progress(start + len(some), len(texts))
         if texts and not told:
@@ -286,6 +286,12 @@ class QuestionStream:
         """Return what tells these questions, in their order, from all others. It is free."""
         self._lifetime.require()
         return digest([text for _, text in self._planner.plan(wheres, at_least)])
+
+    def keys_of(
+        self, wheres: Iterable[ConditionLike | AtLeastQuestion], *, key: str, at_least: int | None = None
+    ) -> list[str]:
+        """Return the keys under which `ask_many` puts its parts, in their order: a part that was put stays there."""
+        return _keys(key, len({text for _, text in self._planner.plan(wheres, at_least)}))
 
     @cached_property
     def _planner(self) -> StreamPlanner:
@@ -454,3 +460,8 @@ def _people(question: Plan | CanonicalQuestion) -> int:
 def name_of_key(population: str, analyst: str, key: object) -> str:
     """Return the name of a stream that was given a key only, so that the same key opens the same stream again."""
     return digest(["stream", population, analyst, str(key)])[:32]
+
+
+def _keys(key: str, questions: int) -> list[str]:
+    """Return the keys of the parts of so many different questions."""
+    return [f"{key} {start}" if start else key for start in range(0, questions, MOST_TOGETHER)]
