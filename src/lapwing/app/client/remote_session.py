@@ -13,8 +13,9 @@ from urllib.parse import quote
 
 from lapwing.accounting.filters.account import Account
 from lapwing.answers.answer import Answer
+from lapwing.answers.budget import BudgetStatus
 from lapwing.answers.history import Act
-from lapwing.answers.preview import BudgetStatus, OfferedTerms, Preview, Pricing, QuestionLike, QuestionWords
+from lapwing.answers.preview import OfferedTerms, Preview, Pricing, QuestionLike, QuestionWords
 from lapwing.answers.releases import CONFIDENCE, PricedQuestion, StoredAnswer, meanings_of
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms

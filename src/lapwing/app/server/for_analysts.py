@@ -6,8 +6,9 @@ from typing import Any
 import msgspec
 
 from lapwing.answers.answer import Answer
+from lapwing.answers.budget import read_budget, request_record
 from lapwing.answers.history import HistoryPage, read_back
-from lapwing.answers.preview import QuestionLike, read_budget, request_record
+from lapwing.answers.preview import QuestionLike
 from lapwing.app.server.calls import API, Reply, ServerCall
 from lapwing.app.server.jobs import Job, JobName, JobState, ending_of, state_after
 from lapwing.app.server.memory import LEDGER

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from lapwing.answers.preview import budget_record
+from lapwing.answers.budget import budget_record
 from lapwing.answers.stream_preview import terms_record
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.app.server.calls import Reply, ServerCall
