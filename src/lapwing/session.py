@@ -21,6 +21,7 @@ from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger, Snapshot
 from lapwing.ledger.questions import Charged, Released, Request
+from lapwing.ledger.states import MovedOnError
 from lapwing.ledger.store import fault_point
 from lapwing.noise.randomness import fresh_name
 from lapwing.queries.catalogue import Population, TableList
@@ -279,18 +280,18 @@ class Session(StreamOpener):
         """Price, charge, touch data, release, tell: for one question, or for many at once."""
         ways, snapshot = self._ways(questions, **words)
         first, *others = in_each_way(ways)
-
-        def charge_and_answer(held: Mapping[str, int]) -> list[Answer]:
-            fault_point("ask.checked")
-            try:
-                return self._charge_and_answer(first, keys, snapshot, held)
-            except (BudgetExceededError, RequestConflictError):
-                for other in others:
-                    with suppress(BudgetExceededError, RequestConflictError):
-                        return self._charge_and_answer(other, keys, snapshot, held)
-                raise
-
-        return self._tables.hold(snapshot.versions, charge_and_answer)
+        while True:  # once more for each version that is announced before the charge
+            # What they are about stays open until they have their end.
+            with suppress(MovedOnError), self._tables.hold(snapshot.versions) as held:
+                fault_point("ask.checked")
+                try:
+                    return self._charge_and_answer(first, keys, snapshot, held)
+                except (BudgetExceededError, RequestConflictError):
+                    for other in others:
+                        with suppress(BudgetExceededError, RequestConflictError):
+                            return self._charge_and_answer(other, keys, snapshot, held)
+                    raise
+            snapshot = self._snapshot()
 
     def _charge_and_answer(
         self, asked: Sequence[PricedQuestion], keys: Sequence[str | None], snapshot: Snapshot, held: Mapping[str, int]

@@ -64,8 +64,8 @@ class StreamOpener:
         agreed = StreamTerms.of(self.population, **terms)
         given = fresh_name() if key is None else key
         stream = self._stream(name_of_key(self.population.name, self.analyst, given) if name is None else name, agreed)
-        present = self.ledger.population(self.population.name).tables
-        return self._tables.hold(present, lambda _: stream.open(self.analyst, given))
+        with self._tables.hold(self.ledger.population(self.population.name).tables):
+            return stream.open(self.analyst, given)
 
     def resume(self, name: str) -> QuestionStream:
         """Go on with a stream of this analyst that was opened before, here or in another process.

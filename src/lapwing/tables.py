@@ -14,14 +14,13 @@ from dataclasses import field, replace
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from lapwing.engines.duckdb import DuckDBTable
 from lapwing.engines.engine import Engine, Generation, Generations
 from lapwing.engines.reading import hide_failures
 from lapwing.engines.rehearsal import rehearsal_engine
 from lapwing.ledger.ledger import Ledger
-from lapwing.ledger.states import MovedOnError
 from lapwing.queries.catalogue import Population, Table
 from lapwing.sources import FileSource, Source, inside_of, open_engine, place_of
 from lapwing.vocabulary.codec import from_text, stored, to_text
@@ -31,7 +30,6 @@ from lapwing.vocabulary.lifetime import LockedFile
 if TYPE_CHECKING:
     from lapwing.engines.survey import TableSurvey
 
-T = TypeVar("T")
 
 _PATIENCE = 3
 """How often tables are opened anew when a file is replaced while it is opened."""
@@ -275,16 +273,15 @@ class Tables:
         self._rehearsing = Lock()
         self._rehearsal: Engine | None = None
 
-    def hold(self, versions: Mapping[str, int], act: Callable[[Mapping[str, int]], T]) -> T:
-        """Let somebody ask with the versions that are held open until `act` ends; refuse what changed unannounced.
+    @contextmanager
+    def hold(self, versions: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
+        """Keep open what a question will be about, until it has its end; refuse what changed unannounced.
 
-        `versions` are those of all tables; where newer ones were announced just now, those count. Where they are
-        announced after that and before the charge, `act` runs again: what is charged for is open, and stays it.
+        `versions` are those of all tables; where newer ones were announced just now, those count, and are given. A
+        question is charged for them or not at all (`MovedOnError`): what is charged for is open.
         """
-        while True:  # once more for each announcement
-            with self._lease(self._present(versions), charged=False) as held, suppress(MovedOnError):
-                return act(held.versions)
-            versions = self._ledger.population(self._population.name).tables
+        with self._lease(self._present(versions), charged=False) as held:
+            yield held.versions
 
     @contextmanager
     def lease(self, versions: Mapping[str, int]) -> Iterator[Engine]:

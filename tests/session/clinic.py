@@ -1,6 +1,6 @@
 """A small clinic for tests of the session: a population, engines that are not there, and short words."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -81,10 +81,11 @@ class FixedNumber:
         del versions
         return self
 
-    def hold(self, versions: Mapping[str, int], act: Callable[[Any], Any]) -> Any:
-        del versions
+    @contextmanager
+    def hold(self, versions: Mapping[str, int]) -> Iterator[None]:
+        del versions  # it answers about any
         self.check()
-        return act(None)  # it answers about any version
+        yield
 
     @contextmanager
     def lease(self, versions: Mapping[str, int]) -> Iterator[Any]:

@@ -60,9 +60,10 @@ class Tables:
             self._engines.append(DuckDB(self.population, sources, threads=1))
         return self._engines[0]
 
-    def hold(self, versions: Mapping[str, int], act: Callable[[Any], Any]) -> Any:
-        del versions
-        return act(None)  # it answers about any version
+    @contextmanager
+    def hold(self, versions: Mapping[str, int]) -> Iterator[None]:
+        del versions  # it answers about any
+        yield
 
     @contextmanager
     def lease(self, versions: Mapping[str, int]) -> Iterator[Any]:

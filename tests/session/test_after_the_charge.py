@@ -51,7 +51,6 @@ THIN = {"hide_failures", "opaque.<locals>.hidden", "_constant", "_constant.<loca
 THIN |= {
     "Session.ask",
     "Session._ask_together",
-    "Session._ask_together.<locals>.charge_and_answer",
     "Session._charge_and_answer",
     "Session._charge_and_answer.<locals>.<dictcomp>",
     "Session._charge",
@@ -65,8 +64,13 @@ THIN |= {
     "Tables.hold",
     "CancelGroup.scope",
 }
-THIN |= {"QuestionStream.ask", "QuestionStream._decide", "QuestionStream._unless_broken", "QuestionStream._answer"}
-THIN |= {"QuestionStream.ask.<locals>.act", "QuestionStream._hold", "QuestionStream._hold.<locals>.working"}
+THIN |= {
+    "QuestionStream.ask",
+    "QuestionStream._hold",
+    "QuestionStream._decide",
+    "QuestionStream._unless_broken",
+    "QuestionStream._answer",
+}
 """What stands around the rule, and can fail in a test only: that comes out as it is, and shows no value either."""
 LOCKING = "ledger/queue.py", "ledger/sqlite.py"
 """Where gates are locked and let go."""

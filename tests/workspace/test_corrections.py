@@ -146,8 +146,8 @@ def test_who_had_the_old_terms_in_memory_reads_nothing_after_the_correction(fold
         with early.ledger.store.reading():
             pass
         early.preview(lw.count("visits"), epsilon="1")
-        # The tables are open, with the old key.
-        early._tables.hold(early.ledger.population("clinic").tables, lambda _: None)
+        with early._tables.hold(early.ledger.population("clinic").tables):
+            pass  # the tables are open, with the old key
         write(folder, SETTINGS.replace(*CORRECTIONS["person_key" if about == "population" else "key of a table"]))
         update(folder)
         with pytest.raises(EngineError):

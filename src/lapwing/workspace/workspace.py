@@ -197,8 +197,8 @@ class Workspace:
     def check(self, population: str | None = None) -> None:
         """Open the tables of a population as a question would; fail, with the reason in the log, if they do not fit."""
         declared = self.settings.declared(population)
-        present = self.ledger.population(declared.population.name).tables
-        self._open_tables(declared).hold(present, lambda _: None)
+        with self._open_tables(declared).hold(self.ledger.population(declared.population.name).tables):
+            pass
 
     def recover(self) -> Recovery:
         """Settle what dead processes left behind; what anybody who lives is working on, anywhere, is left to them.
