@@ -12,7 +12,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from lapwing.answers.preview import budget_record
+from lapwing.answers.budget import budget_record
 from lapwing.engines.duckdb import DuckDBTable
 from lapwing.ledger.budget_requests import BudgetRequest, Raise
 from lapwing.queries.catalogue import Population

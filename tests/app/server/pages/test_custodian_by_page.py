@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.server.pages.visitors import MEN, P, text_of
-from lapwing.answers.preview import BudgetStatus
+from lapwing.answers.budget import BudgetStatus
 from lapwing.app.server.pages.ledger_rows import entry_name
 from lapwing.app.server.pages.page_words import words_of
 

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from lapwing.accounting.filters.account import Account
 from lapwing.accounting.interpretation import belief_range
-from lapwing.answers.preview import BudgetStatus, amounts
+from lapwing.answers.budget import BudgetStatus, amounts
 from lapwing.app.server.pages.charts import burn_down
 from lapwing.app.server.pages.drafts import ACCURACIES, dictionary_for
 from lapwing.app.server.pages.forecast import forecast_shown
