@@ -8,6 +8,8 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 PYTHON313 ?= $(shell for p in python3.13 $(wildcard $(HOME)/.pyenv/versions/3.13*/bin/python3.13) 3.13; do \
   test $$p = 3.13 && echo 3.13 && break; $$p -c '' >/dev/null 2>&1 && echo $$p && break; done)
 export UV_SYSTEM_CERTS := 1
+# Tests start hundreds of processes: what one of them has compiled, the others read.
+export PYTHONDONTWRITEBYTECODE :=
 INSTALL = $(BIN)/uv pip install --quiet --compile-bytecode
 SECONDS ?= 60
 SEED ?= 1

@@ -22,7 +22,7 @@ import lapwing as lw
 from _report import Goals, table
 from lapwing.app.cli import main
 from lapwing.engines import reading
-from lapwing.vocabulary import codec
+from lapwing.vocabulary import codec, frozen
 
 _RUNNERS = {reading.hide_failures.__code__, reading._reported.__code__}  # noqa: SLF001 - its inner half
 PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
@@ -69,6 +69,10 @@ class Walk:
 
 def _module(frame: FrameType | None) -> str:
     name = frame.f_globals.get("__name__", "") if frame else ""
+    if (
+        frame and name == frozen.__name__ and "self" in frame.f_locals
+    ):  # a method that was made for a noun is the noun's
+        name = type(frame.f_locals["self"]).__module__
     return name if name.startswith("lapwing.") else ""
 
 
@@ -79,7 +83,9 @@ def _nearest(frame: FrameType | None) -> str:
 
 
 def _passes_on(frame: FrameType) -> bool:
-    return _module(frame) == codec.__name__ or frame.f_code in _RUNNERS
+    return (
+        frame.f_globals["__name__"] == frozen.__name__ or _module(frame) == codec.__name__ or frame.f_code in _RUNNERS
+    )
 
 
 def _folder(module: str) -> str:

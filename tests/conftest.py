@@ -1,16 +1,21 @@
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
 import spark_session
 from postgres_server import PostgresServer, running, where_there_is_room
 
-settings.register_profile("lapwing", deadline=None)
+# How long something takes is no reason to fail, and the same source gives the same draws: a run never fails by chance.
+settings.register_profile("lapwing", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+settings.register_profile("chance", settings.get_profile("lapwing"), derandomize=False)
 settings.load_profile("lapwing")
+_TRACE = sys.gettrace()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -25,6 +30,12 @@ def times(request: pytest.FixtureRequest) -> int:
     return int(request.config.getoption("--times"))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: while a test waits for a disk, a server or a browser, another one works."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "catalogue(*items): what of the catalogue of faults a test checks")
 
@@ -36,6 +47,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _needs_spark(item: pytest.Item) -> bool:
     return any("spark" in name for name in (*getattr(item, "fixturenames", ()), item.name))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Iterator[None]:
+    """A test that goes through lines with a trace takes it away: all tests after it would take three times as long."""
+    yield
+    trace = sys.gettrace()
+    if trace is not _TRACE:
+        sys.settrace(_TRACE)
+        pytest.fail(f"left a {type(trace).__name__} behind that looks at every line")
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -10,17 +10,18 @@ from lapwing.engines.duckdb import DuckDB, DuckDBTable
 from lapwing.engines.engine import Engine
 from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.errors import RegistrationError
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.loading import load_extra
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class FileSource:
     """A Parquet or CSV file."""
 
     path: Path
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class PostgresSource:
     """A table of a PostgreSQL database; the address is the custodian's, so it is never shown."""
 
@@ -29,14 +30,14 @@ class PostgresSource:
     schema: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class SparkSource:
     """A table that Apache Spark knows by this name, with its schema and catalogue if they are given."""
 
     table: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class SparkFiles:
     """A Parquet file or folder that Apache Spark reads."""
 

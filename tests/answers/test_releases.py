@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from lapwing import count, funnel, mean, top
-from lapwing.answers.target import AtEpsilon, AtRho, Within, release_of
-from lapwing.mechanisms.geometric import GeometricMechanism
+from lapwing.answers.target import AtEpsilon, AtRho, Within, in_each_way, release_of
+from lapwing.mechanisms.laplace import GeometricMechanism
 from lapwing.queries.planning import plan
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
@@ -91,3 +91,8 @@ def test_values_that_are_not_public_are_shown_for_an_epsilon_with_a_delta_only(w
     budget = ApproximateDP(epsilon=Fraction(9), delta=Fraction(1, 1000))
     with pytest.raises(ParameterError, match="delta = None is missing, and the values of city are not public"):
         release_of(plan(count("patients", by="city"), population()), wish, budget)
+
+
+def test_what_can_be_paid_in_one_way_only_is_paid_in_it_beside_what_has_more() -> None:
+    assert in_each_way([["a", "b"], ["c"], ["d", "e", "f"]]) == [["a", "c", "d"], ["b", "c", "e"], ["b", "c", "f"]]
+    assert in_each_way([]) == []

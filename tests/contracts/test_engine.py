@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import lapwing as ask
+from draws import drawn_for
 from engines.clinic import HOSTILE, clinic, rows_of_anyone
 from engines.rows_in_memory import RowsInMemory
 from engines.workbenches import ENGINES
@@ -74,6 +75,7 @@ def test_engines_agree_with_the_oracle_on_generated_plans(name, population, requ
     asked = 0
     with ENGINES[name](population, request) as bench:
 
+        @drawn_for(name, population.tables[0].key_type)
         @settings(max_examples=bench.corpus, deadline=None, suppress_health_check=[HealthCheck.too_slow])
         @given(rows_of_anyone(population), st.lists(QUESTIONS, min_size=5, max_size=8))
         def agree(tables, questions) -> None:

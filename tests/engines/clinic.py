@@ -2,6 +2,7 @@
 
 import math
 from datetime import date
+from functools import cache
 
 import pyarrow as pa
 from hypothesis import strategies as st
@@ -119,6 +120,7 @@ def with_key(population, table, person, row):
 PEOPLE = {KeyType.INTEGER: (1, 2, -5, 2**63 - 1, -(2**63), None), KeyType.TEXT: ("1", "01", "a", "A", "é", "", None)}
 
 
+@cache
 def rows_of_anyone(population, *, most=6):
     """All tables of a population, filled with rows of a few people."""
     people = PEOPLE[population.tables[0].key_type]

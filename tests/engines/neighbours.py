@@ -1,5 +1,7 @@
 """Two populations that differ in one person, and how far a plan's numbers are apart on them."""
 
+from functools import cache
+
 from hypothesis import strategies as st
 
 from engines.clinic import row_of, rows_of_anyone, with_key
@@ -8,6 +10,7 @@ from lapwing.queries.catalogue import KeyType
 NEWCOMER = {KeyType.INTEGER: 42, KeyType.TEXT: "newcomer"}
 
 
+@cache
 def rows_of_one_person(population, *, most=5):
     """All tables with the rows of one person; some of them name nobody."""
     person = NEWCOMER[population.tables[0].key_type]
@@ -20,6 +23,7 @@ def rows_of_one_person(population, *, most=5):
     return st.fixed_dictionaries({table.name: fill(table) for table in population.tables})
 
 
+@cache
 def neighbours(population):
     """Pairs (without, with) of populations that differ in one person's rows, mixed among those of others."""
 
@@ -30,6 +34,7 @@ def neighbours(population):
     return st.builds(mixed, rows_of_anyone(population), rows_of_one_person(population), st.integers(0, 3))
 
 
+@cache
 def replacements(population):
     """Pairs of populations in which one person's rows are exchanged for another's."""
 

@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import sqlite3
-from contextlib import closing
+from contextlib import closing, nullcontext
 from fractions import Fraction
 from typing import ClassVar
 
@@ -408,6 +408,56 @@ class TestForgers:
             assert found.value.seq == last + 1, act
             for file in quick_path.glob("ledger.*"):
                 file.unlink()
+
+    def test_arithmetic_shows_that_the_most_that_a_question_may_cost_was_passed_over(self, quick_path) -> None:
+        path = quick_path / "ledger.db"
+        with Place.in_file(path).clinic() as ledger:
+            with ledger.store.writing("policy") as book:
+                last = book.append("note", by="me", remark="the limit goes here").seq
+            ask(ledger, "k")
+            ledger.administration.set_limits("clinic", most=PureDP(epsilon=Fraction(1, 20)), noes_a_day=None)
+        records = [entry.record for entry in entries(path)]
+        records[last - 1] = {**records[-1], "seq": last}
+        forge(path, records)
+        with Place.in_file(path).open() as ledger, pytest.raises(LedgerDamagedError, match="at most") as found:
+            verify(ledger)
+        assert found.value.seq == last + 1
+
+    def test_arithmetic_shows_that_a_stream_was_closed_twice(self, file) -> None:
+        records = [entry.record for entry in entries(file)]
+        records[17] = {name: records[16][name] for name in records[16] if name not in {"account", "allowance"}}
+        records[17]["seq"] = 18
+        forge(file, records)
+        with (
+            Place.in_file(file).open() as ledger,
+            pytest.raises(LedgerDamagedError, match="closes a stream that is closed") as found,
+        ):
+            verify(ledger)
+        assert found.value.seq == 18
+
+    @pytest.mark.parametrize(
+        ("changed", "words"),
+        [
+            ({}, None),
+            ({"forfeit": False}, "closes a stream with a question in flight"),
+            ({"settles": None}, "forgets the question in flight"),
+        ],
+        ids=["right", "given back", "forgotten"],
+    )
+    def test_arithmetic_shows_what_became_of_a_question_in_flight(self, quick_path, changed, words) -> None:
+        path = quick_path / "ledger.db"
+        with Place.in_file(path).clinic() as ledger:
+            ledger.streams.open(opening())
+            ledger.streams.intend("s", number=1, key="k", question="q", sealed=SEED)
+            ledger.streams.forfeit("s")
+        records = [entry.record for entry in entries(path)]
+        records[-1] |= changed
+        forge(path, records)
+        with (
+            Place.in_file(path).open() as ledger,
+            pytest.raises(LedgerDamagedError, match=words) if words else nullcontext(),
+        ):
+            verify(ledger)
 
     def test_the_charges_that_the_forgeries_are_about_are_where_they_are_thought_to_be(self, file) -> None:
         kinds = {entry.seq: entry.record["kind"] for entry in entries(file)}

@@ -28,6 +28,7 @@ def test_the_renyi_divergence_is_at_most_rho_alpha(sensitivity, alpha) -> None:
     divergence = mp.log(moment) / (order - 1)
     assert divergence <= order / 10 + mp.mpf(10) ** -30
     assert divergence > order / 10 * mp.mpf("0.99")
+    assert mechanism.rho == Fraction(1, 10)
 
 
 @pytest.mark.parametrize("sensitivity", [1, 3])

@@ -127,6 +127,10 @@ class Run:
             items[:] = [known[name] for name in self.only if name in known]
         self.told["imported"] = sorted(self.reached)
 
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:  # the mistake is seen when the file is loaded
+            self.told["failed"].append(report.nodeid)
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
         signal.alarm(LONGEST)

@@ -48,10 +48,19 @@ def test_it_is_known_how_every_run_ended() -> None:
     assert ended["dies"].last_words == "ended by SIGKILL before the first test"
 
 
+def test_a_mistake_that_lets_no_test_begin_is_seen_by_the_file(tmp_path) -> None:
+    path = tmp_path / "test_broken.py"
+    path.write_text("raise ImportError", encoding="utf-8")
+    ended = {}
+    run_all([("it", Run([path], Rewriting(frozenset(), lambda _path, _source: None)))], 1, ended.__setitem__)
+    assert [Path(name).name for name in ended["it"].told["failed"]] == [path.name]
+
+
 def test_a_witness_is_believed_only_if_it_is_there_and_passes_without_a_mistake() -> None:
     here = "tests/mutation/test_running.py"
     there = f"{here}::test_a_file_is_loaded_with_its_mistake_and_no_other_file_is"
-    assert witnesses.sound([there, f"{here}::test_that_is_gone", "tests/nowhere/test_gone.py::test_it"], 1) == {there}
+    gone = [f"{here}::test_that_is_gone", "tests/nowhere/test_gone.py::test_it", "tests/nowhere/test_gone.py"]
+    assert witnesses.sound([here, there, *gone], 1) == {here, there}
 
 
 def test_witnesses_are_kept_in_order(tmp_path, monkeypatch) -> None:

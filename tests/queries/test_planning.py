@@ -1,6 +1,7 @@
 """What a plan bounds, how sensitive it is, what it is called, and what is refused before anything is charged."""
 
 import dataclasses
+import re
 from datetime import date
 from fractions import Fraction
 
@@ -364,6 +365,20 @@ def test_a_column_is_named_as_it_is_called_whatever_the_signs_in_its_name() -> N
 def test_parts_of_days_and_first_days_need_days(by, refusal) -> None:
     with pytest.raises(BadQuestionError, match=refusal):
         plan(ask.count("patients", by=by), CLINIC)
+
+
+@pytest.mark.parametrize(
+    ("value", "refusal"),
+    [
+        ("coalesce(age, 0.5)", "what stands for a missing 'age' is a whole number below 2^52, and 1/2 is not"),
+        (f"coalesce(age, {2**52})", "is a whole number below 2"),
+        ("coalesce(bmi, 0.3)", "'bmi' is a multiple of 1/64, the step of its grid, below 2^52, and 3/10 is not"),
+        (f"coalesce(bmi, {2**46})", "is a multiple of 1/64, the step of its grid, below 2"),
+    ],
+)
+def test_what_stands_for_a_missing_number_lies_on_the_grid_of_its_column(value, refusal) -> None:
+    with pytest.raises(BadQuestionError, match=re.escape(refusal)):
+        plan(ask.total("patients", value), CLINIC)
 
 
 def test_the_place_of_an_answer_is_shown_and_its_span_is_not() -> None:

@@ -4,9 +4,10 @@ import dis
 import os
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeAlias
 
 import lapwing
@@ -30,7 +31,6 @@ class Tracing:
     failure: BaseException | None = None
     begun: bool = False
     at: Line | None = None
-    passed: set[Line] = field(default_factory=set)
 
     def begin(self) -> None:
         """Look at every line from here on, in the functions that have begun already, too."""
@@ -43,22 +43,27 @@ class Tracing:
 
     def __call__(self, frame: FrameType, event: str, argument: Any) -> "Tracing | None":
         del argument
-        if not frame.f_code.co_filename.startswith(SOURCE):
+        file = _of_lapwing(frame.f_code)
+        if file is None:
             return None
-        if event == "line" and self.begun and self.at is None and not only_a_trace_fails_at(frame):
-            self._pass(frame)
+        if event == "line" and self.begun and self.at is None:
+            line = file, frame.f_code.co_qualname, frame.f_lineno
+            if line not in self.known and not only_a_trace_fails_at(frame) and not _is_ending(frame):
+                self._fail(line)
         return self
 
-    def _pass(self, frame: FrameType) -> None:
-        code = frame.f_code
-        line = code.co_filename.removeprefix(SOURCE), code.co_qualname, frame.f_lineno
-        self.passed.add(line)
-        if _is_ending(frame):
-            return
-        if self.failure is not None and line not in self.known:
+    def _fail(self, line: Line) -> None:
+        if self.failure is not None:
             self.known.add(line)
             self.at = line
             raise self.failure
+
+
+@cache
+def _of_lapwing(code: CodeType) -> str | None:
+    """Return the file of lapwing that something is written in; None where it is of others."""
+    file = code.co_filename
+    return file.removeprefix(SOURCE) if file.startswith(SOURCE) else None
 
 
 def _is_ending(frame: FrameType | None) -> bool:

@@ -53,9 +53,11 @@ def test_a_preview_says_what_the_custodian_does_not_allow(clinic) -> None:
     (warning,) = clinic.preview(EVERYBODY, epsilon=1).warnings
     assert "may ask about visits, and this is about patients" in warning
     limit("clinic", clinic.analyst, tables=None, most=PureDP(epsilon=Fraction(1, 2)))
-    (warning,) = clinic.preview(EVERYBODY, epsilon=1).warnings
+    forbidden, allowed = (clinic.preview(EVERYBODY, epsilon=epsilon) for epsilon in (1, "0.5"))
+    (warning,) = forbidden.warnings
     assert "epsilon 1 is asked at once" in warning
-    assert not clinic.preview(EVERYBODY, epsilon="0.5").warnings
+    assert (dict(forbidden.facts())["mind"], dict(allowed.facts())["mind"]) == (warning, None)
+    assert not allowed.warnings
 
 
 @pytest.fixture

@@ -63,6 +63,12 @@ def test_plain_counts_are_read_together(ledger, monkeypatch) -> None:
     monkeypatch.setattr(engine, "_columns", lambda one: statements.append(one) or columns(one))
     door(ledger, data).ask_many(COUNTS, epsilon="0.1")
     assert len(statements) <= 3  # how many people, who they are, and what is true for them
+    statements.clear()
+    assert len(door(ledger, data).ask_many(COUNTS[:2], epsilon="0.2")) == 2
+    assert len(statements) <= 3
+    statements.clear()
+    door(ledger, data).ask(COUNTS[0], epsilon="0.3")
+    assert len(statements) == 1
 
 
 def test_what_was_answered_before_and_what_comes_twice_is_free(ledger) -> None:

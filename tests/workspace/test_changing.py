@@ -1,4 +1,6 @@
-"""Tables that are added through a server: from places that the workspace uses already, all of it or nothing."""
+"""Tables and people that are added through a server: from places that the workspace uses already, all or nothing."""
+
+from contextlib import nullcontext
 
 import duckdb
 import psycopg
@@ -7,7 +9,15 @@ import pytest
 import lapwing as lw
 from engines.workbenches import as_reader
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError, ParameterError, RegistrationError
-from lapwing.workspace.changing import NewTable, add_table, columns_there, databases_of, files_of
+from lapwing.workspace.changing import (
+    NewPopulation,
+    NewTable,
+    add_table,
+    columns_there,
+    create_population,
+    databases_of,
+    files_of,
+)
 
 SETTINGS = """
 [populations.clinic]
@@ -75,6 +85,64 @@ def test_what_cannot_be_read_changes_nothing(workspace) -> None:
     for new in wrong:
         with pytest.raises(LapwingError):
             add_table(workspace, "clinic", new, by="cleo")
+    assert (workspace.folder / "lapwing.toml").read_text() == before
+    assert workspace.ledger.head().seq == entries
+
+
+def new_people(**more) -> NewPopulation:
+    table = NewTable(name="people", file="../data/ward.csv", columns=AGES)
+    return NewPopulation(**{"name": "ward 3", "table": table, "person_key": "id", "budget": {"epsilon": "2"}} | more)
+
+
+def test_new_people_have_an_account_of_their_own(workspace) -> None:
+    stays = NewTable(name="stays", beside="clinic.patients", inner="visits", columns=AGES)
+    assert databases_of(workspace, None) == ["clinic.patients"]
+    assert columns_there(workspace, None, stays) == {"id": "integer", "age": "integer"}
+    create_population(workspace, new_people(adjacency="replace", groups_of=3, only_named=True), by="cleo")
+    create_population(workspace, new_people(name="guests", table=stays), by="cleo")
+    declared = workspace.settings.declared("ward 3")
+    unit = declared.population.unit
+    assert (unit.person_key, unit.adjacency.value, unit.protects_groups_of) == ("id", "replace", 3)
+    assert declared.only_named
+    assert workspace.ledger.population("ward 3").only_named
+    assert workspace.session("guests", analyst="ana").ask(lw.count("stays"), epsilon="2").rows
+    assert str(workspace.session("guests", analyst="ana").budget()) == "epsilon 0"
+    assert str(workspace.session("clinic", analyst="ana").budget()) == "epsilon 1"
+    (opened,) = workspace.ledger.entries("guests", kinds=("population",))
+    assert opened["by"] == "cleo"
+
+
+def test_a_csv_file_is_told_whether_its_key_is_text(workspace) -> None:
+    (workspace.folder / "codes.csv").write_text("id,age\nA1,31\n")
+    for kind in ("text", "integer"):
+        table = NewTable(name="people", file="codes.csv", key_type=kind, columns=AGES)
+        with nullcontext() if kind == "text" else pytest.raises(LapwingError):
+            create_population(workspace, new_people(name=kind, table=table), by="cleo")
+    assert set(workspace.ledger.populations()) == {"clinic", "text"}
+
+
+def test_new_people_who_cannot_be_protected_change_nothing(workspace) -> None:
+    workspace.session(analyst="ana").ask(lw.count("patients"), epsilon="0.1")
+    (workspace.folder / "copy.csv").write_text((workspace.folder / "../data/ward.csv").read_text())
+    add_table(workspace, "clinic", NewTable(name="ward", file="../data/ward.csv", columns=AGES), by="cleo")
+    workspace.check()
+    before, entries = (workspace.folder / "lapwing.toml").read_text(), workspace.ledger.head().seq
+    same = NewTable(name="p", beside="clinic.patients", inner="patients", columns=AGES)
+    copied = NewTable(name="p", file="copy.csv", columns=AGES)
+    wrong = [
+        (new_people(name="clinic"), "is there already"),
+        (new_people(), "this is a table of population 'clinic' too"),
+        (new_people(table=same), "this is a table of population 'clinic' too"),
+        (new_people(table=copied), "this is the data of population 'clinic'"),
+        (new_people(name=""), "population"),
+        (new_people(table=copied, person_key="nobody"), "is not in p"),
+        (new_people(table=copied, budget={}), "budget"),
+        (new_people(table=copied, budget={"epsilon": "-1"}), "is negative"),
+        (new_people(table=copied, groups_of=0), "protects_groups_of"),
+    ]
+    for new, said in wrong:
+        with pytest.raises(LapwingError, match=said):
+            create_population(workspace, new, by="cleo")
     assert (workspace.folder / "lapwing.toml").read_text() == before
     assert workspace.ledger.head().seq == entries
 

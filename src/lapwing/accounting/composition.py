@@ -16,15 +16,14 @@ Proof: proofs/classical_composition.md
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from typing import Any
 
+from lapwing.accounting.conversions import curve, epsilon_from_renyi, epsilon_from_rho
 from lapwing.accounting.filters.account import Account, Admission, Booking
 from lapwing.accounting.filters.charge import Reservation
 from lapwing.accounting.pricing import PricedLoss, price, product
-from lapwing.accounting.renyi import curve, epsilon_from_renyi, epsilon_from_rho
 from lapwing.accounting.window import MOST_USES, optimal_epsilon
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import (
@@ -36,6 +35,7 @@ from lapwing.vocabulary.event import (
     Repeated,
 )
 from lapwing.vocabulary.exact import ROUND_OFF, as_int, float_above, float_below, positive, probability
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP
 from lapwing.vocabulary.results import Result
 from lapwing.vocabulary.wording import format_exact
@@ -70,7 +70,7 @@ class CompositionRule(Enum):
     DISTRIBUTION = "privacy loss distribution"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class ComposedCost:
     """What one rule says: all releases together are (epsilon, delta)-differentially private."""
 
@@ -79,7 +79,7 @@ class ComposedCost:
     delta: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class RuleComparison:
     """What every rule that applies says, the best first."""
 
@@ -123,7 +123,7 @@ def compose(events: Iterable[Event], *, delta: object) -> RuleComparison:
     return RuleComparison(costs=tuple(sorted(applying or costs, key=lambda cost: cost.epsilon)))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Releases:
     """Single releases, with how often each is made, and what they cost alone and together."""
 
@@ -213,7 +213,7 @@ _MOST_COMPOSED, _MOST_ADDED = 32, 256  # how many different releases are compose
 _SLOW = {GaussianSparseVectorRelease: 16, DiscreteGaussianNoise: 8}  # as many others are priced in the same time
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class PlannedTotal(Result):
     """The `epsilon`, at `delta`, of all releases of an account together, had their parameters been fixed in advance.
 

@@ -6,18 +6,18 @@ rounded towards more loss, so a pair here dominates the mechanism it stands for,
 Proof: proofs/connect_the_dots.md
 """
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.vocabulary.exact import LARGEST_EXPONENT, ROUND_OFF
+from lapwing.vocabulary.frozen import frozen
 
 Floats: TypeAlias = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class DominatingPair:
     """One ordered pair (P, Q), by the law of log P/Q under P.
 

@@ -9,7 +9,7 @@ Proof: proofs/fourier_composition.md
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from lapwing.accounting.losses.law import LossLattice
 from lapwing.accounting.tilting import SLOPES, Factor, Tilts, TiltTarget
 from lapwing.accounting.window import Window
 from lapwing.vocabulary.exact import ROUND_OFF, UNIT
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.loading import load_when_called
 
 irfft, next_fast_len, rfft = load_when_called("scipy.fft", "irfft", "next_fast_len", "rfft")
@@ -35,7 +36,7 @@ _LOG_LOST_OF_PAIR, _POINTS_OF_PAIR = -40.0, 1 << 14
 _DELTAS_OF_PAIR = (1e-2, 1e-4, 1e-7, 1e-10, 1e-14)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class LossGrid:
     """A tilt, a step and a window."""
 

@@ -8,7 +8,6 @@ Unit: the deviation of the query noise, so that `width` below is how far one per
 """
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -17,6 +16,7 @@ from lapwing.accounting.dominating_pair import Floats
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import GaussianSparseVectorRelease
 from lapwing.vocabulary.exact import ROUND_OFF
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.loading import load_when_called
 
 gammaln, log_ndtr, logsumexp = load_when_called("scipy.special", "gammaln", "log_ndtr", "logsumexp")
@@ -140,7 +140,7 @@ def _counting_bound(exponent: float, questions: int, yeses: int) -> float:
     return float(logsumexp(above)) * (1 + ROUND_OFF) + ROUND_OFF
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Front:
     """Corner points (yes, no) that dominate the curve (yes(x), no(x)): no falls as yes rises, along a concave chain."""
 

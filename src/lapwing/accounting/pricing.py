@@ -11,12 +11,12 @@ arithmetic: it is refused, before any charge.
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
 import numpy as np
 
+from lapwing.accounting.conversions import curve, delta_from_renyi, delta_from_rho, epsilon_from_renyi, epsilon_from_rho
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
 from lapwing.accounting.gaussian_sparse_vector import renyi_bound
 from lapwing.accounting.losses import atoms
@@ -26,7 +26,6 @@ from lapwing.accounting.losses.law import LossLaw
 from lapwing.accounting.losses.sampled import Sampling, flattened, sampled
 from lapwing.accounting.losses.selections import BoundedRangeLaw, SelectionsLaw, selections
 from lapwing.accounting.privacy_loss_distribution import alone, composed_delta, composed_epsilon, composed_pair
-from lapwing.accounting.renyi import curve, delta_from_renyi, delta_from_rho, epsilon_from_renyi, epsilon_from_rho
 from lapwing.accounting.tilting import Factor
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import (
@@ -49,6 +48,7 @@ from lapwing.vocabulary.event import (
     required_adjacency,
 )
 from lapwing.vocabulary.exact import as_int, float_above, positive, probability
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency
 
 # losses of a smaller sample are lost in the digits of a float: it is priced as one of this size
@@ -83,7 +83,7 @@ def _checked(price: float, currency: str, *, plausible: bool) -> float:
     return price
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class PricedLoss:
     """The privacy loss of an event between neighbouring tables. It satisfies `lapwing.vocabulary.event.Loss`.
 
@@ -202,7 +202,7 @@ def _envelope_law(losses: Sequence[PricedLoss]) -> AtomicLaw:
 
 
 def _envelope(pairs: Sequence[DominatingPair]) -> DominatingPair:
-    """Return a pair whose profile is nowhere below any of `pairs`: the dots of the highest, connected."""
+    """Return a pair whose profile is nowhere below any of `pairs`: chords between the highest points."""
     if len(pairs) == 1:
         return pairs[0]
     knots = _apart(np.unique(np.concatenate([pair.losses for pair in pairs])))

@@ -5,12 +5,12 @@ Everything here is a plan. A bad plan makes a price loose or slow, never too low
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from lapwing.accounting.losses.law import LossLaw
+from lapwing.vocabulary.frozen import frozen
 
 Factor: TypeAlias = tuple[LossLaw, int]  # a law and how often it is met
 
@@ -24,7 +24,7 @@ _LEAST_LOG_DELTA = -690.0
 _LOG_SHARE = -14.0  # log of the share of delta that the copies may cost
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class TiltTarget:
     """About where a profile is wanted (`epsilon`, `log_delta`), and how to look at it.
 

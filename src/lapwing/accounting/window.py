@@ -4,13 +4,13 @@ The masses are never below the true ones, so neither is what is read from them.
 """
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from lapwing.accounting.dominating_pair import Floats
 from lapwing.vocabulary.exact import ROUND_OFF, UNIT, as_int, float_above, positive
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.loading import load_when_called
 
 (gammaln,) = load_when_called("scipy.special", "gammaln")
@@ -18,7 +18,7 @@ from lapwing.vocabulary.loading import load_when_called
 _WIDEST = 500.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class Window:
     """Masses under P, from above, at evenly spaced increasing losses, and a bound of what lies above them.
 

@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -10,10 +10,11 @@ from lapwing.answers.releases import NoisyNumbers, Numbers, PricedQuestion, Read
 from lapwing.queries.arrangement import Quotient
 from lapwing.queries.plan import BoundedValue, CellKey, Number, Shown
 from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.wording import format_bounded, format_exact, format_value, named, rounded
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Change:
     """A function that was applied to every value; a rising one may be applied to bounds as well."""
 
@@ -31,7 +32,7 @@ class Change:
         return replace(cell, value=value, low=low, high=high)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@frozen(repr=False)
 class Row:
     """One row of an answer: what it is about, and a value with its bounds for each column.
 

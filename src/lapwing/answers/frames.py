@@ -6,7 +6,6 @@ month or a quarter its first day, a quantile a fraction, and an exact number tha
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from importlib import import_module
@@ -17,13 +16,14 @@ from lapwing.queries.days import Period, ends_of, period_of
 from lapwing.queries.plan import CellKey, Plan
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.results import Result
 
 _CONFIDENCE: Final = Fraction(95, 100)
 _LARGEST: Final = 2**63
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class FrameColumn:
     """A column of a frame: its values, None where one is missing, and the one type that all others have."""
 

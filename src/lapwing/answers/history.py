@@ -5,13 +5,13 @@ It is told from the entries of the ledger, which hold nothing secret. A question
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from lapwing.accounting.filters.account import Account, Budget
 from lapwing.answers.answer import Answer
-from lapwing.answers.preview import budget_words
+from lapwing.answers.budget import budget_words
 from lapwing.answers.releases import Price, PricedPlan, PricedQuestion, Release, StoredAnswer
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.target import AtEpsilon, AtRho, Target, release_of
@@ -26,6 +26,7 @@ from lapwing.queries.statistics.funnel import Steps
 from lapwing.vocabulary.codec import from_record, from_text
 from lapwing.vocabulary.errors import LapwingError
 from lapwing.vocabulary.event import Event
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Guarantee
 from lapwing.vocabulary.results import Result
 from lapwing.vocabulary.wording import several
@@ -38,7 +39,7 @@ _ACTS |= {"request"}
 """The kinds of entries that tell of an act; the others tell what became of one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@frozen(repr=False)
 class Act(Result):
     """One act: the number of its entry, when it was, who did it, what it was, and what it cost in words."""
 
@@ -92,7 +93,7 @@ def acts_of(
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class HistoryPage:
     """The last acts of an analyst before some entry, the newest first; no more is read than is told.
 

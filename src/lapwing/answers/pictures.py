@@ -10,7 +10,6 @@ import textwrap
 import unicodedata
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +27,7 @@ from lapwing.answers.releases import PricedQuestion
 from lapwing.queries.plan import Family
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, as_confidence
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.wording import named, percent
 
 _WIDEST_LABEL, _WIDEST_TITLE, _MOST_LINES = 34, 74, 3
@@ -47,10 +47,10 @@ NO_FONT: Final = "no font here has some signs of the names: they are told by val
 _NO, _UNASKED = "#e2e8f0", "#ffffff"
 _UPRIGHT: Final = 6
 _MOST_WRITTEN: Final = 300
-"""In so many cells there is room for a number."""
+"""In at most this number of cells there is room to write."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Panel:
     """One statistic by group: its name, and for each label a value with its bounds, None where there is none."""
 
@@ -198,7 +198,7 @@ def _line(axes: Axes, panel: Panel) -> None:
     axes.yaxis.set_major_formatter(lambda number, _: f"{number:,.6g}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class GridCell:
     """One cohort: its labels, by axis, whether it was a yes (None: it was not answered), and what to write into it."""
 

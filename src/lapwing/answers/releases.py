@@ -31,6 +31,7 @@ from lapwing.vocabulary.codec import canonical, digest, stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import Composed, DiscreteLaplaceNoise, Event, PureRelease
 from lapwing.vocabulary.exact import Exact, as_confidence, float_above, probability
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.wording import format_exact, format_short
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class StoredAnswer:
     versions: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Release(ABC):
     """One plan at one price."""
 
@@ -115,7 +116,7 @@ class Release(ABC):
         """Return what the released numbers say. It costs nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class NoisyNumbers(Release):
     """Noise on every number of the answer."""
 
@@ -162,7 +163,7 @@ def charged_as(event: Event) -> Event:
             return event
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class ReadColumn(Release):
     """A column that is read from a `shared` release; `plan` is what it would ask by itself."""
 
@@ -207,7 +208,7 @@ class ReadColumn(Release):
         return self.reading.values(self.shared.plan, numbers, self.mechanism, confidence)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class ChosenOnes(Release):
     """Chosen by private selection from a histogram."""
 
@@ -232,7 +233,7 @@ class ChosenOnes(Release):
         return self.meaning.values(self.plan, numbers, self.mechanism, confidence)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class OpenKeys(Release):
     """Counts by keys that only the data knows."""
 
@@ -286,7 +287,7 @@ def _bounds(mechanism: PartitionSelection, shown: int, confidence: Fraction) -> 
     return mechanism.bounds(shown, confidence)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Price:
     """What a release costs: its pure epsilon if it has one, its delta, and its rho if it has one."""
 

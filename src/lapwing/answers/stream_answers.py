@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self, overload
@@ -12,11 +11,12 @@ from lapwing.answers.frames import FrameColumn, TableResult
 from lapwing.answers.stream_terms import StreamAnswer
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, as_confidence
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.results import Interval, html_table
 from lapwing.vocabulary.wording import format_exact, format_short, percent, several
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@frozen(repr=False)
 class StreamAnswers(TableResult, Sequence[StreamAnswer | None]):
     """What `QuestionStream.ask_many` returns: an answer for each condition, and None for those after the halt.
 

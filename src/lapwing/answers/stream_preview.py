@@ -3,17 +3,18 @@
 All of it is public: it follows from the terms and the account alone, with no data and no engine.
 """
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
 from lapwing.accounting.filters.account import Account
 from lapwing.accounting.filters.charge import StreamClosing, cost_of
 from lapwing.accounting.filters.remaining import Refusal
-from lapwing.answers.preview import BudgetStatus, Forecast
+from lapwing.answers.budget import BudgetStatus
+from lapwing.answers.preview import Forecast
 from lapwing.answers.releases import CONFIDENCE
 from lapwing.answers.stream_terms import StreamTerms, paid_by_yes
 from lapwing.vocabulary.exact import Exact, as_confidence
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import ConcentratedDP, PureDP
 from lapwing.vocabulary.wording import format_exact, format_short, percent, several
 
@@ -22,7 +23,7 @@ _SEARCHES: Final = (10, 100, 1000)
 """How many questions one may want all to be answered right."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@frozen(repr=False)
 class StreamPreview(Forecast):
     """A stream before it is opened. Nothing of it depends on data.
 

@@ -5,7 +5,7 @@ verdict, and on a yes how far above it was, after noise.
 """
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
@@ -35,6 +35,7 @@ from lapwing.vocabulary.exact import (
     positive,
     require_words,
 )
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.vocabulary.results import Interval, Result
 from lapwing.vocabulary.search import decimals
@@ -276,7 +277,7 @@ class Verdict(Enum):
     ABOVE = "above"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@frozen(repr=False)
 class StreamAnswer(Result):
     """Whether there are, after noise, at least the number of people asked for.
 

@@ -10,7 +10,6 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final, Protocol, TypeAlias, TypedDict, TypeVar
@@ -19,8 +18,8 @@ from lapwing.accounting.pricing import price
 from lapwing.answers.releases import ChosenOnes, NoisyNumbers, OpenKeys, ReadColumn, Release, charged_as
 from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism
-from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.histogram_selection import Selector
+from lapwing.mechanisms.laplace import GeometricMechanism
 from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.queries.aggregate import PrivateKey
@@ -41,6 +40,7 @@ from lapwing.vocabulary.exact import (
     probability,
     require_words,
 )
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 from lapwing.vocabulary.search import decimals
 from lapwing.vocabulary.wording import Call, Message, Setting, format_exact
@@ -66,7 +66,7 @@ class Judge(Protocol):
         """Return how far off all numbers are at most; None where that depends on what comes out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class AtEpsilon:
     """Pay `epsilon`; where a `delta` is given with it, noise that needs one may be used."""
 
@@ -79,7 +79,7 @@ class AtEpsilon:
         return AtEpsilon(epsilon=share_of("epsilon", self.epsilon, parts), delta=delta)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class AtRho:
     """Pay `rho`, by Gaussian noise."""
 
@@ -90,7 +90,7 @@ class AtRho:
         return AtRho(rho=share_of("rho", self.rho, parts))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Within:
     """Pay as little as it takes for all numbers to be off by at most `margin`, with probability `confidence`."""
 
@@ -103,7 +103,7 @@ class Within:
         return self
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class WithinByEpsilon(Within):
     """The same accuracy, paid in epsilon alone, whatever it would cost in rho."""
 

@@ -21,6 +21,7 @@ from lapwing.app.clinic.made_up_people import make_block
 from lapwing.attacks.campaigns import AttackedDoor, AttackTarget, Campaign, CampaignAnswers, CampaignOutcome
 from lapwing.attacks.tracing import Traced
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.frozen import frozen
 from lapwing.workspace.creating import create
 
 PEOPLE: Final = 4000
@@ -70,7 +71,7 @@ OLD, GROWN = range(55, 99), range(20, 60)
 _RARE = 1e-6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Scene:
     """One attack: how many patients of which ages it is on, which trait of theirs, and in a sentence what it does."""
 
@@ -117,7 +118,7 @@ SCENES: Final[Mapping[str, Scene]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Told:
     """What came of one scene: the outcomes, and the scores if it was tracing."""
 

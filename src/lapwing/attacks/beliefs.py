@@ -11,18 +11,19 @@ Proof: proofs/attacks.md
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from itertools import product
 
 from lapwing.accounting.interpretation import Worlds, belief_drift, compare_worlds
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, exact, positive, probability
+from lapwing.vocabulary.frozen import frozen
 
 RARE, FREQUENT = Fraction(1, 5), Fraction(3, 5)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class StudyBeliefs:
     """What an insurer believes about Alice after each answer that the study might give, at the price of epsilon.
 
@@ -99,7 +100,7 @@ _CELLS = range(-2, 4)
 """Noisy cells from -2 to 3: below 0 and above 1 the ratio of two geometric laws one apart no longer changes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class TwoCells:
     """What a noisy table (sick, well) gives away about one person, as ratios of probabilities; `ratio` is e^epsilon.
 
@@ -163,7 +164,7 @@ def with_and_without(ratio: Exact, doubt: Exact) -> Fraction:
     return (used[1, 0] / sum(used.values())) / (unused[1, 0] / sum(unused.values()))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class PublishedInTheClear:
     """What naming and shaming does: the belief that she is sick, before and after she was named as sick.
 

@@ -24,6 +24,7 @@ from lapwing.queries.statistics.counts import CountPeople, count
 from lapwing.session import Session
 from lapwing.vocabulary.errors import BudgetError
 from lapwing.vocabulary.exact import Exact, positive
+from lapwing.vocabulary.frozen import frozen
 
 Name: TypeAlias = int | str | date
 """What is public about a person, and nobody else's in the table: a date of birth, a number on a list."""
@@ -93,6 +94,7 @@ def spelled(spelling: int, public: Value, names: Sequence[Name], trait: Conditio
 
 
 def _other(name: Name, number: int) -> Name:
+    """Return a value of the same type that nobody has, another one for each number."""
     match name:
         case date():
             return date.fromordinal(date.max.toordinal() - 1 - number)
@@ -120,7 +122,7 @@ class CampaignAnswers(Enum):
     LAPWING = "lapwing"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(eq=False)
 class AttackTarget:
     """People whom the attacker can name by what is true of nobody else, and the secret trait he is after.
 
@@ -147,7 +149,7 @@ class Doors(Protocol):
         """Return a door at which each question about the target costs this price."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class CampaignOutcome:
     """What came of one attack on one answerer: what was asked and answered, and what stopped the attacker.
 

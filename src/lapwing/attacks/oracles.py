@@ -5,7 +5,6 @@ about any group of them that he likes, because he can name each. Only the trait 
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from hashlib import shake_256
 from typing import ClassVar, Protocol, TypeAlias
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from lapwing.vocabulary.errors import BudgetError
+from lapwing.vocabulary.frozen import frozen
 
 Numbers: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -78,7 +78,7 @@ class Answerer(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class ExactAnswers:
     """Counts as a database does.
 
@@ -95,7 +95,7 @@ class ExactAnswers:
         return float(np.count_nonzero(self.trait & members))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(eq=False)
 class Interrogation:
     """What an attacker has in hand when he is done, or was stopped by a refusal: whom he has been answered about.
 

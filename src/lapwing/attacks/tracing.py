@@ -11,18 +11,18 @@ Nils Homer et al., Resolving individuals contributing trace amounts of DNA to hi
 amounts, FOCS 2015.
 """
 
-from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from lapwing.attacks.oracles import Interrogation, Mask, Numbers
+from lapwing.vocabulary.frozen import frozen
 
 FALSE_POSITIVES = 0.05
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(eq=False)
 class Traced:
     """How much each person looks like a member, beside who is one."""
 

@@ -229,7 +229,7 @@ class _Trial:
         return max(events, key=lambda event: event.hope)
 
     def _confirm(self, pair: int, chosen: Suspicion, size: int, *, keep: bool) -> list[int]:
-        """Return how often the event happened in `size` fresh draws of either table; they may teach later looks."""
+        """Return how often the event happened in `size` fresh draws of either table; `keep` them for later looks."""
         hits = [0, 0]
         batches = list(self._batches(size))
         for i, n in enumerate(batches):

@@ -16,6 +16,7 @@ from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, 
 from lapwing.queries.derived import widened
 from lapwing.queries.predicate import DAYS, INTEGERS, day
 from lapwing.queries.ranges import FEW
+from lapwing.vocabulary.frozen import frozen
 
 Value: TypeAlias = int | float | str | bool | date
 Parameter: TypeAlias = Value | list[int] | list[str]
@@ -25,7 +26,7 @@ _MOST_DIGITS: Final = 15
 """A decimal of more digits is not one double divided by another, so engines would round it apart."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class StoredColumn:
     """A column as a database holds it: its name and type there, and the digits of a decimal where they are limited.
 
@@ -43,7 +44,7 @@ class StoredColumn:
         return self.type.partition("(")[0].partition(" collate ")[0].lower()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Dialect:
     """How one database spells what all of them can do; what it does not say is as most of them have it.
 
@@ -183,7 +184,7 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class RowOf:
     """A row of a table under an alias; `outer` is the row of the same person around it, if any.
 

@@ -18,7 +18,6 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -34,6 +33,7 @@ from lapwing.engines.stored_columns import Registered, kind_of, select_list, sou
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.vocabulary.errors import RegistrationError
 from lapwing.vocabulary.exact import as_int
+from lapwing.vocabulary.frozen import frozen
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ _SCHEMA: Final = "lapwing"
 _INCOMING: Final = "incoming"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class DuckDBTable:
     """A table inside a DuckDB file, which is opened for reading only."""
 
@@ -317,9 +317,10 @@ def _digits(stored: str) -> int | None:
 
 
 def _read(_: str, stored: StoredColumn, wanted: str) -> str:
-    """Return the SQL of a column in the wanted type, for which no cell is too large and texts differ byte by byte.
+    """Return the SQL of a column in the wanted type, in which every stored value fits; texts differ byte by byte.
 
-    NaN becomes NULL here, so that no predicate meets it: what it is equal to, and what a file notes about it, differ.
+    NaN becomes NULL here, so that no predicate meets it: databases disagree on what it equals, and files on whether
+    their smallest and largest values count it.
     """
     column = DUCKDB.name(stored.name)
     if wanted == DUCKDB.text:

@@ -10,7 +10,6 @@ a person twice, so it has to be registered again.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any, TypeAlias
 
@@ -28,6 +27,7 @@ from lapwing.engines.stored_columns import Registered, kind_of, select_list, sou
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.vocabulary.errors import RegistrationError
 from lapwing.vocabulary.exact import as_int
+from lapwing.vocabulary.frozen import frozen
 
 Shape: TypeAlias = tuple[Row, ...]
 """What the database says about the columns of the tables: of which source, then the fields of a `_Column`."""
@@ -73,7 +73,7 @@ ORDER BY place, attnum
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class PostgresTable:
     """A table or view of the database."""
 
@@ -229,7 +229,7 @@ def shape_of(connection: psycopg.Connection, sources: Mapping[str, PostgresTable
     return tuple(rows.fetchall())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Column(StoredColumn):
     """A column, with what else the database says about it."""
 

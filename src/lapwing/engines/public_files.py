@@ -8,7 +8,6 @@ after `TIME_LIMIT` seconds and after `MOST_AMONG` values.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -27,6 +26,7 @@ from lapwing.queries.limits import MOST_AMONG
 from lapwing.queries.predicate import Predicate
 from lapwing.queries.public_values import public_population
 from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.frozen import frozen
 
 TIME_LIMIT: Final = 60
 """Seconds that looking something up in a vocabulary may take."""
@@ -53,7 +53,7 @@ _QUOTES: Final = {True: "quote = '', escape = ''", False: "quote = '\"', escape 
 """Whether the file is separated by tabs: there a quote is a letter like any other, as in the files of OHDSI."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class PublicFile:
     """A vocabulary in a file."""
 

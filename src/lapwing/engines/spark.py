@@ -9,7 +9,6 @@ import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from logging import LogRecord
@@ -31,9 +30,10 @@ from lapwing.engines.rows_of_person import Integers
 from lapwing.engines.stored_columns import Registered, select_list, source_of
 from lapwing.queries.catalogue import Population, Table
 from lapwing.vocabulary.errors import RegistrationError
+from lapwing.vocabulary.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class SparkTable:
     """A table or view of the catalogue of the session."""
 

@@ -5,20 +5,21 @@ custodian's face: it must not wait for a question.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 from lapwing.engines.dialect import DUCKDB, POSTGRES, SPARK, Dialect, StoredColumn
 from lapwing.queries.catalogue import Population, Table
 from lapwing.queries.column import ColumnType
 from lapwing.vocabulary.errors import RegistrationError
+from lapwing.vocabulary.frozen import frozen
 
 S = TypeVar("S")
 C = TypeVar("C", bound=StoredColumn)
 _FLOATS = DUCKDB.reals | POSTGRES.reals | SPARK.reals
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Registered:
     """What the tables of a population have become.
 

@@ -5,7 +5,6 @@ through here.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, TypeAlias, cast
 
@@ -13,6 +12,7 @@ from lapwing.engines.dialect import RowOf, Value, Writer
 from lapwing.engines.emitter import Statement
 from lapwing.queries.catalogue import RowsPerPerson, Table
 from lapwing.queries.column import Category, Column, Date, Integer, Real
+from lapwing.vocabulary.frozen import frozen
 
 _MOST_VALUES: Final = 10_000
 """Of longer lists of declared values it is not counted which rows hold others: databases take no longer statements."""
@@ -21,7 +21,7 @@ _EXAMPLES: Final = 3
 Run: TypeAlias = Callable[[Statement], Sequence[Sequence[Any]]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class ColumnSurvey:
     """How many rows hold nothing, and how many a value that was not declared or is out of bounds.
 
@@ -36,7 +36,7 @@ class ColumnSurvey:
     examples: tuple[tuple[Any, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class TableSurvey:
     """How many rows a table has, of how many people, and how many belong to nobody.
 

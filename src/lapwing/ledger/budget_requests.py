@@ -6,7 +6,7 @@ was given. A no is an entry that changes nothing. Each request is decided once.
 """
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
@@ -18,6 +18,7 @@ from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Transaction
 from lapwing.vocabulary.codec import from_record, to_record
 from lapwing.vocabulary.errors import ParameterError, PolicyError
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Guarantee
 from lapwing.vocabulary.wording import several
 
@@ -35,7 +36,7 @@ class RequestState(StrEnum):
     REFUSED = "refused"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class BudgetRequest:
     """Who wants how much more, and what for; and who decided what, when, and for which reason."""
 

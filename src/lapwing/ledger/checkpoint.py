@@ -16,7 +16,6 @@ import os
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -24,13 +23,14 @@ from typing import Final
 from lapwing.ledger.entries import Asked, Lookup, Receipt
 from lapwing.vocabulary.codec import canonical, parse
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.frozen import frozen
 
 EVERY: Final = 1000
-"""A new checkpoint is written when the ledger has grown by so many entries."""
+"""A new checkpoint is written when the ledger has grown by this number of entries."""
 _LARGEST: Final = 1 << 24
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Checkpoint:
     """An entry up to which everything was checked, and the `latest` entries by then for each lookup of a state.
 

@@ -29,7 +29,6 @@ import threading
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from hashlib import sha256
@@ -45,6 +44,7 @@ from lapwing.vocabulary.errors import (
     LedgerUnwritableError,
     ParameterError,
 )
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.lifetime import LockedFile
 
 Record: TypeAlias = Mapping[str, Any]
@@ -104,7 +104,7 @@ class Entry(NamedTuple):
         return record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Receipt:
     """Proof that entry `seq` was in ledger `ledger` with the hash `hash`, and so was all that came before it.
 

@@ -30,6 +30,7 @@ from lapwing.ledger.transaction import Clock, Transaction
 from lapwing.vocabulary.codec import from_record
 from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
 from lapwing.vocabulary.exact import as_int
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.loading import load_extra
 
 MOST: Final = 10_000
@@ -50,7 +51,7 @@ _ANALYSTS: Final = """select distinct record ->> 'analyst' from entries
     where coalesce(record ->> 'population', '') = ? and record ->> 'analyst' is not null"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Snapshot:
     """What one moment of the ledger says about a population and an analyst.
 
@@ -67,7 +68,7 @@ class Snapshot:
         return self.population.tables
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class AccountPoint:
     """How the account of a population stood after an entry; `at` is when it was last charged by then."""
 
@@ -222,7 +223,7 @@ class Ledger:
         return {(kind, outcome): number for kind, outcome, number in rows}
 
     def burn_down(self, population: str, *, points: int = 400, analyst: str | None = None) -> list[AccountPoint]:
-        """Return how the account of a population stood, at so many entries at most, from the first to the last.
+        """Return how the account of a population stood, at no more entries than `points`, from the first to the last.
 
         With an `analyst`, it is at the opening and at entries that this analyst caused.
         """
@@ -342,7 +343,7 @@ def _ends(transaction: Transaction, record: Record) -> list[Entry]:
 
 
 def _sample(numbers: Sequence[int], points: int) -> list[int]:
-    """Return so many of them at most, evenly, with the first and the last."""
+    """Return at most `points` of the numbers, evenly, with the first and the last."""
     if len(numbers) <= points:
         return list(numbers)
     return [numbers[place * (len(numbers) - 1) // (points - 1)] for place in range(points)]

@@ -12,7 +12,6 @@ that holds it, so a charge that a dead one left behind keeps nobody waiting.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -33,16 +32,20 @@ from lapwing.vocabulary.errors import (
     UnansweredError,
 )
 from lapwing.vocabulary.event import Composed
+from lapwing.vocabulary.frozen import frozen
 
 _SHOWN: Final = ("seq", "population", "analyst", "question", "at")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Request:
     """A question as the ledger sees it: who asks, under which key, and what will happen.
 
     `fresh` says that the key was drawn for this request and nobody will use it again; then a stored answer, which is
     free, leaves no entry: what costs nothing must not make the ledger grow.
+
+    `held` are the data versions that are held open for it, of all tables: about others it is not charged but a
+    `MovedOnError`. Whoever leaves it out must be able to answer about any.
     """
 
     population: str
@@ -52,6 +55,7 @@ class Request:
     tables: frozenset[str]
     charge: SingleRelease
     fresh: bool = False
+    held: Mapping[str, int] | None = None
 
     def __post_init__(self) -> None:
         name("analyst", self.analyst)
@@ -73,7 +77,7 @@ class Request:
         return place_of("turn", self.population, self.question)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Charged:
     """A question that was charged and may now read data; `versions` are the data versions to answer it from."""
 
@@ -82,7 +86,7 @@ class Charged:
     receipt: Receipt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Released:
     """An answer that is in the ledger and may be told, byte for byte."""
 
@@ -90,7 +94,7 @@ class Released:
     receipt: Receipt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Unsettled:
     """A question that was charged and has no end: in progress somewhere, or left over from a crash."""
 
@@ -336,7 +340,7 @@ def charge_in(transaction: Transaction, request: Request) -> Charged | Released:
             common = {"population": population.name, "analyst": request.analyst, **asked}
             transaction.append("recall", **common, recalls=known.seq)
         return read_answer(transaction, known)
-    versions = population.versions(request.tables)
+    versions = population.versions(request.tables, request.held)
     changes = transaction.accounts(population, request.analyst)
     changes.admit(request.charge, request.tables)
     entry = transaction.append_changes("charge", changes, **asked, question=request.question, versions=versions)

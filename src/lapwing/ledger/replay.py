@@ -39,6 +39,7 @@ from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.states import Analyst, PopulationRecord
 from lapwing.vocabulary.codec import canonical, from_record, to_record
 from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.results import Result
 
 
@@ -410,7 +411,7 @@ def _decided_about(analyst: str, change: str, before: PopulationRecord, after: A
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@frozen(repr=False)
 class Verification(Result):
     """What was found to be true: the ledger is sound up to `head`, and contains what `receipts` receipts say."""
 

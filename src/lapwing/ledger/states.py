@@ -24,6 +24,7 @@ from lapwing.vocabulary.errors import (
     UnnamedAnalystError,
 )
 from lapwing.vocabulary.exact import as_int
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 from lapwing.vocabulary.wording import decimal_above, decimal_below
 
@@ -73,15 +74,18 @@ class PopulationRecord:
     most: Budget | None = None
     noes_a_day: int | None = None
 
-    def versions(self, tables: Iterable[str]) -> dict[str, int]:
-        """Return the present version of each of `tables`."""
+    def versions(self, tables: Iterable[str], held: Mapping[str, int] | None = None) -> dict[str, int]:
+        """Return the present version of each of `tables`; it is a `MovedOnError` if others are `held` open for them."""
         wanted = sorted(set(tables))
         unknown = [table for table in wanted if table not in self.tables]
         if unknown or not wanted:
             reason = f"are not tables of population {self.name!r}" if unknown else "names no table"
             remedy = f"name some of {sorted(self.tables)}, or add the table first"
             raise ParameterError("tables", unknown, reason=reason, remedy=remedy)
-        return {table: self.tables[table] for table in wanted}
+        present = {table: self.tables[table] for table in wanted}
+        if held is not None and any(held.get(table) != version for table, version in present.items()):
+            raise MovedOnError
+        return present
 
     def suspension(self, analyst: str) -> SuspendedError | None:
         """Return why this analyst can spend nothing: they are not named, or spending is stopped, for all or for them.
@@ -177,6 +181,10 @@ def _words(budget: object) -> str:
     """Return a budget in words."""
     amounts = {name: getattr(budget, name, None) for name in ("epsilon", "delta", "rho")}
     return ", ".join(f"{name} {decimal_below(amount)}" for name, amount in amounts.items() if amount)
+
+
+class MovedOnError(Exception):
+    """The tables have newer versions than those that are held open for a question. Nothing was written."""
 
 
 class RefusedError(Exception):
@@ -278,7 +286,7 @@ class StreamStatus(Enum):
     CLOSED = "closed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Opening:
     """What it takes to open a stream."""
 
@@ -315,7 +323,7 @@ class Opening:
         return digest([self.stream, to_record(self.charge), limits, sorted(self.tables), self.terms])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Intent:
     """The `questions` of a stream, from question `number` on, that are about to be decided from these data versions.
 
@@ -336,7 +344,7 @@ class Intent:
     many: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Decision:
     """The outcome of a question as it stands in the ledger.
 
@@ -352,7 +360,7 @@ class Decision:
     units_left: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class StreamRecord:
     """A stream as it stands: how it was opened, what it has used up, and what is needed to go on."""
 
@@ -455,6 +463,4 @@ class StateCache:
 
 
 def _take_newer(kept: dict[K, tuple[int, S]], news: dict[K, tuple[int, S]]) -> None:
-    for one, (seq, state) in news.items():
-        if one not in kept or kept[one][0] < seq:
-            kept[one] = (seq, state)
+    kept.update({one: new for one, new in news.items() if one not in kept or kept[one][0] < new[0]})

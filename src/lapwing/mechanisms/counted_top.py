@@ -6,19 +6,19 @@ grows with how many cells are told: `better_by_choice` in `queries.statistics.to
 Proof: proofs/counted_top.md
 """
 
-from dataclasses import dataclass
 from fractions import Fraction
 
-from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.histogram_selection import Selector, TopK
+from lapwing.mechanisms.laplace import GeometricMechanism
 from lapwing.mechanisms.noise_mechanism import Integers, Priced, integers, wrong_size
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.vocabulary.event import Composed, Event
 from lapwing.vocabulary.exact import Exact, as_int, fill, positive, probability
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen(kw_only=False, init=False)
 class CountedTop(Priced[Event]):
     """Chooses the `k` largest cells one after the other, and counts those that were chosen with noise of their own.
 

@@ -5,7 +5,6 @@ The scores are computed here, from counts that stay wrapped until then, and each
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 from typing import TypeAlias
@@ -17,6 +16,7 @@ from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Composed, Event
 from lapwing.vocabulary.exact import Exact, as_int, fill, positive, probability
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency
 
 # permute-and-flip is never worse at a pure price; the exponential mechanism is cheaper in rho
@@ -25,7 +25,7 @@ _PARTS_OF_INTERVAL = 4  # of the price of one fraction: one for either end, and 
 _LARGEST_SHIFT = 1 << 60  # scores are cut off at twice this
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class _HistogramSelection(Priced[Event]):
     """One private selection after the other among the `cells` of a histogram."""
 
@@ -36,7 +36,7 @@ class _HistogramSelection(Priced[Event]):
         return confidence_of_each(confidence, len(self.selectors))
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen(kw_only=False, init=False)
 class PrivateQuantiles(_HistogramSelection):
     """Chooses for each fraction q the cell of the histogram in which the value lies that about q of the rows are below.
 
@@ -49,7 +49,7 @@ class PrivateQuantiles(_HistogramSelection):
     scores in all groups together: then all groups have their quantiles at the price of one.
 
     With an `interval`, a confidence, three cells are chosen for each fraction: the quantile, for half of its price, and
-    before and after it, for a quarter each, one so many rows lower and higher that all quantiles lie between these two,
+    before and after it, for a quarter each, one as many rows lower or higher as lets all quantiles lie between the two,
     with this confidence and whatever the rows are.
 
     >>> median = PrivateQuantiles(at=[Fraction(1, 2)], cells=4, sensitivities=[1], epsilon=20)

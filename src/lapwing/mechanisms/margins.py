@@ -11,7 +11,6 @@ that is not precise or not small enough, Chernoff's bound is the answer. Proof: 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -27,6 +26,7 @@ from lapwing.noise.laws import DiscreteGaussian, DiscreteLaplace, RoundedGaussia
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import DiscreteGaussianNoise, DiscreteLaplaceNoise
 from lapwing.vocabulary.exact import Exact, as_int, exact, float_below, probability
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.search import decimals, integers
 
 Tail: TypeAlias = Callable[[int, int], tuple[int, int]]
@@ -186,7 +186,7 @@ def _ceil_div(numerator: int, denominator: int) -> int:
     return -(-numerator // denominator)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Spread:
     """How far noise reaches that lives on the multiples of `step`: P(|X| > m steps) is `tail`.
 
@@ -226,7 +226,7 @@ class Spread:
         return False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class ByAccuracy:
     """Noise asked for by how far it may reach: `values` answers, all within `within`, at a `confidence`."""
 

@@ -10,7 +10,7 @@ Proof: proofs/noisy_sums.md
 import math
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import cache
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, overload
@@ -24,6 +24,7 @@ from lapwing.noise.laws import DiscreteGaussian, DiscreteLaplace, Law, RoundedGa
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import Exact, Sensitive, as_int, exact, exactly_one_of, fill, positive, probability
+from lapwing.vocabulary.frozen import frozen
 
 Integer: TypeAlias = int | Sensitive[int]
 Integers: TypeAlias = Sequence[int] | NDArray[np.integer[Any]] | Sensitive[Sequence[int] | NDArray[np.integer[Any]]]
@@ -112,7 +113,7 @@ def above_zero(within: Exact | None) -> Fraction | None:
     return None if within is None else positive("within", within)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Priced(Generic[Priceable]):
     """What has a price: `event` says what a release is, as data in exact numbers, for ledgers and accountants."""
 
@@ -124,7 +125,7 @@ class Priced(Generic[Priceable]):
         return price(self.event)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class IntegerNoise(Priced[Priceable], Generic[Priceable, Whole]):
     """A mechanism that adds draws of `law` to integers, `dimension` of them, or as many as come."""
 
@@ -153,7 +154,7 @@ class IntegerNoise(Priced[Priceable], Generic[Priceable, Whole]):
         return Spread(tail_of(self.law)).confidence(margin, values)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class RealNoise(Priced[Priceable], Generic[Priceable, Rounded]):
     """A mechanism that puts `dimension` values on the multiples of `grid.step` and adds draws of `law` in steps."""
 
@@ -206,7 +207,7 @@ def saturating_sum(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray
     return total
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class ValueGrid:
     """The multiples of `step`, a power of two, from -2^53 steps to 2^53 steps.
 

@@ -9,7 +9,6 @@ conditional law. Near the threshold they reach far down, for there the value say
 """
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -21,6 +20,7 @@ from lapwing.noise.laws import DiscreteLaplace
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ApproximateRelease
 from lapwing.vocabulary.exact import Exact, Sensitive, as_int, fill, positive, probability
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.search import integers
 
 Key = TypeVar("Key", bound=Hashable)
@@ -83,7 +83,7 @@ def _at_least(tail: Tail, lift: int, bits: int) -> tuple[int, int]:
     return (2 << bits) - high, (2 << bits) - low
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen(kw_only=False, init=False)
 class PartitionSelection(Priced[ApproximateRelease]):
     """Releases counts of people by keys that are not public: (epsilon, delta)-differentially private.
 

@@ -5,7 +5,6 @@ released: index and gap are all that the proof covers.
 """
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -16,6 +15,7 @@ from lapwing.noise.candidate_noise import exponential_lattice
 from lapwing.noise.fine_lattice import UNIT_BITS
 from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.exact import Exact, float_below
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.search import floats
 
 _UNIT_BITS = 40  # noise is cut to 2^-40 of its scale: in 64 bits, scores two million scales apart have room
@@ -85,7 +85,7 @@ class PermuteAndFlip(_NoisyMaximum):
         return int(noisy_scores(self.lattice, value).argmax())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Winner:
     """The candidate whose noisy score was highest, and how far the runner-up was behind.
 

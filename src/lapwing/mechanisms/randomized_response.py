@@ -7,7 +7,7 @@ which is a little larger.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any, overload
 
@@ -22,6 +22,7 @@ from lapwing.noise.randomness import SYSTEM
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import RandomizedResponseRelease
 from lapwing.vocabulary.exact import Exact, as_int, exact, fill, float_below, probability
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.loading import load_when_called
 
 (lfilter,) = load_when_called("scipy.signal", "lfilter")
@@ -39,7 +40,7 @@ _ROUNDING = 1e-11  # on a probability that comes out of up to `EXACT_UP_TO` step
 _TILTS = np.exp(np.linspace(-30.0, 8.0, 4000))  # every tilt gives a valid bound, the best is taken
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Chances:
     """How likely one answer is: from a person whose truth it is, and as a lie; `gap` is the difference.
 
@@ -54,7 +55,7 @@ class Chances:
     @classmethod
     def of(cls, epsilon: Fraction, categories: int) -> "Chances":
         """Return the chances that this price makes."""
-        rate = min(float(epsilon), 600.0)
+        rate = min(float(epsilon), 600.0)  # e^-600 is the chance of no lie that anybody will see, and still no zero
         weight = math.exp(-rate)
         total = 1 + (categories - 1) * weight
         others = ((categories - 1) * weight / total, (1 + (categories - 2) * weight) / total)
@@ -150,7 +151,7 @@ def _chance_outside(mean: float, law: Floats, within: float) -> float:
     return float(law[:first].sum() + law[last + 1 :].sum()) + _ROUNDING
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen(kw_only=False, init=False)
 class RandomizedResponse(Priced[RandomizedResponseRelease]):
     """Answers the true category with probability e^ε/(e^ε + k - 1), and else one of the others, evenly.
 

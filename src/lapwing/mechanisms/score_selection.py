@@ -9,7 +9,7 @@ Proof: proofs/scores.md
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
@@ -31,6 +31,7 @@ from lapwing.mechanisms.noise_mechanism import (
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ExponentialSelection, PureRelease
 from lapwing.vocabulary.exact import Exact, as_int, exact, float_above, positive, probability
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency
 
 Chosen = TypeVar("Chosen", PureRelease, ExponentialSelection)
@@ -40,7 +41,7 @@ _LARGEST_SCORE = 1 << 61
 _LARGEST_RATE = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class ScoreLattice:
     """How the scores of `candidates` are read: one step of score is `multiplier` lattice steps.
 
@@ -92,7 +93,7 @@ class ScoreLattice:
         return behind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class _Chooser(Priced[Chosen], Generic[Chosen]):
     lattice: ScoreLattice = field(repr=False)
 

@@ -12,7 +12,6 @@ Proof: proofs/weighted_sums.md
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 from lapwing.mechanisms.margins import Spread, discrete_gaussian_tail
 from lapwing.vocabulary.event import DiscreteGaussianNoise, DiscreteLaplaceNoise
+from lapwing.vocabulary.frozen import frozen
 
 Weights: TypeAlias = NDArray[np.float64]
 WholeNoise: TypeAlias = DiscreteLaplaceNoise | DiscreteGaussianNoise
@@ -37,7 +37,7 @@ _PERIODS = 8.0
 """How many times e^-1 the first number that the trapezoidal rule adds is smaller than the one that is wanted."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Reach:
     """How far c·Z may be from 0, but for this `chance`: a norm of the weights c.
 

@@ -16,7 +16,6 @@ The rule not to break: a cell is used only where `Decay.thresholds` is certified
 
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
 from typing import Final, Literal, TypeAlias
@@ -26,6 +25,7 @@ from numpy.typing import NDArray
 
 from lapwing.noise.randomness import RandomSource
 from lapwing.vocabulary.errors import RandomnessError
+from lapwing.vocabulary.frozen import frozen
 
 Bounds: TypeAlias = Callable[[int], tuple[int, int]]
 """A real number p in [0, 1], known as bounds(bits) = (low, high) with low <= 2^bits * p <= high."""
@@ -81,7 +81,7 @@ def is_below(p: Bounds, source: RandomSource, prefix: int = 0, bits: int = 0) ->
         bits += _STEP
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Decay:
     """The law P(0) ∝ 1, P(j) ∝ sides * e^(-rate * j^power) of a magnitude j = 0, 1, 2, ...
 

@@ -102,7 +102,11 @@ def draw_laplace(scale: Fraction, source: RandomSource = SYSTEM) -> int:
 
 
 def draw_gaussian(sigma_squared: Fraction, source: RandomSource = SYSTEM) -> int:
-    """Return one draw of P(x) ∝ e^(-x²/(2 sigma_squared)) on the integers."""
+    """Return one draw of P(x) ∝ e^(-x²/(2 sigma_squared)) on the integers.
+
+    A Laplace draw is kept with the probability that turns its law into this one (Canonne, Kamath and Steinke 2020,
+    Algorithm 3).
+    """
     numerator, denominator = sigma_squared.numerator, sigma_squared.denominator
     scale = isqrt(numerator // denominator) + 1
     below = 2 * numerator * denominator * scale**2

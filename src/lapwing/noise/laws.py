@@ -22,7 +22,6 @@ raises `sealing.SAMPLERS`, so that a seed which was sealed for the old one is lo
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar, Final
@@ -38,6 +37,7 @@ from lapwing.noise.randomness import SYSTEM, Pool, RandomSource, Sampler, drawn_
 from lapwing.noise.strips import StripSampler
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int, positive
+from lapwing.vocabulary.frozen import frozen
 
 SMALLEST_SCALE: Final = Fraction(1, 20)
 LARGEST_SCALE: Final = Fraction(1 << 38)
@@ -118,7 +118,7 @@ class Law(ABC):
         """Return what draws from this law."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class DiscreteLaplace(Law):
     """P(x) ∝ e^(-|x|/scale) on the integers.
 
@@ -141,7 +141,7 @@ class DiscreteLaplace(Law):
         return _by_table_or_strips(Decay.exponential(self.scale, sides=2))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Geometric(Law):
     """P(x) = (1 - e^(-1/scale)) e^(-x/scale) on 0, 1, 2, ...: one-sided noise, for comparisons with a threshold.
 
@@ -159,7 +159,7 @@ class Geometric(Law):
         return _by_table_or_strips(Decay.exponential(self.scale, sides=1))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class DiscreteGaussian(Law):
     """P(x) ∝ e^(-x²/(2 sigma_squared)) on the integers: of variance at most this, which is from 1/400 to 2^76.
 
@@ -177,7 +177,7 @@ class DiscreteGaussian(Law):
         return _by_table_or_strips(Decay.gaussian(self.sigma_squared, sides=2))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class RoundedLaplace(Law):
     """round(scale_used * L) for a continuous standard Laplace variate L, of density e^(-|x|)/2.
 
@@ -202,7 +202,7 @@ class RoundedLaplace(Law):
         return lattice.RoundedSampler(lattice.standard_exponential(), lattice.steps_of(self.scale))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class RoundedGaussian(Law):
     """round(sigma_used * Z) for a continuous standard normal variate Z.
 

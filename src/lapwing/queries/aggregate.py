@@ -16,7 +16,7 @@ import hashlib
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import TypeAlias
 
 from lapwing.queries import term as terms
@@ -37,6 +37,7 @@ from lapwing.queries.predicate import (
 )
 from lapwing.queries.term import Term
 from lapwing.vocabulary.codec import stored
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 
 Label: TypeAlias = str | int | bool | Interval | None
@@ -235,7 +236,7 @@ def _holds_one_of(column: str, values: tuple[str, ...] | tuple[int, ...] | tuple
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Sensitivity:
     """The most by which the answers of two neighbouring populations differ, as whole numbers of grid steps.
 

@@ -8,12 +8,13 @@ little larger than another may stand below it, and a group near the limit of HAV
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
 from lapwing.queries.plan import BoundedValue, CellKey
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.wording import format_short
 
 _COMPARISONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
@@ -30,7 +31,7 @@ _SHARE_OF_ROWS = 50
 Cells: TypeAlias = Mapping[CellKey, Mapping[str, BoundedValue]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Sorting:
     """Rows in the order of a key or of a number, the largest first if it is `falling`."""
 
@@ -40,7 +41,7 @@ class Sorting:
     missing_first: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Kept:
     """Rows whose released number, or whose key, compares so with a constant."""
 
@@ -57,7 +58,7 @@ class Kept:
         return _COMPARISONS[self.comparison](value, self.limit)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Quotient:
     """A weighted sum of columns over another: `above` and `below` have the weights; where nothing is below, it is 1.
 
@@ -97,7 +98,7 @@ def _summed(parts: Sequence[tuple[str, Fraction]]) -> str:
     return words if len(parts) == 1 else f"({words})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Arrangement:
     """Which rows of an answer are shown, in which order, and what their keys are called.
 

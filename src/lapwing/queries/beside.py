@@ -8,7 +8,7 @@ be read. An OR about several tables is one case or the other, and a row of a LEF
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
@@ -37,6 +37,7 @@ from lapwing.queries.joined import Has, Join, Joined, Link, PerPerson, ScopedCon
 from lapwing.queries.scope import Scope
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import check_most
+from lapwing.vocabulary.frozen import frozen
 
 _MOST_CASES = 50
 ROWS: Final = frozenset({"table", "alias", "columns", "joins", "where", "kept", "max_rows", "max_groups"})
@@ -49,7 +50,7 @@ def beside(joins: Sequence[Join], where: Condition, population: Population) -> C
     return found.said_of(found.sides[0])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Side:
     """One table of a join."""
 

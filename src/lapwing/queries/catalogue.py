@@ -12,7 +12,7 @@ renewed. The key can: whoever has another key is, to lapwing, somebody else.
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from enum import Enum
 from typing import Any, Final, Self, TypeVar, overload
@@ -22,6 +22,7 @@ from lapwing.queries.predicate import INTEGERS, InIntervals, Predicate, atom
 from lapwing.queries.public_tables import ConceptSet, Vocabulary
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import as_int
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import PrivacyUnit
 from lapwing.vocabulary.results import Result, html_table
 
@@ -29,7 +30,7 @@ ELSEWHERE: Final = "elsewhere"
 """The segment of everyone whose key is in no declared segment: always there, so that everybody is in one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Segment:
     """The people whose keys are whole numbers from `first` to `last`, both included.
 
@@ -99,7 +100,7 @@ class KeyType(Enum):
     TEXT = "text"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@frozen(repr=False)
 class Table(Result):
     """One table of a population.
 
@@ -208,7 +209,7 @@ class Table(Result):
         return named_among("column", name, self.columns, f"table {self.name}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Population:
     """The people behind one or more tables, and who is protected.
 
@@ -368,7 +369,7 @@ def _check_distinct(kind: str, names: Iterable[str]) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen(kw_only=False, repr=False)
 class TableList(Result, Sequence[Table]):
     """The tables of a population: `tables["patients"]` is one of them, and so is `tables[0]`.
 

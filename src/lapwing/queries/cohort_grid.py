@@ -11,7 +11,7 @@ text are the same either way.
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from itertools import chain
@@ -32,6 +32,7 @@ from lapwing.queries.statistics.counts import AtLeast, AtLeastQuestion, at_least
 from lapwing.vocabulary.codec import canonical, to_record, to_text
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, as_int, check_most
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.wording import format_short, named
 
 Axis: TypeAlias = "By | Sequence[Exact | bool | date | Condition | None] | Mapping[str, ConditionLike]"
@@ -39,7 +40,7 @@ Axis: TypeAlias = "By | Sequence[Exact | bool | date | Condition | None] | Mappi
 MOST_COHORTS: Final = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen(kw_only=False, repr=False)
 class Cohort:
     """Some people: for which row `where` is true, and the words that tell them from the other cohorts of a grid."""
 
@@ -50,7 +51,7 @@ class Cohort:
         return f"<cohort: {', '.join(f'{name} {label}' for name, label in self.labels.items())}>"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class CohortGrid(Sequence[Cohort]):
     """All combinations of what stands along the axes of a grid, the last axis changing first."""
 

@@ -6,13 +6,13 @@ see the value as it is.
 
 import math
 from abc import ABC
-from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, exact
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.wording import format_exact, format_short
 
 INT64_LOWEST, INT64_HIGHEST = -(2**63), 2**63 - 1
@@ -25,7 +25,7 @@ _FEW_LABELLED = 10
 _LONGEST_TITLE = 80
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Integer:
     """Whole numbers of 64 bits; sums and means need bounds, from here or from the question."""
 
@@ -40,7 +40,7 @@ class Integer:
             _check_order(self.low, self.high)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Real:
     """Numbers of double precision, put on a grid of a power of two before anything is added up.
 
@@ -87,7 +87,7 @@ class Real:
         return step.denominator.bit_length() - step.numerator.bit_length()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Category:
     """One of the declared values, all text or all whole numbers; any other value falls into no cell.
 
@@ -129,12 +129,12 @@ class Category:
         return f"{value} ({self.labels[self.values.index(value)]})" if self.labels else str(value)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Text:
     """Any text, compared character by character: case, accents and trailing blanks all count."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Date:
     """Days from 0001-01-01 to 9999-12-31; a day outside them, or an infinite one, counts as missing."""
 
@@ -147,7 +147,7 @@ class Date:
             _check_order(self.first, self.last)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Boolean:
     """True or false."""
 
@@ -155,7 +155,7 @@ class Boolean:
 ColumnType: TypeAlias = Integer | Real | Category | Text | Date | Boolean
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Column:
     """A column that may be asked about.
 

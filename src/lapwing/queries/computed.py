@@ -7,7 +7,7 @@ texts that are asked for: no database computes anything, so nothing can overflow
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -52,6 +52,7 @@ from lapwing.queries.predicate import (
 from lapwing.queries.scope import Scope
 from lapwing.queries.simplifying import kind_of
 from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.frozen import frozen
 
 Edge: TypeAlias = tuple[Fraction | float, int]
 """A number, or an infinity, and 0; with 1 it is whatever lies just above the number, with -1 just below."""
@@ -63,7 +64,7 @@ _HALF = Fraction(1, 2)
 _MOST_PLACES = 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class NumberSet:
     """The value is one of these numbers; days and truth values are numbers, too."""
 
@@ -118,7 +119,7 @@ class NumberSet:
         return self.has(place_of(column, literal))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class TextSet:
     """The text, read so, fits one of the patterns if `wanted`, and none of them otherwise."""
 

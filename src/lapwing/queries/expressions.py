@@ -7,7 +7,6 @@
 Nothing here means anything yet: `binding` gives it a meaning in a catalogue, or refuses it.
 """
 
-from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
 from typing import NoReturn, TypeAlias
@@ -17,6 +16,7 @@ from lapwing.queries.pattern import canonical, plain
 from lapwing.queries.public_tables import ConceptSet
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import exact
+from lapwing.vocabulary.frozen import frozen
 
 Constant: TypeAlias = str | int | Fraction | bool | date | None
 Given: TypeAlias = "Value | str | float | Constant"
@@ -142,7 +142,7 @@ class Value:
         return Clip(self, value(low), value(high))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class Name(Value):
     """A column by its name, perhaps with the name of its table."""
 
@@ -150,26 +150,26 @@ class Name(Value):
     table: str | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class Literal(Value):
     """A constant."""
 
     value: Constant
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class Days(Value):
     """A number of days, which are added to days and to nothing else: SQL's interval '30' day."""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class Now(Value):
     """The day that the population calls "now": no question asks the clock."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class Arithmetic(Value):
     """A sum, a difference or a product."""
 
@@ -178,7 +178,7 @@ class Arithmetic(Value):
     right: Value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class Clip(Value):
     """A value moved into bounds."""
 
@@ -187,7 +187,7 @@ class Clip(Value):
     high: Value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class Age(Value):
     """Completed years from `born` to `at`, or to the population's "now" where it is not given."""
 
@@ -204,7 +204,7 @@ CASTS = ("integer", "number", "text", "day", "truth value")
 NUMBER_FUNCTIONS = ("abs", "floor", "ceil", "round")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class DatePart(Value):
     """A part of a day, one of `DATE_PARTS`, as a whole number."""
 
@@ -212,7 +212,7 @@ class DatePart(Value):
     day: Value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class DateTrunc(Value):
     """The first day of the year, quarter or month that a day is in."""
 
@@ -220,7 +220,7 @@ class DateTrunc(Value):
     day: Value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class Case(Value):
     """The value beside the first condition that is true, or `otherwise`; without one the value is missing.
 
@@ -231,7 +231,7 @@ class Case(Value):
     otherwise: Value | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class Step(Value):
     """A number moved down to a multiple of `width`, a constant: floor(value / width) * width."""
 
@@ -239,7 +239,7 @@ class Step(Value):
     width: Value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class TextOf(Value):
     """A text in lower or upper case or without blanks around it: one of `TEXT_FUNCTIONS`."""
 
@@ -247,7 +247,7 @@ class TextOf(Value):
     value: Value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class LeftOf(Value):
     """The first characters of a text, this many of them."""
 
@@ -255,7 +255,7 @@ class LeftOf(Value):
     length: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class NumberOf(Value):
     """A number without its sign, or rounded: one of `NUMBER_FUNCTIONS`; halves are rounded away from zero."""
 
@@ -264,7 +264,7 @@ class NumberOf(Value):
     digits: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class CastTo(Value):
     """A value as one of `CASTS`, which it has to be already: no row may hold what cannot be converted."""
 
@@ -272,14 +272,14 @@ class CastTo(Value):
     kind: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class TruthOf(Value):
     """Whether a condition is true: a truth value, missing where the condition is unknown."""
 
     condition: "Condition"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class Coalesce(Value):
     """A value, or a constant where it is missing."""
 
@@ -287,7 +287,7 @@ class Coalesce(Value):
     otherwise: Value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class Spelled(Value):
     """A text that stands for a value: the column that is called exactly so, whatever the signs in its name.
 
@@ -317,14 +317,14 @@ class Condition:
         _no_truth()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class Truth(Condition):
     """A truth value of its own: a column, or TRUE and FALSE."""
 
     value: Value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class Compare(Condition):
     """One of = <> < <= > >= between two values."""
 
@@ -333,7 +333,7 @@ class Compare(Condition):
     right: Value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class OneOf(Condition):
     """The value is one of several."""
 
@@ -341,7 +341,7 @@ class OneOf(Condition):
     values: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class Among(Condition):
     """The value is one of many public ones, which are `told` in a few words: they would fill pages."""
 
@@ -350,14 +350,14 @@ class Among(Condition):
     told: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class Missing(Condition):
     """The value is missing."""
 
     value: Value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class Matches(Condition):
     """The text fits a pattern of LIKE, in the canonical form of `pattern`; with `any_case` A to Z count as a to z."""
 
@@ -366,7 +366,7 @@ class Matches(Condition):
     any_case: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class Is(Condition):
     """The condition is true, is false, or (`truth` is None) is unknown because a value is missing; this never is."""
 
@@ -374,21 +374,21 @@ class Is(Condition):
     truth: bool | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class And(Condition):
     """All parts are true."""
 
     parts: tuple[Condition, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class Or(Condition):
     """At least one part is true."""
 
     parts: tuple[Condition, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class Not(Condition):
     """The part is false; where it is unknown, so is this."""
 
@@ -443,7 +443,7 @@ def _no_truth() -> NoReturn:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(eq=False)
 class By:
     """What to group by: the values that a column or an expression can take, or its bins between `edges`.
 

@@ -5,12 +5,13 @@ elsewhere.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import Any, TypeVar
 
 from lapwing.queries.expressions import EVERYONE, And, Condition, Name, Value
 from lapwing.queries.public_tables import ConceptExpression
+from lapwing.vocabulary.frozen import frozen
 
 
 class Link(Enum):
@@ -23,7 +24,7 @@ class Link(Enum):
     """One of the parts of its where says it: `v.person = p.person and ...`."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class Has(Condition):
     """The same person has at least `at_least` rows in `table` for which `where` is true.
 
@@ -39,7 +40,7 @@ class Has(Condition):
     columns: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class ScopedCondition(Condition):
     """A condition about this row in a world of its own: what WITH says about the rows it names.
 
@@ -55,7 +56,7 @@ class ScopedCondition(Condition):
 PER_PERSON = ("count", "distinct", "first", "last")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class PerPerson(Value):
     """A number or a day that the same person's rows of `table` make, those for which `where` is true.
 
@@ -74,7 +75,7 @@ class PerPerson(Value):
     most: Value | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class Join:
     """Rows of another table beside this row, as SQL joins them: which means nothing before the catalogue is asked.
 
@@ -96,7 +97,7 @@ class Join:
     """Whether rows may be there several times: a SELECT joined others to them."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class Joined(Condition):
     """The row, the first of `joins`, has rows of the others beside it for which `where` is true."""
 
@@ -104,7 +105,7 @@ class Joined(Condition):
     where: Condition
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class InConceptSet(Condition):
     """The value is one of a concept set, which the analyst gave under this name."""
 
@@ -112,7 +113,7 @@ class InConceptSet(Condition):
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class InConcepts(Condition):
     """The value is one of a set of concepts that the vocabulary spells out."""
 

@@ -5,7 +5,6 @@ refused: a sum without bounds has no sensitivity.
 """
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 from lapwing.queries.column import MOST_GRID, Boolean, Category, Column, Date, Integer, Real, holds_text
@@ -46,11 +45,12 @@ from lapwing.queries.term import (
     times,
 )
 from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.frozen import frozen
 
 _MOST_BITS = 40
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Measure:
     """A value: `term` times 2^-bits."""
 

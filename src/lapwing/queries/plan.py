@@ -33,14 +33,15 @@ from lapwing.queries.words import Told, bin_words, groups_at_most, in_groups, ke
 from lapwing.vocabulary.codec import from_text, stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError, LedgerDamagedError
 from lapwing.vocabulary.exact import Exact, float_below, probability
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 from lapwing.vocabulary.wording import format_short, several
 
 if TYPE_CHECKING:
     from lapwing.mechanisms.counted_top import CountedTop
     from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism
-    from lapwing.mechanisms.geometric import GeometricMechanism
     from lapwing.mechanisms.histogram_selection import PrivateQuantiles, Selector, TopK
+    from lapwing.mechanisms.laplace import GeometricMechanism
 
 Number: TypeAlias = int | Fraction | float
 Estimate: TypeAlias = Fraction | float
@@ -75,7 +76,7 @@ class Scale:
         return self.step * self.extent
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class BoundedValue:
     """One number of an answer, its key, and between which bounds the exact one lies; None where that is not known.
 
@@ -239,7 +240,7 @@ class CanonicalQuestion:
             raise LedgerDamagedError("holds a question that cannot be read back") from None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class ValueNames:
     """What the values of a column are called: `title` is the name of such a name, as a column of an answer."""
 

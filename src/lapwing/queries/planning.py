@@ -6,7 +6,7 @@ person's part is bounded is said by each statistic (`statistics`); what they sha
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -67,6 +67,7 @@ from lapwing.queries.totality import check_total
 from lapwing.queries.words import Told
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int, check_most
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.wording import Setting
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ _MOST_STEPS = 2**28
 """One person moves a total or a moment by at most 2^28 grid steps: noise a thousand times as large can be drawn."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@frozen(repr=False, eq=False)
 class Question(ABC):
     """A statistic of rows of a table, as it was put: which rows, and how to group them.
 

@@ -4,7 +4,6 @@ Fifty thousand ids of diagnoses do not fit into a condition that people read; th
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,9 +12,10 @@ from lapwing.queries.limits import MOST_AMONG
 from lapwing.queries.predicate import Predicate
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int
+from lapwing.vocabulary.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class ConceptSet:
     """Values under a name, all whole numbers or all texts; a sentence tells their name and number, and none of them.
 
@@ -89,7 +89,7 @@ def _is_whole(text: str) -> bool:
     return digits.isascii() and digits.isdigit() and (digits == "0" or not digits.startswith("0"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class ConceptItem:
     """A concept that belongs to a set, or is `excluded` from it, alone or with all `descendants`: the kinds of it."""
 
@@ -98,7 +98,7 @@ class ConceptItem:
     excluded: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class ConceptExpression:
     """A set of concepts that a vocabulary spells out: some with the kinds of them, without others."""
 

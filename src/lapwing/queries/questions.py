@@ -5,7 +5,7 @@ Conditions are SQL text or built with `col`, `&`, `|` and `~`; values are column
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 from typing import Any, Final, TypeAlias, TypedDict
 
@@ -32,6 +32,7 @@ from lapwing.queries.planning import Question
 from lapwing.queries.sql_conditions import Reader, read_condition, read_group, read_value
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, as_int, exact, require_words
+from lapwing.vocabulary.frozen import frozen
 
 ConditionLike: TypeAlias = str | Condition | Value | None
 ValueLike: TypeAlias = str | Value | Condition
@@ -206,7 +207,7 @@ WHERE: Final = frozenset({"where"})
 GROUPED: Final = WHERE | {"by", "max_rows", "max_groups"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Selected:
     """What the statistics of one SELECT are about: its rows and its groups, and the reader of what they name."""
 
@@ -237,7 +238,7 @@ SqlWord: TypeAlias = type[exp.Expr] | str
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Statistic:
     """A statistic that can be named.
 

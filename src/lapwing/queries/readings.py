@@ -9,7 +9,6 @@ Proof: proofs/shared_releases.md
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -24,6 +23,7 @@ from lapwing.queries.plan import BoundedValue, CellKey, Estimate, Noise, NoisyMe
 from lapwing.queries.statistics.bernstein import Moment, degree_of, length
 from lapwing.queries.statistics.moments import Moments
 from lapwing.vocabulary.exact import Exact, float_below, probability
+from lapwing.vocabulary.frozen import frozen
 
 Form: TypeAlias = Mapping[int, Fraction]
 """A weighted sum of released numbers: the weight of each, by its place among them."""
@@ -114,7 +114,7 @@ def far(noise: WholeNoise, sizes: tuple[Fraction, ...], confidence: Fraction) ->
     return plain_number(most * (steps if len(sizes) == 1 else min(steps, math.floor(reach))))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class AsReleased(Reading):
     """What the release itself means: two columns that ask for the same."""
 
@@ -152,7 +152,7 @@ class AsReleased(Reading):
         return {key: {place: step} for place, key in enumerate(plan.aggregate.cells or ())}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class PartsTogether(WeightedSums):
     """The numbers of some `parts` added up; the part is the last key of the release, which has one number a cell."""
 
@@ -167,7 +167,7 @@ class PartsTogether(WeightedSums):
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class PartAlone(Reading):
     """What `reading` reads from the numbers of one `part`, of which `own` is the plan: the part is the last key."""
 
@@ -220,7 +220,7 @@ class PartAlone(Reading):
         return {key: {places[place]: weight for place, weight in form.items()} for key, form in forms.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class MomentOfSums(Reading):
     """A moment of one value, from Bernstein sums of a degree that is enough for it."""
 
@@ -251,7 +251,7 @@ class MomentOfSums(Reading):
         return self._meaning(plan).error_if(plan, noise, confidence, rows)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class RowsOfSums(WeightedSums):
     """The number of rows, from Bernstein sums: a row adds the same to all of them together."""
 
@@ -267,7 +267,8 @@ class RowsOfSums(WeightedSums):
 
     def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> Number:
         """Return how far off all numbers are at most, with half a row for what is rounded."""
-        return math.floor(super(RowsOfSums, self).margin(plan, noise, confidence) + Fraction(1, 2))
+        base = super(RowsOfSums, self).margin(plan, noise, confidence)  # noqa: UP008 - slots made another class of it
+        return math.floor(base + Fraction(1, 2))
 
     def values(self, plan: Plan, released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
         """Return the number of rows, which is a whole one, and not below 0."""
@@ -279,7 +280,7 @@ class RowsOfSums(WeightedSums):
         ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class RowsOfAll(RowsOfSums):
     """The number of rows of two parts, of which the second has the lowest value in all rows: the first sum counts them.
 
@@ -301,7 +302,7 @@ class RowsOfAll(RowsOfSums):
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class TotalOfSums(WeightedSums):
     """The total of a value, from its Bernstein sums."""
 
@@ -323,7 +324,7 @@ def _in_each_cell(plan: Plan, weights: Sequence[Fraction]) -> Mapping[CellKey, F
     }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class AllReadings:
     """How exact all readings of a release are, where a margin for each of them is paid for."""
 

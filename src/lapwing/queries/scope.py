@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date
 from typing import TypeAlias
 
@@ -22,11 +22,12 @@ from lapwing.queries.expressions import (
 )
 from lapwing.queries.joined import PerPerson
 from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.frozen import frozen
 
 Derive: TypeAlias = Callable[[Value, "Scope"], Column]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Scope:
     """A table whose rows are asked about, under the name that the question gives it; `outer` is what is around it.
 

@@ -15,7 +15,7 @@ Proof: proofs/shared_releases.md
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from lapwing.queries.aggregate import (
@@ -64,6 +64,7 @@ from lapwing.queries.term import columns
 from lapwing.queries.totality import check_total
 from lapwing.vocabulary.codec import to_text
 from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.frozen import frozen
 
 _MOST_PARTS = 24
 _LONGEST = 20_000
@@ -71,7 +72,7 @@ _LONGEST = 20_000
 PART = "part"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class SharedPlan:
     """A plan whose released numbers several columns are read from, each by its own reading."""
 

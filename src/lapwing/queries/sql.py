@@ -11,9 +11,9 @@ rows. They leave the groups of the SELECT as they are, so that they can stand be
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from fractions import Fraction
-from typing import Final, TypeAlias
+from typing import Final
 
 from sqlglot import exp
 
@@ -22,7 +22,17 @@ from lapwing.queries.expressions import And, Case, Condition, Literal
 from lapwing.queries.limits import MOST_NAMED, MOST_STATISTICS
 from lapwing.queries.planning import Question
 from lapwing.queries.questions import Selected
-from lapwing.queries.sql_clauses import AnswerColumn, group_nodes, grouping, is_same, items_of, read_arrangement
+from lapwing.queries.sql_clauses import (
+    AnswerColumn,
+    AnswerFraction,
+    combined,
+    group_nodes,
+    grouping,
+    is_same,
+    items_of,
+    read_arrangement,
+    scaled,
+)
 from lapwing.queries.sql_conditions import Reader
 from lapwing.queries.sql_given import Given
 from lapwing.queries.sql_nodes import check_all_read, identifier, literal, name_of, only, parsed
@@ -33,6 +43,7 @@ from lapwing.queries.statistics.top import TopCategories, TopCounts
 from lapwing.queries.statistics.total import Sum
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int, check_most, exact
+from lapwing.vocabulary.frozen import frozen
 
 
 def read_filtered(selected: Selected, node: exp.Expr) -> tuple[str, Question]:
@@ -127,7 +138,7 @@ def _count_of_case(selected: Selected, value: object) -> Question:
 EXAMPLE: Final = "select count(*) from visits"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(eq=False)
 class Selection(Mapping[str, Question]):
     """What one SELECT asks: its questions by the names of their columns, all grouped by the same keys.
 
@@ -281,7 +292,7 @@ class _Select:
             )
         return Quotient(tuple(above.items()), tuple(below.items()), digits)
 
-    def fraction(self, node: exp.Expr, questions: dict[str, Question], taken: Iterable[str]) -> "_Fraction":
+    def fraction(self, node: exp.Expr, questions: dict[str, Question], taken: Iterable[str]) -> AnswerFraction:
         """Return the weights of the statistics above and below; a constant has the name ""."""
         match node:
             case exp.Paren():
@@ -299,13 +310,13 @@ class _Select:
             case exp.Neg():
                 only(node, "this")
                 above, below = self.fraction(node.this, questions, taken)
-                return _scaled(above, -1), below
+                return scaled(above, -1), below
             case exp.Literal() if not node.is_string:
                 return {"": Fraction(exact("number", literal(node).value))}, {}
             case exp.Mul() | exp.Div() | exp.Add() | exp.Sub():
                 only(node, "this", "expression", "typed", "safe")
                 sides = (self.fraction(side, questions, taken) for side in (node.this, node.expression))
-                return _combined(type(node), *sides)
+                return combined(type(node), *sides)
             case _:
                 return {self.asked(node, questions, None, taken, hidden=True): Fraction(1)}, {}
 
@@ -342,45 +353,10 @@ class _Select:
         return Selection(questions={keys[0]: top}, key_names=())
 
 
-_Fraction: TypeAlias = tuple[dict[str, Fraction], dict[str, Fraction]]
-_ONLY_QUOTIENTS = (
-    "answers are added, taken from one another, multiplied by numbers, and one is divided by another; compute the rest "
-    "with the answers, which costs nothing"
-)
-
-
 def is_computed(node: exp.Expr) -> bool:
     """Say whether a column of a SELECT computes with statistics."""
     kinds = exp.Paren | exp.Neg | exp.Mul | exp.Div | exp.Add | exp.Sub | exp.Round | exp.Cast | exp.Nullif
     return isinstance(node, kinds) and is_statistic(node)
-
-
-def _scaled(weights: dict[str, Fraction], times: Fraction | int) -> dict[str, Fraction]:
-    return {name: weight * times for name, weight in weights.items()}
-
-
-def _combined(kind: type[exp.Expr], left: _Fraction, right: _Fraction) -> _Fraction:
-    """Return what two parts make; a product of two answers, or a quotient of quotients, is refused."""
-    (above, below), (other, under) = left, right
-    constant, factor = (one.get("") if set(one) == {""} and not rest else None for one, rest in (left, right))
-    if kind is exp.Mul and factor is not None:
-        return _scaled(above, factor), below
-    if kind is exp.Mul and constant is not None:
-        return _scaled(other, constant), under
-    if kind is exp.Div and factor:
-        return _scaled(above, 1 / factor), below
-    if kind is exp.Div and not below and not under and factor is None:
-        return above, other
-    if kind in (exp.Add, exp.Sub):
-        sign = 1 if kind is exp.Add else -1
-        if factor is not None and below:
-            other, under = _scaled(below, factor), below
-        if constant is not None and under:
-            above, below = _scaled(under, constant), under
-        if below == under:
-            names = dict.fromkeys([*above, *other])
-            return {name: above.get(name, Fraction(0)) + sign * other.get(name, 0) for name in names}, below
-    raise BadQuestionError(_ONLY_QUOTIENTS)
 
 
 def _no_select(tree: exp.Expr) -> BadQuestionError:

@@ -1,13 +1,12 @@
 """Reads the clauses that name what a SELECT tells: GROUP BY, and ORDER BY, LIMIT, OFFSET and HAVING.
 
-Groups are columns and expressions, places and names of what is selected, ALL, and bins. The other clauses say what is
-done with the numbers after they were released.
+Groups are columns and expressions, places and names of what is selected, ALL, and bins. The other clauses, and the
+arithmetic of a SELECT with its statistics, say what is done with the numbers after they were released.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from typing import Final, TypeAlias
 
 from sqlglot import exp
 
@@ -18,11 +17,12 @@ from lapwing.queries.sql_nodes import COMPARISONS, as_written, chain, identifier
 from lapwing.queries.sql_values import ValueReader
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int, exact
+from lapwing.vocabulary.frozen import frozen
 
 _LONGEST_HEADING: Final = 40
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class SelectItem:
     """One column of a SELECT: what it is made by, the name that it gets, if any, and how it is written, if shortly."""
 
@@ -116,7 +116,7 @@ def grouping(reader: ValueReader, node: exp.Expr) -> By:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class AnswerColumn:
     """What an answer tells: a key or a number, and how the SELECT wrote it."""
 
@@ -195,3 +195,46 @@ def _kept(reader: ValueReader, having: exp.Expr, items: list[SelectItem], told: 
                 raise BadQuestionError("HAVING compares with a constant; write having count(*) >= 20")
             kept.append(Kept(one.by, one.name, comparison, number))
     return kept
+
+
+AnswerFraction: TypeAlias = tuple[dict[str, Fraction], dict[str, Fraction]]
+"""What stands above and below the line: the factor of each answer, by name, and of no answer under an empty name."""
+_ONLY_QUOTIENTS = (
+    "answers are added, taken from one another, multiplied by numbers, and one is divided by another; compute the rest "
+    "with the answers, which costs nothing"
+)
+
+
+def _number_alone(part: AnswerFraction) -> Fraction | None:
+    """Return the number that a part is, if it holds no answer."""
+    above, below = part
+    return above[""] if set(above) == {""} and not below else None
+
+
+def scaled(weights: dict[str, Fraction], times: Fraction | int) -> dict[str, Fraction]:
+    """Return the factors of all answers, multiplied."""
+    return {name: weight * times for name, weight in weights.items()}
+
+
+def combined(kind: type[exp.Expr], left: AnswerFraction, right: AnswerFraction) -> AnswerFraction:
+    """Return what two parts make; a product of two answers, or a quotient of quotients, is refused."""
+    (above, below), (right_above, right_below) = left, right
+    left_number, right_number = (_number_alone(part) for part in (left, right))
+    if kind is exp.Mul and right_number is not None:
+        return scaled(above, right_number), below
+    if kind is exp.Mul and left_number is not None:
+        return scaled(right_above, left_number), right_below
+    if kind is exp.Div and right_number:
+        return scaled(above, 1 / right_number), below
+    if kind is exp.Div and not below and not right_below and right_number is None:
+        return above, right_above
+    if kind in (exp.Add, exp.Sub):
+        sign = 1 if kind is exp.Add else -1
+        if right_number is not None and below:
+            right_above, right_below = scaled(below, right_number), below
+        if left_number is not None and right_below:
+            above, below = scaled(right_below, left_number), right_below
+        if below == right_below:
+            names = dict.fromkeys([*above, *right_above])
+            return {name: above.get(name, Fraction(0)) + sign * right_above.get(name, 0) for name in names}, below
+    raise BadQuestionError(_ONLY_QUOTIENTS)

@@ -1,7 +1,7 @@
 """What a SELECT in FROM or WITH gives to the one around it: rows of a table under a name, some of them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from sqlglot import exp
 
@@ -9,12 +9,13 @@ from lapwing.queries.expressions import EVERYONE, Condition, Name, Value
 from lapwing.queries.joined import Has, Join, Joined, ScopedCondition, renamed
 from lapwing.queries.sql_nodes import name_of
 from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.frozen import frozen
 
 EVERYBODY = ""
 """Stands for the table with one row a person, which the catalogue knows."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Given:
     """Rows of a table under a name, some of them: what FROM names, or what WITH gave a name to.
 

@@ -17,7 +17,7 @@ import re
 import types
 from abc import ABCMeta
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import Enum
 from fractions import Fraction
 from functools import cache, partial
@@ -38,6 +38,7 @@ from typing import (
 )
 
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.frozen import frozen
 
 T = TypeVar("T")
 Reader: TypeAlias = Callable[[str, Any, int], Any]
@@ -74,7 +75,7 @@ def stored(tag: str, *, kw_only: bool = True, init: bool = True) -> Callable[[ty
     """
 
     def register(given: type[T]) -> type[T]:
-        noun = dataclass(frozen=True, slots=True, kw_only=kw_only, init=init)(given)
+        noun = frozen(kw_only=kw_only, init=init)(given)
         names = tuple(field.name for field in fields(noun))  # type: ignore[arg-type] # it is a dataclass
         taken = STORED.get(tag, noun)
         again = (taken.__module__, taken.__qualname__) == (noun.__module__, noun.__qualname__)  # a module loaded anew

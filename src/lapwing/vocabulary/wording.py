@@ -6,11 +6,12 @@ message are data, and no code reads English. For programs numbers are written wi
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from types import EllipsisType
 from typing import Any, Self, TypeAlias
+
+from lapwing.vocabulary.frozen import frozen
 
 _DIGITS = 4
 _SHORTEST_EXPONENT = -4
@@ -156,7 +157,7 @@ def format_exact(value: Any) -> Any:
     return f"{'-' if value < 0 else ''}{whole}" + (f".{digits}" if digits else "")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Setting:
     """A parameter, and the value that is proposed for it, if one is.
 
@@ -175,7 +176,7 @@ class Setting:
 Argument: TypeAlias = "Setting | str | list[str | int | EllipsisType] | EllipsisType"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Call:
     """Something that is called to ask: its name, and its arguments as a reader should see them.
 

@@ -1,4 +1,6 @@
-"""What custodians change: entries of lapwing.toml, what was requested, and new tables, with the ledger brought along.
+"""What custodians change: entries of lapwing.toml, what was requested, new tables and new populations.
+
+The ledger is brought along each time: both are changed, or neither.
 
 Whoever decides through a server need not own its machine. So a new table is a file in a folder where the workspace has
 its data already, or stands in a database that it uses already; for others there is `lapwing add`.
@@ -6,25 +8,28 @@ its data already, or stands in a database that it uses already; for others there
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from lapwing.answers.preview import budget_record
+from lapwing.answers.budget import budget_record
 from lapwing.engines.duckdb import DuckDBTable
 from lapwing.ledger.budget_requests import BudgetRequest, Raise
-from lapwing.sources import FileSource, PostgresSource
+from lapwing.queries.catalogue import Population
+from lapwing.sources import FileSource, PostgresSource, Source
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
-from lapwing.workspace.declaring import Declared, DeclaredTable, Place, declared_columns, key_type_of
+from lapwing.vocabulary.frozen import frozen
+from lapwing.workspace.declaring import Declared, DeclaredTable, Draft, Place, declared_columns, key_type_of
 from lapwing.workspace.settings import FILE
 from lapwing.workspace.toml import with_entry
 from lapwing.workspace.workspace import Workspace
 
 _SUFFIXES: Final = (".csv", ".parquet", ".duckdb")
 _MOST_FILES: Final = 1000
+_Database: TypeAlias = PostgresSource | DuckDBTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class NewTable:
     """A table to be added.
 
@@ -32,10 +37,11 @@ class NewTable:
     ----------
     name : what it will be called
     file : one of the files of `files_of`
-    beside : instead of a file: a table that is declared, in whose database the new one is
+    beside : instead of a file: a table that is declared, in whose database the new one is; see `databases_of`
     inner : what it is called there, if it is another name
     schema : its schema there, if that is PostgreSQL
     person_key : the column that says whose row it is, if it is another than the population's
+    key_type : "integer" or "text", which a CSV file does not tell; like the other tables, if it is not said
     rows, max_rows : "one" or "many" rows a person, and how many of them count
     columns : for each kind what is declared, such as "age=0..120"; and what may be missing under "nullable"
     """
@@ -46,9 +52,33 @@ class NewTable:
     inner: str | None = None
     schema: str = "public"
     person_key: str | None = None
+    key_type: str | None = None
     rows: str = "one"
     max_rows: int | None = None
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@frozen()
+class NewPopulation:
+    """People who are not protected here yet, with their first table.
+
+    Parameters
+    ----------
+    name : what they will be called
+    table : their first table; others are added afterwards
+    person_key : the column that tells them apart
+    budget : the lifetime cap, such as {"epsilon": "1"}
+    adjacency, groups_of : who is hidden among neighbours, and how large a group of people is
+    only_named : whether analysts without an allowance may ask nothing
+    """
+
+    name: str
+    table: NewTable
+    person_key: str
+    budget: Mapping[str, str]
+    adjacency: str | None = None
+    groups_of: int | None = None
+    only_named: bool = False
 
 
 def decide(workspace: Workspace, population: str, entries: Mapping[tuple[str, ...], Any], *, by: str) -> None:
@@ -113,13 +143,22 @@ def _files(workspace: Workspace) -> dict[str, Path]:
     return found
 
 
-def databases_of(workspace: Workspace, population: str) -> list[str]:
-    """Return the declared tables that stand in a database, beside which there may be others."""
-    sources = workspace.settings.declared(population).sources
-    return sorted(name for name, one in sources.items() if isinstance(one, PostgresSource | DuckDBTable))
+def databases_of(workspace: Workspace, population: str | None) -> list[str]:
+    """Return the declared tables that stand in a database, beside which there may be others.
+
+    For a population that is not there yet (None) they are those of all, as "clinic.patients".
+    """
+    return sorted(name for name, one in _sources(workspace, population).items() if isinstance(one, _Database))
 
 
-def columns_there(workspace: Workspace, population: str, new: NewTable) -> dict[str, str | None]:
+def _sources(workspace: Workspace, population: str | None) -> Mapping[str, Source]:
+    if population is not None:
+        return workspace.settings.declared(population).sources
+    everybody = workspace.settings.populations.items()
+    return {f"{name}.{table}": source for name, one in everybody for table, source in one.sources.items()}
+
+
+def columns_there(workspace: Workspace, population: str | None, new: NewTable) -> dict[str, str | None]:
     """Return the columns of a table that may be added, each with its kind where that is known; no row is read."""
     return _place(workspace, population, new).columns(new.name)
 
@@ -130,22 +169,55 @@ def add_table(workspace: Workspace, population: str, new: NewTable, *, by: str) 
     if any(known.name == new.name for known in people.tables):
         raise BadQuestionError(f"table {new.name} is declared already; edit {FILE}, then lapwing update")
     place = _place(workspace, population, new)
-    stored, key = place.columns(new.name), new.person_key or people.unit.person_key
-    found = declared_columns(new.name, new.columns, stored, key=key, take_all=False)
-    text = DeclaredTable(
+    table = _declared(new, place, new.person_key or people.unit.person_key, people)
+    text = table.text(workspace.folder, population)
+    workspace.rewrite(population, lambda before: _with(before, text), by=by)
+    return table.columns
+
+
+def create_population(workspace: Workspace, new: NewPopulation, *, by: str) -> Declared:
+    """Open an account for new people, in lapwing.toml and in the ledger: both or neither.
+
+    What `lapwing init` and `lapwing update` would refuse is refused: also data of another population, whose people
+    would have two budgets.
+    """
+    if new.name in workspace.settings.populations:
+        remedy = "give it another name, or add a table to it"
+        raise ParameterError("population", new.name[:200], reason="is there already", remedy=remedy)
+    table = _declared(new.table, _place(workspace, None, new.table), new.person_key, None)
+    text = Draft(
+        folder=workspace.folder,
+        population=new.name,
+        person_key=new.person_key,
+        budget=dict(new.budget),
+        adjacency=new.adjacency,
+        groups_of=new.groups_of,
+        only_named=new.only_named,
+        tables=(table,),
+    ).sections()
+    workspace.rewrite(new.name, lambda before: _with(before, text), by=by)
+    return table.columns
+
+
+def _with(before: str, text: str) -> str:
+    return before.rstrip("\n") + "\n" + text
+
+
+def _declared(new: NewTable, place: Place, key: str, people: Population | None) -> DeclaredTable:
+    """Return a table as lapwing.toml will have it; without people it is their first one."""
+    stored = place.columns(new.name)
+    return DeclaredTable(
         name=new.name,
         place=place,
-        columns=found,
+        columns=declared_columns(new.name, new.columns, stored, key=key, take_all=False),
         rows=new.rows,
         max_rows=new.max_rows,
         person_key=new.person_key,
-        key_type=key_type_of(stored.get(key), people),
-    ).text(workspace.folder, population)
-    workspace.rewrite(population, lambda before: before.rstrip("\n") + "\n" + text, by=by)
-    return found
+        key_type=key_type_of(stored.get(key) or new.key_type, people),
+    )
 
 
-def _place(workspace: Workspace, population: str, new: NewTable) -> Place:
+def _place(workspace: Workspace, population: str | None, new: NewTable) -> Place:
     if (new.file is None) == (new.beside is None):
         raise BadQuestionError("a new table is in a file, or beside another table in its database: name one of the two")
     inner = new.inner or new.name
@@ -155,11 +227,10 @@ def _place(workspace: Workspace, population: str, new: NewTable) -> Place:
             remedy = "name a .csv, .parquet or .duckdb file beside lapwing.toml or its data; for others: lapwing add"
             raise ParameterError("file", new.file[:200], reason="is not there", remedy=remedy)
         return Place(source=known[new.file], postgres=None, inner=inner, schema=new.schema)
-    source = workspace.settings.declared(population).sources.get(new.beside or "")
-    match source:
-        case PostgresSource():
+    match _sources(workspace, population).get(new.beside or ""):
+        case PostgresSource() as source:
             return Place(source=None, postgres=source.address, inner=inner, schema=new.schema)
-        case DuckDBTable():
+        case DuckDBTable() as source:
             return Place(source=workspace.folder / source.path, postgres=None, inner=inner, schema=new.schema)
         case _:
             remedy = "name a table that is declared and stands in a database"

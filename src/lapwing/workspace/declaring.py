@@ -7,7 +7,7 @@ a schema is public, and values never. The smallest age that is there would tell 
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
@@ -16,9 +16,10 @@ from lapwing.engines.duckdb import DuckDBTable, columns_of_file
 from lapwing.queries.catalogue import Population
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError, SettingsError
 from lapwing.vocabulary.exact import exact
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.loading import load_extra
 from lapwing.workspace.settings import FILE, require_no_password
-from lapwing.workspace.toml import opening_text, table_text
+from lapwing.workspace.toml import head_text, population_text, table_text
 
 FILES: Final = {".csv", ".parquet"}
 DATABASES: Final = {".duckdb", ".db"}
@@ -38,7 +39,7 @@ _WHOLE: Final = re.compile("0|-?[1-9][0-9]*")
 """A whole number in the one way that nobody takes for a code: 01 is text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Declared:
     """The columns of a table: those that are declared, as lapwing.toml says them, and those that are left out."""
 
@@ -200,7 +201,7 @@ def _values(text: str, said: str, stored: str | None) -> list[Any]:
     return [int(one) for one in values] if whole and stored in {"integer", None} else values
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Place:
     """Where a table is: in a file, or in a PostgreSQL database.
 
@@ -255,7 +256,7 @@ class Place:
         return path if self.source.suffix in FILES else {"duckdb": path, "table": self.inner or table}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class DeclaredTable:
     """A table as lapwing.toml will have it.
 
@@ -293,9 +294,9 @@ class DeclaredTable:
         )
 
 
-def key_type_of(stored: str | None, population: Population) -> str | None:
+def key_type_of(stored: str | None, population: Population | None) -> str | None:
     """Return what the person key holds if it is not said: what is stored, and in a CSV what the other tables have."""
-    if stored is None and population.tables:
+    if stored is None and population is not None and population.tables:
         stored = population.tables[0].key_type.value
     return "text" if stored == "text" else None
 
@@ -311,7 +312,7 @@ def _seen_from(home: Path, whole: Path) -> str:
     return str(whole) if apart else Path(os.path.relpath(whole, home)).as_posix()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Draft:
     """A workspace that is not made yet: what was said of it so far."""
 
@@ -323,6 +324,7 @@ class Draft:
     groups_of: int | None = None
     people: int | None = None
     ledger: str | None = None
+    only_named: bool = False
     analysts: dict[str, dict[str, str]] = field(default_factory=dict)
     tables: tuple[DeclaredTable, ...] = ()
 
@@ -348,13 +350,17 @@ class Draft:
 
     def text(self) -> str:
         """Return the lapwing.toml."""
-        opening = opening_text(
+        return head_text(self.ledger) + self.sections()
+
+    def sections(self) -> str:
+        """Return what the lapwing.toml says of the population and its tables."""
+        opening = population_text(
             self.name,
             person_key=self.person_key,
             budget=self.budget or None,
             adjacency=self.adjacency,
             groups_of=self.groups_of,
-            ledger=self.ledger,
+            only_named=self.only_named,
             analysts=self.analysts,
         )
         return opening + "".join(table.text(self.place, self.name) for table in self.tables)

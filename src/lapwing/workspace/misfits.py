@@ -4,16 +4,16 @@ The numbers are exact, so none of this is private: it is never offered to analys
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from lapwing.engines.survey import ColumnSurvey, TableSurvey
 from lapwing.queries.catalogue import RowsPerPerson
 from lapwing.queries.column import Category
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.results import Result
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@frozen(repr=False)
 class Misfit(Result):
     """One thing that does not fit: in which table and column, of what kind, how many, and a sentence with a remedy."""
 

@@ -40,7 +40,7 @@ Nothing here is learned from the data. What is wrong is refused with its line.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -48,7 +48,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from lapwing.accounting.filters.account import Budget
-from lapwing.answers.preview import said_budget
+from lapwing.answers.budget import said_budget
 from lapwing.engines.duckdb import DuckDBTable
 from lapwing.engines.reading import LONGEST, TIME_LIMIT
 from lapwing.ledger.entries import name as ledger_name
@@ -59,6 +59,7 @@ from lapwing.queries.public_tables import Vocabulary
 from lapwing.sources import FileSource, PostgresSource, Source, SparkFiles, SparkSource, place_of
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import as_int, as_written
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 from lapwing.vocabulary.wording import Setting
 from lapwing.workspace.toml import Document, Section
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
     from lapwing.engines.public_files import PublicFile
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class PublicFiles:
     """The public files of a workspace, by what `lapwing advance` calls them: vocabularies, and values of categories.
 
@@ -166,7 +167,7 @@ FILE: Final = "lapwing.toml"
 _NUMBER: Final = (str, int, float)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class PopulationSettings:
     """What is declared about one population; `section` is where, for those who have to refuse it later."""
 
@@ -187,7 +188,7 @@ class PopulationSettings:
         return replace(self, population=alone, sources={table: self.sources[table]})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Settings:
     """What a workspace declares; the address of a ledger is the custodian's, so it is never shown."""
 

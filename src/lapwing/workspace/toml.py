@@ -9,19 +9,20 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
 from lapwing.vocabulary.errors import LapwingError, ParameterError, SettingsError
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.wording import Call, Message
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Document:
     """The text of a settings file, and where it is."""
 
@@ -73,7 +74,7 @@ class Document:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Section:
     """One table of the file; entries are taken out of it, and `done` refuses what was not."""
 
@@ -177,11 +178,13 @@ def _names(line: str, header: tuple[str, ...]) -> tuple[str, ...] | None:
     return None
 
 
-_OPENING = """\
+_HEAD = """\
 # lapwing.toml: what is publicly known about the people in your tables. Anyone may read it.
 # Nothing in it may be looked up in the data: bounds and categories are decided, not measured.
 # After an edit: lapwing update
-{ledger}
+"""
+
+_POPULATION = """
 [populations.{name}]
 # The column that tells people apart, in every table. Everything about one person is protected together.
 {person_key}
@@ -217,22 +220,26 @@ FORMS = {
 """What a column can be, with an example of each."""
 
 
-def opening_text(
+def head_text(ledger: str | None = None) -> str:
+    """Return how a lapwing.toml begins."""
+    return _HEAD if ledger is None else f"{_HEAD}\nledger = {value(ledger)}\n"
+
+
+def population_text(
     name: str,
     *,
     person_key: str | None = None,
     budget: Mapping[str, str] | None = None,
     adjacency: str | None = None,
     groups_of: int | None = None,
-    ledger: str | None = None,
+    only_named: bool = False,
     analysts: Mapping[str, Mapping[str, str]] | None = None,
 ) -> str:
-    """Return a lapwing.toml with one population; what was not said stands in it as a comment, to be filled in."""
+    """Return the sections of one population; what was not said stands in it as a comment, to be filled in."""
     quoted = key(name)
     allowances = "".join(f"{key(analyst)} = {value(dict(one))}\n" for analyst, one in (analysts or {}).items())
-    opening = _OPENING.format(
+    opening = _POPULATION.format(
         name=quoted,
-        ledger="" if ledger is None else f"\nledger = {value(ledger)}\n",
         person_key=_line("person_key", person_key, "patient_id"),
         budget=_line("budget", None if budget is None else dict(budget), {"epsilon": "3"}),
         adjacency=_line("adjacency", adjacency, "add-remove"),
@@ -240,7 +247,7 @@ def opening_text(
     )
     head = f"""
 # Who has no allowance may spend what the budget leaves; safer is: nothing.
-# unnamed_analysts = "refused"
+{_line("unnamed_analysts", "refused" if only_named else None, "refused")}
 
 # An allowance is a part of the budget that one analyst may spend.
 [populations.{quoted}.analysts]

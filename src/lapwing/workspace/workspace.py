@@ -15,7 +15,6 @@ import os
 import stat
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
@@ -29,6 +28,7 @@ from lapwing.session import Session
 from lapwing.tables import Fingerprints, Tables
 from lapwing.vocabulary import errors
 from lapwing.vocabulary.errors import LapwingError, LedgerError, SettingsError
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.lifetime import Lifetime, changing, replace_text
 from lapwing.workspace.agreement import LOG, Agreement, unreadable
 from lapwing.workspace.settings import FILE, PopulationSettings, Settings, read_settings
@@ -44,7 +44,7 @@ _KEY_BYTES: Final = 32
 Act = Callable[[], object]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Recovery:
     """What was settled of what dead processes had left, how much it was, and the streams that still wait, with why."""
 
@@ -74,7 +74,7 @@ class Workspace:
         segment: str | None = None,
         on_close: Callable[[], None] = lambda: None,
     ) -> Session:
-        """Return the door of a population: the only one, for whoever is logged in, where it is not said.
+        """Open a session: for whoever is logged in, and about the only population, where that is not said.
 
         All sessions of a workspace, in all threads, share its ledger and its databases, and one may be closed while
         others go on. With a `segment`, questions are about the people of that segment, and its budget pays for them.

@@ -14,12 +14,15 @@ def test_the_first_minutes_go_as_the_page_says(tmp_path, monkeypatch) -> None:
     rows = re.search(r"^```text\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
     assert rows
     (tmp_path / "patients.csv").write_text(rows[1])
+    answers = re.search(r"^```toml\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    assert answers
+    (tmp_path / "answers.toml").write_text(answers[1])
     monkeypatch.chdir(tmp_path)
     before, python, after = text.partition("```pycon")
     assert run_in_order(before, monkeypatch) == 3
     failures, attempted = doctest.testfile(str(PAGE), module_relative=False)  # where the page has gone by then
     assert (failures, attempted) == (0, 2)
-    assert run_in_order(python + after, monkeypatch) == 3
+    assert run_in_order(python + after, monkeypatch) == 4
 
 
 def run_in_order(text: str, monkeypatch) -> int:

@@ -85,6 +85,7 @@ def test_the_examples_of_the_help_work(made_once, quick_path, monkeypatch, name,
         shutil.copytree(made_once, folder)
     monkeypatch.chdir(quick_path if name == "init" else folder)
     Path("conditions.txt").write_text("age >= 65\nsex = 'M'\n", encoding="utf-8")
+    Path("answers.toml").write_text('folder = "clinic"\nperson_key = "id"\nbudget = "1"\n', encoding="utf-8")
     Path("selects.sql").write_text("select count(*) from patients\n", encoding="utf-8")
     if name == "people link":
         Path("door.toml").write_text(PROVIDER, encoding="utf-8")

@@ -1,7 +1,9 @@
 """`lapwing init` at a terminal: it asks, says what is wrong, writes after a yes, and never looks at a value."""
 
+import json
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import duckdb
@@ -18,6 +20,38 @@ COLUMNS = ["category F,M", "y", "int", "0..120", "", "boolean", "", ""]  # the l
 END = ["", ""]  # no more tables, the usual adjacency
 PAGE = Path(__file__).parents[3] / "docs" / "command_line.md"
 INIT = ("init", "clinic", "--population", "people")
+
+
+ANSWERS = """
+folder = "clinic"
+population = "people"
+person_key = "patient_id"
+adjacency = "add-remove"
+budget = "3 delta 1e-6"
+
+[tables.patients]
+source = "patients.csv"
+columns.sex = "category F,M"
+columns.age = "int 0..120"
+columns.cancer_survivor = "boolean"
+may_be_missing = ["sex"]
+
+[tables.visits]
+source = "visits.parquet"
+person_key = "patient"
+rows = "many"
+max_rows = 2
+columns.day = "date 2020-01-01..2021-12-31"
+columns.fever = "real 35..45"
+"""
+
+
+COMMANDS = """
+init clinic --population people --person-key patient_id --epsilon 3 --delta 1e-6 --adjacency add-remove
+add patients --source patients.csv --category sex=F,M --integer age=0..120 --boolean cancer_survivor --nullable sex
+add visits --source visits.parquet --person-key patient --rows many --max-rows 2 --date day=2020-01-01..2021-12-31 \
+    --real fever=35..45
+""".replace("\\\n", "")
 
 
 def _said(told) -> str:
@@ -74,6 +108,60 @@ def test_a_conversation_makes_a_workspace_and_says_how_to_make_it_without_one(qu
         assert run(folder / "clinic", *shlex.split(command)[1:]).code == 0, command
     assert len(commands) == 3
     assert (folder / "clinic" / "lapwing.toml").read_text() == written
+
+
+@pytest.mark.parametrize("suffix", ["toml", "json"])
+def test_a_file_of_answers_makes_what_the_same_commands_make(quick_path, monkeypatch, suffix) -> None:
+    folder = _folder(quick_path)
+    monkeypatch.chdir(folder)
+    file = folder / f"answers.{suffix}"
+    file.write_text(ANSWERS if suffix == "toml" else json.dumps(tomllib.loads(ANSWERS)))
+    told = at_a_terminal(folder, "init", "--answers", file.name)  # also at a terminal nothing is asked
+    assert told.code == 0, told.out
+    assert "[" not in told.out
+    written = (folder / "clinic" / "lapwing.toml").read_text()
+    (folder / "clinic").rename(folder / "by answers")
+    for command in COMMANDS.strip().splitlines():
+        assert run(folder / "clinic", *command.split()).code == 0
+    assert (folder / "clinic" / "lapwing.toml").read_text() == written
+
+
+WRONG = (
+    ('budget = "3 delta 1e-6"', "", "are missing: --epsilon NUMBER (or --rho NUMBER)"),
+    ('"3 delta 1e-6"', '"much"', "answers.toml, line 6: epsilon = 'much' is not a number"),
+    ('folder = "clinic"', 'foldr = "clinic"', "foldr means nothing in the file; did you mean folder?"),
+    ('"int 0..120"', '"int 120..0"', "has its bounds the wrong way round"),
+    ('"real 35..45"', '"real"', "has no bounds"),
+    ('"real 35..45"', '"date"', "answers.toml, line 15: fever is stored as real, and cannot be read as date"),
+    ("columns.day", "columns.days", "'days' is not in visits"),
+    ('"patients.csv"', '"nowhere.csv"', "there is no file nowhere.csv"),
+    ('person_key = "patient"', 'person_key = "day"', "day holds date, which cannot tell people apart"),
+    ('person_key = "patient_id"', "", "no column tells people apart"),
+    ('"many"', '"lots"', "answers.toml, line 15: rows = 'lots' is unknown"),
+    ("[tables.visits]", "[tables.visits", "is not TOML"),
+)
+"""What is written instead of something, and what is said of it."""
+
+
+def test_a_file_of_answers_that_is_wrong_writes_nothing(quick_path, monkeypatch) -> None:
+    folder = _folder(quick_path)
+    monkeypatch.chdir(folder)
+    for before, after, said in WRONG:
+        assert before in ANSWERS
+        (folder / "answers.toml").write_text(ANSWERS.replace(before, after))
+        told = run(folder, "init", "--answers", "answers.toml")
+        assert (told.code, said in " ".join(told.err.split())) == (2, True), (after, told.err)
+        assert not (folder / "clinic").exists()
+
+
+def test_what_an_option_says_the_file_of_answers_may_not_say(quick_path, monkeypatch) -> None:
+    monkeypatch.chdir(_folder(quick_path))
+    Path("answers.toml").write_text(ANSWERS)
+    twice = run(quick_path, "init", "clinic", "--answers", "answers.toml")
+    assert (twice.code, "folder is said here and by an option; say it once" in " ".join(twice.err.split())) == (2, True)
+    Path("answers.toml").write_text(ANSWERS.replace('folder = "clinic"', ""))
+    assert run(quick_path, "init", "ward", "--answers", "answers.toml").code == 0
+    assert run(quick_path / "ward", "tables", "--json").json["population"] == "people"
 
 
 @pytest.mark.parametrize(("last", "code"), [("n", 0), ("\x03", 130)], ids=["no", "Ctrl-C"])

@@ -13,7 +13,7 @@ from lapwing.app.server.identities import Identities
 from lapwing.app.server.memory import Memory
 from lapwing.app.server.people import Directory
 from lapwing.app.server.problems import ProblemError
-from lapwing.app.server.roles import Role
+from lapwing.app.server.roles import Right, Role
 from lapwing.app.server.sign_in_provider import Provider, Subject
 from lapwing.app.server.trusted_proxy import Unknown
 
@@ -75,6 +75,34 @@ def test_who_somebody_is_at_a_provider_is_known_to_every_process(folder) -> None
     assert (there.take("other"), there.take("secret"), here.take("secret")) == (None, "/goal", None)
     one.close()
     other.close()
+
+
+def test_a_token_that_was_made_with_another_ends_with_it_at_the_latest(folder) -> None:
+    now = [1_000_000.0]
+    store = open_store(folder)
+    directory = Directory(store, clock=lambda: now[0])
+    ana = directory.add("ana", "Ana", Role.ANALYST)
+    first, about = directory.make_token(ana, "first", days=2, may=[Right.READ, Right.PREVIEW])
+    child, of_child = directory.make_token(directory.by_token(first), "child", days=365)
+    grandchild, of_grandchild = directory.make_token(directory.by_token(child), "grandchild", days=1)
+    beside, _ = directory.make_token(ana, "beside", days=365)
+    assert of_child["expires"] == about["expires"] == of_grandchild["expires"] + 86_400
+    assert directory.by_token(grandchild).rights == {Right.READ, Right.PREVIEW}
+    with pytest.raises(ValueError, match="is not what you may do"):
+        directory.make_token(directory.by_token(grandchild), "more", may=[Right.ASK])
+    came = directory.by_token(first)  # who is stopped while they are at it
+    assert directory.revoke_token("ben", about["id"]) is False
+    assert directory.revoke_token("ana", about["id"])
+    assert [directory.by_token(one) for one in (first, child, grandchild)] == [None, None, None]
+    with pytest.raises(ValueError, match="has ended"):
+        directory.make_token(came, "too late")
+    assert directory.by_token(beside) == ana
+    now[0] += 364 * 86_400
+    late, of_late = directory.make_token(directory.by_token(beside), "late", days=90)
+    now[0] += 86_400
+    assert of_late["expires"] == now[0]
+    assert directory.by_token(late) is directory.by_token(beside) is None
+    store.close()
 
 
 def test_a_token_that_was_looked_up_before_is_what_it_is_now(folder) -> None:

@@ -21,7 +21,22 @@ MATRIX = {
     **dict.fromkeys(
         ("me", "tokens", "make_token", "revoke_token", "populations", "population", "receipt", "policy"), ALL
     ),
-    **dict.fromkeys(("preview", "ask", "rehearse", "budget", "job", "cancel_job", "answers", "answer", "history"), ASK),
+    **dict.fromkeys(
+        (
+            "preview",
+            "ask",
+            "stored_answer",
+            "planned_total",
+            "rehearse",
+            "budget",
+            "job",
+            "cancel_job",
+            "answers",
+            "answer",
+            "history",
+        ),
+        ASK,
+    ),
     **dict.fromkeys(
         (
             "preview_stream",
@@ -43,6 +58,7 @@ MATRIX = {
     **dict.fromkeys(
         ("change_policy", "change_analyst", "forget_analyst", "sources", "source_columns", "add_table"), MANAGE
     ),
+    **dict.fromkeys(("all_sources", "new_source_columns", "create_population"), MANAGE),
     "health": None,
     "accept_invitation": None,
 }
@@ -92,8 +108,13 @@ def test_a_token_may_do_less_than_its_owner_and_never_more(door) -> None:
     more = door.call("ana, looking", "POST", "/api/v1/tokens", {"name": "more", "may": ["ask"]})
     assert (more.status_code, more.json()["error"]["name"]) == (422, "may")
     assert door.call("ana", "POST", "/api/v1/tokens", {"name": "x", "may": ["manage"]}).status_code == 422
+    child = door.call("ana, looking", "POST", "/api/v1/tokens", {"name": "child", "days": 365}).json()
+    door.tokens["ana, by a token"] = child["secret"]
+    assert (child["may"], child["expires"]) == (made["may"], made["expires"])
+    assert door.get("ana, by a token", f"{P}/budget").status_code == 200
     assert door.call("ana", "DELETE", f"/api/v1/tokens/{made['id']}").status_code == 200
     assert door.get("ana, looking", "/api/v1/me").status_code == 401
+    assert door.get("ana, by a token", "/api/v1/me").status_code == 401
 
 
 def test_a_role_that_changes_counts_at_the_next_request(door) -> None:

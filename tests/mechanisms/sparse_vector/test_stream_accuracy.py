@@ -199,12 +199,11 @@ def test_margins_that_no_epsilon_gives_are_refused_and_very_wide_ones_take_the_l
 
 
 def test_placing_helps_a_search_and_is_undone_by_placing_anew() -> None:
-    stream = SparseVector(epsilon=1, yeses=5, threshold=0, sensitivity=COUNTS)
-    placed = stream.placed_for(1000)
-    assert placed.margin("0.9", questions=1000) < stream.margin("0.9", questions=1000)
-    assert placed.placed_for(1000).shift == pytest.approx(placed.shift, abs=1)
-    adaptive = AdaptiveSparseVector(epsilon=1, yeses=5, threshold=0, sensitivity=COUNTS)
-    assert adaptive.placed_for(1000).margin("0.9", questions=1000) < adaptive.margin("0.9", questions=1000)
+    for kind in (SparseVector, AdaptiveSparseVector):
+        stream = kind(epsilon=1, yeses=5, threshold=0, sensitivity=COUNTS)
+        placed = stream.placed_for(1000)
+        assert placed.margin("0.9", questions=1000) < stream.margin("0.9", questions=1000)
+        assert placed.placed_for(1000).shift == pytest.approx(placed.shift, abs=1)
 
 
 def test_margins_of_nothing_are_refused() -> None:

@@ -174,3 +174,15 @@ def test_a_yes_beyond_the_questions_that_were_announced_has_no_interval() -> Non
     early, late = opened.ask(10**9), opened.ask_many([-(10**9)] * 20 + [10**9]).yeses[0]
     assert stream.interval(early) is not None
     assert stream.interval(late) is None
+
+
+def test_two_sided_noise_reaches_as_far_below_a_gap_as_above_on_any_grid() -> None:
+    for grid in (1, "1/4"):
+        stream = SparseVector(
+            epsilon=1, yeses=2, threshold=0, sensitivity=REALS, grid=grid, noise=SparseVectorNoise.LAPLACE
+        )
+        answer = SparseVectorAnswer(
+            above=True, question=1, threshold=Fraction(0), price=stream.yes_price, gap=Fraction(30)
+        )
+        low, high = (float(end) for end in (stream.interval(answer).low, stream.interval(answer).high))
+        assert (low + high) / 2 == pytest.approx(30, abs=1)

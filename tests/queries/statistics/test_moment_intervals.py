@@ -11,12 +11,12 @@ from scipy.stats import binom
 
 import lapwing as ask
 from engines.clinic import clinic
-from lapwing.mechanisms.geometric import GeometricMechanism
+from lapwing.mechanisms.laplace import GeometricMechanism
 from lapwing.noise.laws import DiscreteGaussian, DiscreteLaplace
 from lapwing.queries.plan import Scale
 from lapwing.queries.planning import plan
-from lapwing.queries.statistics.bernstein import Moment, moment
-from lapwing.queries.statistics.moment_intervals import moment_interval
+from lapwing.queries.statistics.bernstein import Moment, ReleasedSums, moment
+from lapwing.queries.statistics.moment_intervals import TwoValues, _Squares, moment_interval
 from lapwing.vocabulary.event import DiscreteGaussianNoise, DiscreteLaplaceNoise
 from statistical.goodness import FALSE_ALARM
 
@@ -135,6 +135,24 @@ def test_more_confidence_takes_a_wider_interval_and_more_rows_a_narrower_one(kin
 
     assert width(1, 0.2) < width(1, 0.05) < width(1, 0.001)
     assert width(100, 0.05) < width(10, 0.05) < width(1, 0.05) / 8
+
+
+def test_squares_around_the_means_are_those_of_the_rows() -> None:
+    rows, k = people(50), 1.3
+    sums = exact_sums(Moment.CORRELATION, rows)
+    released = ReleasedSums(tuple(sums), 2)
+    x, y = np.array(rows).T / EXTENT
+    u, w = k * (x - x.mean()) + (y - y.mean()) / k, k * (x - x.mean()) - (y - y.mean()) / k
+    first, second = k * released.centred(1, 0), released.centred(0, 1) / k
+    squares = _Squares.of(TwoValues(released, k, first + second, first - second, (0.0, 0.0)), 0.0, 0.0)
+    for weights, values in ((squares.uu, u * u), (squares.ww, w * w), (squares.uw, u * w)):
+        told = float(sum(a * b for a, b in zip(sums, weights, strict=True))) / EXTENT**4
+        assert told == pytest.approx(values.sum(), rel=1e-9)
+
+
+def test_the_box_of_two_means_has_four_corners() -> None:
+    box = TwoValues(ReleasedSums((1, 1, 1, 1), 2), 1.0, np.ones(4), np.ones(4), (2.0, 3.0))
+    assert sorted(box.corners) == [(-2.0, -3.0), (-2.0, 3.0), (2.0, -3.0), (2.0, 3.0)]
 
 
 def test_all_groups_hold_at_once_by_the_product_of_their_laws() -> None:

@@ -7,7 +7,8 @@ from itertools import combinations_with_replacement, product
 import pytest
 
 from lapwing import quantiles
-from lapwing.answers.target import AtEpsilon, release_of
+from lapwing.accounting import pricing
+from lapwing.answers.target import AtEpsilon, release_of, share_of
 from lapwing.mechanisms.histogram_selection import _ranks
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.column import Category, Column, Integer
@@ -118,6 +119,16 @@ def test_all_groups_are_paid_once(budget) -> None:
     grouped = plan(quantiles("visits", "nights", "0.5", by="kind", cells=CELLS), grouped_clinic(unit))
     offered = AtEpsilon(epsilon=Fraction(1))
     assert release_of(grouped, offered, budget).event == release_of(alone, offered, budget).event
+
+
+@pytest.mark.parametrize(("interval", "parts"), [(None, 71), ("0.95", 4 * 71)])
+def test_quantiles_share_a_price_in_equal_parts_of_few_digits(interval, parts) -> None:
+    at = [Fraction(i, 72) for i in range(1, 72)]
+    asked = plan(quantiles("visits", "nights", at, interval=interval), clinic(PrivacyUnit(person_key="id")))
+    release = release_of(asked, AtEpsilon(epsilon=Fraction(1)), PureDP(epsilon=Fraction(9)))
+    charged = pricing.price(release.event).pure_epsilon
+    assert (asked.meaning.choices, charged) == (parts, parts * share_of("epsilon", Fraction(1), parts))
+    assert charged < 1
 
 
 @pytest.mark.parametrize("adjacency", list(Adjacency), ids=str)

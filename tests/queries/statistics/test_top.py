@@ -1,14 +1,16 @@
 """The largest groups with their counts: which way is taken follows from public numbers, and both tell the truth."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import duckdb
 import numpy as np
 import pytest
 
 import lapwing as lw
+from lapwing.answers.target import AtEpsilon, release_of
 from lapwing.mechanisms.counted_top import CountedTop
-from lapwing.mechanisms.geometric import GeometricMechanism
+from lapwing.mechanisms.laplace import GeometricMechanism
 from lapwing.queries.aggregate import CountPerPerson
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.column import Category, Column, Text
@@ -17,7 +19,7 @@ from lapwing.queries.sql import read_sql
 from lapwing.queries.statistics.counts import People
 from lapwing.queries.statistics.top import CountedTopMeaning, TopCounts
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
+from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit, PureDP
 
 KINDS = tuple(f"kind {i:03d}" for i in range(125))
 VISITS = Table(
@@ -83,6 +85,22 @@ def test_more_groups_of_a_person_speak_for_the_choice(adjacency) -> None:
     ways = [isinstance(of(5, groups, population).meaning, CountedTopMeaning) for groups in (1, 4, 16, 64, 125)]
     assert ways == sorted(ways)
     assert (ways[0], ways[-1]) == (False, True)
+
+
+def test_how_far_counts_are_off_is_not_how_far_the_choice_is() -> None:
+    budget = PureDP(epsilon=Fraction(10))
+    release = release_of(of(10), AtEpsilon(epsilon=Fraction(1)), budget)
+    assert isinstance(release.mechanism, CountedTop)
+    told, chosen = release.margin("0.95"), release.margin_of_choice("0.95")
+    assert (told, chosen) == (release.mechanism.margin("0.95"), release.mechanism.choice.margin("0.975"))
+    assert chosen > told
+    alone = release_of(plan(lw.top("visits", "kind", 10), CLINIC), AtEpsilon(epsilon=Fraction(1)), budget)
+    assert alone.margin_of_choice("0.95") == alone.margin("0.95")
+
+
+def test_the_largest_group_alone_is_one_value_and_with_its_count_a_row() -> None:
+    assert [plan(lw.top("visits", "kind", k), CLINIC).has_one_value for k in (1, 2)] == [True, False]
+    assert not of(1).has_one_value
 
 
 def test_sql_asks_for_the_largest_groups() -> None:

@@ -6,7 +6,7 @@ admits, and counts again as soon as its sum is back within the budget, when a st
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import TypeAlias
@@ -33,6 +33,7 @@ from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Composed, Event, ExponentialSelection, LaplaceNoise, Repeated
 from lapwing.vocabulary.exact import float_below
+from lapwing.vocabulary.frozen import frozen
 
 # what a certificate may take of the slack that is left, so that it never runs out: little, or more for heavy tails
 _SLACKS = (Fraction(1, 2**14), Fraction(1, 2**3))
@@ -148,7 +149,7 @@ def power_of_two_below(number: Fraction) -> Fraction:
     return Fraction(2) ** (number.numerator.bit_length() - number.denominator.bit_length() - 1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(eq=False)
 class GaussianLoss:
     """A Gaussian release, which a residue pays for exactly."""
 

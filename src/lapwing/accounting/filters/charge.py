@@ -9,7 +9,7 @@ A filter is one promise, kept by saying no. It is a value: `weigh` says what a c
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final, TypeAlias
@@ -19,6 +19,7 @@ from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ApproximateRelease, Composed, Event, PureRelease, Repeated, checked_event
 from lapwing.vocabulary.exact import as_int, coerce_fields, exact, positive, probability
+from lapwing.vocabulary.frozen import frozen
 
 
 @stored("single-release")
@@ -185,7 +186,7 @@ class Accepted:
         refuse_below_zero(self, "residue", "slack", "failure")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Insufficient:
     """Why a charge does not fit: `asked` is more than `left`, or `None` where the currency has no price for it."""
 

@@ -1,7 +1,7 @@
 """What still fits, as a largest release or as how many more of a given one, and a refusal that says so."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -20,6 +20,7 @@ from lapwing.accounting.filters.residue import LossChain
 from lapwing.vocabulary.errors import BudgetExceededError
 from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.exact import float_below
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.search import bisect_integer, first_integer
 from lapwing.vocabulary.wording import decimal_below
 
@@ -32,7 +33,7 @@ _PRECISION = Fraction(1, 2**12)  # certificates find the smallest charge up to 1
 _MOST_STEPS, _LEAST_STEPS = 96, 8  # then counting ends; for a plan of many links, each with its own certificate, before
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Remaining:
     """The largest single release of each kind that would be admitted now, if it were the only one; zero if none is.
 
@@ -162,7 +163,7 @@ def _largest_epsilon(filter_: Filter) -> Fraction:
     return size * (1 + Fraction(too_many - 1, _PARTS))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Refusal:
     """A charge that was not admitted; nothing was charged.
 

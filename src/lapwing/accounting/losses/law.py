@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
 from lapwing.vocabulary.exact import LARGEST_EXPONENT, ROUND_OFF, UNIT, float_above
+from lapwing.vocabulary.frozen import frozen
 
 Orders: TypeAlias = NDArray[Any]  # at which cumulants are asked: real for moments, complex for Fourier transforms
 # P(L <= x), P(L > x), Q(L <= x) and Q(L > x), each to a relative error of `ROUND_OFF`
 Tails: TypeAlias = tuple[Floats, Floats, Floats, Floats]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class LossLattice:
     """Masses at `lowest`, `lowest + step`, ...; they may sum to a little more than 1, never to less than the truth."""
 

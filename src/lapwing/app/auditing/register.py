@@ -1,7 +1,6 @@
 """Everything there is to audit: what is shipped, and what is known to lie."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 from lapwing.app.auditing.one_shot_suspects import choice_suspects, noise_suspects
@@ -11,9 +10,10 @@ from lapwing.auditor.liars import ONE_SHOT_LIARS, STREAM_LIARS
 from lapwing.auditor.white_box import Achieved
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact, positive, probability
+from lapwing.vocabulary.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Audited:
     """Something that can be computed: its name, where it comes from, and how much it loses.
 

@@ -7,7 +7,6 @@ that a mechanism with less of it would be refuted.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -15,17 +14,17 @@ from lapwing.auditor import noise_laws
 from lapwing.auditor.noise_laws import NoiseLaw
 from lapwing.auditor.white_box import WhiteBox
 from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
-from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK
-from lapwing.mechanisms.laplace import LaplaceMechanism
+from lapwing.mechanisms.laplace import GeometricMechanism, LaplaceMechanism
 from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.mechanisms.randomized_response import RandomizedResponse
 from lapwing.mechanisms.score_selection import ScoreSelection
 from lapwing.noise.laws import DiscreteGaussian, DiscreteLaplace, Geometric, RoundedGaussian, RoundedLaplace
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Guarantee
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Suspect:
     """A mechanism under audit, what it claims, and how its white box is made, with its noise multiplied by a factor.
 

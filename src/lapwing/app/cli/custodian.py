@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from lapwing.answers.preview import BudgetStatus, budget_words
+from lapwing.answers.budget import BudgetStatus, budget_words
 from lapwing.answers.releases import Price
 from lapwing.app.cli.commands import facts, json_option, tell, waiting
 from lapwing.app.cli.ledger import require_known_analyst

@@ -6,7 +6,6 @@ A workspace is made from options or, at a terminal, from questions. The columns 
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from lapwing.app.cli.commands import facts, json_option, tell, waiting
 from lapwing.app.cli.options import Door, for_the_custodian
 from lapwing.app.cli.overview import hints
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError, ParameterError, SettingsError
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.workspace.creating import create
 from lapwing.workspace.declaring import (
@@ -49,6 +49,12 @@ from lapwing.workspace.workspace import Workspace, open_workspace
 @click.option("--groups-of", metavar="N", type=click.IntRange(1), help="Protect groups of N, such as families.")
 @click.option("--people", metavar="N", type=click.IntRange(1), help="About how many there are, for advice only.")
 @click.option("--ledger", metavar="ADDRESS", help="Keep the account in PostgreSQL: postgresql://...")
+@click.option(
+    "--answers",
+    metavar="FILE",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Ask nothing: take the answers, tables included, from a TOML or JSON file.",
+)
 @click.option("--template", is_flag=True, help="Ask nothing: write a lapwing.toml with comments, to be filled in.")
 @json_option
 def init(
@@ -64,6 +70,7 @@ def init(
     groups_of: int | None,
     people: int | None,
     ledger: str | None,
+    answers: Path | None,
     template: bool,
     as_json: bool,
 ) -> None:
@@ -79,6 +86,7 @@ def init(
 
     \b
     lapwing init clinic --person-key patient_id --epsilon 3
+    lapwing init --answers answers.toml
     lapwing init clinic --template
 
     It costs nothing. The budget can be raised later, and never lowered.
@@ -97,15 +105,20 @@ def init(
     )
     if folder is not None:
         require_new(folder)
-    require_no_password("ledger", ledger or "")
+    if answers is not None:
+        from lapwing.app.cli.wizard import answered
+
+        draft = answered(answers, draft)
+    require_no_password("ledger", draft.ledger or "")
     if template:
         _write_template(draft, as_json=as_json)
     elif not draft.missing:
         _make(draft, as_json=as_json)
-    elif as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+    elif answers or as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        where = "The file of answers is not all of it" if answers else "There is no terminal to ask at"
         raise click.UsageError(
-            f"There is no terminal to ask at, and these are missing: {', '.join(draft.missing)}. Write them, or write "
-            "--template for a lapwing.toml to be filled in by hand.",
+            f"{where}, and these are missing: {', '.join(draft.missing)}. Write them, or write --template for a "
+            "lapwing.toml to be filled in by hand.",
             click.get_current_context(),
         )
     else:
@@ -261,7 +274,7 @@ def add(
     _tell_added(door, table, population.population.name, found, written)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Written:
     """What is wrong with other tables, and what is odd about the new one."""
 

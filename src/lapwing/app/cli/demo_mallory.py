@@ -6,7 +6,6 @@ small numbers see no small number.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from typing import Any, Final
@@ -23,6 +22,7 @@ from lapwing.attacks.oracles import Coins
 from lapwing.queries.statistics.counts import count
 from lapwing.session import Session
 from lapwing.vocabulary.errors import BudgetExceededError
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.wording import format_short
 
 VICTIMS, TIMES = 32, 400
@@ -30,7 +30,7 @@ EVERYONE: Final = "cancer_survivor"
 _UNKNOWN: Final = np.datetime64("NaT", "D")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Victim:
     """Someone Mallory knows, and what she wants to know."""
 

@@ -5,7 +5,6 @@ Acts, sentences, what is typed, and tables that align, in 80 columns; plain in a
 
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Final
@@ -15,9 +14,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from lapwing.answers.preview import BudgetStatus
+from lapwing.answers.budget import BudgetStatus
 from lapwing.ledger.entries import Receipt
 from lapwing.session import Session
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.wording import format_short
 from lapwing.workspace.workspace import Workspace
 
@@ -112,7 +112,7 @@ ALLOWANCES: Final = {"ana": Fraction(5, 2), "mallory": Fraction(1, 2)}
 SURE: Final = "0.95"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Cast:
     """Who is in the story."""
 

@@ -7,7 +7,7 @@ import functools
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +16,7 @@ from click.shell_completion import get_completion_class
 
 from lapwing.app.cli.commands import json_option, tell
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.frozen import frozen
 
 if TYPE_CHECKING:
     from lapwing.session import Session
@@ -110,7 +111,7 @@ def _section(outer: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Door:
     """Where a command goes in, who goes in, and how it shows what it found."""
 
@@ -299,7 +300,7 @@ steps_option = click.option(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Words:
     """A question as it stands at the command line, not read yet."""
 

@@ -9,7 +9,7 @@ from typing import Any, TextIO, cast
 import click
 
 from lapwing.accounting.filters.account import Account
-from lapwing.answers.preview import BudgetStatus
+from lapwing.answers.budget import BudgetStatus
 from lapwing.answers.stream_preview import GAUSSIAN_SIDE, terms_facts, terms_record
 from lapwing.answers.stream_terms import StreamAnswer, StreamOffer, StreamTerms, paid_by_yes
 from lapwing.answers.target import TargetWords

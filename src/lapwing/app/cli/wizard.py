@@ -1,11 +1,13 @@
-"""The questions of `lapwing init` at a terminal: over names, types and what is declared, never over data.
+"""The questions of `lapwing init`, at a terminal or in a file of answers: over names and what is declared, never data.
 
 Nothing that is asked or proposed here may come from a value in a table: a bound that was looked up is a fact about the
 people in it, and lapwing.toml is public. So the names and types of columns are read, and no row, until there is a yes.
 """
 
+import json
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -30,6 +32,7 @@ from lapwing.workspace.declaring import (
     require_new,
 )
 from lapwing.workspace.settings import Settings, read_settings
+from lapwing.workspace.toml import Document, Section
 
 Answer = TypeVar("Answer")
 
@@ -76,6 +79,98 @@ def complete(draft: Draft) -> Draft:
         words = [one.value for one in Adjacency]
         draft = replace(draft, adjacency=_ask("Adjacency", lambda text: _word(text, words), words[0]))
     return draft if draft.budget else _ask_for_budget(draft)
+
+
+def answered(path: Path, said: Draft) -> Draft:
+    """Return the draft that a file of answers makes of what the options said; what an option said, the file may not.
+
+    The file is TOML or, if its name says so, JSON. Its words are those of the options and of `lapwing add`, and a
+    column is said as at the terminal: "integer 0..120".
+    """
+    top = _opened(path)
+    texts = {name: top.take(name, str, None) for name in ("folder", "population", "person_key", "adjacency", "ledger")}
+    sizes = {name: top.take(name, int, None) for name in ("groups_of", "people")}
+    allowances = top.section("allow", {})
+    file: dict[str, Any] = {
+        **texts,
+        **sizes,
+        "folder": None if texts["folder"] is None else Path(texts["folder"]).expanduser(),
+        "budget": {} if (said_budget := top.take("budget", (str, int), None)) is None else _budget(str(said_budget)),
+        "analysts": {name: {"epsilon": str(allowances.take(name, (str, int)))} for name in allowances.entries},
+    }
+    tables = dict(top.section("tables", {}).sections())
+    top.done()
+    for name, given in file.items():
+        if given and getattr(said, name):
+            raise top.error((name,), f"{name} is said here and by an option", "say it once")
+    draft = replace(said, **{name: given for name, given in file.items() if given})
+    with _blamed(top, "budget"):
+        _valid(draft)
+    if draft.folder is not None:
+        require_new(draft.folder)
+    for name, section in tables.items():
+        draft = _with_table(draft, name, section)
+    return draft
+
+
+def _opened(path: Path) -> Section:
+    document = Document.read(path)
+    if path.suffix != ".json":
+        return document.section()
+    try:
+        told = json.loads(document.text)
+    except (ValueError, RecursionError):
+        told = None
+    if not isinstance(told, dict):
+        raise SettingsError(document.file, 0, reason="is no JSON object", remedy="mend the file")
+    return Section(document, (), told)
+
+
+@contextmanager
+def _blamed(section: Section, *inner: str) -> Iterator[None]:
+    """Name a line of the file of answers, and not one of a lapwing.toml that nobody has written yet."""
+    try:
+        with section.blamed(*inner):
+            yield
+    except SettingsError as refused:
+        raise section.error(inner, refused.reason, str(refused.remedy)) from None
+
+
+def _with_table(draft: Draft, name: str, section: Section) -> Draft:
+    """Return the draft with a table of the file of answers; what is wrong with it names its line."""
+    source, kinds = section.take("source", str, None), section.section("columns")
+    place = Place(
+        source=None if source is None else Path(source).expanduser(),
+        postgres=section.take("postgres", str, None),
+        inner=section.take("name", str, None),
+        schema=section.take("schema", str, "public"),
+    )
+    own, key_type = (section.take(word, str, None) for word in ("person_key", "key_type"))
+    rows, max_rows = section.take("rows", str, "one"), section.take("max_rows", int, None)
+    nullable = section.take("may_be_missing", list, [])
+    section.done()
+    key = own or draft.person_key
+    if key is None:
+        raise section.error((), "no column tells people apart", 'write person_key = "patient_id" above all tables')
+    with _blamed(section):
+        stored = place.columns(name)
+        key = _stored(key, stored)
+        given: dict[str, tuple[str, ...]] = {"nullable": tuple(nullable)} if nullable else {}
+        for column in kinds.entries:
+            kind, words = _declared(draft, column, stored.get(column), kinds.take(column, str))
+            given[kind] = (*given.get(kind, ()), words)
+        columns = declared_columns(name, given, stored, key=key, take_all=False)
+        known = _word(key_type, ["integer", "text"]) if key_type else _known_key(draft, stored[key])
+        table = DeclaredTable(
+            name=name,
+            place=place,
+            columns=columns,
+            rows=rows,
+            max_rows=max_rows,
+            person_key=own,
+            key_type="text" if known == "text" else None,
+        )
+        return _valid(replace(draft, tables=(*draft.tables, table)))
 
 
 def confirm(draft: Draft) -> bool:
@@ -285,11 +380,15 @@ def _read_with(draft: Draft, table: str, columns: Mapping[str, Mapping[str, Any]
 
 def _key_type(draft: Draft, stored: str | None) -> str | None:
     """Return what the person key holds, as lapwing.toml says it; a CSV file does not tell, so it is asked once."""
+    stored = _known_key(draft, stored)
     if stored is None:
-        if draft.tables:
-            return draft.tables[0].key_type
         stored = _ask("What does it hold, integer or text", lambda text: _word(text, ["integer", "text"]), "integer")
     return "text" if stored == "text" else None
+
+
+def _known_key(draft: Draft, stored: str | None) -> str | None:
+    """Return what the person key holds, as far as it is known: what is stored, else what the other tables have."""
+    return (draft.tables[0].key_type or "integer") if stored is None and draft.tables else stored
 
 
 def _whole(text: str) -> int:
@@ -319,11 +418,23 @@ def _column(draft: Draft, name: str, stored: str | None, text: str) -> tuple[str
     if text in {_OUT, ""}:
         return None
     word, _, said = text.partition(" ")
+    return _declared(
+        draft, name, stored, text if said.strip() else f"{word} {_ask_for_bounds(_kind(name, stored, word))}"
+    )
+
+
+def _kind(name: str, stored: str | None, word: str) -> str:
     kind = _word(word, list(KINDS))
     if kind not in FITTING[stored]:
         allowed = " or ".join(FITTING[stored])
         raise BadQuestionError(f"{name} is stored as {stored}, and cannot be read as {kind}; write {allowed}")
-    said = said.strip() or _ask_for_bounds(kind)
+    return kind
+
+
+def _declared(draft: Draft, name: str, stored: str | None, text: str) -> tuple[str, str]:
+    """Return the type of a column and its words for `lapwing add`, of what was said: "integer 0..120"."""
+    word, _, said = text.partition(" ")
+    kind, said = _kind(name, stored, word), said.strip()
     words = f"{name}={said}" if said else name
     _read_with(draft, "x", {name: {"type": kind, **bounds_of(kind, words, said, stored)}})
     if stored is None and kind == "category" and "" in said.split(","):

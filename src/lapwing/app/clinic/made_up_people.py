@@ -8,7 +8,6 @@ inform nobody.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
 from hashlib import shake_128
 from typing import Any, Final, TypeAlias
@@ -17,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from lapwing.vocabulary.frozen import frozen
+
 Numbers: TypeAlias = NDArray[np.float64]
 Whole: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class ClinicCondition:
     """A diagnosis: its share among people of an age is a logistic curve, or a bell around an age."""
 
@@ -102,7 +103,7 @@ _AGE_PYRAMID: Final = ((0.0, 0.0), (0.24, 20.0), (0.72, 60.0), (0.90, 80.0), (0.
 _SITE_SHARES: Final = (0.29, 0.20, 0.15, 0.12, 0.09, 0.07, 0.05, 0.03)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Named:
     """A column of texts, as numbers into a list of names; masked numbers are missing texts."""
 
@@ -142,7 +143,7 @@ class Uniforms:
         return drawn
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class PeopleBlock:
     """What is true of each person, whether it is on record or not."""
 

@@ -13,11 +13,10 @@ from typing import Any, Final
 import msgspec
 from anyio import to_thread
 from starlette.requests import Request
-from starlette.responses import Response
 
 from lapwing.app.server.calls import API, Operation, Reply, Server, ServerCall
 from lapwing.app.server.people import Person
-from lapwing.app.server.problems import ProblemError, body_of, headers_of, status_of
+from lapwing.app.server.problems import AFTER_DATA, ProblemError, body_of, headers_of, problem_bytes, status_of
 from lapwing.app.server.rates import Buckets
 from lapwing.app.server.roles import Right, Role
 from lapwing.app.server.wire import MalformedError, read_body
@@ -44,7 +43,7 @@ class Answering:
         self._looks, self._asks = Buckets(limits.looks), Buckets(limits.asks)
         self._wrong_tokens = Buckets(limits.wrong_tokens)
 
-    async def answer(self, operation: Operation, request: Request) -> Response:
+    async def answer(self, operation: Operation, request: Request) -> Reply:
         """Return what comes of a request."""
         audit = request.scope["audit"]
         audit["operation"] = API + operation.path
@@ -60,12 +59,14 @@ class Answering:
             else:
                 told = await call.in_thread(operation.handler)
         except ProblemError as problem:
-            return _response(_ENCODER.encode(problem.body()), problem.status, problem.headers)
+            return Reply(body=_ENCODER.encode(problem.body()), status=problem.status, headers=problem.headers)
         except LapwingError as failure:
-            return _response(_ENCODER.encode(body_of(failure)), status_of(failure), headers_of(failure))
-        if isinstance(told, Reply):
-            return _response(told.body, told.status, told.headers, told.media_type)
-        return _response(_ENCODER.encode(told), operation.status)
+            return Reply(body=_ENCODER.encode(body_of(failure)), status=status_of(failure), headers=headers_of(failure))
+        except Exception as failure:  # noqa: BLE001 - it may depend on data: one body for all of it
+            self._server.house.log(failure)
+            status, code, message = AFTER_DATA
+            return Reply(body=problem_bytes(code, message), status=status)
+        return told if isinstance(told, Reply) else Reply(body=_ENCODER.encode(told), status=operation.status)
 
     def _call(self, operation: Operation, request: Request) -> ServerCall:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in request.scope["headers"]}
@@ -151,9 +152,3 @@ def _query(operation: Operation, request: Request) -> dict[str, int]:
             raise ProblemError(422, "invalid", f"{name} is a number from {least} to {most}, written once")
         found[name] = int(value)
     return found
-
-
-def _response(
-    body: bytes, status: int, headers: Mapping[str, str] | None = None, media_type: str = "application/json"
-) -> Response:
-    return Response(body, status, dict(headers or {}), media_type)

@@ -1,11 +1,17 @@
-"""The application: a workspace, the people of its door, and the routes of the table, behind the guard."""
+"""The application: a workspace, the people of its door, and the routes of the table, behind the guard.
+
+Most requests name an operation, and go to it at once, through a tree of the parts of its path. What does not (a page,
+another method, something that is not there) goes to the router of the site, which has the same endpoints and knows what
+to say.
+"""
 
 import asyncio
 import gc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
+from typing import Any, Final
 
 from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
@@ -14,10 +20,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from lapwing.app.server.answering import Answering
-from lapwing.app.server.audit_log import AuditFiles, AuditLog
-from lapwing.app.server.calls import API, Operation, Server
+from lapwing.app.server.audit_log import AuditLog
+from lapwing.app.server.calls import API, Operation, Reply, Server
 from lapwing.app.server.door_store import DoorStore
-from lapwing.app.server.guard import Guard, GuardLimits
+from lapwing.app.server.guard import Application, Guard, GuardLimits, Receive, Scope, Send
 from lapwing.app.server.house import House, Recent
 from lapwing.app.server.jobs import Jobs
 from lapwing.app.server.memory import Memory
@@ -30,6 +36,7 @@ from lapwing.app.server.problems import AFTER_DATA, NOT_THERE, problem_bytes
 from lapwing.app.server.rates import Limits
 from lapwing.app.server.sign_in_provider import Provider
 from lapwing.app.server.trusted_proxy import TrustedProxy
+from lapwing.vocabulary.frozen import frozen
 from lapwing.workspace.workspace import Workspace
 
 RECOVERY = 30
@@ -37,9 +44,11 @@ RECOVERY = 30
 PATIENCE = 10.0
 """How many seconds questions that are under way have, when the server is told to end."""
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
+_EMPTY: Final = frozenset({204, 304})
+"""Statuses whose answers have no body, and so no length."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class DoorSettings:
     """How the server shows itself: its names and address, whether clients come by TLS, limits, and the tick."""
 
@@ -49,9 +58,55 @@ class DoorSettings:
     tick: float = 0.1
     limits: Limits = field(default_factory=Limits)
     guard: GuardLimits = field(default_factory=lambda: GuardLimits(larger=LARGER))
-    audit: AuditLog | None = None
     proxy: TrustedProxy | None = None
     provider: Provider | None = None
+
+
+class Endpoint:
+    """One operation, as ASGI."""
+
+    def __init__(self, answering: Answering, operation: Operation) -> None:
+        self.operation, self._answering = operation, answering
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        reply = await self._answering.answer(self.operation, Request(scope, receive))
+        await send({"type": "http.response.start", "status": reply.status, "headers": _headers(reply)})
+        await send({"type": "http.response.body", "body": reply.body})
+
+
+class ApiRoutes:
+    """Answers what names an operation, and passes on all else."""
+
+    def __init__(self, endpoints: list[Endpoint], otherwise: Application) -> None:
+        self._otherwise = otherwise
+        self._tree: dict[str, Any] = {}
+        for one in endpoints:
+            node = self._tree
+            for part in _parts(one.operation.method, API + one.operation.path):
+                node = node.setdefault("{}" if part.startswith("{") else part, {})
+            node[""] = one
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        endpoint = self.find(scope) if scope["type"] == "http" else None
+        await (self._otherwise if endpoint is None else endpoint)(scope, receive, send)
+
+    def find(self, scope: Scope) -> Endpoint | None:
+        """Return the operation that a request names, and write down the parts of its path; None if it names none."""
+        node, given = self._tree, list[str]()
+        for part in _parts(scope["method"], scope["path"]):
+            inner = node.get(part)
+            if inner is None or part in {"", "{}"}:
+                inner = node.get("{}") if part else None
+                given.append(part)
+            if inner is None:
+                return None
+            node = inner
+        found: Endpoint | None = node.get("")
+        if found is not None:
+            scope["path_params"] = dict(zip(found.operation.parts, given, strict=True))
+        return found
 
 
 def make_server(workspace: Workspace, store: DoorStore, settings: DoorSettings) -> Server:
@@ -79,7 +134,7 @@ def make_application(workspace: Workspace, store: DoorStore, settings: DoorSetti
         Answering(server),
         make_site(server, store, secure=chosen.secure, proxy=chosen.proxy, provider=chosen.provider),
     )
-    audit = AuditFiles(workspace.folder) if chosen.audit is None else chosen.audit
+    audit = AuditLog(workspace.folder)
     description = describe(OPERATIONS)
 
     @asynccontextmanager
@@ -103,9 +158,10 @@ def make_application(workspace: Workspace, store: DoorStore, settings: DoorSetti
     async def openapi(_: Request) -> Response:
         return Response(description, media_type="application/json", headers={"Cache-Control": "private, max-age=300"})
 
+    endpoints = [Endpoint(answering, one) for one in OPERATIONS]
     app = Starlette(
         routes=[
-            *(Route(API + one.path, _endpoint(answering, one), methods=[one.method]) for one in OPERATIONS),
+            *(Route(API + one.operation.path, one, methods=[one.operation.method]) for one in endpoints),
             Route(f"{API}/openapi.json", openapi, methods=["GET"]),
             *page_routes(site),
         ],
@@ -114,7 +170,7 @@ def make_application(workspace: Workspace, store: DoorStore, settings: DoorSetti
     )
     app.router.redirect_slashes = False
     return Guard(
-        app=app,
+        app=ApiRoutes(endpoints, app),
         hosts=chosen.hosts,
         audit=audit,
         secure=chosen.secure,
@@ -134,13 +190,6 @@ async def _watch(server: Server) -> None:
             await to_thread.run_sync(server.house.look_around)
         except Exception as failure:  # noqa: BLE001 - the custodian is told, and it is tried again
             server.house.log(failure)
-
-
-def _endpoint(answering: Answering, operation: Operation) -> Callable[[Request], Awaitable[Response]]:
-    async def endpoint(request: Request) -> Response:
-        return await answering.answer(operation, request)
-
-    return endpoint
 
 
 def _not_there(site: Site) -> Callable[[Request, Exception], Awaitable[Response]]:
@@ -164,3 +213,15 @@ def _broken(server: Server) -> Callable[[Request, Exception], Awaitable[Response
         return Response(problem_bytes(code, message), status, media_type="application/json")
 
     return broken
+
+
+def _parts(method: str, path: str) -> list[str]:
+    return [method, *path.split("/")[1:]]
+
+
+def _headers(reply: Reply) -> list[tuple[bytes, bytes]]:
+    typed = reply.media_type + ("; charset=utf-8" if reply.media_type.startswith("text/") else "")
+    headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in reply.headers.items()]
+    if reply.status not in _EMPTY:
+        headers.append((b"content-length", str(len(reply.body)).encode()))
+    return [*headers, (b"content-type", typed.encode())]

@@ -4,8 +4,6 @@ There is one file a day, readable by its owner only; several processes append to
 """
 
 import os
-import sys
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -15,23 +13,7 @@ from typing import Any
 import msgspec
 
 
-class AuditLog(ABC):
-    """Where lines about requests go."""
-
-    def write(self, about: Mapping[str, Any]) -> None:
-        """Write a line, with the time in front."""
-        now = datetime.now(UTC)
-        line = msgspec.json.encode({"at": now.isoformat(timespec="milliseconds"), **about})
-        self._append(now.date(), line.decode() + "\n")
-
-    @abstractmethod
-    def _append(self, day: date, line: str) -> None: ...
-
-    def close(self) -> None:  # noqa: B027 - most have nothing to let go of
-        """Let go of files."""
-
-
-class AuditFiles(AuditLog):
+class AuditLog:
     """`audit-2026-11-16.log` and its like, in one folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -39,14 +21,17 @@ class AuditFiles(AuditLog):
         self._day: date | None = None
         self._file = -1
 
-    def _append(self, day: date, line: str) -> None:
+    def write(self, about: Mapping[str, Any]) -> None:
+        """Write a line, with the time in front."""
+        now = datetime.now(UTC)
+        line = msgspec.json.encode({"at": now.isoformat(timespec="milliseconds"), **about})
         with self._lock:
-            if day != self._day:
+            if now.date() != self._day:
                 self._close()
-                path = self._folder / f"audit-{day}.log"
+                path = self._folder / f"audit-{now.date()}.log"
                 self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-                self._day = day
-            os.write(self._file, line.encode())  # one call: lines of several processes never mix
+                self._day = now.date()
+            os.write(self._file, line + b"\n")  # one call: lines of several processes never mix
 
     def close(self) -> None:
         """Close the file of the day."""
@@ -57,11 +42,3 @@ class AuditFiles(AuditLog):
         if self._day is not None:
             os.close(self._file)
             self._day = None
-
-
-class AuditStream(AuditLog):
-    """Standard error, for those who let their system collect it."""
-
-    def _append(self, day: date, line: str) -> None:
-        del day
-        sys.stderr.write(line)

@@ -14,7 +14,7 @@ waiting = 64                                    # questions under way and waitin
 
 import ipaddress
 import ssl
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +24,7 @@ from lapwing.app.server.sign_in_provider import read_provider
 from lapwing.app.server.trusted_proxy import read_proxy
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int, as_written, positive
+from lapwing.vocabulary.frozen import frozen
 from lapwing.workspace.toml import Document, Section
 
 FILE: Final = "door.toml"
@@ -32,7 +33,7 @@ PORT: Final = 8431
 _NUMBER: Final = (str, int, float)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Certificate:
     """The files that TLS is spoken with."""
 
@@ -49,7 +50,7 @@ class Certificate:
             raise ParameterError("certificate", str(self.certificate), reason=reason, remedy=remedy) from None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Listening:
     """Where a server listens, and how it shows itself there."""
 

@@ -28,6 +28,8 @@ TABLES: Final = (
        name text not null, may text not null, made bigint not null, expires bigint not null, used bigint,
        revoked integer not null)""",
     "create index if not exists tokens_person on tokens (person)",
+    "create table if not exists token_makers (token text primary key, maker text not null)",
+    "create index if not exists token_makers_maker on token_makers (maker)",
     """create table if not exists sign_ins (hash text primary key, person text not null, made bigint not null,
        seen bigint not null)""",
     "create index if not exists sign_ins_person on sign_ins (person)",

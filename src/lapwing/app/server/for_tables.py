@@ -1,4 +1,4 @@
-"""How custodians add tables: from names and types of columns, and what they declare; no row is ever shown."""
+"""How custodians add tables and people: from names and types of columns, and what they declare; no row is shown."""
 
 from typing import Any
 
@@ -9,7 +9,16 @@ from lapwing.app.server.for_custodians import sentences
 from lapwing.app.server.problems import ProblemError
 from lapwing.app.server.wire import NewTableBody, TablePlace
 from lapwing.vocabulary.errors import LapwingError, RegistrationError
-from lapwing.workspace.changing import NewTable, add_table, columns_there, databases_of, files_of
+from lapwing.workspace.changing import (
+    NewPopulation,
+    NewTable,
+    add_table,
+    columns_there,
+    create_population,
+    databases_of,
+    files_of,
+)
+from lapwing.workspace.declaring import Declared
 
 
 def list_sources(call: ServerCall) -> Any:
@@ -18,9 +27,20 @@ def list_sources(call: ServerCall) -> Any:
     return {"files": files_of(workspace), "beside": databases_of(workspace, call.population)}
 
 
+def list_all_sources(call: ServerCall) -> Any:
+    """Return the files that may become the first table of new people, and the tables beside which there may be one."""
+    workspace = call.server.house.workspace
+    return {"files": files_of(workspace), "beside": databases_of(workspace, None)}
+
+
 def show_columns(call: ServerCall) -> Any:
     """Return the columns of a table that may be added: their names, and their types where those are known."""
     return {"columns": _readable(lambda: columns_there(call.server.house.workspace, call.population, _new(call.body)))}
+
+
+def show_new_columns(call: ServerCall) -> Any:
+    """Return the columns of a table that may be the first one of new people, in the same way."""
+    return {"columns": _readable(lambda: columns_there(call.server.house.workspace, None, _new(call.body)))}
 
 
 def add(call: ServerCall) -> Any:
@@ -29,11 +49,33 @@ def add(call: ServerCall) -> Any:
     with sentences():
         found = _readable(lambda: add_table(house.workspace, call.population, new, by=call.person.id))
     house.renew()
+    return _added(call, call.population, new.name, found)
+
+
+def create(call: ServerCall) -> Any:
+    """Open an account for new people, with their first table and their budget, in lapwing.toml and in the ledger."""
+    house, body = call.server.house, call.body
+    new = NewPopulation(
+        name=body.name,
+        table=_new(body.table),
+        person_key=body.person_key,
+        budget=body.budget.entry(),
+        adjacency=body.adjacency,
+        groups_of=body.groups_of,
+        only_named=not body.unnamed_analysts,
+    )
+    with sentences():
+        found = _readable(lambda: create_population(house.workspace, new, by=call.person.id))
+    house.renew()
+    return {"population": new.name, **_added(call, new.name, new.table.name, found)}
+
+
+def _added(call: ServerCall, population: str, table: str, found: Declared) -> dict[str, Any]:
     return {
-        "table": new.name,
+        "table": table,
         "columns": found.columns_record(),
         "left_out": dict(found.left_out),
-        "waits": _waits(call),
+        "waits": _waits(call, population),
     }
 
 
@@ -45,10 +87,10 @@ def _readable(work: Any) -> Any:
         raise ProblemError(422, refused.code, f"table {refused.table} {refused.reason}; {refused.remedy}") from None
 
 
-def _waits(call: ServerCall) -> str | None:
+def _waits(call: ServerCall, population: str) -> str | None:
     """Take down what the new table holds; return why questions have to wait, where another table changed meanwhile."""
     try:
-        call.server.house.workspace.check(call.population)
+        call.server.house.workspace.check(population)
     except LapwingError as failure:
         return str(failure)
     return None

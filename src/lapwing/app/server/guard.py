@@ -17,6 +17,7 @@ from lapwing.app.server.audit_log import AuditLog
 from lapwing.app.server.problems import AFTER_DATA, problem_bytes
 from lapwing.app.server.trusted_proxy import NotVouchedError, TrustedProxy, Vouched
 from lapwing.noise.randomness import fresh_name
+from lapwing.vocabulary.frozen import frozen
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -36,10 +37,18 @@ _HEADERS: Final = [
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), microphone=(), geolocation=(), browsing-topics=()"),
 ]
+_HEADERS_OF_JSON: Final = [
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+"""JSON is no page: it loads, runs and opens nothing, and a browser that is shown it needs no more rules."""
+_JSON: Final = (b"content-type", b"application/json")
 _HARMLESS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class GuardLimits:
     """How much and how slowly a client may send; `larger` are the last parts of paths that take `most_in_larger`."""
 
@@ -80,7 +89,7 @@ class _Progress:
     hangs_up: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Guard:
     """Refuses what no page and no program of ours would send, and writes one line about each request that matters.
 
@@ -191,7 +200,8 @@ class Guard:
         self, headers: list[tuple[bytes, bytes]], scope: Scope, *, hangs_up: bool
     ) -> list[tuple[bytes, bytes]]:
         """Return the headers of an answer with those that every answer has."""
-        more = [*headers, *_HEADERS, (b"x-request-id", scope["id"].encode())]
+        always = _HEADERS_OF_JSON if _JSON in headers else _HEADERS
+        more = [*headers, *always, (b"x-request-id", scope["id"].encode())]
         if all(name != b"cache-control" for name, _ in headers):
             more.append((b"cache-control", b"no-store"))
         if self.secure:

@@ -1,15 +1,15 @@
 """People, their tokens and sign-ins, and invitations. Secrets are kept as hashes only, and shown once.
 
 Whoever is disabled, whose role changed, or whose token was revoked is somebody else at the next request: everything is
-looked up each time, or seen to be unchanged. A token may do less than its owner, and never more. The last custodian
-stays.
+looked up each time, or seen to be unchanged. A token may do less than its owner, and never more; one that was made with
+another ends with it. The last custodian stays.
 """
 
 import re
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import field
 from functools import lru_cache
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from lapwing.app.server.passwords import digest_of, fresh_secret, hash_password,
 from lapwing.app.server.roles import RIGHTS, Right, Role
 from lapwing.noise.randomness import fresh_name
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.frozen import frozen
 
 IDLE: Final = 30 * 60
 LONGEST: Final = 12 * 3600
@@ -28,18 +29,24 @@ _MOST_KNOWN: Final = 1000
 PERSON_ID: Final = re.compile(r"[a-z0-9][a-z0-9._@-]{0,59}")
 _TOKEN: Final = re.compile(r"lw_[A-Za-z0-9_-]{20,80}")
 _EVERYBODY: Final = "select id, name, role, disabled from people order by id"
+_NEVER: Final = 2**62
+_GOOD_UNTIL: Final = "select expires from tokens where id = ? and person = ? and revoked = 0 and expires > ?"
+_REVOKE: Final = """update tokens set revoked = 1 where person = ? and id in (with recursive ending(id) as (
+    select cast(? as text) union select m.token from token_makers m join ending on m.maker = ending.id
+) select id from ending)"""
 _BY_ID: Final = "select id, name, role, disabled from people where id = ?"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Person:
-    """Who is here, and what they may do now: all that their role may, or what their token carries of it."""
+    """Who is here, and what they may do now: all that their role may, or what their `token` carries of it."""
 
     id: str
     name: str
     role: Role
     disabled: bool = False
     rights: frozenset[Right]
+    token: str | None = field(default=None, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return who it is as JSON values."""
@@ -108,13 +115,6 @@ class Directory:
                 self._store.do("delete from sign_ins where person = ?", id_)
         return self.person(id_)
 
-    def set_password(self, id_: str, password: str) -> None:
-        """Give a person another password; they have to sign in anew everywhere."""
-        kept = hash_password(require_password(password))
-        with self._store.together():
-            self._store.do("update people set password = ? where id = ?", kept, self.person(id_).id)
-            self._store.do("delete from sign_ins where person = ?", id_)
-
     def _custodians(self) -> int:
         row = self._store.one("select count(*) from people where role = ? and disabled = 0", Role.CUSTODIAN.value)
         return 0 if row is None else int(row[0])
@@ -179,13 +179,17 @@ class Directory:
     def make_token(
         self, person: Person, name: str, *, days: int = 90, may: Iterable[Right] | None = None
     ) -> tuple[str, dict[str, Any]]:
-        """Return a new token, shown this once, and what is known of it. It may do what its maker may, or less."""
+        """Return a new token, shown this once, and what is known of it.
+
+        It may do what its maker may, or less. Who came by a token makes one that ends at the latest with that one.
+        """
         rights = person.rights if may is None else frozenset(may)
         if not rights <= person.rights or not rights:
             remedy = f"name some of {', '.join(sorted(person.rights))}"
             raise ParameterError("may", ", ".join(sorted(rights)), reason="is not what you may do", remedy=remedy)
         secret, id_, now = f"lw_{fresh_secret()}", fresh_name()[:12], self._now()
         with self._store.together():
+            until = min(now + days * _DAY, self._end_of(person))
             row = self._store.one(
                 "select count(*) from tokens where person = ? and revoked = 0 and expires > ?", person.id, now
             )
@@ -200,9 +204,20 @@ class Directory:
                 name[:200],
                 " ".join(sorted(rights)),
                 now,
-                now + days * _DAY,
+                until,
             )
+            if person.token is not None:
+                self._store.do("insert into token_makers values (?, ?)", id_, person.token)
         return secret, next(one for one in self.tokens(person.id) if one["id"] == id_)
+
+    def _end_of(self, person: Person) -> int:
+        """Return when what somebody makes has to end, which is when the token ends by which they came."""
+        if person.token is None:
+            return _NEVER
+        found = self._store.one(_GOOD_UNTIL, person.token, person.id, self._now())
+        if found is None:
+            raise ParameterError("token", person.token, reason="has ended", remedy="come with another one")
+        return int(found[0])
 
     def by_token(self, token: str) -> Person | None:
         """Return whose token this is, with what it may do now; None if it is dead, whatever the reason."""
@@ -210,7 +225,7 @@ class Directory:
             return None
         now, hashed, known = self._now(), digest_of(token), self._known_tokens()
         row = known.get(hashed) or self._store.one(
-            """select p.id, p.name, p.role, p.disabled, t.may, t.used, t.expires from tokens t
+            """select p.id, p.name, p.role, p.disabled, t.may, t.used, t.expires, t.id from tokens t
                join people p on p.id = t.person where t.hash = ? and t.revoked = 0 and p.disabled = 0""",
             hashed,
         )
@@ -219,7 +234,7 @@ class Directory:
         known[hashed] = row
         if row[5] is None or now - row[5] > _DAY:  # the day is enough to know
             self._store.do("update tokens set used = ? where hash = ?", now - now % _DAY, hashed)
-        return _person(row[:4], may=row[4])
+        return _person(row[:4], may=row[4], token=row[7])
 
     def _known_tokens(self) -> dict[str, tuple[Any, ...]]:
         """Return the tokens that were looked up since something was last changed, by their hashes."""
@@ -241,8 +256,9 @@ class Directory:
         return [{**one, "may": one["may"].split(), "revoked": bool(one["revoked"])} for one in found]
 
     def revoke_token(self, person: str, id_: str) -> bool:
-        """End a token; say whether the person had it."""
-        return self._store.do("update tokens set revoked = 1 where person = ? and id = ?", person, id_) > 0
+        """End a token, and all that were made with it; say whether the person had it."""
+        with self._store.together():  # while nobody makes another one with it
+            return self._store.do(_REVOKE, person, id_) > 0
 
     def revoke_tokens(self, person: str) -> int:
         """End all tokens of a person, and return how many there were."""
@@ -291,7 +307,7 @@ class Directory:
 
 
 @lru_cache(maxsize=1024)
-def _person(row: tuple[Any, ...], *, may: str | None = None) -> Person:
+def _person(row: tuple[Any, ...], *, may: str | None = None, token: str | None = None) -> Person:
     role = Role(row[2])
     rights = RIGHTS[role] if may is None else RIGHTS[role] & {Right(one) for one in may.split()}
-    return Person(id=row[0], name=row[1], role=role, disabled=bool(row[3]), rights=rights)
+    return Person(id=row[0], name=row[1], role=role, disabled=bool(row[3]), rights=rights, token=token)

@@ -3,12 +3,13 @@
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from lapwing.vocabulary.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Rate:
-    """So many at once, and then so many a second."""
+    """How many are let in at once, and how many a second after that."""
 
     burst: float
     a_second: float
@@ -38,7 +39,7 @@ class Buckets:
         return wait
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Limits:
     """What one person, or one address, may do how often; the defaults are those of docs/server.md."""
 

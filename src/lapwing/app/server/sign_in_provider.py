@@ -14,7 +14,6 @@ import json
 import ssl
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, NamedTuple
@@ -23,6 +22,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from lapwing.app.server.roles import Role
 from lapwing.app.server.trusted_proxy import Unknown, read_secret
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.loading import load_extra
 from lapwing.workspace.toml import Section
 
@@ -48,7 +48,7 @@ class Subject(NamedTuple):
     role: Role | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Provider:
     """Who signs people in for us.
 
@@ -168,7 +168,7 @@ class SignInService:
         return dict(claims)
 
     def _published(self, after: float = _KNOWN_FOR) -> Any:
-        """Return the keys of the provider; they are looked up anew when they are older than so many seconds."""
+        """Return the keys of the provider; they are looked up anew when they are older than `after` seconds."""
         with self._lock:
             if self._keys is None or time.monotonic() - self._keys[0] > after:
                 keys = self._tokens.keys_of(self._fetch(self._endpoint("jwks_uri")))

@@ -9,13 +9,13 @@ import hmac
 import ipaddress
 import re
 from collections.abc import MutableMapping
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from lapwing.app.server.people import PERSON_ID
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.frozen import frozen
 from lapwing.workspace.toml import Section
 
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -46,7 +46,7 @@ class NotVouchedError(Exception):
     """A request that carries the headers of the proxy and is not from it, or that carries them badly."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class TrustedProxy:
     """The proxy in front, and the headers in which it says who comes.
 

@@ -5,7 +5,7 @@ whole price is paid at opening, a yes reveals nothing more, and a lost answer ca
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Self, Unpack
 
@@ -31,13 +31,14 @@ from lapwing.vocabulary.exact import (
     positive,
     probability,
 )
+from lapwing.vocabulary.frozen import frozen
 
 _ORDERS = tuple(1 + 2 ** (n / 2) for n in range(-2, 17))
 _ROUNDS = 6
 _LARGEST_DELTA = Fraction(1, 1000)  # below it the price of every order is above zero, whatever the noise
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen(kw_only=False, init=False)
 class GaussianSparseVector(StreamMechanism):
     """Says for each of at most `questions` values whether it is at least a threshold; stops at the `yeses`-th yes.
 

@@ -8,7 +8,7 @@ compared with more noise and a bar that only a clear yes reaches; what does not 
 ordinary noise. Worth it where many values lie far above the threshold.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from fractions import Fraction
 from typing import Self, Unpack
@@ -25,6 +25,7 @@ from lapwing.mechanisms.sparse_vector.stream_mechanism import (
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, ceil_to_grid, exact, fill, positive
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.search import decimals
 
 
@@ -36,7 +37,7 @@ class YesReveals(Enum):
     NOTHING_MORE = "nothing more"
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen(kw_only=False, init=False)
 class SparseVector(PureStreamMechanism):
     """Says for each of any number of values whether it is at least a threshold, and stops at the `yeses`-th yes.
 
@@ -185,7 +186,7 @@ class AboveThreshold(SparseVector):
 _USUAL_QUESTIONS = 1000  # what the bar of a clear yes is set for, where the number of questions is not said
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen(kw_only=False, init=False)
 class AdaptiveSparseVector(PureStreamMechanism):
     """Like `SparseVector`, but a clear yes costs half of `yes_price`; halts when an ordinary yes is more than is left.
 

@@ -16,7 +16,7 @@ that must change its probabilities by no more than the price; noise that is cut 
 import math
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any, Final, TypeAlias, overload
 
@@ -30,6 +30,7 @@ from lapwing.noise.randomness import RandomSource
 from lapwing.noise.sealing import Purpose, seal, unseal
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Sensitive, exact, fill
+from lapwing.vocabulary.frozen import frozen
 
 Value: TypeAlias = Integer | Real
 Values: TypeAlias = Integers | Reals | Sequence[Value]
@@ -40,7 +41,7 @@ FARTHEST = 1 << 60
 two values do not grow, and a threshold beyond all values is not reached by those that saturated."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class ValueLattice:
     """The multiples of `step`, a power of two. With the step 1, values are integers by type: a float is refused.
 
@@ -115,7 +116,7 @@ def _saturated(steps: int, most: int) -> int:
     return max(-most, min(most, steps))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class SparseVectorAnswer:
     """Yes or no to "is the value at least the threshold?", after noise; `question` counts from 1 in its stream.
 
@@ -181,7 +182,7 @@ class SparseVectorAnswers(Sequence[SparseVectorAnswer]):
         return f"<{len(self)} answers, {len(self._yeses)} of them yes>"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class ThresholdComparison:
     """Passed if distance + noise >= `bar`; then distance + noise - `centre` estimates value - threshold."""
 
@@ -191,7 +192,7 @@ class ThresholdComparison:
     units: int = 1  # what a yes costs, in units of the rule
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class AnswerRule:
     """How a stream decides, when it stops, and what it has cost by then.
 
@@ -284,7 +285,7 @@ def _scale(reach: int, epsilon: Fraction) -> Fraction:
 _PLAINTEXT: Final = struct.Struct(">qQQQ")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class StreamSetup:
     """The public side of a stream: its rule, its lattice, its own threshold in steps, and its name."""
 
@@ -306,7 +307,7 @@ class StreamSetup:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@frozen(repr=False)
 class StreamState:
     """What a stream must remember; the noise of its threshold is the secret."""
 

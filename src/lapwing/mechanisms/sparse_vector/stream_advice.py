@@ -6,7 +6,6 @@ Margins shrink about as 1/epsilon, so a way whose margin is twice as large costs
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
@@ -22,6 +21,7 @@ from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import RoundedGaussian
 from lapwing.vocabulary.event import GaussianNoise
 from lapwing.vocabulary.exact import Exact, as_int, exact, positive, probability
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.loading import load_when_called
 
 brentq, minimize_scalar = load_when_called("scipy.optimize", "brentq", "minimize_scalar")
@@ -37,7 +37,7 @@ class Way(Enum):
     SELECTION = "choosing the largest values one by one: all questions are known at the start, and no threshold is used"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class SparseVectorAdvice:
     """The ways that are open, best first, each with its margin at the same price."""
 
@@ -101,7 +101,7 @@ def advise(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class _Case:
     below: int
     above: int

@@ -1,7 +1,7 @@
 """What every kind of stream can do before it is opened: say what it costs, how far off it will be, and open."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
@@ -26,6 +26,7 @@ from lapwing.noise.randomness import SYSTEM, RandomSource
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event, Loss, PureRelease
 from lapwing.vocabulary.exact import Exact, as_int, ceil_to_grid, exact, fill, float_below, positive, probability
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.results import Interval
 
 _SUREST = 1 - Fraction(1, 10**9)
@@ -33,7 +34,7 @@ _SUREST = 1 - Fraction(1, 10**9)
 Choice = TypeVar("Choice", bound=Enum)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class StreamMechanism(ABC):
     """Parameters of a stream, all public: those that every one has, what follows from them, and no secret."""
 
@@ -183,7 +184,7 @@ class PureStreamParameters(StreamParameters, total=False):
     questions: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class PureStreamMechanism(StreamMechanism):
     """A stream with a pure epsilon, which its opening and its yeses add up to."""
 

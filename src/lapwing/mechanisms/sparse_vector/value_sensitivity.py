@@ -9,7 +9,6 @@ score here has a sharp bound, and never finds a correlation that is not there.
 """
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -18,10 +17,11 @@ from numpy.typing import NDArray
 
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import Exact, Sensitive, as_int, exact, fill, positive, probability
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency, checked_adjacency
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen(kw_only=False, init=False)
 class ValueSensitivity:
     """For one of two neighbouring tables, every value of the stream lies within [-down, +up] of the other's.
 
@@ -111,7 +111,7 @@ _MOST_PEOPLE = 1 << 30  # sums of products stay below 2^50, exact as floats, and
 _WIDTHS = (np.float64, np.float32, np.float16)
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen(kw_only=False, init=False)
 class CorrelationScreen:
     """Scores every pair of features by 2 |Σ xy| - τ Σ (x² + y²): at least 0 only if they correlate by τ or more.
 

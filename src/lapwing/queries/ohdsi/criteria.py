@@ -7,7 +7,6 @@ person do not count: as Circe, which gives such definitions their meaning, has i
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from typing import Final, TypeAlias
@@ -33,6 +32,7 @@ from lapwing.queries.joined import Has, InConcepts, PerPerson
 from lapwing.queries.ohdsi.events import KINDS, OF_PERSON, EventKind, JsonPart
 from lapwing.queries.public_tables import ConceptExpression
 from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.frozen import frozen
 
 ALWAYS, NEVER = And(()), Truth(Literal(value=False))
 _COMPARISONS: Final = {"lt": "<", "lte": "<=", "eq": "=", "gt": ">", "gte": ">="}
@@ -45,7 +45,7 @@ _WINDOWS: Final = {"StartWindow": False, "EndWindow": True}
 """The windows of a criterion, and whether they are about the end of an event if nothing is said."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class EventRow:
     """A row of the table of a kind of event, under an alias."""
 
@@ -224,7 +224,7 @@ class CriteriaReader:
         return And(tuple(said))
 
     def _correlated(self, part: JsonPart, index: EventRow) -> Condition:
-        """Return that a person has so many events of a kind around an index event."""
+        """Return that a person has a number of events of a kind around an index event."""
         windows = [window for name in _WINDOWS if (window := part.part(name)) is not None]
         if not any(window.take("UseIndexEnd") for window in windows):
             return self._around(part, index, index.start)
@@ -299,7 +299,7 @@ class CriteriaReader:
 
 
 def later(day: Value, days: int) -> Value:
-    """Return a day so many days later."""
+    """Return a day some days later."""
     return Arithmetic("+", day, Days(days)) if days else day
 
 

@@ -6,7 +6,7 @@ again is not asked: people are counted who enter it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +25,14 @@ from lapwing.queries.public_tables import ConceptExpression, ConceptItem
 from lapwing.queries.statistics.counts import CountPeople
 from lapwing.queries.statistics.funnel import Funnel
 from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.frozen import frozen
 
 _ENTRY = "entry event"
 _LATER = ("EndStrategy", "CensoringCriteria", "CollapseSettings")
 """What says when people leave the cohort."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class CohortDefinition:
     """A cohort definition as conditions, with what of it is read differently or not at all.
 

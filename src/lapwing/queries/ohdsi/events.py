@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.frozen import frozen
 
 MOST_CHARACTERS = 5_000_000
 
@@ -109,7 +110,7 @@ def load(definition: "str | Path | Mapping[str, Any]") -> Mapping[str, Any]:
     return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class EventKind:
     """A kind of event: its table, what it is, when it starts and ends, and its other attributes.
 

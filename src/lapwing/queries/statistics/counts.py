@@ -4,7 +4,6 @@ A person counts once in a group, however many rows they have; of their rows, at 
 Whether there are at least N is asked in a stream, where a no is paid for by the stream.
 """
 
-from dataclasses import dataclass
 from typing import Unpack
 
 from sqlglot import exp
@@ -32,9 +31,10 @@ from lapwing.queries.term import ConstantTerm
 from lapwing.queries.words import at_most, groups_at_most, picked_rows, rows_at_most, rows_count
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.exact import as_int
+from lapwing.vocabulary.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@frozen(repr=False, eq=False)
 class CountPeople(Question):
     """The number of people who have such a row."""
 
@@ -77,7 +77,7 @@ class People(NoisyMeaning):
     asks = "the number of people"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@frozen(repr=False, eq=False)
 class CountRows(Question):
     """The number of such rows, counting at most `max_rows` of a person; of those with a value in `present` only.
 
@@ -119,7 +119,7 @@ def count_rows(table: str, where: ConditionLike = None, **grouped: Unpack[GroupW
     """Ask how many rows there are for which `where` is true, counting at most `max_rows` of one person.
 
     The words `by=`, `max_rows=` and `max_groups=` are those of `mean`: without `max_groups` these are the rows of a
-    person in all groups together, and with it those in each of so many groups, which costs so many times as much.
+    person in all groups together, and with `max_groups=N` those in each of N groups, which costs N times as much.
     """
     return CountRows(**rows_of(table, where, **grouped))
 
@@ -156,7 +156,7 @@ def _read(selected: Selected, node: exp.Count) -> CountRows:
         case exp.Star():
             only(node.this)
             return CountRows(**selected.common)
-        case exp.Column() if selected.each is not None:
+        case exp.Column() if selected.each is not None:  # its rows are one a person: it is their key
             name_of(node.this)
             return CountRows(**selected.common)
         case exp.Column():
@@ -168,7 +168,7 @@ def _read(selected: Selected, node: exp.Count) -> CountRows:
             raise refusal(node.this)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@frozen(repr=False, eq=False)
 class AtLeastQuestion(Question):
     """Whether at least `people` people have such a row."""
 

@@ -1,7 +1,7 @@
 """How many different values a column holds, where a person brings at most `max_groups` of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -17,9 +17,10 @@ from lapwing.queries.words import at_most
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact
+from lapwing.vocabulary.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@frozen(repr=False, eq=False)
 class CountDistinct(Question):
     """The number of different values in a column."""
 

@@ -5,7 +5,6 @@ A person is in one bin, the first condition they fail or the end, and a step is 
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -21,9 +20,10 @@ from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import DiscreteGaussianNoise, DiscreteLaplaceNoise
 from lapwing.vocabulary.exact import Exact, check_most, probability
+from lapwing.vocabulary.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@frozen(repr=False, eq=False)
 class Funnel(Question):
     """The number of people who pass the first step, the first two, ... and all of them."""
 

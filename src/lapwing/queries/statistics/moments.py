@@ -10,7 +10,6 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Unpack
@@ -43,12 +42,13 @@ from lapwing.queries.words import from_to, groups_at_most, leaves, picked_rows, 
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact
+from lapwing.vocabulary.frozen import frozen
 
 _DEGREES = {Moment.MEAN: 1, Moment.VARIANCE: 2, Moment.COVARIANCE: 1, Moment.CORRELATION: 2}
 """The degree of the polynomials whose sums give a moment."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@frozen(repr=False, eq=False)
 class MomentQuestion(Question):
     """The mean, variance, covariance or correlation of one or two values."""
 
@@ -82,8 +82,8 @@ def mean(table: str, of: ValueLike, where: ConditionLike = None, **grouped: Unpa
     of : a column, or arithmetic on columns such as "clip(cost, 0, 500)"
     where : which rows, as SQL text or built with `col`
     grouped : `by=`, columns to group by; for tables with many rows a person also `max_rows=`, how many rows of one
-        person count in all groups together (the table's own number if it is not said); with `max_groups=` so many
-        count in each of so many groups, which costs so many times as much
+        person count in all groups together (the table's own number if it is not said); with `max_groups=N` as many
+        count in each of N groups, which costs N times as much
 
     >>> mean("visits", "nights", "kind = 'ER'", max_rows=3).max_rows
     3
@@ -111,7 +111,7 @@ def variance(table: str, of: ValueLike, where: ConditionLike = None, **grouped: 
     return _ask(Moment.VARIANCE, (of,), rows_of(table, where, **grouped))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(eq=False)
 class StddevQuestion(MomentQuestion):
     """The standard deviation of a value: the root of its variance, of a `sample` over one row less."""
 

@@ -8,7 +8,7 @@ Proof: proofs/ranked_choice.md, proofs/quantile_intervals.md
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from sqlglot import exp
@@ -37,6 +37,7 @@ from lapwing.queries.term import ConstantTerm, bounds
 from lapwing.queries.words import at_most, from_to, is_a_column, plain, rows_count, value_words
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.exact import Exact, as_int, as_written, check_most, exact, probability
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 from lapwing.vocabulary.wording import format_exact
 
@@ -46,7 +47,7 @@ CONFIDENCE = "0.95"
 """How sure the interval of a quantile is, where nothing else is said: the confidence at which answers are shown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@frozen(repr=False, eq=False)
 class QuantileQuestion(Question):
     """The values below which these fractions of the rows lie."""
 
@@ -164,7 +165,7 @@ def score_sensitivity(fraction: Fraction, rows: int, unit: PrivacyUnit, *, group
     return of_one_row * rows * unit.protects_groups_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class _Ranked(ChosenMeaning):
     """What quantiles are told with: a place in the order, and an interval of values where its ends are chosen too."""
 

@@ -11,13 +11,12 @@ Proof: proofs/ranked_choice.md, and proofs/counted_top.md with counts
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, overload
 
 from lapwing.mechanisms.counted_top import CountedTop
-from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.histogram_selection import Selector, TopK
+from lapwing.mechanisms.laplace import GeometricMechanism
 from lapwing.mechanisms.margins import margin_of_sum
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.queries.aggregate import CountPerPerson, DeclaredKey, cell_count
@@ -33,6 +32,7 @@ from lapwing.queries.statistics.distinct import CountDistinct
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, as_int
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.vocabulary.wording import Setting
 
@@ -40,7 +40,7 @@ _JUDGED_AT: Final = Fraction(95, 100)
 """The confidence at which two ways are compared."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@frozen(repr=False, eq=False)
 class TopCategories(Question):
     """The `k` categories with the most people; `ranked_by` is what SQL ranks them by, which must count people too."""
 
@@ -83,7 +83,7 @@ class TopCategories(Question):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@frozen(repr=False, eq=False)
 class TopCounts(Question):
     """The `k` groups with the most people, and how many each has; `counted` is the count that they are the largest of.
 

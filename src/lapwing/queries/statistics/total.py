@@ -5,7 +5,6 @@ groups together: however many groups there are, they cost what one does.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Unpack
 
@@ -32,9 +31,10 @@ from lapwing.queries.words import (
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact
+from lapwing.vocabulary.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@frozen(repr=False, eq=False)
 class Sum(Question):
     """The total of a value, a person's part bounded by `max_rows` times its bounds."""
 

@@ -10,13 +10,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from app.server.pages.visitors import P, Pages
 
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
 )
+PATIENCE = 30_000
+"""Milliseconds until somebody gives up; a state is waited for, so that only a failure takes as long."""
 REASON = "there is no Chromium on the PATH: install it (apt install chromium), or set LAPWING_NO_BROWSER=1"
 
 
@@ -25,6 +27,7 @@ def a_chromium() -> Iterator[Browser]:
     if CHROMIUM is None and os.environ.get("LAPWING_NO_BROWSER") == "1":
         pytest.skip(f"NOT LOOKED AT: {REASON}")
     assert CHROMIUM is not None, REASON
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
@@ -40,7 +43,7 @@ class Looker:
         if who is not None:
             self.context.add_cookies([{"name": "lapwing", "value": pages.cookies[who], "url": pages.address}])
         self.page: Page = self.context.new_page()
-        self.page.set_default_timeout(15_000)
+        self.page.set_default_timeout(PATIENCE)
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
         self.address, self.base = pages.address, pages.address + P

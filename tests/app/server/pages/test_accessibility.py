@@ -30,7 +30,12 @@ SAME_VISIT = CohortDraft(
     )
 )
 
-FILLED = (f"{P}/custody/tables/new?name=ward&source=file:person.parquet", "/receipts?receipt=none", "/epsilon?e=3")
+FILLED = (
+    f"{P}/custody/tables/new?name=ward&source=file:person.parquet",
+    "/custody/new?people=ward&name=ward&source=file:person.parquet",
+    "/receipts?receipt=none",
+    "/epsilon?e=3",
+)
 """Pages that show more when something is given."""
 AUDIT = {
     "passed": False,

@@ -152,6 +152,7 @@ def test_without_a_script(look) -> None:
             page.get_by_role("button", name="And another box").click()
             page.locator(f"#panel-{panel} summary").click()
         page.locator(f"#found-{panel} button", has_text=re.compile(rf"^{text}\s*patient$")).click()
+        expect(page.locator(f"#panel-{panel} .crit")).to_contain_text(text)
     page.locator("#panel-0 .chip", has_text="M").click()
     page.get_by_label("age from").fill("20")
     page.get_by_label("age to").fill("30")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.server.pages.visitors import MEN, P, text_of
+from lapwing.answers.budget import BudgetStatus
 from lapwing.app.server.pages.ledger_rows import entry_name
 from lapwing.app.server.pages.page_words import words_of
 
@@ -143,3 +144,67 @@ def test_the_ledger_says_whether_there_were_receipts_to_compare(pages) -> None:
     none, one = (cleo.post("/custody/ledger/verification", {"receipts": given}) for given in ("", receipt))
     assert "entries were checked. You gave no receipts to compare." in text_of(none)
     assert "entries were checked. The receipt that you gave agrees." in text_of(one)
+
+
+def test_new_people_have_an_account_in_two_steps(pages) -> None:
+    (pages.door.folder / "guests.csv").write_text(CSV.replace("64", "65"))
+    cleo = pages.browser("cleo")
+    assert 'href="/custody/new"' in cleo.get(f"{P}/custody").text
+    assert "/custody/new" not in pages.browser("otto").get(f"{P}/custody").text
+    assert pages.browser("ana").get("/custody/new").status_code == 404
+    first = {"people": "Ward 3 & co", "name": "ward", "source": "file:guests.csv"}
+    assert "guests.csv" in cleo.get("/custody/new").text
+    nowhere = cleo.get("/custody/new", params={**first, "source": "file:../secret.csv"})
+    assert (nowhere.status_code, "is not there" in text_of(nowhere)) == (422, True)
+    assert 'value="ward"' in nowhere.text
+    form = cleo.get("/custody/new", params=first)
+    assert "22.5" not in form.text
+    assert "2.7%" in text_of(form)  # what epsilon 1 makes of 1 %
+    before = (pages.door.folder / "lapwing.toml").read_text()
+    typed = {
+        **first,
+        "person_key": "person_id",
+        "rows": "one",
+        "key_type": "integer",
+        "c2.kind": "integer",
+        "c2.low": "0",
+    }
+    terms = {"currency": "epsilon", "amount": "2", "adjacency": "replace", "groups_of": "1", "members": "on"}
+    half = cleo.post("/custody/new", {**typed, **terms})
+    assert (half.status_code, "age: write both bounds" in text_of(half)) == (422, True)
+    typed["c2.high"] = "120"
+    for wrong, said in (
+        ({"amount": "none"}, "is not a number"),
+        ({"amount": "-1"}, "is negative"),
+        ({"groups_of": "a few"}, "write a whole number from 1"),
+        ({"people": "clinic"}, "is there already"),
+        ({"source": "file:patient.parquet", "c2.kind": ""}, "this is a table of population 'clinic' too"),
+    ):
+        refused = cleo.post("/custody/new", {**typed, **terms, **wrong})
+        assert (refused.status_code, said in text_of(refused).replace("This", "this")) == (422, True), text_of(refused)
+    drawn = cleo.post("/custody/new", {**typed, **terms, "amount": "20", "do": "look"})
+    assert "lets an attacker's odds grow" in text_of(drawn)
+    assert "What a budget of ε 20 means" in text_of(drawn)
+    assert "lets an attacker's odds grow" in text_of(cleo.post("/custody/new/draft", {**terms, "amount": "20"}))
+    assert (pages.door.folder / "lapwing.toml").read_text() == before
+    made = cleo.post("/custody/new", {**typed, **terms})
+    goal = "/populations/Ward%203%20%26%20co/custody"
+    assert made.headers["location"] == f"{goal}/tables?added=ward"
+    assert "Table ward is there" in text_of(cleo.get(made.headers["location"]))
+    written = tomllib.loads((pages.door.folder / "lapwing.toml").read_text())["populations"]["Ward 3 & co"]
+    assert written["budget"] == {"epsilon": "2"}
+    assert (written["adjacency"], written["unnamed_analysts"]) == ("replace", "refused")
+    assert pages.browser("ana").get(goal.removesuffix("/custody")).status_code == 404
+    hers = {"analyst": "ana", "allowance": "1"}
+    assert cleo.post(f"{goal}/policy/analysts", hers).status_code == 303
+    assert "Ward 3 & co" in text_of(pages.browser("ana").get("/"))
+
+
+def test_custody_is_shown_without_computing_how_often_a_count_could_be_asked(pages, monkeypatch) -> None:
+    def never(*_: object) -> int:  # under an (epsilon, delta) budget it takes seconds
+        raise AssertionError
+
+    monkeypatch.setattr(BudgetStatus, "times", never)
+    for place, said in (("/custody", "What a budget buys"), ("/custody/policy", "What it buys")):
+        seen = pages.browser("cleo").get(P + place)
+        assert (seen.status_code, said in text_of(seen)) == (200, True), text_of(seen)

@@ -1,4 +1,4 @@
-"""A real browser: the custodian registers the clinic's tables, invites an analyst and sets a budget; then she asks."""
+"""A real browser: the custodian registers the clinic, invites an analyst and sets a budget; then she asks."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from app.server.pages.visitors import PASSWORD, P, Pages, pages_of
 from postgres_server import where_there_is_room
 
-BARE = """[populations.clinic]
+BARE = """[populations.ward]
 person_key = "person_id"
 budget = { epsilon = "1" }
 """
@@ -19,7 +19,7 @@ budget = { epsilon = "1" }
 
 @pytest.fixture(scope="module")
 def pages() -> Iterator[Pages]:
-    """A server whose clinic has files, and no table that is declared."""
+    """A server with the files of a clinic, of which nothing is declared."""
     with (
         TemporaryDirectory(prefix="lapwing-", dir=where_there_is_room()) as folder,
         pages_of(Path(folder), declared=lambda _: BARE) as pages,
@@ -28,7 +28,7 @@ def pages() -> Iterator[Pages]:
 
 
 def begin(page: Page, table: str) -> None:
-    page.get_by_label("What it is called here").fill(table)
+    page.get_by_label("What the table is called").fill(table)
     page.get_by_label("Where it is").select_option(f"file:{table}.parquet")
     page.get_by_role("button", name="Show its columns").click()
 
@@ -43,18 +43,22 @@ def declare(page: Page, column: str, kind: str, *, low: str = "", high: str = ""
 
 
 def register(page: Page) -> None:
-    """Register two tables: one of people, one of their visits."""
-    page.get_by_role("link", name="Tables").click()
-    expect(page.get_by_text("The custodian has declared nothing yet.")).to_be_visible()
+    """Register the clinic with two tables: one of people, one of their visits."""
+    page.get_by_role("link", name="New population").click()
+    page.get_by_label("What the people are called").fill("clinic")
     begin(page, "patient")
     expect(page.get_by_label("Person key")).to_have_value("person_id")
+    expect(page.locator("#outcome")).to_contain_text("2.7%")  # 0.01 e / (0.99 + 0.01 e)
+    page.get_by_label("Lifetime cap").fill("0.5")
+    expect(page.locator("#outcome")).to_contain_text("1.6%")
     expect(page.get_by_label("Values of sex")).to_be_hidden()
     declare(page, "sex", "category", values="F, M")
     declare(page, "age", "integer", low="0")
-    page.get_by_role("button", name="Register it").click()
+    page.get_by_role("button", name="Open the account").click()
     expect(page.get_by_role("alert")).to_have_text("age: write both bounds, or none.")
+    expect(page.get_by_label("Lifetime cap")).to_have_value("0.5")
     page.get_by_label("age to").fill("120")
-    page.get_by_role("button", name="Register it").click()
+    page.get_by_role("button", name="Open the account").click()
     expect(page.get_by_role("status")).to_contain_text("Table patient is there")
     begin(page, "visit")
     page.get_by_label("Rows").select_option("many")
@@ -67,16 +71,17 @@ def register(page: Page) -> None:
 def set_budget(page: Page) -> None:
     """Raise the budget; what it buys is drawn while it is typed."""
     page.get_by_role("link", name="Policy").click()
-    expect(page.locator("#outcome")).to_contain_text("What a budget of 1 means")
+    expect(page.locator("#outcome")).to_contain_text("What a budget of 0.5 means")
     page.get_by_label("Lifetime budget").fill("3")
     expect(page.locator("#outcome")).to_contain_text("What a budget of 3 means")
     expect(page.locator("#outcome")).to_contain_text("16.9%")  # 0.01 e^3 / (0.99 + 0.01 e^3)
-    page.get_by_label("Members only").check()
+    expect(page.get_by_label("Members only")).to_be_checked()
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status")).to_have_text("It holds from now on.")
     page.get_by_label("Analyst", exact=True).fill("dora")
     page.get_by_label(re.compile("^Allowance")).fill("2")
     page.get_by_role("button", name="Set an allowance").click()
+    expect(page.get_by_label("Analyst", exact=True)).to_be_empty()  # the page before said that it holds, too
     expect(page.get_by_role("status")).to_have_text("It holds from now on.")
 
 
@@ -100,6 +105,7 @@ def test_a_custodian_opens_a_clinic_and_an_analyst_asks(look) -> None:
     hers.get_by_label("Password", exact=True).fill(PASSWORD)
     hers.get_by_label("The password again").fill(PASSWORD)
     hers.get_by_role("button", name="Come in").click()
+    expect(hers.get_by_role("button", name="Sign out")).to_be_visible()  # whoever leaves before has not come in
     hers.goto(f"{dora.base}/ask?add=patient.sex%7Csex%7CM&kind=count")
     expect(hers.locator("#ask")).to_contain_text("Count")
     hers.locator("#ask").click()

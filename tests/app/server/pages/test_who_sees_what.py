@@ -34,6 +34,7 @@ SEES = {
     f"{P}/custody/tables/new": MANAGE,
     "/custody/ledger": OVERSEE,
     "/custody/ledger/export": OVERSEE,
+    "/custody/new": MANAGE,
     "/custody/people": MANAGE,
     "/custody/health": MANAGE,
 }

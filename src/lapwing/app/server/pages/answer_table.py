@@ -2,16 +2,16 @@
 
 import csv
 import io
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.wording import named
 
 _FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Cell:
     """A number with its bounds, as text that is exact."""
 
@@ -20,7 +20,7 @@ class Cell:
     high: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class TableRow:
     """A row of an answer: what it is about, and its numbers, in the order of the columns."""
 

@@ -7,8 +7,9 @@ there is no second way from a page to a question. An unknown name refuses the wh
 import base64
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
+
+from lapwing.vocabulary.frozen import frozen
 
 T = TypeVar("T")
 
@@ -29,12 +30,13 @@ class UnclearError(ValueError):
         super().__init__(message)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Limit:
-    """What one column must be: one of some values, from a low to a high, or unknown."""
+    """What one column must be: one of some values (with `kinds` or a kind of one), from a low to a high, or unknown."""
 
     column: str
     values: tuple[str, ...] = ()
+    kinds: bool = False
     low: str = ""
     high: str = ""
     unknown: bool = False
@@ -45,9 +47,9 @@ class Limit:
         return not (self.values or self.low or self.high or self.unknown)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Near:
-    """Another event within so many days, around, before or after the first one; or in the same visit (`SAME`)."""
+    """Another event within some days, around, before or after the first one; or in the same visit (`SAME`)."""
 
     of: str
     days: str = ""
@@ -59,7 +61,7 @@ class Near:
         return next((one for one in self.limits if one.column == column), Limit(column=column))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Criterion:
     """Something about the person (`of` is a column), or something that happened (`of` is a table)."""
 
@@ -80,7 +82,7 @@ class Criterion:
         return next((one for one in self.limits if one.column == column), Limit(column=column))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class CohortPanel:
     """Criteria of which any is enough; `include` says whether who meets it is in or out."""
 
@@ -88,7 +90,7 @@ class CohortPanel:
     criteria: tuple[Criterion, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class CohortDraft:
     """Panels that must all hold."""
 
@@ -134,6 +136,7 @@ def _limits_document(limits: tuple[Limit, ...]) -> dict[str, Any]:
 def _limit_document(limit: Limit) -> dict[str, Any]:
     told: dict[str, Any] = {"column": limit.column}
     told |= {"in": list(limit.values)} if limit.values else {}
+    told |= {"kinds": True} if limit.kinds else {}
     told |= {"from": limit.low} if limit.low else {}
     told |= {"to": limit.high} if limit.high else {}
     return told | ({"unknown": True} if limit.unknown else {})
@@ -175,10 +178,16 @@ def _near(given: Any) -> Near:
 
 
 def _limit(given: Any) -> Limit:
-    told = _take(given, {"column": str}, {"in": list, "from": str, "to": str, "unknown": bool})
+    told = _take(given, {"column": str}, {"in": list, "kinds": bool, "from": str, "to": str, "unknown": bool})
     values = _each(told.get("in", []), _text, MOST_VALUES)
-    low, high, unknown = told.get("from", ""), told.get("to", ""), told.get("unknown", False)
-    return Limit(column=told["column"], values=values, low=low, high=high, unknown=unknown)
+    return Limit(
+        column=told["column"],
+        values=values,
+        kinds=told.get("kinds", False),
+        low=told.get("from", ""),
+        high=told.get("to", ""),
+        unknown=told.get("unknown", False),
+    )
 
 
 def _text(given: Any) -> str:

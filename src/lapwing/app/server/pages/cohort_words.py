@@ -1,15 +1,14 @@
 """The sentence that says who is meant, in plain words: panels joined so that nothing can be read in two ways."""
 
-from dataclasses import dataclass
-
 from markupsafe import Markup
 
 from lapwing.app.server.pages.cohort_document import SAME, CohortDraft, CohortPanel, Criterion, Limit, Near
 from lapwing.app.server.pages.dictionary import Dictionary, Field, Source
 from lapwing.app.server.pages.page_words import Messages
+from lapwing.vocabulary.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Phrase:
     """A panel in words, and whether it leaves people out."""
 
@@ -96,7 +95,8 @@ def _column(field: Field, limit: Limit, say: Messages) -> Markup:
     if limit.values and field.kind == "boolean":
         told += [say(f"answer.{'yes' if value == 'true' else 'no'}") for value in limit.values]
     elif limit.values:
-        told += [say("cohort.value", value=field.called(value)) for value in limit.values]
+        named = [say("cohort.value", value=field.called(value)) for value in limit.values]
+        told += [say("cohort.with_kinds", value=one) for one in named] if limit.kinds else named
     if limit.low or limit.high:
         told.append(_range(limit.low, limit.high, say, days=field.kind == "date"))
     if limit.unknown:

@@ -10,17 +10,24 @@ from typing import Final
 from lapwing.app.server.pages.haystack import Haystack
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, written_name
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.wording import format_short
 
 _BORN: Final = ("birth", "born")
 _AGE: Final = "age"
 _BINS: Final = 6
 _MOST_LISTED: Final = 60
+ANCESTORS: Final = "concept_ancestor"
+_OF_ANCESTORS: Final = frozenset({"ancestor_concept_id", "descendant_concept_id"})
+"""The public table of OMOP that says which concept is a kind of which, and its two columns."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """A column as pages show it: what it is called, and what may be chosen of it."""
+    """A column as pages show it: what it is called, and what may be chosen of it.
+
+    `has_kinds` says that its values are concepts, of which a public table knows the kinds.
+    """
 
     table: str
     name: str
@@ -29,6 +36,7 @@ class Field:
     title: str
     values: tuple[tuple[str, str], ...] = ()
     numbers: bool = False
+    has_kinds: bool = False
     computed: str = ""
     low: str = ""
     high: str = ""
@@ -77,7 +85,7 @@ class Field:
         return [first + step * place for place in range(ceil((high - first) / step) + 1)] if step else []
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Source:
     """A table as pages show it; `references` are columns that only point at rows, of this table or of others."""
 
@@ -108,7 +116,7 @@ class Source:
         return next((one for one in self.fields if one.name == name), None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Found:
     """Something that can be added to a cohort: a column, an event, or one value of either."""
 
@@ -128,7 +136,8 @@ class Dictionary:
     """All tables of a population that a cohort can be built of: one with a row a person, and events."""
 
     def __init__(self, population: Population) -> None:
-        self.sources = {table.name: _source(table) for table in population.tables}
+        kinds = any(one.name == ANCESTORS and set(one.column_names) >= _OF_ANCESTORS for one in population.vocabularies)
+        self.sources = {table.name: _source(table, has_kinds=kinds) for table in population.tables}
         self.person = next((one for one in self.sources.values() if one.is_person), None)
         own = () if self.person is None else self.person.fields
         dates = [one for one in own if one.kind == "date"]
@@ -214,11 +223,11 @@ def _plain(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _source(table: Table) -> Source:
+def _source(table: Table, *, has_kinds: bool) -> Source:
     shown = [one for one in table.columns if one.name != table.row_key and not _is_reference(one)]
     references = frozenset(one.name for one in table.columns if one not in shown)
     is_person = table.rows is RowsPerPerson.ONE_A_PERSON
-    fields = tuple(_field(table.name, one) for one in shown)
+    fields = tuple(_field(table.name, one, has_kinds=has_kinds) for one in shown)
     title = table.title or _plain(table.name)
     return Source(
         name=table.name,
@@ -236,14 +245,15 @@ def _is_reference(column: Column) -> bool:
     return isinstance(kind, Integer) and kind.low is None and column.name.casefold().endswith("_id")
 
 
-def _field(table: str, column: Column) -> Field:
+def _field(table: str, column: Column, *, has_kinds: bool) -> Field:
     title = column.title or _plain(column.name)
     words = {"table": table, "name": column.name, "kind": column.kind, "nullable": column.nullable, "title": title}
     match column.type:
         case Category(values=values, labels=labels):
             called = labels or tuple(map(str, values))
             pairs = tuple(zip(map(str, values), called, strict=True))
-            return Field(**words, values=pairs, numbers=isinstance(values[0], int))  # type: ignore[arg-type]
+            numbers = isinstance(values[0], int)
+            return Field(**words, values=pairs, numbers=numbers, has_kinds=has_kinds and numbers and bool(labels))  # type: ignore[arg-type]
         case Boolean():
             return Field(**words, values=(("true", "true"), ("false", "false")))  # type: ignore[arg-type]
         case Integer(low=low, high=high) | Real(low=low, high=high) if low is not None and high is not None:

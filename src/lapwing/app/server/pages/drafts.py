@@ -4,7 +4,7 @@ Nothing here reads data or spends: it is made of the document, of what is declar
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final
@@ -20,6 +20,7 @@ from lapwing.app.server.pages.dictionary import Dictionary
 from lapwing.app.server.pages.undoing import StepsBack
 from lapwing.app.server.pages.visits import PageRefusedError, Visit
 from lapwing.noise.randomness import fresh_name
+from lapwing.vocabulary.frozen import frozen
 
 KINDS: Final = ("enough", "count", "funnel", "groups", "grid")
 ACCURACIES: Final = (("100", "rough"), ("30", "usual"), ("10", "fine"))
@@ -30,7 +31,7 @@ _MOST_YESES: Final = 100
 _AT_LEAST: Final = "200"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class AskTerms:
     """What was chosen beside the cohort, as it was written."""
 
@@ -205,7 +206,7 @@ async def _number(
 async def _enough(
     visit: Visit, cohort: CohortDraft, terms: AskTerms, dictionary: Dictionary, streams: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Return price and error of "at least so many?", in a stream that is open or in a new one."""
+    """Return price and error of "at least N?", in a stream that is open or in a new one."""
     at_least = whole("at_least", terms.at_least)
     asked = question_of(replace(terms, kind="count"), cohort, dictionary)
     looked = await visit.do("preview", {"question": asked, "price": {"epsilon": "0.1"}})  # refuses what cannot be asked

@@ -1,22 +1,22 @@
 """How long a budget will last: the pace at which it was spent of late, and the day on which nothing would be left."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 from markupsafe import Markup
 
-from lapwing.answers.preview import amounts
-from lapwing.app.server.pages.custody_charts import forecast_picture
+from lapwing.answers.budget import amounts
+from lapwing.app.server.pages.drawing import WIDTH, axis, line, path, short, svg, text, ticks
 from lapwing.app.server.pages.page_words import Messages
 from lapwing.ledger.ledger import AccountPoint
+from lapwing.vocabulary.frozen import frozen
 
 _LATELY: Final = 30
 _FARTHEST: Final = 36_500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class BudgetPace:
     """What was spent a day over the last days, and when nothing will be left; None: not within a hundred years."""
 
@@ -58,9 +58,34 @@ def forecast_shown(
         sentence = say("forecast.long", n=found.days, pace=f"{found.pace:.2g}")
     else:
         sentence = say("forecast.until", n=found.days, pace=f"{found.pace:.2g}", day=found.end.isoformat())
-    return sentence, forecast_picture(days, budget, near, today, say)
+    return sentence, _picture(days, budget, near, today, say)
 
 
 def _days(points: Sequence[AccountPoint]) -> list[tuple[date, float]]:
     """Return what was left at the end of each day on which something changed the account."""
     return sorted({date.fromisoformat(one.at[:10]): float(amounts(one.account)[2] or 0) for one in points}.items())
+
+
+def _picture(days: Sequence[tuple[date, float]], budget: float, end: date | None, today: date, say: Messages) -> Markup:
+    """Draw what was left at the end of each day, and where the pace of late leads; `end` is when nothing is left."""
+    base, top, left = 150.0, 12.0, 40.0
+    first, last = days[0][0], max(today, end or today) + timedelta(days=1)
+    x, y = axis(0, max(1, (last - first).days), left, WIDTH - 20), axis(0, budget, base, top)
+
+    def at(day: date) -> float:
+        return x((day - first).days)
+
+    points = [(at(first), y(budget))]
+    for day, rest in [*days, (today, days[-1][1])]:
+        points += [(at(day), points[-1][1]), (at(day), y(max(0.0, rest)))]
+    body = [
+        *(line(left, y(tick), WIDTH - 20, y(tick), "c-grid") for tick in ticks(0, budget)),
+        *(text(left - 6, y(tick) + 4, short(tick), "quiet", "end") for tick in ticks(0, budget)),
+        path([(points[0][0], base), *points, (points[-1][0], base)], "c-area", closed=True),
+        path(points, "c-line"),
+        *([line(points[-1][0], points[-1][1], at(end), y(0), "c-threshold")] if end else []),
+        f'<circle cx="{points[-1][0]:.1f}" cy="{points[-1][1]:.1f}" r="4" class="c-dot"/>',
+        text(left, base + 20, first.isoformat(), "quiet", "start"),
+        text(WIDTH - 20, base + 20, last.isoformat(), "quiet", "end"),
+    ]
+    return svg(178, say("chart.forecast"), body, name="chart grow")

@@ -1,7 +1,6 @@
 """How a page is drawn: templates, the files that go with them from memory, and numbers as people read them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -17,6 +16,7 @@ from starlette.responses import Response
 from lapwing.app.server.problems import NOT_THERE, problem_bytes
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import exact
+from lapwing.vocabulary.frozen import frozen
 
 _HERE: Final = Path(__file__).parent
 _TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -25,7 +25,7 @@ _SMALL: Final = -5
 _THOUSAND: Final = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class StaticFile:
     """A file that pages need: its bytes, its type, and a mark that changes with it."""
 

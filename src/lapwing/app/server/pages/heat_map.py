@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ from markupsafe import Markup
 from lapwing.app.server.pages.answer_table import TableRow
 from lapwing.app.server.pages.drawing import WIDTH, rect, svg, text
 from lapwing.app.server.pages.page_words import Messages
+from lapwing.vocabulary.frozen import frozen
 
 _DARKEST: Final = 0.6
 _CELL, _HEAD, _ROOM = 34, 26, 7.6
@@ -18,7 +18,7 @@ _BIN: Final = re.compile(r"from (\S+) to (\S+)")
 _LONGEST: Final = 18
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class GridMap:
     """One map of a grid: its title, where there is a third axis, and rows of numbers under the names of columns."""
 

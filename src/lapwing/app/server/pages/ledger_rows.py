@@ -1,7 +1,6 @@
 """The ledger in rows: when, who did it, what it was, about whom, and what it cost."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from lapwing.answers.stream_terms import StoredVerdict
@@ -10,9 +9,10 @@ from lapwing.app.server.pages.page_words import Messages
 from lapwing.app.server.pages.visits import Visit
 from lapwing.ledger.entries import Record
 from lapwing.vocabulary.codec import from_text
+from lapwing.vocabulary.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class LedgerRow:
     """One entry; `about` says whom a decision of the custodian is about, or whose request it decides."""
 

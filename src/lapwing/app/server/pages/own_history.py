@@ -1,7 +1,6 @@
 """Everything that somebody asked, wherever it was: acts of the ledger, and free answers under keys of their own."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from heapq import merge
@@ -25,12 +24,13 @@ from lapwing.app.server.questions_wire import asking_type, read_question
 from lapwing.ledger.entries import Record
 from lapwing.vocabulary.codec import from_text
 from lapwing.vocabulary.errors import LapwingError
+from lapwing.vocabulary.frozen import frozen
 
 _ASKED: Final = frozenset({"charge", "intent", "recall", "opening", "closing", "write-off"})
 _PAGE: Final = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class HistoryRow:
     """One line of a history; `key` is there where there is a page about it, and `link` where it can be cloned."""
 
@@ -43,7 +43,7 @@ class HistoryRow:
     link: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class _Found:
     """One act, or one free answer, before it is looked up what was told: its words decide whether it is shown."""
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -12,6 +11,7 @@ from starlette.responses import Response
 
 import lapwing
 from lapwing.app.server.pages.visits import Page, PageRefusedError, Visit
+from lapwing.vocabulary.frozen import frozen
 
 _LINK: Final = re.compile(r"\[(\w+)\]\((\w+)\.md\)")
 _CODE: Final = re.compile(r"`([^`]+)`")
@@ -31,7 +31,7 @@ _BY_KIND: Final = {
 """What a release rests on besides, by the tags of its law and its question."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class ProofStep:
     """A step of a question: its title, and rows of the names of proofs and what they say."""
 

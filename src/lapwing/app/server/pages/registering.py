@@ -5,20 +5,22 @@ No bound and no value in it was looked up in the data: whoever declares them has
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from starlette.responses import Response
 
 from lapwing.app.server.pages.visits import Page, PageRefusedError, Visit
+from lapwing.vocabulary.frozen import frozen
+from lapwing.workspace.declaring import KINDS
 
 P: Final = "/populations/{population}/custody/tables"
-KINDS: Final = ("integer", "real", "category", "date", "boolean", "text")
+PLACE: Final = ("name", "source", "inner", "schema")
+WHOSE: Final = ("person_key", "key_type", "rows", "max_rows")
 _WHOLE: Final = re.compile(r"([1-9]\d{0,8})?", re.ASCII)
 _BOUNDED: Final = frozenset({"integer", "real", "date"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class ColumnRow:
     """One column of the form: its name, what it is stored as, and what is declared of it so far."""
 
@@ -50,93 +52,59 @@ class ColumnRow:
         return ""
 
 
-async def show_tables(visit: Visit) -> Response:
-    """Show which tables are declared, and where a new one may come from."""
-    return await _tables(visit)
+@frozen()
+class TableForm:
+    """A table as it is typed so far: its place, whose rows it has, and its columns."""
+
+    given: Mapping[str, str]
+    whose: Mapping[str, str]
+    rows: tuple[ColumnRow, ...]
+    kinds = KINDS
+
+    @staticmethod
+    def new(given: Mapping[str, str], stored: Mapping[str, str | None], key: str) -> "TableForm":
+        """Return the form of a table of which nothing is declared yet."""
+        kinds = {name: "" if name == key else _guess(kind) for name, kind in stored.items()}
+        rows = tuple(ColumnRow(name=name, stored=kind, kind=kinds[name]) for name, kind in stored.items())
+        return TableForm(given=given, whose={**dict.fromkeys(WHOSE, ""), "person_key": key, "rows": "one"}, rows=rows)
+
+    @staticmethod
+    def sent(visit: Visit, given: Mapping[str, str], stored: Mapping[str, str | None]) -> "TableForm":
+        """Return the form as it came."""
+        rows = tuple(_row(visit, place, name, kind) for place, (name, kind) in enumerate(stored.items()))
+        return TableForm(given=given, whose={name: visit.field(name) for name in WHOSE}, rows=rows)
+
+    @property
+    def is_untyped(self) -> bool:
+        """Whether the table does not tell what its columns hold, like a CSV file."""
+        return all(row.stored is None for row in self.rows)
+
+    def missing(self, visit: Visit) -> str:
+        """Say what is missing or cannot be read, if something is."""
+        for row in self.rows:
+            if row.name != self.whose["person_key"] and (name := row.missing()):
+                return str(visit.say(name, column=row.name))
+        most = self.whose["max_rows"]
+        return "" if _WHOLE.fullmatch(most) else str(visit.say("policy.whole", given=most[:40]))
+
+    def body(self, *, usual: str) -> dict[str, Any]:
+        """Return the table as the operations take it; `usual` is the person key of its population."""
+        whose, key = self.whose, self.whose["person_key"]
+        declared = [row for row in self.rows if row.kind and row.name != key]
+        body = place_of(self.given) | {
+            "rows": "many" if whose["rows"] == "many" else "one",
+            "columns": {row.name: {"type": row.kind, "values": row.told, "nullable": row.nullable} for row in declared},
+        }
+        if key and key != usual:
+            body["person_key"] = key
+        if whose["key_type"] in {"integer", "text"}:
+            body["key_type"] = whose["key_type"]
+        if whose["rows"] == "many" and whose["max_rows"]:
+            body["max_rows"] = int(whose["max_rows"])
+        return body
 
 
-async def _tables(visit: Visit, *, problem: str = "", status: int = 200) -> Response:
-    return visit.show(
-        "tables.html",
-        status,
-        problem=problem,
-        account=await visit.do("account"),
-        dictionary=await visit.do("population"),
-        sources=await visit.do("sources"),
-        changes=await visit.do("changes"),
-        added=visit.asked("added")[:200],
-        given={name: visit.asked(name)[:200] for name in ("name", "source", "inner")},
-    )
-
-
-async def show_columns(visit: Visit) -> Response:
-    """Show the columns of a table that may be added, to be declared."""
-    given = {name: visit.asked(name)[:200] for name in ("name", "source", "inner", "schema")}
-    if not given["name"]:
-        return visit.go("/custody/tables")
-    try:
-        stored = await _stored(visit, given)
-    except PageRefusedError as refused:
-        return await _tables(visit, problem=refused.sentence, status=refused.status)
-    key = str((await visit.do("policy"))["person_key"])
-    kinds = {name: "" if name == key else _guess(kind) for name, kind in stored.items()}
-    rows = [ColumnRow(name=name, stored=kind, kind=kinds[name]) for name, kind in stored.items()]
-    return _columns(visit, given, rows, {"person_key": key, "rows": "one", "max_rows": ""})
-
-
-async def add(visit: Visit) -> Response:
-    """Add a table; what is refused is said above the form, which keeps what was typed."""
-    given = {name: visit.field(name)[:200] for name in ("name", "source", "inner", "schema")}
-    stored = await _stored(visit, given)
-    rows = [_row(visit, place, name, kind) for place, (name, kind) in enumerate(stored.items())]
-    whose = {name: visit.field(name) for name in ("person_key", "rows", "max_rows")}
-    for row in rows:
-        if row.name != whose["person_key"] and (name := row.missing()):
-            return _columns(visit, given, rows, whose, problem=visit.say(name, column=row.name), status=422)
-    if not _WHOLE.fullmatch(whose["max_rows"]):
-        said = visit.say("policy.whole", given=whose["max_rows"][:40])
-        return _columns(visit, given, rows, whose, problem=said, status=422)
-    try:
-        await visit.do("add_table", await _body(visit, given, rows, whose))
-    except PageRefusedError as refused:
-        return _columns(visit, given, rows, whose, problem=refused.sentence, status=refused.status)
-    return visit.go("/custody/tables", added=given["name"])
-
-
-def _columns(
-    visit: Visit,
-    given: Mapping[str, str],
-    rows: list[ColumnRow],
-    whose: Mapping[str, str],
-    *,
-    problem: str = "",
-    status: int = 200,
-) -> Response:
-    return visit.show("columns.html", status, given=given, rows=rows, whose=whose, kinds=KINDS, problem=problem)
-
-
-async def _body(
-    visit: Visit, given: Mapping[str, str], rows: list[ColumnRow], whose: Mapping[str, str]
-) -> dict[str, Any]:
-    usual = (await visit.do("policy"))["person_key"]
-    declared = [row for row in rows if row.kind and row.name != whose["person_key"]]
-    body = _place(given) | {
-        "rows": "many" if whose["rows"] == "many" else "one",
-        "columns": {row.name: {"type": row.kind, "values": row.told, "nullable": row.nullable} for row in declared},
-    }
-    if whose["person_key"] and whose["person_key"] != usual:
-        body["person_key"] = whose["person_key"]
-    if whose["rows"] == "many" and whose["max_rows"]:
-        body["max_rows"] = int(whose["max_rows"])
-    return body
-
-
-async def _stored(visit: Visit, given: Mapping[str, str]) -> dict[str, str | None]:
-    found: dict[str, str | None] = (await visit.do("source_columns", _place(given)))["columns"]
-    return found
-
-
-def _place(given: Mapping[str, str]) -> dict[str, Any]:
+def place_of(given: Mapping[str, str]) -> dict[str, Any]:
     """Return where a table is, as the operations say it."""
     how, _, which = given["source"].partition(":")
     place = {"name": given["name"], "beside" if how == "beside" else "file": which}
@@ -159,6 +127,59 @@ def _row(visit: Visit, place: int, name: str, stored: str | None) -> ColumnRow:
 def _guess(stored: str | None) -> str:
     """Return what a column is declared as if nobody says otherwise: what follows from its type, without a value."""
     return stored if stored in {"integer", "date", "boolean"} else ""
+
+
+async def show_tables(visit: Visit) -> Response:
+    """Show which tables are declared, and where a new one may come from."""
+    return await _tables(visit)
+
+
+async def _tables(visit: Visit, *, problem: str = "", status: int = 200) -> Response:
+    return visit.show(
+        "tables.html",
+        status,
+        problem=problem,
+        account=await visit.do("account"),
+        dictionary=await visit.do("population"),
+        sources=await visit.do("sources"),
+        changes=await visit.do("changes"),
+        added=visit.asked("added")[:200],
+        given={name: visit.asked(name)[:200] for name in PLACE},
+    )
+
+
+async def show_columns(visit: Visit) -> Response:
+    """Show the columns of a table that may be added, to be declared."""
+    given = {name: visit.asked(name)[:200] for name in PLACE}
+    if not given["name"]:
+        return visit.go("/custody/tables")
+    try:
+        stored = await _stored(visit, given)
+    except PageRefusedError as refused:
+        return await _tables(visit, problem=refused.sentence, status=refused.status)
+    return visit.show("columns.html", problem="", form=TableForm.new(given, stored, await _usual(visit)))
+
+
+async def add(visit: Visit) -> Response:
+    """Add a table; what is refused is said above the form, which keeps what was typed."""
+    given = {name: visit.field(name)[:200] for name in PLACE}
+    form = TableForm.sent(visit, given, await _stored(visit, given))
+    if said := form.missing(visit):
+        return visit.show("columns.html", 422, form=form, problem=said)
+    try:
+        await visit.do("add_table", form.body(usual=await _usual(visit)))
+    except PageRefusedError as refused:
+        return visit.show("columns.html", refused.status, form=form, problem=refused.sentence)
+    return visit.go("/custody/tables", added=given["name"])
+
+
+async def _usual(visit: Visit) -> str:
+    return str((await visit.do("policy"))["person_key"])
+
+
+async def _stored(visit: Visit, given: Mapping[str, str]) -> dict[str, str | None]:
+    found: dict[str, str | None] = (await visit.do("source_columns", place_of(given)))["columns"]
+    return found
 
 
 PAGES: Final = (

@@ -14,7 +14,7 @@ from lapwing.accounting.interpretation import belief_drift, belief_range, best_t
 from lapwing.accounting.pricing import price
 from lapwing.app.server.calls import API
 from lapwing.app.server.operations import OPERATIONS
-from lapwing.app.server.pages.custody_charts import belief_curve
+from lapwing.app.server.pages.charts import belief_curve
 from lapwing.app.server.pages.drawing import WIDTH, axis, line, rect, svg, text
 from lapwing.app.server.pages.visits import Page, PageRefusedError, Visit
 from lapwing.app.server.roles import Role

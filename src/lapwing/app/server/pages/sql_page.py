@@ -1,7 +1,6 @@
 """The page that asks in SQL: what it asks, price and error before the button; then the way of every question."""
 
 import re
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -17,6 +16,7 @@ from lapwing.app.server.pages.showing import RANKS, off_by, show_answer_page
 from lapwing.app.server.pages.visits import Page, PageRefusedError, Show, Visit
 from lapwing.noise.randomness import fresh_name
 from lapwing.queries.statistics import statistic_names
+from lapwing.vocabulary.frozen import frozen
 
 LONGEST: Final = 8000
 _EPSILON: Final = re.compile(r"\d{1,3}(\.\d{1,9})?")
@@ -25,7 +25,7 @@ _LONGEST_LINK: Final = 6000
 _WORDS: Final = ("select", "from", "where", "group by", "order by", "between", "has", "age", "bins", "distinct", "date")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class SqlDraft:
     """A statement and what is offered for it, as they were written."""
 

@@ -1,12 +1,12 @@
 """What a stream was asked and told, read from the entries of the ledger: outcomes in order, and a verdict by key."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from lapwing.answers.stream_terms import StoredVerdict, StreamAnswer, StreamTerms
 from lapwing.ledger.entries import Record
 from lapwing.ledger.ledger import Ledger
 from lapwing.vocabulary.codec import from_text
+from lapwing.vocabulary.frozen import frozen
 
 LOST: Final = "lost"
 MOST_SHOWN: Final = 500
@@ -14,7 +14,7 @@ MOST_SHOWN: Final = 500
 _ENDS: Final = ("outcome", "closing")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class ToldVerdict:
     """A verdict with when it was asked; no answer where the question was lost or has no end yet."""
 

@@ -1,17 +1,18 @@
 """Steps back in the builder: a form carries the cohorts that were there before, so that no script is needed for it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
 from lapwing.app.server.pages.cohort_document import CohortDraft, UnclearError, from_link, to_link
 from lapwing.app.server.pages.visits import Visit
+from lapwing.vocabulary.frozen import frozen
 
 UNDO: Final = "undo"
 _MOST: Final = 12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class StepsBack:
     """Links of the cohorts before, the newest last, and of the one that the form was drawn from."""
 

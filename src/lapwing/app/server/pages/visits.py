@@ -3,7 +3,7 @@
 import hmac
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from inspect import iscoroutinefunction
 from typing import Any, Final, TypeAlias, TypeVar
@@ -32,6 +32,7 @@ from lapwing.app.server.trusted_proxy import TrustedProxy, Unknown
 from lapwing.queries.catalogue import Population
 from lapwing.session import Session
 from lapwing.vocabulary.errors import LapwingError
+from lapwing.vocabulary.frozen import frozen
 
 T = TypeVar("T")
 Fields: TypeAlias = Mapping[str, list[str]]
@@ -64,7 +65,7 @@ class PageRefusedError(Exception):
         return f"{message[:1].upper()}{message[1:]}{'' if message.endswith(('.', '!', '?')) else '.'}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Site:
     """Everything that pages share, one for a process."""
 
@@ -92,7 +93,7 @@ class Site:
         return "__Host-lapwing" if self.secure else "lapwing"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Visit:
     """One request of a page by a person, who is nobody before they signed in; `secret` is that of their sign-in."""
 
@@ -258,7 +259,7 @@ class Visit:
 Show: TypeAlias = Callable[[Visit], Awaitable[Response]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen()
 class Page:
     """One page, or what one of its forms does.
 
