@@ -25,6 +25,7 @@ from lapwing.queries.questions import Selected
 from lapwing.queries.sql_clauses import (
     AnswerColumn,
     AnswerFraction,
+    Given,
     combined,
     group_nodes,
     grouping,
@@ -34,7 +35,6 @@ from lapwing.queries.sql_clauses import (
     scaled,
 )
 from lapwing.queries.sql_conditions import Reader
-from lapwing.queries.sql_given import Given
 from lapwing.queries.sql_nodes import check_all_read, identifier, literal, name_of, only, parsed
 from lapwing.queries.sql_refusals import refusal
 from lapwing.queries.statistics import is_statistic, read_statistic, statistic_names

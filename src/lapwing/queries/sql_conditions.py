@@ -29,8 +29,7 @@ from lapwing.queries.expressions import (
 )
 from lapwing.queries.joined import Has, InConceptSet, Joined, Link, PerPerson
 from lapwing.queries.pattern import canonical, plain
-from lapwing.queries.sql_clauses import grouping
-from lapwing.queries.sql_given import Given
+from lapwing.queries.sql_clauses import Given, grouping
 from lapwing.queries.sql_nodes import (
     COMPARISONS,
     chain,

@@ -26,8 +26,7 @@ from lapwing.queries.expressions import (
     Value,
 )
 from lapwing.queries.joined import Has, Join, Joined, Link, PerPerson, ScopedCondition, names_in
-from lapwing.queries.sql_clauses import SelectItem, at_place, items_of
-from lapwing.queries.sql_given import EVERYBODY, Given
+from lapwing.queries.sql_clauses import EVERYBODY, Given, SelectItem, at_place, items_of
 from lapwing.queries.sql_nodes import chain, identifier, is_count, name_of, only, times
 from lapwing.queries.sql_refusals import refusal
 from lapwing.queries.sql_values import ValueReader

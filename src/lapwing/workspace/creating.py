@@ -7,19 +7,20 @@ an account is opened, and nothing is left behind: an account outlives a slip.
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 from lapwing.accounting.filters.account import EVERYONE, Budget
 from lapwing.answers.budget import budget_record
+from lapwing.answers.stream_terms import StreamTerms
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
-from lapwing.ledger.states import Analyst
+from lapwing.ledger.states import Analyst, StreamRecord, StreamStatus
 from lapwing.noise.randomness import SYSTEM
 from lapwing.queries.catalogue import ELSEWHERE
 from lapwing.sources import FileSource
 from lapwing.tables import Fingerprints
-from lapwing.vocabulary.errors import ParameterError, RegistrationError, SettingsError
+from lapwing.vocabulary.errors import ParameterError, RegistrationError, SealBrokenError, SettingsError
 from lapwing.workspace.agreement import Agreement, unreadable
 from lapwing.workspace.settings import FILE, PopulationSettings, Settings, read_settings, require_no_password
 from lapwing.workspace.toml import key, value
@@ -195,6 +196,7 @@ def _fill(making: Path, address: str, key_file: Path, settings: Path | None, *, 
         agreement = Agreement(ledger, fingerprints)
         for one in declared.populations.values():
             agreement.require(one)
+        _require_key_of_streams(ledger, making, declared.populations, key_file)
     (making / FILE).write_text(text, encoding="utf-8")
 
 
@@ -213,6 +215,28 @@ def _copy_key(given: Path, place: Path) -> None:
         read_key(place.parent)
     except SettingsError as refused:
         raise ParameterError("key", str(given), reason=refused.reason, remedy=f"copy {KEY_FILE} again") from None
+
+
+def _require_key_of_streams(ledger: Ledger, making: Path, populations: Iterable[str], given: Path) -> None:
+    """Refuse a key that opens none of the open streams: with it this host would close them all at their full price."""
+    is_open = StreamStatus.OPEN
+    names = [one.name for population in populations for one in ledger.streams.streams(population, status=is_open)]
+    if not names or any(_opens(ledger.streams.stream(name), read_key(making)) for name in names):
+        return
+    streams = "the open stream" if len(names) == 1 else f"any of the {len(names)} open streams"
+    reason = f"does not open {streams} of this ledger: it is the key of another workspace"
+    raise ParameterError("key", str(given), reason=reason, remedy=f"copy the {KEY_FILE} of a host of this ledger")
+
+
+def _opens(stream: StreamRecord, key: bytes) -> bool:
+    if stream.sealed is None:  # closed by now
+        return False
+    try:
+        mechanism = StreamTerms.read(stream.terms).mechanism
+        mechanism.resume(stream.sealed, key=key, sequence=stream.seals, name=stream.name)
+    except SealBrokenError:
+        return False
+    return True
 
 
 def _with_ledger(settings: Path, address: str) -> str:

@@ -89,6 +89,16 @@ def test_what_fails_leaves_nothing_behind(first, quick_path, address) -> None:
     assert (told.code, "it is a workspace" in told.err) == (2, True)
 
 
+def test_a_key_that_opens_no_stream_of_the_ledger_is_refused(first, quick_path, address) -> None:
+    run(first, "stream", "open", "--at-least", "9", "--yeses", "2", "--epsilon", "0.5", "--name", "s")
+    other, second = quick_path / "other", quick_path / "second"
+    assert run(other, "init", str(other), *KEY, "--population", "clinic", "--epsilon", "3").code == 0
+    told = run(quick_path, "join", str(second), "--ledger", address, "--key", str(other / "stream.key"))
+    assert (told.code, second.exists()) == (2, False)
+    assert "does not open the open stream of this ledger: it is the key of another workspace" in told.err
+    assert run(first, "stream", "ask", "s", "age < 90").code == 0, "the stream is open as before"
+
+
 @pytest.mark.usefixtures("first")
 def test_init_on_a_ledger_that_is_there_says_join_and_leaves_nothing_behind(quick_path, address) -> None:
     second = quick_path / "second"
