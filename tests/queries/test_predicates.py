@@ -5,6 +5,7 @@ from datetime import date
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from IPython.lib.pretty import pretty
 
 import lapwing as ask
 from engines.clinic import rows_of_anyone
@@ -267,3 +268,10 @@ def test_conditions_have_no_truth_value_in_python() -> None:
         _ = 18 <= ask.col("age") <= 30
     with pytest.raises(BadQuestionError, match=r"join conditions with & \| ~"):
         _ = (ask.col("age") > 3) and ask.col("smoker")
+
+
+def test_a_notebook_shows_a_condition_and_a_value_as_one_writes_them() -> None:
+    asked = (ask.col("age") > 3) & ~ask.has("visits", where=ask.col("kind") == "ER")
+    assert pretty(asked) == "age > 3 and not (has(visits, kind = 'ER'))"
+    assert pretty([ask.col("visits.day"), ask.col("age") + 1]) == "[visits.day, (age + 1)]"
+    assert repr(ask.col("age") > 3) != repr(ask.col("age") > 4)

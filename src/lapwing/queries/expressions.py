@@ -9,7 +9,7 @@ Nothing here means anything yet: `binding` gives it a meaning in a catalogue, or
 
 from datetime import date, datetime
 from fractions import Fraction
-from typing import NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from lapwing.queries.limits import MOST_VALUES
 from lapwing.queries.pattern import canonical, plain
@@ -17,13 +17,31 @@ from lapwing.queries.public_tables import ConceptSet
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import exact
 from lapwing.vocabulary.frozen import frozen
+from lapwing.vocabulary.loading import load_when_called
 
 Constant: TypeAlias = str | int | Fraction | bool | date | None
 Given: TypeAlias = "Value | str | float | Constant"
 """What may stand beside a column in Python: another value, or a constant."""
 
 
-class Value:
+(_written,) = load_when_called("lapwing.queries.written", "written")  # it spells all parts, and so stands above them
+
+
+class _Shown:
+    """A notebook shows it as one would write it; `repr` tells what it is made of, and of two that differ, differs."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        # In each class, for IPython takes the first class that has a way to show it, and each has a `repr` of its own.
+        cls._repr_pretty_ = _show  # type: ignore[attr-defined]
+
+
+def _show(part: _Shown, printer: Any, cycle: bool) -> None:  # noqa: FBT001 - as IPython calls it
+    printer.text("..." if cycle else _written(part))
+
+
+class Value(_Shown):
     """Something with a value in each row: a column, a constant, or arithmetic on them."""
 
     __slots__ = ()
@@ -299,7 +317,7 @@ class Spelled(Value):
     refusal: str = ""
 
 
-class Condition:
+class Condition(_Shown):
     """Something that is true or not in each row, or unknown where a value is missing."""
 
     __slots__ = ()
