@@ -114,6 +114,8 @@ def test_tables_may_be_in_other_databases(tmp_path, written, source) -> None:
         ('"patients.parquet"', '{ duckdb = "a", postgres = "b", table = "c" }', 13, "no single place"),
         ('["F", "M"]', '["F", "F"]', 16, "name a category twice"),
         ('["F", "M"]', "[]", 16, "are not categories"),
+        ('["F", "M"]', '["F", "M"], labels = ["women"]', 16, "are not as many as the 2 values"),
+        ('["F", "M"]', '["F", "M"], labels = ["women", 2]', 16, "labels are texts"),
         ("low = 0, high = 120", "low = 120, high = 0", 17, "the wrong way round"),
         ("low = 0, high = 120", "low = 0", 17, "are incomplete"),
         ("low = 0, high = 120", "lower = 0, high = 120", 17, "lower means nothing"),
@@ -139,6 +141,12 @@ def test_what_is_wrong_is_refused_with_its_line(tmp_path, old, new, line, said) 
     assert refused.value.line == line
     assert f"lapwing.toml, line {line}: " in str(refused.value)
     assert refused.value.remedy
+
+
+def test_values_of_a_list_may_have_names(tmp_path) -> None:
+    text = GOOD.replace('["F", "M"]', '[8507, 8532], labels = ["Male", "Female"]')
+    sex = settings(tmp_path, text).populations["clinic"].population.table("patients").column("sex").type
+    assert sex == Category(values=(8507, 8532), labels=("Male", "Female"), label_name="sex_name")
 
 
 def test_a_folder_without_settings_says_so(tmp_path) -> None:

@@ -397,18 +397,26 @@ def _column(name: str, section: Section, public: _Public) -> Column:
     missing = [word for word in ("low", "high") if kind == "real" and words[word] is None]
     if missing:
         raise section.error((), f"{section.title} has no {missing[0]}", "give the bounds low and high")
+    labels = words.pop("labels", None)
+    if not all(isinstance(label, str) for label in labels or ()):
+        raise section.error(("labels",), "labels are texts", 'write labels = ["Male", "Female"]')
     if isinstance(words.get("values"), dict):
+        if labels is not None:
+            raise section.error(("labels",), "the file has the labels", 'write label = "concept_name" inside values')
         found = public.files().category(section.section("values"))
         with section.blamed():
             return Column(name=name, type=found, nullable=nullable, title=title)
     with section.blamed():
-        return Column(name=name, type=build(**words), nullable=nullable, title=title)
+        made = build(**words)
+        if isinstance(made, Category) and labels is not None:
+            made = replace(made, labels=tuple(labels), label_name=f"{name}_name")
+        return Column(name=name, type=made, nullable=nullable, title=title)
 
 
 _TYPES: Final[dict[str, tuple[Callable[..., ColumnType], dict[str, Any]]]] = {
     "integer": (Integer, {"low": int, "high": int}),
     "real": (Real, {"low": _NUMBER, "high": _NUMBER, "step": _NUMBER}),
-    "category": (lambda values: Category(values=tuple(values or ())), {"values": (list, dict)}),
+    "category": (lambda values: Category(values=tuple(values or ())), {"values": (list, dict), "labels": list}),
     "date": (Date, {"first": date, "last": date}),
     "text": (Text, {}),
     "boolean": (Boolean, {}),
