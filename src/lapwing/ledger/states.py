@@ -74,15 +74,18 @@ class PopulationRecord:
     most: Budget | None = None
     noes_a_day: int | None = None
 
-    def versions(self, tables: Iterable[str]) -> dict[str, int]:
-        """Return the present version of each of `tables`."""
+    def versions(self, tables: Iterable[str], held: Mapping[str, int] | None = None) -> dict[str, int]:
+        """Return the present version of each of `tables`; it is a `MovedOnError` if others are `held` open for them."""
         wanted = sorted(set(tables))
         unknown = [table for table in wanted if table not in self.tables]
         if unknown or not wanted:
             reason = f"are not tables of population {self.name!r}" if unknown else "names no table"
             remedy = f"name some of {sorted(self.tables)}, or add the table first"
             raise ParameterError("tables", unknown, reason=reason, remedy=remedy)
-        return {table: self.tables[table] for table in wanted}
+        present = {table: self.tables[table] for table in wanted}
+        if held is not None and any(held.get(table) != version for table, version in present.items()):
+            raise MovedOnError
+        return present
 
     def suspension(self, analyst: str) -> SuspendedError | None:
         """Return why this analyst can spend nothing: they are not named, or spending is stopped, for all or for them.
@@ -178,6 +181,10 @@ def _words(budget: object) -> str:
     """Return a budget in words."""
     amounts = {name: getattr(budget, name, None) for name in ("epsilon", "delta", "rho")}
     return ", ".join(f"{name} {decimal_below(amount)}" for name, amount in amounts.items() if amount)
+
+
+class MovedOnError(Exception):
+    """The tables have newer versions than those that are held open for a question. Nothing was written."""
 
 
 class RefusedError(Exception):

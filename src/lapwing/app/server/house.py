@@ -28,7 +28,7 @@ _ADMITTED: Final = frozenset({Role.GUEST, Role.ANALYST})
 
 
 class Recent(Generic[K, V]):
-    """The last so many of something, for threads."""
+    """A limited number of things by name: what was not wanted for longest goes first. Threads may share it."""
 
     def __init__(self, most: int = _KEPT) -> None:
         self._most, self._kept, self._lock = most, OrderedDict[K, V](), threading.Lock()
