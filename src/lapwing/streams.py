@@ -461,5 +461,5 @@ def name_of_key(population: str, analyst: str, key: object) -> str:
 
 
 def _keys(key: str, questions: int) -> list[str]:
-    """Return the keys of the parts of so many different questions."""
+    """Return the key of each part that a number of different questions is cut into."""
     return [f"{key} {start}" if start else key for start in range(0, questions, MOST_TOGETHER)]
