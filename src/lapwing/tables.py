@@ -205,7 +205,7 @@ class Fingerprints:
             raise RegistrationError(table, reason=reason, remedy=remedy) from None
 
     def _locked(self) -> LockedFile:
-        """Be alone among all threads and processes."""
+        """Return the lock of the file, held against all other threads and processes until it is left."""
         lock = self._path.with_suffix(".lock")
         with suppress(FileExistsError):
             os.close(os.open(lock, os.O_CREAT | os.O_EXCL, 0o600))

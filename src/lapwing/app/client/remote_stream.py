@@ -153,7 +153,7 @@ class RemoteStream:
         return {text: None if one is None else self._read(one, people) for text, one in several}
 
     def _read(self, told: Any, people: int) -> StreamAnswer:
-        """Return what a server told as an answer to whether there are so many people."""
+        """Return what a server told as an answer to whether there are at least N people."""
 
         def read() -> StreamAnswer:
             gap = told["gap"]
@@ -190,7 +190,7 @@ def _people(planned: Plan) -> int:
 
 
 def _parts(sent: Mapping[str, _Sent], most: int) -> Iterator[list[str]]:
-    """Cut conditions, in their order, into parts of at most so many bytes that ask for the same number of people."""
+    """Cut conditions, in their order, into parts of `most` bytes at most that ask for the same number of people."""
     part, size = list[str](), 0
     for text, one in sent.items():
         size += len(one.where.encode()) + 8

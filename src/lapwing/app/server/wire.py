@@ -51,7 +51,7 @@ class Strict(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class Offer(Strict):
-    """What to pay: `epsilon`, `epsilon` with `delta`, `rho`, or `within` so many at a `confidence`."""
+    """What to pay: `epsilon`, `epsilon` with `delta`, `rho`, or `within` a margin at a `confidence`."""
 
     epsilon: Number | UnsetType = UNSET
     delta: Number | UnsetType = UNSET
