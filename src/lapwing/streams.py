@@ -26,8 +26,9 @@ from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.queue import PATIENCE
-from lapwing.ledger.states import Decision, Intent, MovedOnError, Opening, StreamOutcome, StreamRecord
+from lapwing.ledger.states import MovedOnError
 from lapwing.ledger.store import fault_point
+from lapwing.ledger.stream_states import Decision, Intent, Opening, StreamOutcome, StreamRecord
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus, SparseVectorStream
 from lapwing.noise.randomness import fresh_name
 from lapwing.noise.sealing import Purpose, SealedSource, fresh_seed, seal, unseal

@@ -13,7 +13,7 @@ from lapwing import count, total
 from lapwing.ledger import questions
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.replay import verify
-from lapwing.ledger.states import StreamStatus
+from lapwing.ledger.stream_states import StreamStatus
 from lapwing.session import Session
 from lapwing.vocabulary.errors import (
     BadQuestionError,

@@ -9,8 +9,8 @@ Proof: proofs/stream_recovery.md
 from collections.abc import Mapping, Sequence
 
 from lapwing.ledger.entries import Entry, Record, name, text
-from lapwing.ledger.states import Decision, Intent, StreamOutcome, StreamRecord, StreamStatus, require_sealed
 from lapwing.ledger.store import Store
+from lapwing.ledger.stream_states import Decision, Intent, StreamOutcome, StreamRecord, StreamStatus, require_sealed
 from lapwing.ledger.streams import (
     asked_today,
     decision_in,

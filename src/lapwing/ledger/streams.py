@@ -21,16 +21,9 @@ from typing import Any, Final
 
 from lapwing.accounting.filters.charge import StreamClosing, YesCharge
 from lapwing.ledger.entries import Entry, Lookup, Lookups, Record, name, recall_digest, text
-from lapwing.ledger.states import (
-    Decision,
-    Intent,
-    PopulationRecord,
-    StreamOutcome,
-    StreamRecord,
-    StreamStatus,
-    require_sealed,
-)
+from lapwing.ledger.states import PopulationRecord
 from lapwing.ledger.store import Store
+from lapwing.ledger.stream_states import Decision, Intent, StreamOutcome, StreamRecord, StreamStatus, require_sealed
 from lapwing.ledger.transaction import Recalled, Transaction
 from lapwing.vocabulary.codec import digest, parse
 from lapwing.vocabulary.errors import (

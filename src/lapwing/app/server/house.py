@@ -124,6 +124,7 @@ class House:
         if stamp == self._settings:
             return
         try:
+            self.workspace.finish_change()
             self.workspace.reload()
         except LapwingError as failure:  # an edit that `lapwing update` has not brought to the ledger yet
             self.trouble = str(failure)
