@@ -9,7 +9,7 @@ Nothing here means anything yet: `binding` gives it a meaning in a catalogue, or
 
 from datetime import date, datetime
 from fractions import Fraction
-from typing import Any, NoReturn, TypeAlias
+from typing import NoReturn, TypeAlias
 
 from lapwing.queries.limits import MOST_VALUES
 from lapwing.queries.pattern import canonical, plain
@@ -32,13 +32,8 @@ class _Shown:
 
     __slots__ = ()
 
-    def __init_subclass__(cls) -> None:
-        # In each class, for IPython takes the first class that has a way to show it, and each has a `repr` of its own.
-        cls._repr_pretty_ = _show  # type: ignore[attr-defined]
-
-
-def _show(part: _Shown, printer: Any, cycle: bool) -> None:  # noqa: FBT001 - as IPython calls it
-    printer.text("..." if cycle else _written(part))
+    def __init_subclass__(cls) -> None:  # in each: IPython takes the first class that has a way, and `repr` is one
+        cls._repr_pretty_ = lambda part, printer, _: printer.text(_written(part))  # type: ignore[attr-defined]
 
 
 class Value(_Shown):

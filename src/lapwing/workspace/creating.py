@@ -15,7 +15,8 @@ from lapwing.accounting.filters.account import EVERYONE, Budget
 from lapwing.answers.budget import budget_record
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
-from lapwing.ledger.states import Analyst, StreamRecord, StreamStatus
+from lapwing.ledger.states import Analyst
+from lapwing.ledger.stream_states import StreamRecord, StreamStatus
 from lapwing.noise.randomness import SYSTEM
 from lapwing.queries.catalogue import ELSEWHERE
 from lapwing.sources import FileSource
