@@ -25,7 +25,7 @@ from _queries_timing import median, spent_by, spent_by_peer
 from _report import Goals, clock, table
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.postgres import PostgreSQL, PostgresTable
-from lapwing.mechanisms.geometric import GeometricMechanism
+from lapwing.mechanisms.laplace import GeometricMechanism
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Column, Integer, Real
 from lapwing.queries.planning import plan

@@ -1,4 +1,5 @@
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +15,7 @@ from postgres_server import PostgresServer, running, where_there_is_room
 settings.register_profile("lapwing", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.register_profile("chance", settings.get_profile("lapwing"), derandomize=False)
 settings.load_profile("lapwing")
+_TRACE = sys.gettrace()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -45,6 +47,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _needs_spark(item: pytest.Item) -> bool:
     return any("spark" in name for name in (*getattr(item, "fixturenames", ()), item.name))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Iterator[None]:
+    """A test that goes through lines with a trace takes it away: all tests after it would take three times as long."""
+    yield
+    trace = sys.gettrace()
+    if trace is not _TRACE:
+        sys.settrace(_TRACE)
+        pytest.fail(f"left a {type(trace).__name__} behind that looks at every line")
 
 
 @pytest.fixture(scope="session")

@@ -17,13 +17,14 @@ def run() -> NoReturn:
 
     What must happen at the end does: sessions are closed by the command, what others asked for at the exit is done, and
     everything that was printed is written. Only what the operating system does anyway, to give memory back, is left to
-    it. Where a thread still runs, the process ends as any other.
+    it. Where a thread must be waited for, the process ends as any other.
     """
     gc.set_threshold(_OBJECTS)
     try:
         main(prog_name="lapwing")
     except SystemExit as ended:
-        if isinstance(ended.code, int) and threading.active_count() == 1:
+        others = set(threading.enumerate()) - {threading.main_thread()}
+        if isinstance(ended.code, int) and all(thread.daemon for thread in others):
             do_what_was_asked_for_at_exit()
             if _written():
                 end_process(ended.code)

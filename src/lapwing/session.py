@@ -5,39 +5,36 @@ charge, nothing depends on data; a refusal costs nothing. After it, there is the
 nothing and keeps the charge. Noise is drawn once for a charge, never again.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, Self, Unpack
 
 from lapwing.accounting.composition import MOST_BOOKINGS, PlannedTotal, planned_total
-from lapwing.accounting.filters.charge import Charge, SingleRelease
+from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.answers.answer import Answer
-from lapwing.answers.preview import BudgetStatus, OfferedTerms, Preview, Pricing, QuestionLike, QuestionWords
+from lapwing.answers.budget import BudgetStatus
+from lapwing.answers.preview import OfferedTerms, Preview, Pricing, QuestionLike, QuestionWords
 from lapwing.answers.releases import CONFIDENCE, Price, PricedQuestion, StoredAnswer, meanings_of, read_together
-from lapwing.answers.stream_preview import StreamPreview
-from lapwing.answers.stream_terms import StreamOffer, StreamTerms
 from lapwing.answers.target import TargetWords, accuracy_at, in_each_way, parse_target
 from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger, Snapshot
 from lapwing.ledger.questions import Charged, Released, Request
+from lapwing.ledger.states import MovedOnError
 from lapwing.ledger.store import fault_point
 from lapwing.noise.randomness import fresh_name
 from lapwing.queries.catalogue import Population, TableList
 from lapwing.queries.public_tables import ConceptSet, concept_set
 from lapwing.queries.questions import ConditionLike
 from lapwing.queries.statistics.funnel import funnel
-from lapwing.streams import QuestionStream, name_of_key
+from lapwing.stream_opening import StreamOpener
 from lapwing.tables import Tables
 from lapwing.vocabulary.codec import from_text, to_text
 from lapwing.vocabulary.errors import (
     BadQuestionError,
-    BudgetError,
     BudgetExceededError,
     EngineError,
-    ParameterError,
     RequestConflictError,
 )
 from lapwing.vocabulary.exact import Exact
@@ -51,7 +48,7 @@ MOST_TOGETHER: Final = 1000
 """How many questions are charged, read and answered together; whoever else asks waits for them."""
 
 
-class Session:
+class Session(StreamOpener):
     """One analyst at the door of one population, whose `population.tables` say what may be asked; `lw.open` makes one.
 
     Parameters
@@ -119,7 +116,8 @@ class Session:
         segments, previews = self.population.touched, list[Preview]()
         for asked in ways:
             charge = SingleRelease(event=asked.event, segments=segments)
-            previews.append(Preview.of(asked, self._status(snapshot, segments, charge, asked.tables), confidence))
+            status = BudgetStatus.of(snapshot, self.analyst, segments, charge, asked.tables)
+            previews.append(Preview.of(asked, status, confidence))
         return next((one for one in previews if one.affordable), previews[0])
 
     @shows_words(QuestionWords, confidence="0.95")
@@ -218,51 +216,6 @@ class Session:
         )
         return Answer(asked=asked, numbers=numbers, receipt=None, versions={}, free=True, rehearsal=True)
 
-    @shows_words(StreamOffer, confidence="0.95")
-    def preview_stream(self, **terms: Unpack[StreamOffer]) -> StreamPreview:
-        """Say what a stream would cost, how sure its verdicts would be, and what would be left. It is free.
-
-        The terms are those of `stream`. The margin is for `questions` verdicts, one if it is not said.
-        """
-        agreed = StreamTerms.of(self.population, **terms)
-        confidence, questions = terms.get("confidence", CONFIDENCE), terms.get("questions", 1)
-        status = self._status(self._snapshot(), None, agreed.reservation("preview"), [agreed.table])
-        return StreamPreview.of(agreed, status, confidence, questions)
-
-    @shows_words(StreamOffer, confidence="0.95")
-    def stream(
-        self, *, name: str | None = None, key: str | None = None, **terms: Unpack[StreamOffer]
-    ) -> QuestionStream:
-        """Open a stream of "at least N people?" questions that is paid per yes; use it in a `with`, or close it.
-
-        Parameters
-        ----------
-        name : what to call it, to go on with it in another process
-        key : the idempotency key
-        terms : `at_least=`, the number of people that is asked for, where a question does not say another; `yeses=`,
-            after which it halts; `table=`, which may be left out where there is one table with a row a person; and
-            `epsilon=`, what it costs when all yeses are given, or `within=` at a `confidence=`, for the smallest one at
-            which the verdicts of `questions=` (one, if not said) are right for counts that are so far away. With
-            `epsilon=` and `questions=` the threshold is placed for these questions; more may be asked
-        """
-        self._lifetime.require()
-        agreed = StreamTerms.of(self.population, **terms)
-        given = fresh_name() if key is None else key
-        stream = self._stream(name_of_key(self.population.name, self.analyst, given) if name is None else name, agreed)
-        with self._tables.hold(self.ledger.population(self.population.name).tables):
-            return stream.open(self.analyst, given)
-
-    def resume(self, name: str) -> QuestionStream:
-        """Go on with a stream of this analyst that was opened before, here or in another process.
-
-        A question that a dead process left in flight is settled first.
-        """
-        self._lifetime.require()
-        record = self.ledger.streams.stream(name)
-        if record.analyst != self.analyst or record.population != self.population.name:
-            raise ParameterError("stream", name, reason="is not in this ledger", remedy="open it first")
-        return self._stream(name, StreamTerms.read(record.terms), record.tables).settle(record)
-
     def tables(self) -> TableList:
         """Return what may be asked: the tables, with their columns, types, bounds and words. It is public, and free."""
         self._lifetime.require()
@@ -270,11 +223,7 @@ class Session:
 
     def budget(self) -> BudgetStatus:
         """Return what the account has left, for everybody and for this analyst."""
-        return self._status(self._snapshot(), self.population.touched)
-
-    def cancel(self) -> None:
-        """Stop every question of this session that is being read now, from any thread. Each is lost, and charged."""
-        self._running.cancel()
+        return BudgetStatus.of(self._snapshot(), self.analyst, self.population.touched)
 
     def planned_total(self, *, delta: Exact | None = None) -> PlannedTotal:
         """Return what all releases so far would cost together, had everything been fixed in advance. It gates nothing.
@@ -286,6 +235,10 @@ class Session:
         account = self.ledger.account(self.population.name)
         book = self.ledger.bookings(self.population.name, at_most=MOST_BOOKINGS + 1)
         return planned_total(account, book, delta=delta, segments=self.population.touched)
+
+    def cancel(self) -> None:
+        """Stop every question of this session that is being read now, from any thread. Each is lost, and charged."""
+        self._running.cancel()
 
     def close(self) -> None:
         """End the session: it answers nothing any more. What it shares with others stays open for them."""
@@ -302,24 +255,6 @@ class Session:
     def __repr__(self) -> str:
         tables = ", ".join(table.name for table in self.population.tables) or "no tables"
         return f"<session of {self.analyst} at {self.population.name}: {tables}>"
-
-    def _status(
-        self,
-        snapshot: Snapshot,
-        segments: frozenset[str] | None,
-        charge: Charge | None = None,
-        tables: Iterable[str] = (),
-    ) -> BudgetStatus:
-        """Return what some segments (of streams: all) have left, and whether it, or this charge, may be spent."""
-        own, decided = snapshot.allowance, snapshot.population
-        refused: BudgetError | None = decided.suspension(self.analyst)
-        if refused is None and charge is not None:
-            refused = decided.forbids(self.analyst, tables, charge, snapshot.account)
-        return BudgetStatus(
-            account=snapshot.account.within(segments),
-            allowance=own and own.within(segments),
-            suspension=refused,
-        )
 
     def _snapshot(self) -> Snapshot:
         """Return the account and the versions of the tables as they stand now: read once for a question."""
@@ -345,29 +280,32 @@ class Session:
         """Price, charge, touch data, release, tell: for one question, or for many at once."""
         ways, snapshot = self._ways(questions, **words)
         first, *others = in_each_way(ways)
-        with self._tables.hold(snapshot.versions):  # what they are about stays open until they have their end
-            fault_point("ask.checked")
-            try:
-                return self._charge_and_answer(first, keys, snapshot)
-            except (BudgetExceededError, RequestConflictError):
-                for other in others:
-                    with suppress(BudgetExceededError, RequestConflictError):
-                        return self._charge_and_answer(other, keys, snapshot)
-                raise
+        while True:  # once more for each version that is announced before the charge
+            # What they are about stays open until they have their end.
+            with suppress(MovedOnError), self._tables.hold(snapshot.versions) as held:
+                fault_point("ask.checked")
+                try:
+                    return self._charge_and_answer(first, keys, snapshot, held)
+                except (BudgetExceededError, RequestConflictError):
+                    for other in others:
+                        with suppress(BudgetExceededError, RequestConflictError):
+                            return self._charge_and_answer(other, keys, snapshot, held)
+                    raise
+            snapshot = self._snapshot()
 
     def _charge_and_answer(
-        self, asked: Sequence[PricedQuestion], keys: Sequence[str | None], snapshot: Snapshot
+        self, asked: Sequence[PricedQuestion], keys: Sequence[str | None], snapshot: Snapshot, held: Mapping[str, int]
     ) -> list[Answer]:
         """Charge, commit, touch data, release; where somebody asks the same just now, their answer is everybody's."""
         different = {one.text: one for one in asked}
-        requests = [self._request(one, key) for one, key in zip(different.values(), keys, strict=False)]
+        requests = [self._request(one, key, held) for one, key in zip(different.values(), keys, strict=False)]
         with self.ledger.questions.turns(requests):
             ends = dict(zip(different, self._charge(asked, requests, snapshot), strict=True))
             fault_point("ask.charged")
             charged = {text: end for text, end in ends.items() if isinstance(end, Charged)}
             return self._answer_charged(asked, charged, ends) if charged else _answers(asked, ends)
 
-    def _request(self, asked: PricedQuestion, key: str | None) -> Request:
+    def _request(self, asked: PricedQuestion, key: str | None, held: Mapping[str, int] | None = None) -> Request:
         return Request(
             population=self.population.name,
             analyst=self.analyst,
@@ -376,6 +314,7 @@ class Session:
             tables=asked.tables,
             charge=SingleRelease(event=asked.event, segments=self.population.touched),
             fresh=key is None,
+            held=held,
         )
 
     def _charge(
@@ -420,24 +359,6 @@ class Session:
         told = self.ledger.questions.answer_many(written)
         fault_point("ask.answered")
         return {text: told[end.seq] for text, end in charged.items()}
-
-    def _stream(self, name: str, terms: StreamTerms, opened_for: Collection[str] | None = None) -> QuestionStream:
-        """Return a stream whose conditions are about tables that are allowed and that its intents have versions of."""
-        people, may = self.population, self.ledger.population(self.population.name).analyst(self.analyst).tables
-        for allowed in (may, opened_for):
-            if allowed is not None:
-                people = replace(people, tables=tuple(table for table in people.tables if table.name in allowed))
-        return QuestionStream(
-            name,
-            terms,
-            population=people,
-            ledger=self.ledger,
-            tables=self._tables,
-            running=self._running,
-            key=self._key,
-            on_failure=self._on_failure,
-            lifetime=self._lifetime,
-        )
 
 
 def _answers(

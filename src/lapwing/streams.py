@@ -14,7 +14,8 @@ price. Fresh noise is never drawn.
 Proof: proofs/stream_recovery.md
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from functools import cached_property, wraps
 from typing import Concatenate, Final, ParamSpec, Self, TypeVar
@@ -25,8 +26,9 @@ from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.queue import PATIENCE
-from lapwing.ledger.states import Decision, Intent, Opening, StreamOutcome, StreamRecord
+from lapwing.ledger.states import MovedOnError
 from lapwing.ledger.store import fault_point
+from lapwing.ledger.stream_states import Decision, Intent, Opening, StreamOutcome, StreamRecord
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus, SparseVectorStream
 from lapwing.noise.randomness import fresh_name
 from lapwing.noise.sealing import Purpose, SealedSource, fresh_seed, seal, unseal
@@ -34,11 +36,10 @@ from lapwing.queries.catalogue import Population
 from lapwing.queries.cohort_grid import Cohort, StreamPlanner
 from lapwing.queries.plan import CanonicalQuestion, Plan
 from lapwing.queries.questions import ConditionLike
-from lapwing.queries.statistics.counts import AtLeast, AtLeastQuestion
+from lapwing.queries.statistics.counts import AtLeastQuestion, people_asked_for
 from lapwing.tables import Tables
 from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import (
-    BadQuestionError,
     EngineError,
     ParameterError,
     SealBrokenError,
@@ -190,15 +191,16 @@ class QuestionStream:
 
         def put(number: int, seed: bytes) -> Intent | Decision:
             return self._streams.intend(
-                self.name, number=number, key=given, question=text, sealed=seed, fresh=key is None
+                self.name, number=number, key=given, question=text, sealed=seed, fresh=key is None, held=held
             )
 
-        # What the question is about stays open until it has its outcome, and nobody takes it for abandoned.
-        with self._tables.hold(record.versions), self._ledger.store.gate.working(self.name, PATIENCE):
-            intent = self._commit(record, put)
-            if isinstance(intent, Decision):
-                return self._answer(intent, free=True)
-            return self._answer(self._decide(intent, question), free=False)
+        while True:  # once more for each version that is announced before the intent
+            with suppress(MovedOnError), self._hold(record) as held:
+                intent = self._commit(record, put)
+                if isinstance(intent, Decision):
+                    return self._answer(intent, free=True)
+                return self._answer(self._decide(intent, question), free=False)
+            record = self.record
 
     def ask_many(
         self,
@@ -233,9 +235,9 @@ class QuestionStream:
         asked = {text: plan for plan, text in planned}
         texts, given, told = list(asked), fresh_name() if key is None else key, dict[str, StreamAnswer]()
         named("key", f"{given} {len(texts)}")  # a key that is too long for a later part is refused before the first
-        for start in range(0, len(texts), MOST_TOGETHER):
+        for part, start in zip(_keys(given, len(texts)), range(0, len(texts), MOST_TOGETHER), strict=True):
             some = {text: asked[text] for text in texts[start : start + MOST_TOGETHER]}
-            told |= self._ask_together(some, f"{given} {start}" if start else given, fresh=key is None)
+            told |= self._ask_together(some, part, fresh=key is None)
             if progress is not None:
                 progress(start + len(some), len(texts))
         if texts and not told:
@@ -247,15 +249,19 @@ class QuestionStream:
         record, texts = self._seen, list(questions)
 
         def put(number: int, seed: bytes) -> tuple[Intent | None, dict[str, Decision]]:
-            return self._batches.intend(self.name, number=number, key=key, questions=texts, sealed=seed, fresh=fresh)
+            return self._batches.intend(
+                self.name, number=number, key=key, questions=texts, sealed=seed, fresh=fresh, held=held
+            )
 
-        with self._tables.hold(record.versions), self._ledger.store.gate.working(self.name, PATIENCE):
-            intent, known = self._commit(record, put)
-            told = {text: self._answer(one, free=True) for text, one in known.items()}
-            if intent is not None:
-                decided = self._decide_many(intent, [questions[text] for text in intent.questions])
-                told |= {text: self._answer(one, free=False) for text, one in decided.items()}
-            return told
+        while True:
+            with suppress(MovedOnError), self._hold(record) as held:
+                intent, known = self._commit(record, put)
+                told = {text: self._answer(one, free=True) for text, one in known.items()}
+                if intent is not None:
+                    decided = self._decide_many(intent, [questions[text] for text in intent.questions])
+                    told |= {text: self._answer(one, free=False) for text, one in decided.items()}
+                return told
+            record = self.record
 
     def recover(self) -> None:
         """Settle the question that a dead process left in flight, if there is one: with its own seed, or as lost."""
@@ -282,9 +288,21 @@ class QuestionStream:
         self._lifetime.require()
         return digest([text for _, text in self._planner.plan(wheres, at_least)])
 
+    def keys_of(
+        self, wheres: Iterable[ConditionLike | AtLeastQuestion], *, key: str, at_least: int | None = None
+    ) -> list[str]:
+        """Return the keys under which `ask_many` puts its parts, in their order: a part that was put stays there."""
+        return _keys(key, len({text for _, text in self._planner.plan(wheres, at_least)}))
+
     @cached_property
     def _planner(self) -> StreamPlanner:
         return StreamPlanner(self._population, self.terms.table, self.terms.at_least)
+
+    @contextmanager
+    def _hold(self, record: StreamRecord) -> Iterator[Mapping[str, int]]:
+        """Keep open what is asked about until it has its outcome; until then nobody takes it for abandoned."""
+        with self._tables.hold(record.versions) as held, self._ledger.store.gate.working(self.name, PATIENCE):
+            yield held
 
     def _commit(self, record: StreamRecord, put: Callable[[int, bytes], T]) -> T:
         """Commit what is asked, with its seed, as the next number; again, where another process came first."""
@@ -309,11 +327,11 @@ class QuestionStream:
 
     def _decide(self, intent: Intent, question: Plan | CanonicalQuestion) -> Decision:
         """Decide a question with the noise of its seed, and commit the outcome; return the one that stands."""
-        return self._unless_broken(self._read_and_decide(intent, question, _people(question)))
+        return self._unless_broken(self._read_and_decide(intent, question, people_asked_for(question.meaning)))
 
     def _decide_many(self, intent: Intent, questions: Sequence[Plan | CanonicalQuestion]) -> dict[str, Decision]:
         """Decide a batch with the noise of its one seed, and commit the outcomes; return those that stand."""
-        people = [_people(question) for question in questions]
+        people = [people_asked_for(question.meaning) for question in questions]
         return self._unless_broken(self._read_and_decide_many(intent, questions, people))
 
     def _unless_broken(self, decided: T | SealBrokenError) -> T:
@@ -431,12 +449,6 @@ class QuestionStream:
         return read_verdict(told, decision, self.terms, free=free)
 
 
-def _people(question: Plan | CanonicalQuestion) -> int:
-    if not isinstance(question.meaning, AtLeast):
-        raise BadQuestionError("a stream is asked only whether there are at least N people")
-    return question.meaning.people
-
-
-def name_of_key(population: str, analyst: str, key: object) -> str:
-    """Return the name of a stream that was given a key only, so that the same key opens the same stream again."""
-    return digest(["stream", population, analyst, str(key)])[:32]
+def _keys(key: str, questions: int) -> list[str]:
+    """Return the key of each part that a number of different questions is cut into."""
+    return [f"{key} {start}" if start else key for start in range(0, questions, MOST_TOGETHER)]

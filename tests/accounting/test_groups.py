@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 from mpmath import exp, mpf
 
-from lapwing.accounting.interpretation import guarantee_for_group
+from lapwing.accounting.conversions import guarantee_for_group
 from lapwing.accounting.pricing import price
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import (

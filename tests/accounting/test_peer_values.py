@@ -12,8 +12,8 @@ from fractions import Fraction
 
 import pytest
 
+from lapwing.accounting.conversions import epsilon_from_rho
 from lapwing.accounting.pricing import price
-from lapwing.accounting.renyi import epsilon_from_rho
 from lapwing.vocabulary.event import (
     Composed,
     DiscreteGaussianNoise,

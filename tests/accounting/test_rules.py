@@ -7,8 +7,14 @@ import pytest
 from mpmath import exp, log, mpf
 
 from lapwing.accounting.composition import CompositionRule, advanced_epsilon, compose
+from lapwing.accounting.conversions import (
+    ORDERS,
+    delta_from_renyi,
+    delta_from_rho,
+    epsilon_from_renyi,
+    epsilon_from_rho,
+)
 from lapwing.accounting.pricing import price
-from lapwing.accounting.renyi import ORDERS, delta_from_renyi, delta_from_rho, epsilon_from_renyi, epsilon_from_rho
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import (
     ApproximateRelease,

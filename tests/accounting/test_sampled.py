@@ -11,10 +11,9 @@ from mpmath import exp, mpf
 
 from accounting import reference
 from lapwing.accounting.dominating_pair import DominatingPair
-from lapwing.accounting.interpretation import amplified
 from lapwing.accounting.losses.atoms import AtomicLaw
 from lapwing.accounting.losses.continuous import GaussianLaw, LaplaceLaw
-from lapwing.accounting.losses.sampled import SampledLaw, Sampling, amplified_epsilon, sampled
+from lapwing.accounting.losses.sampled import SampledLaw, Sampling, amplified, amplified_epsilon, sampled
 from lapwing.accounting.pricing import price
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import (

@@ -14,8 +14,7 @@ import numpy as np
 
 from audit.broken_mechanisms import exponential, on_a_grid, sparse_vector
 from lapwing.auditor.black_box import Finding, audit
-from lapwing.mechanisms.geometric import GeometricMechanism
-from lapwing.mechanisms.laplace import LaplaceMechanism
+from lapwing.mechanisms.laplace import GeometricMechanism, LaplaceMechanism
 from lapwing.mechanisms.randomized_response import RandomizedResponse
 from lapwing.vocabulary.exact import Sensitive
 from lapwing.vocabulary.guarantee import PureDP

@@ -18,10 +18,9 @@ import pytest
 from lapwing.auditor.black_box import audit
 from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
-from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.histogram import geometric_histogram
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK
-from lapwing.mechanisms.laplace import LaplaceMechanism
+from lapwing.mechanisms.laplace import GeometricMechanism, LaplaceMechanism
 from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap, PermuteAndFlip
 from lapwing.mechanisms.randomized_response import RandomizedResponse

@@ -12,9 +12,8 @@ import pytest
 
 from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
-from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.histogram import gaussian_histogram, geometric_histogram
-from lapwing.mechanisms.laplace import LaplaceMechanism
+from lapwing.mechanisms.laplace import GeometricMechanism, LaplaceMechanism
 from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap, PermuteAndFlip
 from lapwing.mechanisms.randomized_response import RandomizedResponse
 from lapwing.vocabulary.errors import ParameterError

@@ -230,7 +230,8 @@ def test_a_person_counts_once_however_many_bits_are_set(sizes, random) -> None:
     assert not missing
     assert cache.count(0, bitmaps) == sum(n > 0 for n in of_each)
     assert cache.rows_of_each(0, bitmaps).tolist() == of_each
-    assert cache.any_of_each(0, bitmaps).tolist() == [int(n > 0) for n in of_each]
+    for least in (1, 2, 3, 5, 16, 17, 64):
+        assert cache.reaching(least, 0, bitmaps).tolist() == [n >= least for n in of_each]
     people = np.array([n > 0 for n in of_each], np.bool_)
     cache.add_of_people(Fact(NEVER), people)
     assert cache.rows_of_each(0, cache.take({0: Fact(NEVER)})[0]).tolist() == [

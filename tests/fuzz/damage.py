@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.questions import Released
-from lapwing.ledger.states import StreamOutcome
+from lapwing.ledger.stream_states import StreamOutcome
 from lapwing.vocabulary.errors import LapwingError, LedgerError
 from lapwing.vocabulary.guarantee import PureDP
 from ledger.clinic import SEED, Place, ask, opening, request
@@ -145,14 +145,14 @@ def any_damage(kept: Kept, chance: random.Random) -> tuple[str, Files]:
             return f"{name} lost", kept.damaged(name, None)
 
 
-def run(seconds: float, seed: int) -> None:
-    """Try random damage for so long; fail with what was done if something went missing unnoticed."""
+def run(seconds: float, seed: int, *, most: int | None = None) -> None:
+    """Try random damage for so long, or so often; fail with what was done if something went missing unnoticed."""
     chance, end = random.Random(seed), time.monotonic() + seconds
     with TemporaryDirectory(prefix="lapwing-", dir=where_there_is_room()) as made:
         folder = Path(made)
         kept = [Kept.of(folder / "closed", closed=True), Kept.of(folder / "left by a crash")]
         opened = tried = 0
-        while time.monotonic() < end:
+        while time.monotonic() < end and tried != most:
             one = chance.choice(kept)
             what, files = any_damage(one, chance)
             try:

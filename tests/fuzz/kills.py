@@ -33,13 +33,13 @@ def ask_and_stream(pipe: Connection, place: Place, turn: str) -> None:
             ledger.administration.advance_version("clinic", "visits")
 
 
-def run(seconds: float, seed: int) -> None:
-    """Kill for so long; fail if anything that was told is missing, or was told in two ways."""
+def run(seconds: float, seed: int, *, most: int | None = None) -> None:
+    """Kill for so long, or so often; fail if anything that was told is missing, or was told in two ways."""
     chance, end, history, turn = random.Random(seed), time.monotonic() + seconds, History(), 0
     with TemporaryDirectory(prefix="lapwing-", dir=where_there_is_room()) as folder:
         place = Place.in_file(Path(folder) / "ledger.db")
         place.clinic(epsilon=10**6).close()
-        while turn == 0 or time.monotonic() < end:
+        while turn == 0 or (time.monotonic() < end and turn != most):
             _kill_some(place, history, chance, turn)
             with place.open() as ledger:
                 recover(ledger, history)

@@ -11,6 +11,7 @@ import math
 import time
 from datetime import date
 from fractions import Fraction
+from itertools import count, takewhile
 from pathlib import Path
 from random import Random
 
@@ -38,13 +39,13 @@ BOUNDS = {"max_rows": 4, "max_groups": 8}
 SIGNS = [b"(", b")", b"[", b"'", b'"', b"--", b"/*", b";", b"\\", b"$$", b"not "]
 
 
-def run(seconds: float, seed: int) -> None:
-    """Try texts for so long; fail with the first that is answered wrongly, slowly, or not at all."""
+def run(seconds: float, seed: int, *, most: int | None = None) -> None:
+    """Try texts for so long, or so many; fail with the first that is answered wrongly, slowly, or not at all."""
     random, until = Random(seed), time.monotonic() + seconds
     corpus = kept()
     with Truth() as truth:
         statements = Statements(random)
-        while time.monotonic() < until:
+        for _ in takewhile(lambda _: time.monotonic() < until, count() if most is None else range(most)):
             text = statements.statement()
             planned = examined(text)
             assert planned is not None or not statements.plain or refused_for_size(text), f"refused: {text}"

@@ -3,7 +3,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lapwing.mechanisms.geometric import GeometricMechanism
+from lapwing.mechanisms.laplace import GeometricMechanism
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import DiscreteLaplaceNoise
 from mechanisms import laws_by_hand as by_hand

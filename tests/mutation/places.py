@@ -16,8 +16,8 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
 TESTS = ROOT / "tests"
 
-PLACES = ("accounting/*", "answers/*", "ledger/*", "mechanisms/*", "queries/*", "session.py", "streams.py")
-SEAM = ("answers/*", "session.py", "streams.py")
+PLACES = ("accounting/*", "answers/*", "ledger/*", "mechanisms/*", "queries/*", "session.py", "stream*.py")
+SEAM = ("answers/*", "session.py", "stream*.py")
 STAMP = re.compile(r"^- `lapwing\.([\w.]+)(?::[\w.]+)?` `[0-9a-f]{16}`$", re.MULTILINE)
 
 TELLING = (
@@ -30,8 +30,20 @@ TELLING = (
     "law_probabilities",
     "interpretation",
     "answer.py",
+    "budget.py",
 )
-TELLING += ("preview", "verdicts", "canvas", "pictures", "frames", "history", "cells", "stream_answers", "__init__")
+TELLING += (
+    "budget.py",
+    "preview",
+    "verdicts",
+    "canvas",
+    "pictures",
+    "frames",
+    "history",
+    "cells",
+    "stream_answers",
+    "__init__",
+)
 """Words of files that say how far off an answer is, or what it means, and decide nothing."""
 
 ELSEWHERE = ("postgres", "spark", "crashes", "fuzz", "golden", "audit/", "proofs", "mutation", "browser", "test_readme")

@@ -13,7 +13,7 @@ from lapwing import count, total
 from lapwing.ledger import questions
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.replay import verify
-from lapwing.ledger.states import StreamStatus
+from lapwing.ledger.stream_states import StreamStatus
 from lapwing.session import Session
 from lapwing.vocabulary.errors import (
     BadQuestionError,
@@ -64,7 +64,13 @@ THIN |= {
     "Tables.hold",
     "CancelGroup.scope",
 }
-THIN |= {"QuestionStream.ask", "QuestionStream._decide", "QuestionStream._unless_broken", "QuestionStream._answer"}
+THIN |= {
+    "QuestionStream.ask",
+    "QuestionStream._hold",
+    "QuestionStream._decide",
+    "QuestionStream._unless_broken",
+    "QuestionStream._answer",
+}
 """What stands around the rule, and can fail in a test only: that comes out as it is, and shows no value either."""
 LOCKING = "ledger/queue.py", "ledger/sqlite.py"
 """Where gates are locked and let go."""
@@ -124,15 +130,16 @@ class Failing:
     def once(self, act: Callable[[], Any], secrets: tuple[str, ...]) -> tuple[Line | None, Any]:
         """Fail at the next line; return it, or None if there is no other, and the answer, if there was one."""
         self.turn += 1
-        self._tracing = Tracing(self.known, made(self._which or FAILURES[self.turn % len(FAILURES)]))
-        answer, raised = run(act, self._tracing)
-        self._tracing.failure = None  # and with it the frames that it went through
+        tracing = self._tracing = Tracing(self.known, made(self._which or FAILURES[self.turn % len(FAILURES)]))
+        answer, raised = run(act, tracing)
+        self._tracing = None  # what is asked later is not looked at
+        tracing.failure = None  # and with it the frames that it went through
         if raised is not None:
-            self._check(raised, self._tracing.at, secrets)
+            self._check(raised, tracing.at, secrets)
         del raised
-        if self._tracing.at and self._tracing.at[0] in LOCKING:
+        if tracing.at and tracing.at[0] in LOCKING:
             gc.collect()  # a lock that was being let go is held until the frames are gone
-        return self._tracing.at, answer
+        return tracing.at, answer
 
     def _check(self, raised: BaseException, at: Line | None, secrets: tuple[str, ...]) -> None:
         told = shown(raised)

@@ -1,12 +1,12 @@
 from lapwing.accounting.composition import compose as compose
+from lapwing.accounting.conversions import guarantee_for_group as guarantee_for_group
 from lapwing.accounting.filters.account import open_account as open_account
 from lapwing.accounting.filters.charge import Reservation as Reservation
 from lapwing.accounting.filters.charge import SingleRelease as SingleRelease
-from lapwing.accounting.interpretation import amplified as amplified
 from lapwing.accounting.interpretation import belief_range as belief_range
 from lapwing.accounting.interpretation import budget_concerns as budget_concerns
-from lapwing.accounting.interpretation import guarantee_for_group as guarantee_for_group
 from lapwing.accounting.interpretation import name_and_shame as name_and_shame
+from lapwing.accounting.losses.sampled import amplified as amplified
 from lapwing.accounting.pricing import price as price
 from lapwing.vocabulary.event import Composed as Composed
 from lapwing.vocabulary.event import DiscreteGaussianNoise as DiscreteGaussianNoise

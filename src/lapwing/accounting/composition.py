@@ -20,10 +20,10 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
+from lapwing.accounting.conversions import curve, epsilon_from_renyi, epsilon_from_rho
 from lapwing.accounting.filters.account import Account, Admission, Booking
 from lapwing.accounting.filters.charge import Reservation
 from lapwing.accounting.pricing import PricedLoss, price, product
-from lapwing.accounting.renyi import curve, epsilon_from_renyi, epsilon_from_rho
 from lapwing.accounting.window import MOST_USES, optimal_epsilon
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import (

@@ -16,6 +16,7 @@ from functools import partial
 
 import numpy as np
 
+from lapwing.accounting.conversions import curve, delta_from_renyi, delta_from_rho, epsilon_from_renyi, epsilon_from_rho
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
 from lapwing.accounting.gaussian_sparse_vector import renyi_bound
 from lapwing.accounting.losses import atoms
@@ -25,7 +26,6 @@ from lapwing.accounting.losses.law import LossLaw
 from lapwing.accounting.losses.sampled import Sampling, flattened, sampled
 from lapwing.accounting.losses.selections import BoundedRangeLaw, SelectionsLaw, selections
 from lapwing.accounting.privacy_loss_distribution import alone, composed_delta, composed_epsilon, composed_pair
-from lapwing.accounting.renyi import curve, delta_from_renyi, delta_from_rho, epsilon_from_renyi, epsilon_from_rho
 from lapwing.accounting.tilting import Factor
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import (

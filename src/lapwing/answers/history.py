@@ -11,7 +11,7 @@ from typing import Any
 
 from lapwing.accounting.filters.account import Account, Budget
 from lapwing.answers.answer import Answer
-from lapwing.answers.preview import budget_words
+from lapwing.answers.budget import budget_words
 from lapwing.answers.releases import Price, PricedPlan, PricedQuestion, Release, StoredAnswer
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.target import AtEpsilon, AtRho, Target, release_of

@@ -9,7 +9,8 @@ from typing import Any, Final
 from lapwing.accounting.filters.account import Account
 from lapwing.accounting.filters.charge import StreamClosing, cost_of
 from lapwing.accounting.filters.remaining import Refusal
-from lapwing.answers.preview import BudgetStatus, Forecast
+from lapwing.answers.budget import BudgetStatus
+from lapwing.answers.preview import Forecast
 from lapwing.answers.releases import CONFIDENCE
 from lapwing.answers.stream_terms import StreamTerms, paid_by_yes
 from lapwing.vocabulary.exact import Exact, as_confidence

@@ -18,8 +18,8 @@ from lapwing.accounting.pricing import price
 from lapwing.answers.releases import ChosenOnes, NoisyNumbers, OpenKeys, ReadColumn, Release, charged_as
 from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism
-from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.histogram_selection import Selector
+from lapwing.mechanisms.laplace import GeometricMechanism
 from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.queries.aggregate import PrivateKey

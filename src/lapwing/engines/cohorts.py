@@ -157,9 +157,7 @@ class Cohorts:
                 if places is None or ready is None or cache is None or ready[0] is not self._caches[inner]:
                     left.append(look.fact)
                 else:
-                    count = ready[0].any_of_each if look.any else ready[0].rows_of_each
-                    rows = count(question.tree, ready[1])
-                    cache.add_of_people(look.fact, look.holds(np.append(rows, 0)[places]))
+                    cache.add_of_people(look.fact, _seen(look, places, question.tree, *ready))
         return left
 
     def _places(self, table: str, inner: str) -> Integers | None:
@@ -183,6 +181,15 @@ class Cohorts:
     def _by_database(self, table: str, group: "Sequence[_Question]") -> list[int]:
         batches = _batches([question.fact for question in group], MOST_COUNTS)
         return [number for batch in batches for number in self._read_counts(table, batch)]
+
+
+def _seen(look: Look, places: Integers, tree: "_Tree", inner: "BitmapCache", bitmaps: "Sequence[Bitmap]") -> Truths:
+    """Return for whom a fact about their rows in another table is true: who has none there is behind all `places`."""
+    if look.turn is None:
+        return look.holds(np.append(inner.rows_of_each(tree, bitmaps), 0)[places])
+    reached = np.append(inner.reaching(look.turn, tree, bitmaps), False)[places]
+    below, above = look.holds(np.array([0, look.turn])).tolist()
+    return np.full(len(reached), above) if above == below else reached if above else ~reached
 
 
 class _Link(NamedTuple):
@@ -302,6 +309,9 @@ class BitmapCache:
         self._last = np.packbits(last, bitorder="little").view(np.uint64)
         self._others = self._everyone & ~self._last
         self._fields = np.empty(self._words, np.uint64)
+        self._to_first = np.zeros(self._words, np.uint64)  # in a word of several people all have as many bits
+        light = self._sizes <= _WORD
+        self._to_first[starts[light] // _WORD] = self._sizes[light] - 1
 
     def take(self, atoms: Mapping[int, Fact]) -> tuple[list[Bitmap], list[Fact]]:
         """Return the bitmaps of `atoms` by their numbers, and the atoms that have none yet."""
@@ -349,21 +359,27 @@ class BitmapCache:
         of_each[self._by_place] = np.add.reduceat(bits, self._starts, dtype=self._counting)
         return of_each
 
-    def any_of_each(self, tree: _Tree, bitmaps: Sequence[Bitmap]) -> Integers:
-        """Return 1 for each person who has a bit that is set in that bitmap, and 0 for the others."""
-        if not self._several:
-            return self.rows_of_each(tree, bitmaps)
-        found = self._found(tree, bitmaps)
-        one = _unpacked(found)[self._ends].astype(np.int64)
+    def reaching(self, least: int, tree: _Tree, bitmaps: Sequence[Bitmap]) -> Truths:
+        """Return for each person whether at least `least` of their bits are set in that bitmap."""
+        if not self._several or least > _FEW:
+            return self.rows_of_each(tree, bitmaps) >= least
+        bits = left = self._joined(tree, bitmaps, 0)
+        found = self._last_of_each(bits)
+        for _ in range(least - 1):
+            left = left & (left - (found >> self._to_first))  # without the first bit that is set of each person
+            found = self._last_of_each(left)
+        reached = _unpacked(found)[self._ends].view(np.bool_)
         if len(self._heavy):
-            one[self._heavy] = np.maximum.reduceat(found[self._heavy_words] != 0, self._heavy_begins)
-        return one
+            of_word = np.bitwise_count(bits[self._heavy_words]).astype(np.int64)
+            reached[self._heavy] = np.add.reduceat(of_word, self._heavy_begins) >= least
+        return reached
 
     def _found(self, tree: _Tree, bitmaps: Sequence[Bitmap]) -> Bitmap:
         """Return that bitmap with one bit for each person and word, the last of theirs: whether one of them is set."""
         bits = self._joined(tree, bitmaps, 0)
-        if not self._several:
-            return bits
+        return self._last_of_each(bits) if self._several else bits
+
+    def _last_of_each(self, bits: Bitmap) -> Bitmap:
         # The other bits of a person, plus as many ones, carry into the last bit exactly if one of them is set.
         found = self._fields
         np.bitwise_and(bits, self._others, out=found)
@@ -415,4 +431,5 @@ def _digest(rows: Integers) -> bytes:
 
 
 _WORD = 64
+_FEW = 16  # rows up to which they are found one after the other, and not counted
 _NARROW = 2**26  # words whose bits 32 bits can count, which is twice as fast

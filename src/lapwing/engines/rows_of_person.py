@@ -22,13 +22,13 @@ Truths: TypeAlias = NDArray[np.bool_]
 class Look(NamedTuple):
     """A fact about the rows of the same person in `table` for which `inside` is true: it `holds` by their number.
 
-    `any` says that it holds for any number of them alike, if it is not 0.
+    `turn`, if there is one, says that it holds alike for all numbers below, and alike for all from there on.
     """
 
     fact: Fact
     table: str
     inside: Fact
-    any: bool
+    turn: int | None
     holds: Callable[[Integers], Truths]
 
 
@@ -37,10 +37,10 @@ def look_of(fact: Fact) -> Look | None:
     match fact:
         case Fact(HasRows() | LacksRows() as has, _) if not any(_beyond((has.where, has.derived))):
             least, wanted, inside = has.at_least, isinstance(has, HasRows), Fact(has.where, has.derived)
-            return Look(fact, has.table, inside, least == 1, lambda rows: (rows >= least) == wanted)
+            return Look(fact, has.table, inside, least, lambda rows: (rows >= least) == wanted)
         case Fact(InIntervals(intervals=intervals), (NumberOfPerson(rows=asked, column=None, most=most),)):
             inside = Fact(asked.where, asked.derived)
-            return Look(fact, asked.table, inside, most == 1, lambda rows: _among(rows, most, intervals))
+            return Look(fact, asked.table, inside, 1 if most == 1 else None, lambda rows: _among(rows, most, intervals))
         case _:
             return None
 

@@ -48,8 +48,8 @@ class Turns(Protocol):
     def leave(self, place: int, holder: Holder) -> None:
         """Give a place back, if this holder has it."""
 
-    def working(self, stream: str, patience: float = 0.0) -> AbstractContextManager[bool]:
-        """Hold a stream while a question of it is decided; say whether it is ours."""
+    def working(self, name: str, patience: float = 0.0) -> AbstractContextManager[bool]:
+        """Hold a stream while a question of it is decided, or whatever else has a name; say whether it is ours."""
 
     def close(self) -> None:
         """Let go of files and connections."""

@@ -257,12 +257,13 @@ class Gate(ABC):
         """Let go of files and connections."""
 
     @contextmanager
-    def working(self, stream: str, patience: float = 0.0) -> Iterator[bool]:
-        """Hold a stream while a question of it is decided; say whether it is ours, after waiting for so many seconds.
+    def working(self, name: str, patience: float = 0.0) -> Iterator[bool]:
+        """Hold a stream while a question of it is decided; say whether it is ours, after `patience` seconds at most.
 
-        Where it is not, somebody who lives is deciding: what is in flight is theirs.
+        Where it is not, somebody who lives is deciding: what is in flight is theirs. So can be held whatever else has a
+        `name`, to be seen by others to be worked on.
         """
-        place, holder = place_of("stream", stream), Holder()
+        place, holder = place_of("stream", name), Holder()
         try:
             yield any(self.enter(place, holder) for _ in pauses(patience))
         finally:
@@ -276,7 +277,7 @@ def place_of(*what: str) -> int:
 
 
 def pauses(patience: float) -> Iterator[None]:
-    """Go on at once, and then again and again after a while, for so many seconds."""
+    """Go on at once, and then again and again after a while, for `patience` seconds."""
     pause, end = _SHORTEST, time.monotonic() + patience
     while True:
         yield

@@ -1,4 +1,4 @@
-"""The releases: one file a mechanism (the two Gaussian ones share theirs), each with one theorem, one proof, one shape.
+"""The releases: one file a mechanism or a kind of noise, each mechanism with one theorem, one proof and one shape.
 
 A mechanism is built from exact, keyword-only parameters: how far one person can move the value (its *sensitivity*), and
 one way of saying how much noise there is: a price (`epsilon`, or `rho`, or `epsilon` and `delta`), the noise itself

@@ -1,11 +1,11 @@
 from lapwing.mechanisms.exponential import ExponentialMechanism as ExponentialMechanism
 from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism as DiscreteGaussianMechanism
 from lapwing.mechanisms.gaussian import GaussianMechanism as GaussianMechanism
-from lapwing.mechanisms.geometric import GeometricMechanism as GeometricMechanism
 from lapwing.mechanisms.histogram import gaussian_histogram as gaussian_histogram
 from lapwing.mechanisms.histogram import geometric_histogram as geometric_histogram
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles as PrivateQuantiles
 from lapwing.mechanisms.histogram_selection import TopK as TopK
+from lapwing.mechanisms.laplace import GeometricMechanism as GeometricMechanism
 from lapwing.mechanisms.laplace import LaplaceMechanism as LaplaceMechanism
 from lapwing.mechanisms.partition_selection import PartitionSelection as PartitionSelection
 from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap as NoisyMaxWithGap

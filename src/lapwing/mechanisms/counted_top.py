@@ -8,8 +8,8 @@ Proof: proofs/counted_top.md
 
 from fractions import Fraction
 
-from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.histogram_selection import Selector, TopK
+from lapwing.mechanisms.laplace import GeometricMechanism
 from lapwing.mechanisms.noise_mechanism import Integers, Priced, integers, wrong_size
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.vocabulary.event import Composed, Event

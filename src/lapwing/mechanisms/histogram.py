@@ -5,7 +5,7 @@ sensitivity, however many bins there are. Sums of released bins (cumulative coun
 """
 
 from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism
-from lapwing.mechanisms.geometric import GeometricMechanism
+from lapwing.mechanisms.laplace import GeometricMechanism
 from lapwing.vocabulary.exact import Exact, as_int
 from lapwing.vocabulary.guarantee import Adjacency, checked_adjacency
 

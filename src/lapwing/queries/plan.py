@@ -40,8 +40,8 @@ from lapwing.vocabulary.wording import format_short, several
 if TYPE_CHECKING:
     from lapwing.mechanisms.counted_top import CountedTop
     from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism
-    from lapwing.mechanisms.geometric import GeometricMechanism
     from lapwing.mechanisms.histogram_selection import PrivateQuantiles, Selector, TopK
+    from lapwing.mechanisms.laplace import GeometricMechanism
 
 Number: TypeAlias = int | Fraction | float
 Estimate: TypeAlias = Fraction | float

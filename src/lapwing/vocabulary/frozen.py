@@ -2,7 +2,7 @@
 
 The standard library compiles six methods for each such class, half a millisecond, and a command loads three hundred of
 them. Here only `__init__` is compiled, and the others close over the names of the fields. All else is the standard
-library's: what a field is, slots, `fields`, `replace` and `match`.
+library's: what a field is, slots, `fields`, `replace` and `match`. What stands below such a class is `@frozen()`, too.
 """
 
 from collections.abc import Callable
@@ -122,7 +122,8 @@ def _shown(names: tuple[str, ...]) -> Callable[..., Any]:
 
 
 def _compared(names: tuple[str, ...]) -> list[Callable[..., Any]]:
-    values: Callable[[object], Any] = attrgetter(*names) if len(names) > 1 else lambda self: _few(self, *names)
+    only = attrgetter(*names) if names else None
+    values: Any = only if len(names) > 1 else lambda self: (only(self),) if only else ()  # of one it gives no tuple
 
     def __eq__(self: object, other: object) -> Any:  # noqa: N807
         return values(self) == values(other) if type(other) is type(self) else NotImplemented
@@ -131,7 +132,3 @@ def _compared(names: tuple[str, ...]) -> list[Callable[..., Any]]:
         return hash(values(self))
 
     return [__eq__, __hash__]
-
-
-def _few(self: object, *names: str) -> tuple[object, ...]:
-    return tuple([getattr(self, name) for name in names])  # attrgetter returns no tuple of one

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from lapwing.accounting.filters.account import EVERYONE, Budget
-from lapwing.answers.preview import budget_record
+from lapwing.answers.budget import budget_record
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.ledger.states import Analyst
 from lapwing.noise.randomness import SYSTEM

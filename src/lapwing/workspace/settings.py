@@ -48,7 +48,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from lapwing.accounting.filters.account import Budget
-from lapwing.answers.preview import said_budget
+from lapwing.answers.budget import said_budget
 from lapwing.engines.duckdb import DuckDBTable
 from lapwing.engines.reading import LONGEST, TIME_LIMIT
 from lapwing.ledger.entries import name as ledger_name

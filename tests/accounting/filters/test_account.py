@@ -34,7 +34,7 @@ from lapwing.accounting.filters.charge import (
     cost_of,
 )
 from lapwing.accounting.filters.remaining import Refusal, what_fits
-from lapwing.mechanisms.geometric import GeometricMechanism
+from lapwing.mechanisms.laplace import GeometricMechanism
 from lapwing.vocabulary.codec import from_record, to_record
 from lapwing.vocabulary.errors import BudgetExceededError, ParameterError, StreamError
 from lapwing.vocabulary.event import (

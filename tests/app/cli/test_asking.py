@@ -8,7 +8,7 @@ import pytest
 
 import lapwing as lw
 from app.cli.at_the_prompt import masked, run, spent, start, write_patients
-from lapwing.mechanisms.geometric import GeometricMechanism
+from lapwing.mechanisms.laplace import GeometricMechanism
 
 MEN = ("count", "patients", "--where", "sex = 'M'")
 

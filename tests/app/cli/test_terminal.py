@@ -1,6 +1,8 @@
 """Tables that align: in a narrow terminal, with wide characters, in colour and without."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 from rich.cells import cell_len
@@ -59,3 +61,19 @@ def test_colour_on_a_terminal_unless_it_is_not_wanted(clinic) -> None:
     plain = at_a_terminal(clinic, "budget", NO_COLOR="1").out
     assert re.findall(r"\x1b\[3\d", plain) == []
     assert "\x1b" not in run(clinic, "budget").out
+
+
+def test_what_is_asked_for_at_the_exit_is_done_and_memory_is_left_to_the_system() -> None:
+    class_ = "type('Held', (), {'__del__': lambda self: print('taken apart')})"
+    lines = [
+        "import atexit, sys, threading",
+        "sys.argv = ['lapwing', '--version']",
+        "atexit.register(print, 'done at the exit')",
+        "threading.Thread(target=threading.Event().wait, daemon=True).start()",
+        f"sys.held = {class_}()",
+        "from lapwing.__main__ import run",
+        "run()",
+    ]
+    ended = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines()[1:] == ["done at the exit"]
+    assert ended.stdout.startswith("lapwing")

@@ -12,6 +12,7 @@ from fractions import Fraction
 import httpx
 import pytest
 
+import lapwing as lw
 from app.server.doors import UNLIMITED, Door, P, Process, code_of, count, make_folder, serving
 from lapwing.answers.releases import NoisyNumbers
 from lapwing.app.server.application import DoorSettings
@@ -20,6 +21,7 @@ from lapwing.app.server.memory import Memory
 from lapwing.app.server.rates import Limits, Rate
 from lapwing.engines.reading import stoppable
 from lapwing.noise.randomness import fresh_name
+from lapwing.vocabulary.codec import digest
 
 SECRET = "the secret of patient 4711"  # noqa: S105 - it is what must not be seen
 
@@ -175,18 +177,18 @@ def test_answers_leave_at_ticks_and_what_is_public_at_once(folder) -> None:
     tick = 0.4
     with serving(folder, DoorSettings(limits=UNLIMITED, tick=tick)) as door:
         door.ask("ana", "age > 1")
-        taken = []
-        for age in range(10, 16):
+
+        def taken(age: int) -> float:
             begun = time.perf_counter()
             assert door.ask("ana", f"age > {age}", "0.01").status_code == 200
-            taken.append(time.perf_counter() - begun)
-        assert min(taken) >= tick
-        assert (
-            sorted(one % tick for one in taken)[2] < tick / 3
-        )  # most leave right after a tick, whatever the machine does
-        begun = time.perf_counter()
-        door.ask("ana", "age > 10", "0.01")
-        assert time.perf_counter() - begun < tick
+            return time.perf_counter() - begun
+
+        paid = []
+        while len(paid) < 3 or sorted(one % tick for one in paid)[2] > tick / 3:  # a busy machine is late now and then
+            paid.append(taken(10 + len(paid)))
+            assert len(paid) < 40, paid
+        assert min(paid) >= tick
+        assert any(taken(10) < tick for _ in range(20))
 
 
 def test_an_answer_leaves_at_its_tick_for_whoever_comes_with_its_key_again_and_again(folder) -> None:
@@ -295,35 +297,67 @@ def test_a_job_of_one_process_is_found_at_another(folder) -> None:
         assert second.get("ben", f"{P}/jobs/{keys[0]}").status_code == 404
 
 
-@pytest.mark.parametrize("many", [False, True])
-def test_what_a_process_that_died_left_of_a_stream_is_decided_by_whoever_looks(folder, many) -> None:
+MANY = [f"age in ({one}, {other})" for other in range(65) for one in range(other)]
+"""More conditions than are committed together, so that they are asked in two parts."""
+TOGETHER = [count(f"age > {age}")["question"] for age in (40, 50, 40)]
+KILLED = {
+    "a question of a stream": ("stream.read", "questions", {"where": "age > 130"}, "answered", 1),
+    "a batch": ("stream.read", "batches", {"wheres": ["age > 130", "age >= 0"]}, "answered", 2),
+    "a batch that was asked before": ("intend.committed", "batches", {"wheres": ["age > 130"]}, "answered", 1),
+    "the second part of a batch": ("stream.read:kill:2", "batches", {"wheres": MANY}, "answered", len(MANY)),
+    "between two parts of a batch": ("stream.told", "batches", {"wheres": MANY}, "cancelled", 2000),
+    "questions before their answers": ("ask.read", "", TOGETHER, "lost", 2),
+    "questions that were answered": ("ask.answered", "", TOGETHER, "answered", 2),
+}
+"""Where a process dies, over what, and what became of it: its state, and how many questions the ledger has."""
+
+
+@pytest.mark.parametrize("killed", KILLED)
+def test_what_a_process_that_died_had_in_hand_is_not_running_for_ever(folder, killed) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         process = Process(folder, free.getsockname()[1])
+    fault, where, asked, state, number = KILLED[killed]
     with serving(folder) as door:
         terms, opening, key = {"at_least": 100, "yeses": 2, "epsilon": "1"}, fresh_name(), fresh_name()
         stream = door.call("ana", "POST", f"{P}/streams", terms, key=opening).json()["stream"]
-        body = {"wheres": ["age > 130", "age >= 0"]} if many else {"where": "age > 130"}
-        path = f"{P}/streams/{stream}/{'batches' if many else 'questions'}"
-        process.start("stream.read:kill")
+        path = f"{P}/streams/{stream}/{where}" if where else f"{P}/batches"
+        body = asked if where else {"questions": asked, "price": {"epsilon": "1"}}
+        if "before" in killed and where:
+            assert door.call("ana", "POST", path, body, key=fresh_name()).status_code == 200
+        process.start(fault if ":" in fault else f"{fault}:kill")
         dying = Door(process.port, folder, door.tokens)
         while not process.died():
             with suppress(httpx.HTTPError):
                 dying.call("ana", "POST", path, body, key=key)
-        told = state_of(door, key, until={"answered"})["outcome"]
-        assert told == door.call("ana", "POST", path, body, key=key).json()
-        assert door.get("ana", f"{P}/streams/{stream}").json()["asked"] == 1 + many
+        if state == "lost":  # what comes twice a minute
+            assert door.call("cleo", "POST", "/api/v1/recoveries").status_code == 200
+        told = door.get("ana", f"{P}/jobs/{key}").json()
+        assert told["state"] == state
+        with lw.open_workspace(folder) as workspace:
+            entries = workspace.ledger.history("clinic")
+        charged = sum(len(one.get("questions", [0])) for one in entries if one["kind"] in {"intent", "charge"})
+        assert charged == number, "looking asks nothing"
+        again = door.call("ana", "POST", path, body, key=key)
+        if state == "answered":
+            assert again.json() == told["outcome"]
+        else:
+            assert again.status_code == (410 if state == "lost" else 200)
+            assert state == "lost" or door.get("ana", f"{P}/jobs/{key}").json()["state"] == "answered"
         assert door.get("ana", f"{P}/jobs/{opening}").json()["state"] == "answered"
 
 
-def test_a_request_of_which_the_ledger_has_nothing_is_not_running_for_ever(folder) -> None:
-    with serving(folder) as door:
-        for key, at in (("long-ago-1", 0), ("just-now-1", time.time())):
-            store = open_store(folder)
-            Memory(store, lambda at=at: at).remember("clinic", "ana", key, kind="ask_stream", digest="d", body=b"{}")
-            store.close()
-        told = door.get("ana", f"{P}/jobs/long-ago-1").json()
-        assert (told["state"], told["outcome"]["error"]["code"]) == ("cancelled", "cancelled")
-        assert door.get("ana", f"{P}/jobs/just-now-1").json()["state"] == "running"
+def test_what_somebody_who_lives_works_on_is_running_and_what_nobody_does_is_not(folder) -> None:
+    bodies = {kind: {} for kind in ("ask_stream", "ask_stream_many", "open_stream")}
+    bodies |= {"ask": count(), "ask_many": {"questions": TOGETHER, "price": {"epsilon": "1"}}}
+    with serving(folder) as door, lw.open_workspace(folder) as workspace:
+        store = open_store(folder)
+        for key, body in bodies.items():
+            Memory(store).remember("clinic", "ana", key, kind=key, digest="d", body=json.dumps(body).encode())
+            with workspace.ledger.store.gate.working(digest(["job", "clinic", "ana", key])):
+                assert door.get("ana", f"{P}/jobs/{key}").json()["state"] == "running"
+            told = door.get("ana", f"{P}/jobs/{key}").json()
+            assert (told["state"], told["outcome"]["error"]["code"]) == ("cancelled", "cancelled")
+        store.close()
 
 
 def test_what_is_under_way_when_the_server_is_told_to_end_is_answered(folder, monkeypatch) -> None:

@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 import lapwing as ask
 from engines.clinic import clinic
-from lapwing.mechanisms.geometric import GeometricMechanism
+from lapwing.mechanisms.laplace import GeometricMechanism
 from lapwing.noise.laws import DiscreteGaussian, DiscreteLaplace
 from lapwing.queries.plan import Scale
 from lapwing.queries.planning import plan

@@ -10,7 +10,7 @@ import pytest
 import lapwing as lw
 from lapwing.answers.target import AtEpsilon, release_of
 from lapwing.mechanisms.counted_top import CountedTop
-from lapwing.mechanisms.geometric import GeometricMechanism
+from lapwing.mechanisms.laplace import GeometricMechanism
 from lapwing.queries.aggregate import CountPerPerson
 from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.queries.column import Category, Column, Text

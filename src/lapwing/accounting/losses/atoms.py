@@ -11,10 +11,10 @@ from itertools import islice
 
 import numpy as np
 
+from lapwing.accounting.conversions import curve, delta_from_renyi, epsilon_from_renyi
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
 from lapwing.accounting.losses.continuous import GaussianLaw
 from lapwing.accounting.losses.law import LossLattice, Orders
-from lapwing.accounting.renyi import curve, delta_from_renyi, epsilon_from_renyi
 from lapwing.vocabulary.exact import ROUND_OFF, UNIT, float_above, float_below, fraction_above
 
 

@@ -20,7 +20,9 @@ from lapwing.accounting.losses.atoms import AtomicLaw, pure_rho
 from lapwing.accounting.losses.continuous import GaussianLaw, LaplaceLaw
 from lapwing.accounting.losses.law import LossLattice, LossLaw, Orders, Tails, connect_the_dots
 from lapwing.accounting.losses.selections import BoundedRangeLaw, SelectionsLaw
-from lapwing.vocabulary.exact import LARGEST_EXPONENT, ROUND_OFF, float_above, fraction_above
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import LARGEST_EXPONENT, ROUND_OFF, float_above, fraction_above, positive
+from lapwing.vocabulary.guarantee import ApproximateDP, Guarantee, PureDP
 from lapwing.vocabulary.loading import load_when_called
 
 gammaln, logsumexp = load_when_called("scipy.special", "gammaln", "logsumexp")
@@ -50,6 +52,30 @@ def amplified_epsilon(epsilon: Fraction, rate: Fraction) -> Fraction:
     if e > LARGEST_EXPONENT:
         return epsilon  # what is left to amplify is worth less than the digits it would take
     return min(epsilon, fraction_above(math.log1p(q * math.expm1(e))))
+
+
+def amplified(guarantee: Guarantee, rate: Fraction) -> PureDP | ApproximateDP:
+    """Return what a guarantee becomes on a sample of `rate` of the people, rounded up.
+
+    It holds for Poisson sampling when a person is added or removed, and for sampling without replacement when one is
+    replaced: epsilon' = log(1 + rate (e^epsilon - 1)) and delta' = rate delta (Balle, Barthe and Gaboardi 2018). No
+    better epsilon' is true of all mechanisms.
+
+    >>> tenth = Fraction(1, 10)
+    >>> amplified(ApproximateDP(epsilon=tenth, delta=Fraction(1, 10**6)), tenth).delta
+    Fraction(1, 10000000)
+    """
+    share = positive("rate", rate)
+    if share > 1:
+        raise ParameterError("rate", rate, reason="is above 1", remedy="write the share of people that is sampled")
+    match guarantee:
+        case PureDP(epsilon=epsilon):
+            return PureDP(epsilon=amplified_epsilon(epsilon, share))
+        case ApproximateDP(epsilon=epsilon, delta=delta):
+            return ApproximateDP(epsilon=amplified_epsilon(epsilon, share), delta=share * delta)
+        case _:
+            remedy = "price the sampled event instead"
+            raise ParameterError("guarantee", guarantee, reason="is not amplified by sampling", remedy=remedy)
 
 
 def flattened(law: LossLaw, rate: Fraction) -> tuple[LossLaw, Fraction]:

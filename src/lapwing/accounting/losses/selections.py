@@ -15,10 +15,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from lapwing.accounting.conversions import delta_from_rho, epsilon_from_rho
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
 from lapwing.accounting.losses.atoms import AtomicLaw
 from lapwing.accounting.losses.law import HalfExponentialLaw, LossLattice, LossLaw, Orders, Tails
-from lapwing.accounting.renyi import delta_from_rho, epsilon_from_rho
 from lapwing.vocabulary.exact import ROUND_OFF, UNIT, float_above
 
 _HUGE = 300.0

@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lapwing.accounting.interpretation import amplified, guarantee_for_group
+from lapwing.accounting.conversions import guarantee_for_group
+from lapwing.accounting.losses.sampled import amplified
 from lapwing.accounting.pricing import price
 from lapwing.app.auditing.suspect import Adding, Suspect, noise_of, odds_of_truth, score_scale
 from lapwing.auditor.added_noise import AddedNoise, Norm, OnASample, Several
@@ -24,10 +25,9 @@ from lapwing.auditor.worst_pairs import AuditedMovement
 from lapwing.mechanisms.counted_top import CountedTop
 from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
-from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.histogram import gaussian_histogram, geometric_histogram
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK
-from lapwing.mechanisms.laplace import LaplaceMechanism
+from lapwing.mechanisms.laplace import GeometricMechanism, LaplaceMechanism
 from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap, PermuteAndFlip, Winner
 from lapwing.mechanisms.randomized_response import RandomizedResponse

@@ -14,9 +14,8 @@ from lapwing.auditor import noise_laws
 from lapwing.auditor.noise_laws import NoiseLaw
 from lapwing.auditor.white_box import WhiteBox
 from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
-from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK
-from lapwing.mechanisms.laplace import LaplaceMechanism
+from lapwing.mechanisms.laplace import GeometricMechanism, LaplaceMechanism
 from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.mechanisms.randomized_response import RandomizedResponse
 from lapwing.mechanisms.score_selection import ScoreSelection

@@ -29,7 +29,7 @@ from lapwing.auditor.sparse_vector_oracle import Reveals, SparseVectorVariant
 from lapwing.auditor.worst_pairs import AuditedMovement as Moves
 from lapwing.auditor.worst_pairs import worst_loss
 from lapwing.ledger.replay import verify
-from lapwing.mechanisms.geometric import GeometricMechanism
+from lapwing.mechanisms.laplace import GeometricMechanism
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import Geometric, Law

@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from lapwing.answers.preview import BudgetStatus
+from lapwing.answers.budget import BudgetStatus
 from lapwing.ledger.entries import Receipt
 from lapwing.session import Session
 from lapwing.vocabulary.frozen import frozen

@@ -10,7 +10,7 @@ import click
 
 from lapwing.accounting.composition import PlannedTotal
 from lapwing.accounting.filters.account import Account, open_account
-from lapwing.answers.preview import BudgetStatus, amounts, budget_record, budget_words
+from lapwing.answers.budget import BudgetStatus, amounts, budget_record, budget_words
 from lapwing.app.cli.commands import facts, paragraph, table, waiting
 from lapwing.app.cli.commands import table as drawn
 from lapwing.app.cli.options import Door, at_the_door, complete_tables, for_the_custodian, plot_option

@@ -12,8 +12,8 @@ from typing import Any, TextIO, TypeAlias
 import click
 
 from lapwing.answers.answer import MOST_SHOWN, Answer
+from lapwing.answers.budget import BudgetStatus
 from lapwing.answers.cells import Row, cell_text, rows_names
-from lapwing.answers.preview import BudgetStatus
 from lapwing.answers.target import TargetWords
 from lapwing.app.cli.commands import as_typed, facts, refusal_record, table, waiting
 from lapwing.app.cli.options import Door

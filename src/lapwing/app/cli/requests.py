@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lapwing.answers.preview import budget_words, read_budget, request_record
+from lapwing.answers.budget import budget_words, read_budget, request_record
 from lapwing.app.cli.commands import facts, table
 from lapwing.app.cli.options import Door, at_the_door, for_the_custodian
 

@@ -18,6 +18,7 @@ from lapwing.app.server.people import Directory, Person
 from lapwing.app.server.rates import Limits
 from lapwing.app.server.roles import Right, Role
 from lapwing.session import Session
+from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import DisagreementError
 from lapwing.vocabulary.frozen import frozen
 
@@ -25,6 +26,8 @@ T = TypeVar("T")
 
 API: Final = "/api/v1"
 LONGEST_WAIT: Final = 60
+_PATIENCE: Final = 0.05
+"""Seconds to wait for one who only looks whether somebody works on a key."""
 
 
 @frozen()
@@ -121,14 +124,28 @@ class ServerCall:
         told: dict[str, Any] = {"kind": self.operation.name, "digest": self.digest, "body": self.raw or b"null"}
         return self.server.memory.remember(*self.job_name, **told, entry=entry)
 
+    def is_worked_on(self, key: str) -> bool:
+        """Say whether somebody who lives works on a key of whoever calls."""
+        name = JobName(self.population, self.person.id, key)
+        with self.server.house.ledger.store.gate.working(_lease(name)) as is_free:
+            return not is_free
+
     async def in_thread(self, work: "Callable[[ServerCall], T]") -> T:
         """Do work that computes or reads a disk beside the loop, which others wait for."""
         return await to_thread.run_sync(work, self, limiter=self.server.threads)
 
     async def run(self, work: Work, *, stream: str | None = None) -> Reply:
-        """Do work that may charge, as a job: return its end, or say where to look for it when it takes longer."""
+        """Do work that may charge, as a job: return its end, or say where to look for it when it takes longer.
+
+        While it is done, all processes see that somebody who lives works on its key.
+        """
+
+        def seen(job: Job) -> Any:
+            with self.server.house.ledger.store.gate.working(_lease(job.name), _PATIENCE):
+                return work(job)
+
         jobs = self.server.jobs
-        job = jobs.start(self.job_name, self.digest, self.session(), work, begun=self.begun, stream=stream)
+        job = jobs.start(self.job_name, self.digest, self.session(), seen, begun=self.begun, stream=stream)
         ending = await jobs.wait(job, self._patience())
         if ending is not None:
             return reply_of(ending)
@@ -152,6 +169,11 @@ class ServerCall:
             if word.strip().lower() == "wait" and value.strip().isdecimal() and len(value) < 6:  # noqa: PLR2004
                 return float(min(int(value), LONGEST_WAIT))
         return 20.0
+
+
+def _lease(job: JobName) -> str:
+    """Return the name of what is held by whoever works on a job."""
+    return digest(["job", *job])
 
 
 def reply_of(ending: Ending) -> Reply:

@@ -1,24 +1,28 @@
 """What analysts do: look at prices, rehearse, ask, and find again what they asked."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from lapwing.answers.answer import Answer
+from lapwing.answers.budget import read_budget, request_record
 from lapwing.answers.history import HistoryPage, read_back
-from lapwing.answers.preview import QuestionLike, read_budget, request_record
+from lapwing.answers.preview import QuestionLike
 from lapwing.app.server.calls import API, Reply, ServerCall
-from lapwing.app.server.jobs import Job, JobName, JobState, ending_of, state_after
+from lapwing.app.server.jobs import Job, JobName, JobState, at_a_tick, ending_of, state_after
 from lapwing.app.server.memory import LEDGER
 from lapwing.app.server.problems import ProblemError, body_of, status_of
-from lapwing.app.server.questions_wire import asking_type, read_question
+from lapwing.app.server.questions_wire import asking_many_type, asking_type, read_question
 from lapwing.ledger.entries import Receipt
 from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.errors import BadQuestionError, LedgerRolledBackError, UnansweredError
+from lapwing.vocabulary.wording import format_exact
 
-QUESTION = "ask"
-"""What a question is remembered as; what a stream is asked is remembered under the names of its operations."""
+QUESTION, QUESTIONS = "ask", "ask_many"
+"""What a question, and several together, are remembered as; what a stream is asked has the names of its operations."""
+
+_LONGEST_KEY: Final = 128
 
 
 def show_budget(call: ServerCall) -> Any:
@@ -83,6 +87,38 @@ def rehearse(call: ServerCall) -> Any:
     return _record(answer, None, words)
 
 
+async def show_stored(call: ServerCall) -> Reply:
+    """Return the answer that asking would give for nothing, or null; nothing is charged, written or read from data.
+
+    An `Idempotency-Key` may be there: then it is the answer that it stands for.
+    """
+    told = await call.in_thread(_stored)
+    await at_a_tick(call.begun, call.server.tick)  # it may stand in the ledger before whoever asked is told
+    return Reply(body=msgspec.json.encode(told))
+
+
+def _stored(call: ServerCall) -> dict[str, Any] | None:
+    question, words = _asked(call)
+    session, key = call.session(), call.headers.get("idempotency-key", "")[:_LONGEST_KEY] or None
+    call.require_meaning(lambda: session.meanings([question], **words))
+    entry = None
+    if key is not None:
+        job = call.server.jobs.find(JobName(call.population, call.person.id, key))
+        if job is not None and ending_of(job) is None:
+            return None
+        if call.server.memory.recall(call.population, call.person.id, key) is not None:
+            entry = call.server.memory.entry(call.population, call.person.id, key)
+    answer = session.stored(question, key=key, entry=entry, **words)
+    return None if answer is None else _record(answer, key, words)
+
+
+def show_planned_total(call: ServerCall) -> Any:
+    """Say what all releases so far would cost together, had everything been fixed in advance. It gates nothing."""
+    total = call.session().planned_total(**call.body.words())
+    epsilon = None if total.epsilon is None else repr(total.epsilon)  # as text: it may be infinite
+    return {"epsilon": epsilon, "delta": format_exact(total.delta), "streams": total.streams, "says": str(total)}
+
+
 async def ask(call: ServerCall) -> Reply:
     """Ask a question, and pay for it, once under its key."""
     answers, name = call.server.answers, (call.job_name, call.fingerprint)
@@ -116,12 +152,17 @@ async def ask_many(call: ServerCall) -> Reply:
     return await call.run(lambda job: _ask_many(call, job))
 
 
-def _ask_many(call: ServerCall, job: Job) -> bytes:
-    several = [read_question(one) for one in call.body.questions]
+def _asked_together(body: Any) -> tuple[list[QuestionLike], dict[str, Any]]:
+    """Return the questions that a body asks together, and their words."""
+    several = [read_question(one) for one in body.questions]
     beside = several[0][1]
     if any(words != beside for _, words in several):
         raise BadQuestionError("what is asked together has one max_rows and one max_groups; ask for others by itself")
-    questions, words = [question for question, _ in several], {**call.body.price.words(), **beside}
+    return [question for question, _ in several], {**body.price.words(), **beside}
+
+
+def _ask_many(call: ServerCall, job: Job) -> bytes:
+    questions, words = _asked_together(call.body)
     call.require_meaning(lambda: job.session.meanings(questions, **words))
     call.remember()
     ended = call.server.memory.ending(*call.job_name)
@@ -130,7 +171,7 @@ def _ask_many(call: ServerCall, job: Job) -> bytes:
     job.after_data = True
     answers = job.session.ask_many(questions, key=call.key, **words)
     call.audit.update(questions=len(answers), price=str(answers[0].price))
-    told = msgspec.json.encode({"key": call.key, "answers": [_record(answer, None, words) for answer in answers]})
+    told = msgspec.json.encode(_records(answers, call.key, words))
     call.server.memory.end(*call.job_name, status=200, outcome=told)
     return told
 
@@ -143,6 +184,10 @@ def _record(answer: Answer, key: str | None, words: dict[str, Any]) -> dict[str,
         "released": to_record(tuple(tuple(numbers) for numbers in answer.numbers.values())),
         "answer": answer.to_dict(**confidence),
     }
+
+
+def _records(answers: list[Answer], key: str, words: dict[str, Any]) -> dict[str, Any]:
+    return {"key": key, "answers": [_record(answer, None, words) for answer in answers]}
 
 
 def list_answers(call: ServerCall) -> Any:
@@ -191,6 +236,23 @@ def answered_again(call: ServerCall, key: str, known: dict[str, Any]) -> dict[st
     entry = call.server.memory.entry(call.population, call.person.id, key)
     answer = call.session(asked).stored(question, key=key, entry=entry, **words)
     return None if answer is None else _record(answer, key, words)
+
+
+def answered_together_again(call: ServerCall, key: str, known: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what was answered under a key to several questions together, if it was."""
+    asked: Any = msgspec.convert(known["body"], asking_many_type())
+    questions, words = _asked_together(asked)
+    session, different, answers = call.session(asked), list[list[str]](), list[Answer]()
+    for question in questions:
+        meaning = session.meanings([question], **words)
+        if meaning not in different:
+            different.append(meaning)
+        number = different.index(meaning) + 1  # as `ask_many` counts them
+        answer = session.stored(question, key=f"{key} {number}", entry=LEDGER, **words)
+        if answer is None:
+            return None
+        answers.append(answer)
+    return _records(answers, key, words)
 
 
 def show_history(call: ServerCall) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec import UNSET
 
-from lapwing.answers.preview import budget_record, request_record
+from lapwing.answers.budget import budget_record, request_record
 from lapwing.app.server.calls import ServerCall
 from lapwing.app.server.problems import ProblemError
 from lapwing.app.server.roles import Role

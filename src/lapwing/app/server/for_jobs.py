@@ -1,15 +1,20 @@
 """How far a job has come, here or in another process, and how it is stopped."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 import msgspec
 
 from lapwing.app.server.calls import Reply, ServerCall
-from lapwing.app.server.for_analysts import QUESTION, answered_again
+from lapwing.app.server.for_analysts import QUESTION, QUESTIONS, answered_again, answered_together_again
 from lapwing.app.server.for_streams import what_became
 from lapwing.app.server.jobs import JobName, JobState, at_a_tick, ending_of, state_after
 from lapwing.app.server.problems import ProblemError, body_of
 from lapwing.vocabulary.errors import UnansweredError
+
+_NEVER_ASKED: Final = ProblemError(
+    409, "cancelled", "nothing was charged under this key, and nobody works on it; ask again under it if it is wanted"
+)
 
 
 async def show_job(call: ServerCall) -> Reply:
@@ -25,27 +30,48 @@ async def show_job(call: ServerCall) -> Reply:
 
 
 def _job_elsewhere(call: ServerCall) -> Reply:
-    """Say what is known of a job that another process has or had, or that ended long ago."""
+    """Say what is known of a job that another process has or had, or that ended long ago.
+
+    The ledger knows best, for what was refused may have been asked again since. Of what it does not have, somebody who
+    lives may be working on it, or it came to an end that nothing was charged for; else its process died before.
+    """
     key, memory = call.path["key"], call.server.memory
     known = memory.recall(call.population, call.person.id, key)
     if known is None:
         raise ProblemError.not_there()
-    ended = memory.ending(call.population, call.person.id, key)
-    state, outcome = _in_the_ledger(call, key, known) if known["kind"] == QUESTION else (JobState.RUNNING, None)
-    if ended is not None and state is JobState.RUNNING:
-        state, outcome = state_after(ended[0]), msgspec.Raw(ended[1])
-    elif known["kind"] != QUESTION:
-        state, outcome = what_became(call, key, known)
+    worked_on = call.is_worked_on(key)  # before the ledger is read: what ends meanwhile is found there
+    found: tuple[JobState, Any] | None = None
+    if known["kind"] in _FIND:
+        found = _FIND[known["kind"]](call, key, known)
+    elif not worked_on:  # what a stream is asked would be waited for
+        found = what_became(call, key, known)
+    if found is None or found[0] is JobState.RUNNING:
+        ended = memory.ending(call.population, call.person.id, key)
+        if ended is not None:
+            found = state_after(ended[0]), msgspec.Raw(ended[1])
+        elif found is None and not worked_on:
+            found = JobState.CANCELLED, _NEVER_ASKED.body()
+    state, outcome = found or (JobState.RUNNING, None)
     return Reply(body=msgspec.json.encode({"key": key, "state": state.value, "progress": None, "outcome": outcome}))
 
 
-def _in_the_ledger(call: ServerCall, key: str, known: dict[str, Any]) -> tuple[JobState, Any]:
-    """Say what became of a question: the ledger knows best, for what was refused may have been asked again since."""
+def _question(call: ServerCall, key: str, known: dict[str, Any]) -> tuple[JobState, Any] | None:
+    return _answered(lambda: answered_again(call, key, known))
+
+
+def _questions(call: ServerCall, key: str, known: dict[str, Any]) -> tuple[JobState, Any] | None:
+    return _answered(lambda: answered_together_again(call, key, known))
+
+
+_FIND: Final = {QUESTION: _question, QUESTIONS: _questions}
+
+
+def _answered(find: Callable[[], Any]) -> tuple[JobState, Any] | None:
     try:
-        outcome = answered_again(call, key, known)
+        outcome = find()
     except UnansweredError as unanswered:
         return (JobState.LOST, body_of(unanswered)) if unanswered.lost else (JobState.RUNNING, None)
-    return (JobState.RUNNING if outcome is None else JobState.ANSWERED), outcome
+    return None if outcome is None else (JobState.ANSWERED, outcome)
 
 
 async def cancel_job(call: ServerCall) -> Reply:

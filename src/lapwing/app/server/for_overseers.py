@@ -5,7 +5,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from lapwing.answers.preview import amounts, budget_record
+from lapwing.answers.budget import amounts, budget_record
 from lapwing.app.server.calls import Reply, ServerCall
 from lapwing.ledger.entries import Receipt
 from lapwing.ledger.export import export_json

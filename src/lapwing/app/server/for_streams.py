@@ -1,28 +1,25 @@
 """Streams of "at least N people?" over the wire: preview, open, ask, ask many, close."""
 
-import time
 from typing import Any, Final
 
 import msgspec
+from msgspec import UNSET
 
-from lapwing.answers.preview import budget_record
+from lapwing.answers.budget import budget_record
 from lapwing.answers.stream_preview import terms_record
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.app.server.calls import Reply, ServerCall
 from lapwing.app.server.for_analysts import foretell
 from lapwing.app.server.jobs import Job, JobState, state_after
 from lapwing.app.server.problems import ProblemError, body_of, status_of
-from lapwing.ledger.states import StreamRecord
-from lapwing.streams import MOST_TOGETHER, QuestionStream, name_of_key
+from lapwing.app.server.wire import StreamBatch, StreamQuestion
+from lapwing.ledger.stream_states import StreamRecord, StreamStatus
+from lapwing.stream_opening import name_of_key
+from lapwing.streams import QuestionStream
 from lapwing.vocabulary.errors import LapwingError
 from lapwing.vocabulary.wording import format_exact
 
-_OF_STREAMS: Final = {"open_stream", "ask_stream", "ask_stream_many", "close_stream"}
-_ABANDONED: Final = 3600
-"""Seconds after which a request of which the ledger has nothing is taken for one whose process died."""
-_NEVER_ASKED: Final = ProblemError(
-    409, "cancelled", "nothing was charged under this key within an hour; ask again under it if it is wanted"
-)
+_BODIES: Final = {"ask_stream": StreamQuestion, "ask_stream_many": StreamBatch}
 
 
 async def preview_stream(call: ServerCall) -> Reply:
@@ -96,42 +93,59 @@ async def close_stream(call: ServerCall) -> Reply:
     def work(job: Job) -> Any:
         stream = _resumed(call, job)
         stream.close()
-        return _record(stream.record, job.session.ledger.account(call.population), _titles(call))
+        told = _record(stream.record, job.session.ledger.account(call.population), _titles(call))
+        call.server.memory.end(
+            *call.job_name, status=200, outcome=msgspec.json.encode(told)
+        )  # the ledger has no key of it
+        return told
 
     return await call.run(work, stream=call.path["stream"])
 
 
-def what_became(call: ServerCall, key: str, known: dict[str, Any]) -> tuple[JobState, Any]:
-    """Say what became of a request to a stream that no job here has, and that may have died with its process.
+def what_became(call: ServerCall, key: str, known: dict[str, Any]) -> tuple[JobState, Any] | None:
+    """Say what became of a request to a stream that nobody works on, and that may have died with its process.
 
     What a dead process left in flight is decided, with the noise that it has. Nothing new is asked, so nothing is
-    charged that was not: what the ledger does not have under the key was never asked.
+    charged that was not: what the ledger does not have under the key was never asked. None where it has nothing.
     """
-    ledger, body = call.server.house.ledger, known["body"] or {}
+    ledger = call.server.house.ledger
     entry = ledger.request(call.population, call.person.id, key)
     if entry is None:
-        is_old = known["kind"] in _OF_STREAMS and time.time() - known["at"] > _ABANDONED
-        return (JobState.CANCELLED, _NEVER_ASKED.body()) if is_old else (JobState.RUNNING, None)
+        return None
     if known["kind"] == "open_stream":
         opened = ledger.streams.stream(name_of_key(call.population, call.person.id, key))
         return JobState.ANSWERED, _record(opened, ledger.account(call.population), _titles(call))
-    if entry["kind"] != "intent" or len(body.get("wheres", ())) > MOST_TOGETHER:
-        return JobState.RUNNING, None
     try:
-        stream = call.session().resume(entry["stream"])
-        if not ledger.became([entry]):  # a process that lives is deciding it
+        name = (entry if "stream" in entry else ledger.became([entry])[0])["stream"]  # or what it recalls
+        stream = call.session(msgspec.convert(known["body"], _BODIES[known["kind"]])).resume(name)
+        if not ledger.became([entry]):  # somebody is deciding it, for another key
             return JobState.RUNNING, None
-        words = {name: value for name, value in body.items() if name not in {"where", "wheres", "means"}}
-        asked = [where.strip() or None for where in body.get("wheres", [body.get("where", "")])]
-        told = stream.ask_many(asked, key=key, **words) if "wheres" in body else stream.ask(asked[0], key=key, **words)
+        return _told_again(call, key, stream, known["body"])
     except LapwingError as failure:
         return state_after(status_of(failure)), body_of(failure)
-    return JobState.ANSWERED, {"key": key, **told.to_dict()}
+
+
+def _told_again(call: ServerCall, key: str, stream: QuestionStream, body: dict[str, Any]) -> tuple[JobState, Any]:
+    """Say what a stream was asked under a key, and was answered, as far as it was asked."""
+    words = {name: value for name, value in body.items() if name == "at_least"}
+    if "wheres" not in body:
+        return JobState.ANSWERED, {
+            "key": key,
+            **stream.ask(body.get("where", "").strip() or None, key=key, **words).to_dict(),
+        }
+    asked, ledger = [where.strip() or None for where in body["wheres"]], call.server.house.ledger
+    parts = stream.keys_of(asked, key=key, **words)
+    put = sum(ledger.request(call.population, call.person.id, part) is not None for part in parts)
+    if put < len(parts) and stream.record.status is StreamStatus.OPEN:  # what it lacks would be asked now
+        stopped = f"it was stopped after {put} of {len(parts)} parts; ask again under this key to go on"
+        problem = ProblemError(409, "cancelled", f"{stopped}, and what was answered is not asked again")
+        return JobState.CANCELLED, problem.body()
+    return JobState.ANSWERED, {"key": key, **stream.ask_many(asked, key=key, **words).to_dict()}
 
 
 def _words(call: ServerCall) -> dict[str, Any]:
     """Return what a stream is asked, without what it means to whoever asks."""
-    return {name: value for name, value in call.body.words().items() if name != "means"}
+    return {name: value for name, value in call.body.words().items() if name not in {"means", "concept_sets"}}
 
 
 def _resumed(call: ServerCall, job: Job) -> QuestionStream:
@@ -140,14 +154,16 @@ def _resumed(call: ServerCall, job: Job) -> QuestionStream:
     From here on data may be touched: a question that a dead process left in flight is decided first.
     """
     kept, name = call.server.house.streams, (call.population, call.person.id, call.path["stream"])
-    known = kept.get(name)
+    own = getattr(call.body, "concept_sets", UNSET) is not UNSET  # which only this request has names for
+    known = None if own else kept.get(name)
     if known is None:
         _own(call)
     call.remember()
     job.after_data = True
     if known is None:
         known = job.session, job.session.resume(name[2])
-        kept.put(name, known)
+        if not own:
+            kept.put(name, known)
     job.session, stream = known  # whoever stops the job stops the session that works on it
     return stream
 

@@ -15,8 +15,8 @@ from fractions import Fraction
 from typing import Any, Final, overload
 
 from lapwing.mechanisms.counted_top import CountedTop
-from lapwing.mechanisms.geometric import GeometricMechanism
 from lapwing.mechanisms.histogram_selection import Selector, TopK
+from lapwing.mechanisms.laplace import GeometricMechanism
 from lapwing.mechanisms.margins import margin_of_sum
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.queries.aggregate import CountPerPerson, DeclaredKey, cell_count

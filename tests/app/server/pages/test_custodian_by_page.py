@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.server.pages.visitors import MEN, P, text_of
+from lapwing.answers.budget import BudgetStatus
 from lapwing.app.server.pages.ledger_rows import entry_name
 from lapwing.app.server.pages.page_words import words_of
 
@@ -197,3 +198,13 @@ def test_new_people_have_an_account_in_two_steps(pages) -> None:
     hers = {"analyst": "ana", "allowance": "1"}
     assert cleo.post(f"{goal}/policy/analysts", hers).status_code == 303
     assert "Ward 3 & co" in text_of(pages.browser("ana").get("/"))
+
+
+def test_custody_is_shown_without_computing_how_often_a_count_could_be_asked(pages, monkeypatch) -> None:
+    def never(*_: object) -> int:  # under an (epsilon, delta) budget it takes seconds
+        raise AssertionError
+
+    monkeypatch.setattr(BudgetStatus, "times", never)
+    for place, said in (("/custody", "What a budget buys"), ("/custody/policy", "What it buys")):
+        seen = pages.browser("cleo").get(P + place)
+        assert (seen.status_code, said in text_of(seen)) == (200, True), text_of(seen)

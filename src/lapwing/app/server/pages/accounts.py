@@ -1,6 +1,7 @@
 """Accounts for people: what is left as questions of an accuracy, how it went down, who spent it, what more means."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
@@ -8,7 +9,7 @@ from markupsafe import Markup
 
 from lapwing.accounting.filters.account import Account
 from lapwing.accounting.interpretation import belief_range
-from lapwing.answers.preview import BudgetStatus, amounts
+from lapwing.answers.budget import BudgetStatus, amounts
 from lapwing.app.server.pages.charts import burn_down
 from lapwing.app.server.pages.drafts import ACCURACIES, dictionary_for
 from lapwing.app.server.pages.forecast import forecast_shown
@@ -16,6 +17,9 @@ from lapwing.app.server.pages.frame import above
 from lapwing.app.server.pages.page_words import Messages
 from lapwing.app.server.pages.visits import PageRefusedError, Visit
 from lapwing.ledger.ledger import AccountPoint
+from lapwing.queries.statistics.counts import CountPeople, count
+from lapwing.session import Session
+from lapwing.vocabulary.errors import LapwingError
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import ConcentratedDP
 
@@ -24,8 +28,8 @@ _PRIOR: Final = "0.01"
 _NEARLY: Final = 0.9995
 _ASKED: Final = ("charge", "recall", "intent")
 
-Count: TypeAlias = tuple[str, str, int, Any]
-"""A count of some accuracy: its name, within, how many can still be asked, and the price."""
+CountPrice: TypeAlias = tuple[str, str, Mapping[str, Any]]
+"""A count of some accuracy: its name, within, and the price."""
 
 
 @frozen()
@@ -39,10 +43,24 @@ class AnalystShare:
     last: str
 
 
-async def left_in_counts(visit: Visit) -> list[Count]:
-    """Return how many counts of each accuracy could still be asked: its name, within, how many, and the price."""
+async def count_prices(visit: Visit) -> list[CountPrice]:
+    """Return what a count of each accuracy costs: how often it could be asked is not computed, which can take long."""
+    person = dictionary_for(visit).person if visit.may("preview") else None
+    return [] if person is None else await visit.in_thread(lambda: _count_prices(visit.session(), count(person.name)))
+
+
+def _count_prices(session: Session, question: CountPeople) -> list[CountPrice]:
+    found: list[CountPrice] = []
+    for within, name in ACCURACIES:
+        with suppress(LapwingError):
+            found.append((name, within, session.preview(question, within=within).price.to_dict()))
+    return found
+
+
+async def left_in_counts(visit: Visit) -> list[tuple[str, str, int]]:
+    """Return how many counts of each accuracy could still be asked: its name, within, and how many."""
     person = dictionary_for(visit).person
-    found: list[Count] = []
+    found: list[tuple[str, str, int]] = []
     if person is None:
         return found
     question = {"ask": "count", "table": person.name}
@@ -51,7 +69,7 @@ async def left_in_counts(visit: Visit) -> list[Count]:
             preview = await visit.do("preview", {"question": question, "price": {"within": within}})
         except PageRefusedError:
             continue
-        found.append((name, within, preview["times"] if preview["affordable"] else 0, preview["price"]))
+        found.append((name, within, preview["times"] if preview["affordable"] else 0))
     return found
 
 
@@ -136,7 +154,9 @@ async def open_requests(visit: Visit) -> list[dict[str, Any]]:
     return [one for one in await visit.do("all_requests") if one["state"] == "open"]
 
 
-def with_meaning(visit: Visit, requests: Sequence[dict[str, Any]], counts: Sequence[Count]) -> list[dict[str, Any]]:
+def with_meaning(
+    visit: Visit, requests: Sequence[dict[str, Any]], counts: Sequence[CountPrice]
+) -> list[dict[str, Any]]:
     """Return requests, each with the beliefs before and after a yes, and with what the difference buys."""
     return [{**one, "beliefs": _beliefs(visit, one), "buys": purchases(one["more"], counts)} for one in requests]
 
@@ -155,16 +175,16 @@ def believed(visit: Visit, epsilon: str) -> str:
     return f"{highest:.1%}" if highest < _NEARLY else str(visit.say("policy.nearly"))
 
 
-def purchases(budget: dict[str, str], counts: Sequence[Count]) -> list[tuple[str, str, int]]:
+def purchases(budget: dict[str, str], counts: Sequence[CountPrice]) -> list[tuple[str, str, int]]:
     """Return how many counts of each accuracy an amount buys; none where prices do not simply add up.
 
-    >>> purchases({"epsilon": "1"}, [("rough", "100", 9, {"epsilon": "0.03"})])
+    >>> purchases({"epsilon": "1"}, [("rough", "100", {"epsilon": "0.03"})])
     [('rough', '100', 33)]
-    >>> purchases({"epsilon": "1", "delta": "1e-6"}, [("rough", "100", 9, {"epsilon": "0.03"})])
+    >>> purchases({"epsilon": "1", "delta": "1e-6"}, [("rough", "100", {"epsilon": "0.03"})])
     []
     """
     if len(budget) != 1:
         return []
     ((currency, amount),) = budget.items()
-    priced = [(name, within, price[currency]) for name, within, _, price in counts if price[currency]]
+    priced = [(name, within, price[currency]) for name, within, price in counts if price[currency]]
     return [(name, within, int(Fraction(amount) // Fraction(price))) for name, within, price in priced]

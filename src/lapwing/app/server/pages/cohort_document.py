@@ -32,10 +32,11 @@ class UnclearError(ValueError):
 
 @frozen()
 class Limit:
-    """What one column must be: one of some values, from a low to a high, or unknown."""
+    """What one column must be: one of some values (with `kinds` or a kind of one), from a low to a high, or unknown."""
 
     column: str
     values: tuple[str, ...] = ()
+    kinds: bool = False
     low: str = ""
     high: str = ""
     unknown: bool = False
@@ -48,7 +49,7 @@ class Limit:
 
 @frozen()
 class Near:
-    """Another event within so many days, around, before or after the first one; or in the same visit (`SAME`)."""
+    """Another event within some days, around, before or after the first one; or in the same visit (`SAME`)."""
 
     of: str
     days: str = ""
@@ -135,6 +136,7 @@ def _limits_document(limits: tuple[Limit, ...]) -> dict[str, Any]:
 def _limit_document(limit: Limit) -> dict[str, Any]:
     told: dict[str, Any] = {"column": limit.column}
     told |= {"in": list(limit.values)} if limit.values else {}
+    told |= {"kinds": True} if limit.kinds else {}
     told |= {"from": limit.low} if limit.low else {}
     told |= {"to": limit.high} if limit.high else {}
     return told | ({"unknown": True} if limit.unknown else {})
@@ -176,10 +178,16 @@ def _near(given: Any) -> Near:
 
 
 def _limit(given: Any) -> Limit:
-    told = _take(given, {"column": str}, {"in": list, "from": str, "to": str, "unknown": bool})
+    told = _take(given, {"column": str}, {"in": list, "kinds": bool, "from": str, "to": str, "unknown": bool})
     values = _each(told.get("in", []), _text, MOST_VALUES)
-    low, high, unknown = told.get("from", ""), told.get("to", ""), told.get("unknown", False)
-    return Limit(column=told["column"], values=values, low=low, high=high, unknown=unknown)
+    return Limit(
+        column=told["column"],
+        values=values,
+        kinds=told.get("kinds", False),
+        low=told.get("from", ""),
+        high=told.get("to", ""),
+        unknown=told.get("unknown", False),
+    )
 
 
 def _text(given: Any) -> str:

@@ -93,6 +93,7 @@ def _limit(inputs: Inputs, field: Field) -> Limit:
     return Limit(
         column=field.name,
         values=tuple(dict.fromkeys(given))[:MOST_VALUES],
+        kinds=bool(given) and field.has_kinds and _last(inputs, f"{field.name}.kinds") == "on",
         low=_last(inputs, f"{field.name}.low"),
         high=_last(inputs, f"{field.name}.high"),
         unknown=_last(inputs, f"{field.name}.unknown") == "on",

@@ -13,7 +13,7 @@ from lapwing.app.server.pages.cohort_document import (
     Near,
     UnclearError,
 )
-from lapwing.app.server.pages.dictionary import Dictionary, Field, Source
+from lapwing.app.server.pages.dictionary import ANCESTORS, Dictionary, Field, Source
 from lapwing.queries.column import written_name
 
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -107,8 +107,8 @@ def _limit_text(field: Field, limit: Limit, written: str) -> str:
     parts: list[str] = []
     match field.kind:
         case "category" | "text" if limit.values:
-            quoted = [_quoted(field, value) for value in limit.values]
-            parts.append(f"{written} = {quoted[0]}" if len(quoted) == 1 else f"{written} in ({', '.join(quoted)})")
+            listed = [_one_of(written, [_quoted(field, value) for value in limit.values])]
+            parts += [*listed, *_kinds_text(field, limit, written)]
         case "boolean" if limit.values:
             wanted = {"true": written, "false": f"not {written}"}
             if not set(limit.values) <= set(wanted):
@@ -124,6 +124,20 @@ def _limit_text(field: Field, limit: Limit, written: str) -> str:
     if not parts:
         raise UnclearError("cohort.unclear.say", column=field.title)
     return parts[0] if len(parts) == 1 else f"({' or '.join(parts)})"
+
+
+def _one_of(what: str, quoted: list[str]) -> str:
+    return f"{what} = {quoted[0]}" if len(quoted) == 1 else f"{what} in ({', '.join(quoted)})"
+
+
+def _kinds_text(field: Field, limit: Limit, written: str) -> list[str]:
+    """Return the condition for what is a kind of a value, by the public table that says so."""
+    if not limit.kinds:
+        return []
+    if not field.has_kinds:
+        raise UnclearError("cohort.unclear.no_kinds", column=field.title)
+    above = _one_of("ancestor_concept_id", [_quoted(field, value) for value in limit.values])
+    return [f"{written} in (select descendant_concept_id from {ANCESTORS} where {above})"]  # noqa: S608 - declared names
 
 
 def _range(what: str, low: str, high: str) -> str:

@@ -95,7 +95,8 @@ def _column(field: Field, limit: Limit, say: Messages) -> Markup:
     if limit.values and field.kind == "boolean":
         told += [say(f"answer.{'yes' if value == 'true' else 'no'}") for value in limit.values]
     elif limit.values:
-        told += [say("cohort.value", value=field.called(value)) for value in limit.values]
+        named = [say("cohort.value", value=field.called(value)) for value in limit.values]
+        told += [say("cohort.with_kinds", value=one) for one in named] if limit.kinds else named
     if limit.low or limit.high:
         told.append(_range(limit.low, limit.high, say, days=field.kind == "date"))
     if limit.unknown:

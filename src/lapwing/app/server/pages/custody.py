@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from lapwing.app.server.calls import Reply
 from lapwing.app.server.pages.accounts import (
     believed,
-    left_in_counts,
+    count_prices,
     open_requests,
     purchases,
     shares_of,
@@ -56,7 +56,7 @@ async def _custody(visit: Visit, *, problem: str = "", status: int = 200) -> Res
     account = await visit.do("account")
     shown = await visit.in_thread(lambda: whole_account(visit))
     epsilon = given if _EPSILON.fullmatch(given) and Fraction(given) > 0 else _whole_epsilon(account)
-    counts = await left_in_counts(visit) if visit.may("preview") else []
+    counts = await count_prices(visit)
     requests = with_meaning(visit, await open_requests(visit), counts)
     return visit.show(
         "custody.html",

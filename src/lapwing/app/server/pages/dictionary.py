@@ -17,11 +17,17 @@ _BORN: Final = ("birth", "born")
 _AGE: Final = "age"
 _BINS: Final = 6
 _MOST_LISTED: Final = 60
+ANCESTORS: Final = "concept_ancestor"
+_OF_ANCESTORS: Final = frozenset({"ancestor_concept_id", "descendant_concept_id"})
+"""The public table of OMOP that says which concept is a kind of which, and its two columns."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """A column as pages show it: what it is called, and what may be chosen of it."""
+    """A column as pages show it: what it is called, and what may be chosen of it.
+
+    `has_kinds` says that its values are concepts, of which a public table knows the kinds.
+    """
 
     table: str
     name: str
@@ -30,6 +36,7 @@ class Field:
     title: str
     values: tuple[tuple[str, str], ...] = ()
     numbers: bool = False
+    has_kinds: bool = False
     computed: str = ""
     low: str = ""
     high: str = ""
@@ -129,7 +136,8 @@ class Dictionary:
     """All tables of a population that a cohort can be built of: one with a row a person, and events."""
 
     def __init__(self, population: Population) -> None:
-        self.sources = {table.name: _source(table) for table in population.tables}
+        kinds = any(one.name == ANCESTORS and set(one.column_names) >= _OF_ANCESTORS for one in population.vocabularies)
+        self.sources = {table.name: _source(table, has_kinds=kinds) for table in population.tables}
         self.person = next((one for one in self.sources.values() if one.is_person), None)
         own = () if self.person is None else self.person.fields
         dates = [one for one in own if one.kind == "date"]
@@ -215,11 +223,11 @@ def _plain(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _source(table: Table) -> Source:
+def _source(table: Table, *, has_kinds: bool) -> Source:
     shown = [one for one in table.columns if one.name != table.row_key and not _is_reference(one)]
     references = frozenset(one.name for one in table.columns if one not in shown)
     is_person = table.rows is RowsPerPerson.ONE_A_PERSON
-    fields = tuple(_field(table.name, one) for one in shown)
+    fields = tuple(_field(table.name, one, has_kinds=has_kinds) for one in shown)
     title = table.title or _plain(table.name)
     return Source(
         name=table.name,
@@ -237,14 +245,15 @@ def _is_reference(column: Column) -> bool:
     return isinstance(kind, Integer) and kind.low is None and column.name.casefold().endswith("_id")
 
 
-def _field(table: str, column: Column) -> Field:
+def _field(table: str, column: Column, *, has_kinds: bool) -> Field:
     title = column.title or _plain(column.name)
     words = {"table": table, "name": column.name, "kind": column.kind, "nullable": column.nullable, "title": title}
     match column.type:
         case Category(values=values, labels=labels):
             called = labels or tuple(map(str, values))
             pairs = tuple(zip(map(str, values), called, strict=True))
-            return Field(**words, values=pairs, numbers=isinstance(values[0], int))  # type: ignore[arg-type]
+            numbers = isinstance(values[0], int)
+            return Field(**words, values=pairs, numbers=numbers, has_kinds=has_kinds and numbers and bool(labels))  # type: ignore[arg-type]
         case Boolean():
             return Field(**words, values=(("true", "true"), ("false", "false")))  # type: ignore[arg-type]
         case Integer(low=low, high=high) | Real(low=low, high=high) if low is not None and high is not None:

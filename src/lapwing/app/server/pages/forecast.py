@@ -6,7 +6,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from lapwing.answers.preview import amounts
+from lapwing.answers.budget import amounts
 from lapwing.app.server.pages.drawing import WIDTH, axis, line, path, short, svg, text, ticks
 from lapwing.app.server.pages.page_words import Messages
 from lapwing.ledger.ledger import AccountPoint

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 from starlette.responses import RedirectResponse, Response
 
 from lapwing.accounting.interpretation import budget_concerns
-from lapwing.answers.preview import read_budget
+from lapwing.answers.budget import read_budget
 from lapwing.app.server.pages.frame import budget_text
 from lapwing.app.server.pages.policy import meaning_for_one
 from lapwing.app.server.pages.registering import PLACE, TableForm, place_of

@@ -7,9 +7,8 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from lapwing.accounting.interpretation import belief_range
-from lapwing.app.server.pages.accounts import left_in_counts
+from lapwing.app.server.pages.accounts import count_prices
 from lapwing.app.server.pages.charts import belief_curve, purchases_picture
-from lapwing.app.server.pages.drafts import dictionary_for
 from lapwing.app.server.pages.visits import Page, PageRefusedError, Visit
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import exact
@@ -88,8 +87,7 @@ async def _means(visit: Visit, policy: dict[str, Any], given: str) -> dict[str, 
     """Return what a budget buys, and what it means for one person."""
     currency = _currency(policy)
     amount = _amount(given) or Fraction(policy["budget"][currency])
-    counts = await left_in_counts(visit) if visit.may("preview") and dictionary_for(visit).person else []
-    prices = [(name, within, price[currency]) for name, within, _, price in counts if price[currency]]
+    prices = [(name, within, price[currency]) for name, within, price in await count_prices(visit) if price[currency]]
     buys = [
         (
             str(visit.say("home.counts", accuracy=visit.say(f"ask.{name}"), within=within)),

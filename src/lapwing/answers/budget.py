@@ -1,0 +1,211 @@
+"""What an account has left, and budgets as people and files write them."""
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+from lapwing.accounting.filters.account import EVERYONE, Account, Budget
+from lapwing.accounting.filters.approximate import ApproximateFilter
+from lapwing.accounting.filters.charge import Charge, ConcentratedFilter, PureFilter, SingleRelease, StreamClosing
+from lapwing.accounting.filters.remaining import Refusal, Remaining, tightest
+from lapwing.ledger.budget_requests import BudgetRequest, Raise
+from lapwing.ledger.ledger import Snapshot
+from lapwing.vocabulary.errors import BudgetError, ParameterError
+from lapwing.vocabulary.exact import Exact, positive, probability
+from lapwing.vocabulary.frozen import frozen
+from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
+from lapwing.vocabulary.results import Result
+from lapwing.vocabulary.wording import decimal_below, format_exact, rounded
+
+MOST_TIMES = 1000
+"""Where counting ends how often a question could be asked."""
+
+
+@frozen(repr=False)
+class BudgetStatus(Result):
+    """An account as it stands, the allowance of the one who looks, and why they may not spend, if that is so."""
+
+    account: Account
+    allowance: Account | None = None
+    suspension: BudgetError | None = None
+
+    @classmethod
+    def of(
+        cls,
+        snapshot: Snapshot,
+        analyst: str,
+        segments: frozenset[str] | None,
+        charge: Charge | None = None,
+        tables: Iterable[str] = (),
+    ) -> "BudgetStatus":
+        """Return what some segments (of streams: all) have left, and whether it, or this charge, may be spent."""
+        own, decided = snapshot.allowance, snapshot.population
+        refused: BudgetError | None = decided.suspension(analyst)
+        if refused is None and charge is not None:
+            refused = decided.forbids(analyst, tables, charge, snapshot.account)
+        return cls(
+            account=snapshot.account.within(segments),
+            allowance=own and own.within(segments),
+            suspension=refused,
+        )
+
+    @property
+    def left(self) -> Fraction | None:
+        """What is left of a pure budget or a budget of rho; an (epsilon, delta) budget has no such number."""
+        amounts = [_left(account) for account in self._accounts()]
+        return None if None in amounts else min(amount for amount in amounts if amount is not None)
+
+    @property
+    def remaining(self) -> Remaining:
+        """The largest single releases that would be admitted now."""
+        return Remaining.least([account.remaining() for account in self._accounts()])
+
+    @property
+    def for_open_groups(self) -> Fraction | None:
+        """The delta that is left for groups whose keys only the data knows, of an (epsilon, delta) budget."""
+        filters = [one for account in self._accounts() for one in account.filters.values()]
+        return min((one.failures for one in filters if isinstance(one, ApproximateFilter)), default=None)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What stands in the way of spending, whatever is left."""
+        return () if self.suspension is None else (str(self.suspension),)
+
+    def after(self, charge: Charge) -> "BudgetStatus | Refusal":
+        """Return how it would stand after a charge, or why it would be refused."""
+        accounts = [account.admit(charge) for account in self._accounts()]
+        refused = [account for account in accounts if isinstance(account, Refusal)]
+        if refused:
+            return tightest(refused, [account.remaining(charge.segments) for account in self._accounts()])
+        return _status_of(account for account in accounts if isinstance(account, Account))
+
+    def booked(self, line: StreamClosing) -> "BudgetStatus":
+        """Return how it would stand after the end of a stream."""
+        return _status_of(account.book(line) for account in self._accounts())
+
+    def times(self, charge: SingleRelease) -> int:
+        """Return how often such a charge would be admitted, counting no further than 1000."""
+        return min(account.how_many(charge, at_most=MOST_TIMES) for account in self._accounts())
+
+    def _accounts(self) -> list[Account]:
+        return [self.account, *([] if self.allowance is None else [self.allowance])]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is left as JSON values: in the budget's currency where it has one, and what would fit."""
+        fits = self.remaining
+        return {
+            "amount": format_exact(self.left),
+            "rounded": rounded(self.left),
+            "currency": "rho" if isinstance(self.account.budget, ConcentratedDP) else "epsilon",
+            "fits": {"pure_epsilon": float(fits.pure), "gaussian_mu_squared": float(fits.gaussian)},
+            "delta_for_open_groups": format_exact(self.for_open_groups),
+        }
+
+    def facts(self) -> list[tuple[str, str | None]]:
+        """Return what is left, in words."""
+        share = self.for_open_groups
+        left = None if share is None else f"{decimal_below(share)} is left for groups with undeclared keys"
+        return [("left", str(self)), ("delta", left), ("mind", "; ".join(self.warnings) or None)]
+
+    def __repr__(self) -> str:
+        return f"<budget: {self} is left>"
+
+    def __str__(self) -> str:
+        return str(self.remaining) if self.left is None else f"{_currency(self.account)} {decimal_below(self.left)}"
+
+
+def _status_of(accounts: Iterable[Account]) -> BudgetStatus:
+    account, *allowance = accounts
+    return BudgetStatus(account=account, allowance=allowance[0] if allowance else None)
+
+
+def _left(account: Account) -> Fraction | None:
+    amounts = [one.left for one in account.filters.values() if isinstance(one, PureFilter | ConcentratedFilter)]
+    return min(amounts) if len(amounts) == len(account.filters) else None
+
+
+def _currency(account: Account) -> str:
+    filters = account.filters
+    return "rho" if isinstance(filters.get(EVERYONE, next(iter(filters.values()))), ConcentratedFilter) else "epsilon"
+
+
+def amounts(account: Account) -> tuple[Fraction | None, Fraction | None, Fraction | None]:
+    """Return what is spent, reserved and left of the fullest segment; None where a budget has no such numbers.
+
+    Of an (epsilon, delta) budget it is the sum of epsilons, as long as that counts, and what is left has no number.
+    """
+    match min(account.filters.values(), key=lambda one: getattr(one, "left", 0)):
+        case PureFilter(spent=spent, reserved=reserved, left=left):
+            return spent, reserved, left
+        case ConcentratedFilter(spent=spent, left=left):
+            return spent, Fraction(0), left
+        case ApproximateFilter(pure=PureFilter(spent=spent, reserved=reserved)):
+            return spent, reserved, None
+        case _:
+            return None, None, None
+
+
+def budget_record(budget: Guarantee) -> dict[str, Any]:
+    """Return a budget as it is written in lapwing.toml."""
+    match budget:
+        case PureDP(epsilon=epsilon):
+            return {"epsilon": format_exact(epsilon)}
+        case ApproximateDP(epsilon=epsilon, delta=delta):
+            return {"epsilon": format_exact(epsilon), "delta": format_exact(delta)}
+        case ConcentratedDP(rho=rho):
+            return {"rho": format_exact(rho)}
+        case _:  # pragma: no cover - no account has another
+            return {}
+
+
+def budget_words(budget: Guarantee) -> str:
+    """Return a budget in words."""
+    return ", ".join(f"{name} {value}" for name, value in budget_record(budget).items())
+
+
+def read_budget(*, epsilon: Exact | None = None, delta: Exact | None = None, rho: Exact | None = None) -> Budget:
+    """Return a budget that was said in words: `epsilon`, `epsilon` with `delta`, or `rho`.
+
+    >>> read_budget(epsilon="0.5")
+    PureDP(epsilon=Fraction(1, 2))
+    """
+    if (budget := said_budget(epsilon, delta, rho)) is not None:
+        return budget
+    given = {"epsilon": epsilon, "delta": delta, "rho": rho}
+    said = ", ".join(name for name, one in given.items() if one is not None)
+    raise ParameterError("budget", said, reason="is not a budget", remedy="say epsilon, epsilon and delta, or rho")
+
+
+def said_budget(epsilon: object, delta: object, rho: object) -> Budget | None:
+    """Return the budget that some of these words say, or None where no budget is said so."""
+    match epsilon, delta, rho:
+        case None, None, rho if rho is not None:
+            return ConcentratedDP(rho=positive("rho", rho))
+        case epsilon, None, None if epsilon is not None:
+            return PureDP(epsilon=positive("epsilon", epsilon))
+        case epsilon, delta, None if epsilon is not None:
+            return ApproximateDP(epsilon=positive("epsilon", epsilon), delta=probability("delta", delta))
+    return None
+
+
+def request_record(request: BudgetRequest, effect: Raise | None = None) -> dict[str, Any]:
+    """Return a request for more budget as JSON values; `effect` is what a yes would change, while it is open."""
+    raises = effect and {
+        "what": "budget" if effect.analyst is None else "allowance",
+        "from": budget_record(effect.before),
+        "to": budget_record(effect.after),
+    }
+    return {
+        "id": request.number,
+        "population": request.population,
+        "person": request.analyst,
+        "more": budget_record(request.more),
+        "wanted": budget_words(request.more),
+        "purpose": request.purpose,
+        "made": request.at,
+        "state": request.state.value,
+        "decided_by": request.by,
+        "decided": request.decided,
+        "reason": request.reason,
+        "raises": raises,
+    }
