@@ -22,8 +22,6 @@ from lapwing.vocabulary.loading import load_when_called
 Constant: TypeAlias = str | int | Fraction | bool | date | None
 Given: TypeAlias = "Value | str | float | Constant"
 """What may stand beside a column in Python: another value, or a constant."""
-
-
 (_written,) = load_when_called("lapwing.queries.written", "written")  # it spells all parts, and so stands above them
 
 
