@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
@@ -36,7 +36,7 @@ from lapwing.vocabulary.guarantee import PrivacyUnit, PureDP
 from lapwing.workspace.creating import create
 
 PEOPLE, ENTRIES = 100_000, 1_000_000
-ONE_SHOT, STREAMED, TOGETHER, TOGETHER_AT_ONCE = 100, 300, 20_000, 1000
+ONE_SHOT, STREAMED, SLICE, TOGETHER, TOGETHER_AT_ONCE = 100, 300, 20, 20_000, 1000
 
 
 class Measured(dict[str, tuple[float, float]]):
@@ -44,10 +44,11 @@ class Measured(dict[str, tuple[float, float]]):
 
     @contextmanager
     def measure(self, name: str, times: int) -> Iterator[None]:
-        """Take the time of what is done inside, for one of so many times."""
+        """Take the time of what is done inside, for one of so many times in all; parts of it are added up."""
         cpu, wall = clock(), time.perf_counter()
         yield
-        self[name] = (clock() - cpu) / times, (time.perf_counter() - wall) / times
+        before = self.get(name, (0.0, 0.0))
+        self[name] = before[0] + (clock() - cpu) / times, before[1] + (time.perf_counter() - wall) / times
 
     def cpu(self, *names: str) -> float:
         """Return the CPU seconds of some together."""
@@ -95,7 +96,7 @@ def texts() -> list[str]:
     ][:TOGETHER]
 
 
-def bare_parts(measured: Measured, clinic: Session, folder: Path) -> None:
+def bare_parts(measured: Measured, clinic: Session) -> None:
     """Measure what a question cannot do without."""
     asked = [plan(lw.count("patient", where), clinic.population).aggregate for where in conditions()[:ONE_SHOT]]
     with clinic._tables.lease(clinic.ledger.population(clinic.population.name).tables) as engine:  # noqa: SLF001
@@ -114,16 +115,22 @@ def bare_parts(measured: Measured, clinic: Session, folder: Path) -> None:
         with measured.measure("bare count on bitmaps", STREAMED):
             for i in range(STREAMED):
                 engine.numbers([asked[i % ONE_SHOT]], versions=versions)
+
+
+def bare_database(folder: Path) -> sqlite3.Connection:
+    """Return a database whose commits are as durable as those of a ledger."""
     database = sqlite3.connect(folder / "bare.db", isolation_level=None)
     for pragma in ("journal_mode = wal", "synchronous = full"):
         database.execute(f"pragma {pragma}")
     database.execute("create table entries (seq integer primary key, body text)")
-    with measured.measure("bare durable commit", STREAMED):
-        for _ in range(STREAMED):
-            database.execute("begin immediate")
-            database.execute("insert into entries (body) values (?)", ("x" * 1500,))
-            database.execute("commit")
-    database.close()
+    return database
+
+
+def commit(database: sqlite3.Connection) -> None:
+    """Write what an entry takes, and nothing else."""
+    database.execute("begin immediate")
+    database.execute("insert into entries (body) values (?)", ("x" * 1500,))
+    database.execute("commit")
 
 
 def one_shot(measured: Measured, clinic: Session) -> None:
@@ -142,14 +149,31 @@ def many_at_once(measured: Measured, clinic: Session) -> None:
         clinic.ask_many(asked, epsilon="0.001")
 
 
+def one_by_one(measured: Measured, clinic: Session, folder: Path) -> None:
+    """Measure questions of streams about people and about visits, and bare commits, in turns: the machine is shared."""
+    of_people, of_visits = conditions()[:STREAMED], conditions_of_visits()[:STREAMED]
+    with (
+        closing(bare_database(folder)) as database,
+        clinic.stream(at_least=90_000, yeses=3, epsilon=1) as people,
+        clinic.stream(table="visit", at_least=90_000, yeses=3, epsilon=1) as visits,
+    ):
+        people.ask_many(of_people, at_least=80_000)  # other questions, made of the same atoms
+        visits.ask_many(of_visits, at_least=80_000)
+        for start in range(0, STREAMED, SLICE):
+            with measured.measure("bare durable commit", STREAMED):
+                for _ in range(SLICE):
+                    commit(database)
+            with measured.measure("stream question", STREAMED):
+                for where in of_people[start : start + SLICE]:
+                    people.ask(where)
+            with measured.measure("stream question about visits", STREAMED):
+                for where in of_visits[start : start + SLICE]:
+                    visits.ask(where)
+
+
 def streams(measured: Measured, clinic: Session) -> dict[str, float]:
-    """Measure a stream one by one and together; return how many are answered a CPU second."""
+    """Measure streams that are asked many together; return how many are answered a CPU second."""
     built, written = conditions(), texts()
-    with clinic.stream(at_least=90_000, yeses=3, epsilon=1) as stream:
-        stream.ask_many(built[: 100 + STREAMED], at_least=80_000)  # other questions, made of the same atoms
-        with measured.measure("stream question", STREAMED):
-            for where in built[100 : 100 + STREAMED]:
-                stream.ask(where)
     with clinic.stream(at_least=90_000, yeses=3, epsilon=1) as stream:
         stream.ask_many(built[:10])
         with measured.measure("stream question of ask_many", len(built)):
@@ -167,11 +191,6 @@ def streams_of_events(measured: Measured, clinic: Session) -> None:
     of_visits, of_people = conditions_of_visits(), conditions_of_rows()
     with clinic.stream(table="visit", at_least=90_000, yeses=3, epsilon=1) as stream:
         stream.ask_many(of_visits)
-    with clinic.stream(table="visit", at_least=90_000, yeses=3, epsilon=1) as stream:
-        stream.ask_many(of_visits[:100])
-        with measured.measure("stream question about visits", STREAMED):
-            for where in of_visits[100 : 100 + STREAMED]:
-                stream.ask(where)
     with (
         clinic.stream(table="visit", at_least=90_000, yeses=3, epsilon=1) as stream,
         measured.measure("stream question of ask_many, about visits", len(of_visits)),
@@ -230,7 +249,8 @@ def main(size: float = 1.0) -> None:
         with lw.open(place, analyst="ana") as clinic:
             one_shot(measured, clinic)
             many_at_once(measured, clinic)
-            bare_parts(measured, clinic, folder)
+            bare_parts(measured, clinic)
+            one_by_one(measured, clinic, folder)
             streams_of_events(measured, clinic)
             rates = streams(measured, clinic)
         opening(measured, folder, int(ENTRIES * size))

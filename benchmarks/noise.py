@@ -26,7 +26,7 @@ from lapwing.mechanisms import (
     LaplaceMechanism,
     RandomizedResponse,
 )
-from lapwing.noise.candidate_noise import UNIT_BITS, choose_exponential, exponential_lattice
+from lapwing.noise.coins_and_dice import UNIT_BITS, choose_exponential, exponential_lattice
 from lapwing.noise.laws import DiscreteGaussian, DiscreteLaplace, Geometric, RoundedGaussian, RoundedLaplace
 
 with warnings.catch_warnings():

@@ -16,7 +16,7 @@ PLACES = (
     *(SOURCE / part for part in ("queries", "mechanisms", "queries/statistics")),
     ROOT / "tests/fuzz",
 )
-MADE_IN_A_WORKSPACE = {"lapwing.toml", "fingerprints.json", "door.toml"}
+MADE_IN_A_WORKSPACE = {"lapwing.toml", "answers.toml", "fingerprints.json", "door.toml"}
 NAME = re.compile(r"`(lapwing(?:\.\w+)+)(?:\(.*?\))?`")
 FILE = re.compile(r"`([\w/-]+(?:\.(?:pyi?|md|toml|jsonl?)|/))`")
 MEMBER = re.compile(r"`([A-Z][a-z]\w*)(?:\.(\w+))?(?:\([^`]*\))?`")

@@ -21,6 +21,7 @@ from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger, Snapshot
 from lapwing.ledger.questions import Charged, Released, Request
+from lapwing.ledger.states import MovedOnError
 from lapwing.ledger.store import fault_point
 from lapwing.noise.randomness import fresh_name
 from lapwing.queries.catalogue import Population, TableList
@@ -279,29 +280,32 @@ class Session(StreamOpener):
         """Price, charge, touch data, release, tell: for one question, or for many at once."""
         ways, snapshot = self._ways(questions, **words)
         first, *others = in_each_way(ways)
-        with self._tables.hold(snapshot.versions):  # what they are about stays open until they have their end
-            fault_point("ask.checked")
-            try:
-                return self._charge_and_answer(first, keys, snapshot)
-            except (BudgetExceededError, RequestConflictError):
-                for other in others:
-                    with suppress(BudgetExceededError, RequestConflictError):
-                        return self._charge_and_answer(other, keys, snapshot)
-                raise
+        while True:  # once more for each version that is announced before the charge
+            # What they are about stays open until they have their end.
+            with suppress(MovedOnError), self._tables.hold(snapshot.versions) as held:
+                fault_point("ask.checked")
+                try:
+                    return self._charge_and_answer(first, keys, snapshot, held)
+                except (BudgetExceededError, RequestConflictError):
+                    for other in others:
+                        with suppress(BudgetExceededError, RequestConflictError):
+                            return self._charge_and_answer(other, keys, snapshot, held)
+                    raise
+            snapshot = self._snapshot()
 
     def _charge_and_answer(
-        self, asked: Sequence[PricedQuestion], keys: Sequence[str | None], snapshot: Snapshot
+        self, asked: Sequence[PricedQuestion], keys: Sequence[str | None], snapshot: Snapshot, held: Mapping[str, int]
     ) -> list[Answer]:
         """Charge, commit, touch data, release; where somebody asks the same just now, their answer is everybody's."""
         different = {one.text: one for one in asked}
-        requests = [self._request(one, key) for one, key in zip(different.values(), keys, strict=False)]
+        requests = [self._request(one, key, held) for one, key in zip(different.values(), keys, strict=False)]
         with self.ledger.questions.turns(requests):
             ends = dict(zip(different, self._charge(asked, requests, snapshot), strict=True))
             fault_point("ask.charged")
             charged = {text: end for text, end in ends.items() if isinstance(end, Charged)}
             return self._answer_charged(asked, charged, ends) if charged else _answers(asked, ends)
 
-    def _request(self, asked: PricedQuestion, key: str | None) -> Request:
+    def _request(self, asked: PricedQuestion, key: str | None, held: Mapping[str, int] | None = None) -> Request:
         return Request(
             population=self.population.name,
             analyst=self.analyst,
@@ -310,6 +314,7 @@ class Session(StreamOpener):
             tables=asked.tables,
             charge=SingleRelease(event=asked.event, segments=self.population.touched),
             fresh=key is None,
+            held=held,
         )
 
     def _charge(

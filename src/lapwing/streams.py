@@ -14,7 +14,8 @@ price. Fresh noise is never drawn.
 Proof: proofs/stream_recovery.md
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from functools import cached_property, wraps
 from typing import Concatenate, Final, ParamSpec, Self, TypeVar
@@ -25,8 +26,9 @@ from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.queue import PATIENCE
-from lapwing.ledger.states import Decision, Intent, Opening, StreamOutcome, StreamRecord
+from lapwing.ledger.states import MovedOnError
 from lapwing.ledger.store import fault_point
+from lapwing.ledger.stream_states import Decision, Intent, Opening, StreamOutcome, StreamRecord
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus, SparseVectorStream
 from lapwing.noise.randomness import fresh_name
 from lapwing.noise.sealing import Purpose, SealedSource, fresh_seed, seal, unseal
@@ -190,15 +192,16 @@ class QuestionStream:
 
         def put(number: int, seed: bytes) -> Intent | Decision:
             return self._streams.intend(
-                self.name, number=number, key=given, question=text, sealed=seed, fresh=key is None
+                self.name, number=number, key=given, question=text, sealed=seed, fresh=key is None, held=held
             )
 
-        # What the question is about stays open until it has its outcome, and nobody takes it for abandoned.
-        with self._tables.hold(record.versions), self._ledger.store.gate.working(self.name, PATIENCE):
-            intent = self._commit(record, put)
-            if isinstance(intent, Decision):
-                return self._answer(intent, free=True)
-            return self._answer(self._decide(intent, question), free=False)
+        while True:  # once more for each version that is announced before the intent
+            with suppress(MovedOnError), self._hold(record) as held:
+                intent = self._commit(record, put)
+                if isinstance(intent, Decision):
+                    return self._answer(intent, free=True)
+                return self._answer(self._decide(intent, question), free=False)
+            record = self.record
 
     def ask_many(
         self,
@@ -247,15 +250,19 @@ class QuestionStream:
         record, texts = self._seen, list(questions)
 
         def put(number: int, seed: bytes) -> tuple[Intent | None, dict[str, Decision]]:
-            return self._batches.intend(self.name, number=number, key=key, questions=texts, sealed=seed, fresh=fresh)
+            return self._batches.intend(
+                self.name, number=number, key=key, questions=texts, sealed=seed, fresh=fresh, held=held
+            )
 
-        with self._tables.hold(record.versions), self._ledger.store.gate.working(self.name, PATIENCE):
-            intent, known = self._commit(record, put)
-            told = {text: self._answer(one, free=True) for text, one in known.items()}
-            if intent is not None:
-                decided = self._decide_many(intent, [questions[text] for text in intent.questions])
-                told |= {text: self._answer(one, free=False) for text, one in decided.items()}
-            return told
+        while True:
+            with suppress(MovedOnError), self._hold(record) as held:
+                intent, known = self._commit(record, put)
+                told = {text: self._answer(one, free=True) for text, one in known.items()}
+                if intent is not None:
+                    decided = self._decide_many(intent, [questions[text] for text in intent.questions])
+                    told |= {text: self._answer(one, free=False) for text, one in decided.items()}
+                return told
+            record = self.record
 
     def recover(self) -> None:
         """Settle the question that a dead process left in flight, if there is one: with its own seed, or as lost."""
@@ -291,6 +298,12 @@ class QuestionStream:
     @cached_property
     def _planner(self) -> StreamPlanner:
         return StreamPlanner(self._population, self.terms.table, self.terms.at_least)
+
+    @contextmanager
+    def _hold(self, record: StreamRecord) -> Iterator[Mapping[str, int]]:
+        """Keep open what is asked about until it has its outcome; until then nobody takes it for abandoned."""
+        with self._tables.hold(record.versions) as held, self._ledger.store.gate.working(self.name, PATIENCE):
+            yield held
 
     def _commit(self, record: StreamRecord, put: Callable[[int, bytes], T]) -> T:
         """Commit what is asked, with its seed, as the next number; again, where another process came first."""
@@ -449,5 +462,5 @@ def name_of_key(population: str, analyst: str, key: object) -> str:
 
 
 def _keys(key: str, questions: int) -> list[str]:
-    """Return the keys of the parts of so many different questions."""
+    """Return the key of each part that a number of different questions is cut into."""
     return [f"{key} {start}" if start else key for start in range(0, questions, MOST_TOGETHER)]

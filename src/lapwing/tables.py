@@ -17,7 +17,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from lapwing.engines.duckdb import DuckDBTable
-from lapwing.engines.engine import Engine, Generations
+from lapwing.engines.engine import Engine, Generation, Generations
 from lapwing.engines.reading import hide_failures
 from lapwing.engines.rehearsal import rehearsal_engine
 from lapwing.ledger.ledger import Ledger
@@ -205,7 +205,7 @@ class Fingerprints:
             raise RegistrationError(table, reason=reason, remedy=remedy) from None
 
     def _locked(self) -> LockedFile:
-        """Be alone among all threads and processes."""
+        """Return the lock of the file, held against all other threads and processes until it is left."""
         lock = self._path.with_suffix(".lock")
         with suppress(FileExistsError):
             os.close(os.open(lock, os.O_CREAT | os.O_EXCL, 0o600))
@@ -274,13 +274,14 @@ class Tables:
         self._rehearsal: Engine | None = None
 
     @contextmanager
-    def hold(self, versions: Mapping[str, int]) -> Iterator[None]:
+    def hold(self, versions: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
         """Keep open what a question will be about, until it has its end; refuse what changed unannounced.
 
-        `versions` are those of all tables; where newer ones were announced just now, those count.
+        `versions` are those of all tables; where newer ones were announced just now, those count, and are given. A
+        question is charged for them or not at all (`MovedOnError`): what is charged for is open.
         """
-        with self._lease(self._present(versions), charged=False):
-            yield
+        with self._lease(self._present(versions), charged=False) as held:
+            yield held.versions
 
     @contextmanager
     def lease(self, versions: Mapping[str, int]) -> Iterator[Engine]:
@@ -292,13 +293,13 @@ class Tables:
         in_place = [table for table in versions if table in self._in_place]
         before = self._stats(in_place)
         self._watch(versions, in_place, before)
-        with self._lease(versions, charged=True) as engine:
-            yield engine
+        with self._lease(versions, charged=True) as held:
+            yield held.engine
         if self._stats(in_place) != before:
             raise self._moved_on()
 
     @contextmanager
-    def _lease(self, versions: Mapping[str, int], *, charged: bool) -> Iterator[Engine]:
+    def _lease(self, versions: Mapping[str, int], *, charged: bool) -> Iterator[Generation]:
         held = self._engines.take(versions)
         if held is None:
             with self._engines.opening:
@@ -306,7 +307,7 @@ class Tables:
                     *hide_failures(lambda: self._open_at(versions, charged=charged), self._on_failure)
                 )
         try:
-            yield held.engine
+            yield held
         finally:
             self._engines.give_back(held)
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from lapwing.ledger.replay import verify
-from lapwing.ledger.states import StreamOutcome, StreamStatus
+from lapwing.ledger.stream_states import StreamOutcome, StreamStatus
 from lapwing.vocabulary.errors import (
     LedgerDamagedError,
     ParameterError,

@@ -15,7 +15,7 @@ from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.questions import Charged
 from lapwing.ledger.queue import MOST
 from lapwing.ledger.replay import verify
-from lapwing.ledger.states import StreamOutcome, StreamRecord
+from lapwing.ledger.stream_states import StreamOutcome, StreamRecord
 from lapwing.vocabulary.errors import (
     BudgetExceededError,
     LedgerInDoubtError,

@@ -14,7 +14,7 @@ from lapwing.ledger.entries import Receipt
 from lapwing.ledger.export import check_export, export_json, export_parquet
 from lapwing.ledger.questions import Charged
 from lapwing.ledger.replay import verify
-from lapwing.ledger.states import Decision, Intent, StreamOutcome, StreamStatus
+from lapwing.ledger.stream_states import Decision, Intent, StreamOutcome, StreamStatus
 from lapwing.vocabulary.errors import (
     BudgetExceededError,
     LedgerRolledBackError,

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from lapwing.ledger.ledger import Ledger
-from lapwing.ledger.states import StreamOutcome, StreamStatus
+from lapwing.ledger.stream_states import StreamOutcome, StreamStatus
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.guarantee import PureDP
 from ledger.clinic import PEOPLE, SEED, Place, ask, opening, pure, spent

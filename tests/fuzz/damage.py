@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.questions import Released
-from lapwing.ledger.states import StreamOutcome
+from lapwing.ledger.stream_states import StreamOutcome
 from lapwing.vocabulary.errors import LapwingError, LedgerError
 from lapwing.vocabulary.guarantee import PureDP
 from ledger.clinic import SEED, Place, ask, opening, request

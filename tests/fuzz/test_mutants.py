@@ -62,10 +62,10 @@ def views_are_trusted(patch):
 
 
 MUTANTS = {
-    files_say_what_their_rows_hold: ("parquet-pyarrow", 1, "bound", "exceeds L1"),
+    files_say_what_their_rows_hold: ("parquet-pyarrow", 5, "bound", "exceeds L1"),
     views_are_trusted: ("duckdb-view", 1, "bound", "exceeds L1"),
-    ranges_are_not_checked: ("arrow", 5, "failure", "Overflow in subtraction"),
-    times_are_clipped_to_anything: ("arrow", 5, "failure", "cannot hold"),
+    ranges_are_not_checked: ("arrow", 20, "failure", "Overflow in subtraction"),
+    times_are_clipped_to_anything: ("arrow", 8, "failure", "cannot hold"),
     words_of_sql_are_looked_for_in_names: ("arrow", 2, "failure", "count mismatch"),
 }
 """Each mistake, the place where it shows, a seed, and as what it shows."""
@@ -89,10 +89,15 @@ def test_a_mistake_that_is_put_back_is_found(mutant, monkeypatch) -> None:
     assert examined(case, PLACES[name], None) == []
 
 
+SEEDS = {"ClipsACopy": 4, "CountsEveryStep": 7, "CountsRowsForPeople": 1, "ForgetsTheCellLimit": 2}
+SEEDS |= {"ForgetsTheRowLimit": 3, "KeepsTheLargestCells": 11, "LooksUpAnybody": 4, "TakesTheFirstRows": 7}
+"""From where an engine's mistake is found soon; it is found from any other, too, and may take a quarter of a minute."""
+
+
 @pytest.mark.parametrize("liar", BROKEN, ids=lambda liar: liar.__name__)
 def test_an_engine_with_a_mistake_exceeds_its_price(liar) -> None:
     @contextmanager
     def opened(population, tables, *_):
         yield liar(population, tables)
 
-    assert first_shown(Place(liar.__name__, opened), 0, "bound") is not None
+    assert first_shown(Place(liar.__name__, opened), SEEDS.get(liar.__name__, 0), "bound") is not None

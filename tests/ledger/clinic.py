@@ -13,7 +13,7 @@ from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.ledger.postgres import PostgresDatabase
 from lapwing.ledger.questions import Charged, Released, Request
 from lapwing.ledger.sqlite import SqliteDatabase
-from lapwing.ledger.states import Opening
+from lapwing.ledger.stream_states import Opening
 from lapwing.vocabulary.event import Event, PureRelease
 from lapwing.vocabulary.guarantee import Guarantee, PrivacyUnit, PureDP
 

@@ -8,7 +8,7 @@ import pytest
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.ledger import claims
 from lapwing.ledger.replay import verify
-from lapwing.ledger.states import StreamOutcome
+from lapwing.ledger.stream_states import StreamOutcome
 from lapwing.vocabulary.errors import BudgetExceededError, LedgerDamagedError
 from lapwing.vocabulary.event import GaussianNoise, PureRelease
 from lapwing.vocabulary.guarantee import ApproximateDP

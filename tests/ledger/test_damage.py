@@ -15,7 +15,7 @@ from lapwing.ledger.entries import Entry, HeadFile, Receipt, genesis, link, reca
 from lapwing.ledger.export import check_export, export_json
 from lapwing.ledger.replay import verify
 from lapwing.ledger.sqlite import SqliteDatabase
-from lapwing.ledger.states import StreamOutcome
+from lapwing.ledger.stream_states import StreamOutcome
 from lapwing.vocabulary.errors import (
     LedgerDamagedError,
     LedgerRolledBackError,

@@ -20,7 +20,7 @@ from lapwing.ledger.entries import Lookup
 from lapwing.ledger.ledger import create_ledger
 from lapwing.ledger.replay import verify
 from lapwing.ledger.sqlite import SqliteDatabase
-from lapwing.ledger.states import StreamOutcome, StreamStatus
+from lapwing.ledger.stream_states import StreamOutcome, StreamStatus
 from lapwing.ledger.transaction import Transaction
 from lapwing.vocabulary.errors import (
     LedgerDurabilityError,

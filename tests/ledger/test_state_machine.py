@@ -19,7 +19,7 @@ from lapwing.ledger import store
 from lapwing.ledger.budget_requests import RequestState
 from lapwing.ledger.questions import Released
 from lapwing.ledger.replay import verify
-from lapwing.ledger.states import Decision, Intent, StreamOutcome, StreamStatus
+from lapwing.ledger.stream_states import Decision, Intent, StreamOutcome, StreamStatus
 from lapwing.vocabulary.errors import (
     BudgetExceededError,
     LedgerInDoubtError,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.noise import candidate_noise as selection
-from lapwing.noise.candidate_noise import UNIT_BITS, choose_exponential, exponential_lattice
+from lapwing.noise import coins_and_dice as selection
+from lapwing.noise.coins_and_dice import UNIT_BITS, choose_exponential, exponential_lattice
 from lapwing.vocabulary.errors import ParameterError
 from noise.sources import Stream
 from statistical.goodness import fits, integer_p_value

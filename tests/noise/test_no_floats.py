@@ -100,5 +100,5 @@ def test_the_reader_finds_what_it_looks_for(code) -> None:
 
 
 def test_all_files_are_read() -> None:
-    samplers = {"laws", "decay", "randomness", "strips", "fine_lattice", "coins_and_dice", "candidate_noise"}
+    samplers = {"laws", "decay", "randomness", "strips", "fine_lattice", "coins_and_dice"}
     assert samplers <= {file.stem for file in FILES}

@@ -228,13 +228,11 @@ FILLED = {
 EVERY_READING = {
     "select count(*) a, count(1) b from patients": {AsReleased},
     "select count(*) filter (where age > 60) a, count(*) n from patients": {PartAlone, PartsTogether},
-    "select count(*) filter (where kind = 'ER') a, count(*) n from visits": {PartAlone, PartsTogether},
     "select count(age) n, avg(age) a, var_pop(age) v, sum(age) t from patients": {
         MomentOfSums,
         RowsOfSums,
         TotalOfSums,
     },
-    "select sex, count(*) n, avg(age) a from patients group by sex": {PartAlone, RowsOfAll},
     "select kind, avg(nights) a, count(*) n from visits group by kind": {PartAlone, RowsOfAll},
 }
 

@@ -83,7 +83,7 @@ class FixedNumber:
 
     @contextmanager
     def hold(self, versions: Mapping[str, int]) -> Iterator[None]:
-        del versions
+        del versions  # it answers about any
         self.check()
         yield
 

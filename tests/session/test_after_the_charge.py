@@ -13,7 +13,7 @@ from lapwing import count, total
 from lapwing.ledger import questions
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.replay import verify
-from lapwing.ledger.states import StreamStatus
+from lapwing.ledger.stream_states import StreamStatus
 from lapwing.session import Session
 from lapwing.vocabulary.errors import (
     BadQuestionError,
@@ -64,7 +64,13 @@ THIN |= {
     "Tables.hold",
     "CancelGroup.scope",
 }
-THIN |= {"QuestionStream.ask", "QuestionStream._decide", "QuestionStream._unless_broken", "QuestionStream._answer"}
+THIN |= {
+    "QuestionStream.ask",
+    "QuestionStream._hold",
+    "QuestionStream._decide",
+    "QuestionStream._unless_broken",
+    "QuestionStream._answer",
+}
 """What stands around the rule, and can fail in a test only: that comes out as it is, and shows no value either."""
 LOCKING = "ledger/queue.py", "ledger/sqlite.py"
 """Where gates are locked and let go."""

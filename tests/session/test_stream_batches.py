@@ -7,7 +7,7 @@ import pytest
 from lapwing import at_least, col
 from lapwing.answers.stream_terms import Verdict
 from lapwing.ledger.replay import verify
-from lapwing.ledger.states import StreamStatus
+from lapwing.ledger.stream_states import StreamStatus
 from lapwing.vocabulary.errors import BadQuestionError, EngineError, ParameterError, StreamHaltedError, UnansweredError
 from lapwing.vocabulary.exact import Sensitive
 from session.clinic import Broken, FixedNumber, door, new_ledger, same_ledger, spent

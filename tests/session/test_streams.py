@@ -10,7 +10,7 @@ import pytest
 from lapwing import at_least
 from lapwing.answers.stream_terms import StreamTerms, Verdict
 from lapwing.ledger.replay import verify
-from lapwing.ledger.states import StreamStatus
+from lapwing.ledger.stream_states import StreamStatus
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise import sealing

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from lapwing import count
-from lapwing.ledger.states import StreamRecord
 from lapwing.ledger.store import Store
+from lapwing.ledger.stream_states import StreamRecord
 from lapwing.queries.plan import CanonicalQuestion
 from lapwing.session import Session
 from session.clinic import FixedNumber, door

@@ -8,7 +8,13 @@ import pytest
 
 import lapwing as lw
 from engines.workbenches import as_reader
-from lapwing.vocabulary.errors import BadQuestionError, LapwingError, ParameterError, RegistrationError
+from lapwing.vocabulary.errors import (
+    BadQuestionError,
+    LapwingError,
+    LedgerUnwritableError,
+    ParameterError,
+    RegistrationError,
+)
 from lapwing.workspace.changing import (
     NewPopulation,
     NewTable,
@@ -145,6 +151,31 @@ def test_new_people_who_cannot_be_protected_change_nothing(workspace) -> None:
             create_population(workspace, new, by="cleo")
     assert (workspace.folder / "lapwing.toml").read_text() == before
     assert workspace.ledger.head().seq == entries
+
+
+def test_an_account_that_the_settings_do_not_name_is_not_opened_anew(workspace) -> None:
+    file = workspace.folder / "lapwing.toml"
+    without = file.read_text()
+    create_population(workspace, new_people(only_named=True), by="cleo")
+    decided = workspace.ledger.population("ward 3")
+    file.write_text(without)
+    workspace.reload()
+    (workspace.folder / "other.csv").write_text("id,age\n5,50\n")
+    other = NewTable(name="others", file="other.csv", columns=AGES)
+    with pytest.raises(ParameterError, match=r"has an account in the ledger, though lapwing\.toml does not name it"):
+        create_population(workspace, new_people(table=other, budget={"epsilon": "50"}), by="cleo")
+    assert (file.read_text(), workspace.ledger.population("ward 3")) == (without, decided)
+    assert str(workspace.ledger.account("ward 3").budget.epsilon) == "2"
+
+
+def test_an_account_whose_opening_ended_half_way_is_opened(workspace, monkeypatch) -> None:
+    with monkeypatch.context() as broken:
+        broken.setenv("LAPWING_FAULT", "policy.begun:full")
+        with pytest.raises(LedgerUnwritableError):
+            create_population(workspace, new_people(), by="cleo")
+    assert not workspace.ledger.population("ward 3").tables
+    create_population(workspace, new_people(), by="cleo")
+    assert workspace.session("ward 3", analyst="ana").ask(lw.count("people"), epsilon="0.1").rows
 
 
 def test_a_table_beside_another_in_postgresql(tmp_path, database) -> None:

@@ -156,7 +156,7 @@ def test_who_had_the_old_terms_in_memory_reads_nothing_after_the_correction(fold
     assert "was corrected: it has another person key" in (folder / "failures.log").read_text()
 
 
-def test_a_correction_between_the_look_and_the_charge_loses_the_question(folder, monkeypatch) -> None:
+def test_a_correction_between_the_look_and_the_charge_refuses_the_question(folder, monkeypatch) -> None:
     lw.create(folder, SETTINGS).close()
     with lw.open(folder, analyst="ana") as early:
         charge = early.ledger.questions.charge
@@ -169,7 +169,7 @@ def test_a_correction_between_the_look_and_the_charge_loses_the_question(folder,
         monkeypatch.setattr(early.ledger.questions, "charge", late)
         with pytest.raises(EngineError):
             early.ask(lw.count("visits"), epsilon="1")
-        assert early.budget().left == 3
+        assert early.budget().left == 4
         assert "answer" not in {entry["kind"] for entry in early.ledger.history("clinic")}
 
 

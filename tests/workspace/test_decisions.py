@@ -1,6 +1,9 @@
 """Decisions by a program: lapwing.toml and the ledger change together, or not at all."""
 
 import os
+import signal
+import subprocess
+import sys
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -8,10 +11,12 @@ from fractions import Fraction
 import pytest
 
 import lapwing as lw
+from lapwing.app.server.house import House
 from lapwing.vocabulary.errors import LapwingError, LedgerUnwritableError, ParameterError, SettingsError
 from lapwing.vocabulary.guarantee import PureDP
 from lapwing.workspace.changing import decide, grant
 from lapwing.workspace.toml import with_entry
+from lapwing.workspace.workspace import UNDONE
 from workspace.test_workspace import SETTINGS, write_patients
 
 PLACE = ("populations", "clinic", "analysts", "ana")
@@ -107,6 +112,62 @@ def test_a_yes_to_a_request_is_in_the_file_and_in_the_ledger_or_in_neither(quick
         assert file.read_text() == before
     with lw.open_workspace(quick_path) as again:
         assert again.ledger.population("clinic").analyst("ana").allowance == PureDP(epsilon=2)
+
+
+GRANT = """
+import sys, lapwing as lw
+from lapwing.workspace.changing import grant
+grant(lw.open_workspace(sys.argv[1]), "clinic", 1, by="cleo")
+"""
+
+
+def kill_while_granting(folder, point: str) -> None:
+    """Let a process say yes to the first request, and be killed at a point of it."""
+    environment = {**os.environ, "LAPWING_FAULT": f"{point}:kill"}
+    done = subprocess.run([sys.executable, "-c", GRANT, str(folder)], env=environment, check=False, timeout=120)
+    assert done.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(("point", "epsilon"), [("policy.written", 1), ("policy.committed", 2)])
+def test_a_yes_of_a_process_that_was_killed_is_in_both_places_or_in_neither(quick_path, point, epsilon) -> None:
+    write_patients(quick_path)
+    with lw.create(quick_path, SETTINGS) as workspace:
+        decide(workspace, "clinic", {("analysts", "ana"): ALLOWED}, by="cleo")
+        workspace.ledger.budget_requests.make("clinic", "ana", PureDP(epsilon=1), purpose="more")
+        house = House(workspace)  # of another process, which goes on
+        kill_while_granting(quick_path, point)
+        assert tomllib.loads((quick_path / "lapwing.toml").read_text())["populations"]["clinic"]["analysts"]["ana"] == {
+            "epsilon": "2"
+        }
+        house.look_around()
+        assert house.trouble is None
+        assert workspace.settings.declared().analysts["ana"] == PureDP(epsilon=epsilon)
+    with lw.open(quick_path, analyst="ana") as session:
+        assert session.budget().left == epsilon
+    assert (quick_path / UNDONE).read_bytes() == b""
+
+
+def test_what_a_killed_process_wrote_is_taken_back_on_opening_unless_somebody_wrote_since(quick_path) -> None:
+    write_patients(quick_path)
+    file = quick_path / "lapwing.toml"
+    with lw.create(quick_path, SETTINGS) as workspace:
+        workspace.ledger.budget_requests.make("clinic", "ana", PureDP(epsilon=1), purpose="more")
+    before = file.read_text()
+    kill_while_granting(quick_path, "policy.written")
+    ahead = file.read_text()
+    assert ahead != before
+    lw.open(quick_path).close()
+    assert file.read_text() == before
+    kill_while_granting(quick_path, "policy.written")
+    file.write_text(f"{ahead}# mine\n")
+    with pytest.raises(SettingsError, match="not the budget that the ledger keeps"):
+        lw.open(quick_path)
+    assert file.read_text() == f"{ahead}# mine\n"
+    with lw.open_workspace(quick_path) as workspace:
+        workspace.update()
+    (quick_path / UNDONE).write_text("{ half of it")
+    lw.open(quick_path).close()
+    assert (quick_path / UNDONE).read_bytes() == b""
 
 
 def test_whoever_reads_the_settings_while_they_are_changed_reads_all_of_them(quick_path, monkeypatch) -> None:

@@ -83,6 +83,40 @@ def test_a_new_version_loses_no_question_and_leaves_one_engine(folder, opened) -
         assert len(opened) == 1
 
 
+@pytest.mark.parametrize("ways", ["one", "a stream", "a batch"])
+def test_what_is_charged_for_stays_open_when_two_versions_come_around_the_charge(folder, monkeypatch, ways) -> None:
+    """One version is announced when the question is ready to be charged, the next as soon as it is."""
+    with lw.open_workspace(folder) as workspace, lw.open_workspace(folder) as custodian:
+        session = workspace.session(analyst="ana")
+        stream = session.stream(name="s", at_least=1, yeses=2, epsilon="1", table="patients")
+        session.ask(lw.count("patients", "age > 2"), epsilon="0.01")
+        seal, left = type(stream)._seal_seed, ["ask.checked", "ask.charged"] if ways == "one" else ["stream.intended"]
+
+        def announce(point: str) -> None:
+            if point in left:
+                left.remove(point)
+                custodian.advance("patients")
+
+        def announce_and_seal(*given: Any) -> bytes:
+            monkeypatch.setattr(type(stream), "_seal_seed", seal)
+            custodian.advance("patients")
+            return seal(*given)
+
+        monkeypatch.setattr("lapwing.session.fault_point", announce)
+        monkeypatch.setattr("lapwing.streams.fault_point", announce)
+        monkeypatch.setattr(type(stream), "_seal_seed", announce_and_seal)
+        match ways:
+            case "one":
+                assert session.ask(lw.count("patients", "age > 1"), epsilon=1).versions == {"patients": 2}
+            case "a stream":
+                assert stream.ask("age > 1").receipt.seq
+            case _:
+                assert None not in stream.ask_many(["age > 1", "age > 200"]).answers
+        assert not left
+        assert workspace.ledger.population("clinic").tables == {"patients": 3}
+        assert not [entry for entry in workspace.ledger.history("clinic") if entry["kind"] == "lost"]
+
+
 MANY = """
 [populations.{0}]
 person_key = "id"

@@ -47,7 +47,7 @@ NO_FONT: Final = "no font here has some signs of the names: they are told by val
 _NO, _UNASKED = "#e2e8f0", "#ffffff"
 _UPRIGHT: Final = 6
 _MOST_WRITTEN: Final = 300
-"""In so many cells there is room for a number."""
+"""In at most this number of cells there is room to write."""
 
 
 @frozen(kw_only=False)

@@ -80,7 +80,7 @@ class Preview(Forecast):
         """By column, about how far off it would be if 100, 1,000 or 10,000 rows counted whose values fill their range.
 
         Only columns whose error depends on the number of rows are in it: means, variances, correlations. Where there
-        are groups, so many rows count in each of them.
+        are groups, this many rows count in each of them.
         """
         found = {
             name: {rows: one.error_if(rows, self.confidence) for rows in ROWS}

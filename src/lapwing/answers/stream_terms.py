@@ -16,7 +16,7 @@ from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import ConcentratedFilter, Reservation
 from lapwing.answers.target import FINEST, LARGEST_EPSILON, plausible_price, require_price
 from lapwing.ledger.entries import Receipt
-from lapwing.ledger.states import Decision
+from lapwing.ledger.stream_states import Decision
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.rule import SparseVectorAnswer as Decided
 from lapwing.mechanisms.sparse_vector.stream_mechanism import best_share

@@ -360,7 +360,7 @@ class BitmapCache:
         return of_each
 
     def reaching(self, least: int, tree: _Tree, bitmaps: Sequence[Bitmap]) -> Truths:
-        """Return for each person whether at least so many of their bits are set in that bitmap."""
+        """Return for each person whether at least `least` of their bits are set in that bitmap."""
         if not self._several or least > _FEW:
             return self.rows_of_each(tree, bitmaps) >= least
         bits = left = self._joined(tree, bitmaps, 0)

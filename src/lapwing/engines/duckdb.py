@@ -317,9 +317,10 @@ def _digits(stored: str) -> int | None:
 
 
 def _read(_: str, stored: StoredColumn, wanted: str) -> str:
-    """Return the SQL of a column in the wanted type, for which no cell is too large and texts differ byte by byte.
+    """Return the SQL of a column in the wanted type, in which every stored value fits; texts differ byte by byte.
 
-    NaN becomes NULL here, so that no predicate meets it: what it is equal to, and what a file notes about it, differ.
+    NaN becomes NULL here, so that no predicate meets it: databases disagree on what it equals, and files on whether
+    their smallest and largest values count it.
     """
     column = DUCKDB.name(stored.name)
     if wanted == DUCKDB.text:

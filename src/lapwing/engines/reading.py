@@ -202,7 +202,7 @@ class _Watchdog:
         self.process = os.getpid()
 
     def watch(self, statement: _Statement, seconds: float) -> None:
-        """Stop a statement after so many seconds, unless it has ended."""
+        """Stop a statement after these `seconds`, unless it has ended."""
         with self._changed:
             if len(self._due) > _MOST_ENDED:
                 self._due = [one for one in self._due if not one[2].has_ended]

@@ -6,11 +6,11 @@ the others are numbered in their order, decided up to the one that halts the str
 Proof: proofs/stream_recovery.md
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from lapwing.ledger.entries import Entry, Record, name, text
-from lapwing.ledger.states import Decision, Intent, StreamOutcome, StreamRecord, StreamStatus, require_sealed
 from lapwing.ledger.store import Store
+from lapwing.ledger.stream_states import Decision, Intent, StreamOutcome, StreamRecord, StreamStatus, require_sealed
 from lapwing.ledger.streams import (
     asked_today,
     decision_in,
@@ -19,6 +19,7 @@ from lapwing.ledger.streams import (
     keep_secret,
     recall_of,
     recalled,
+    require_held,
     require_next,
     require_stream,
     settle,
@@ -40,7 +41,15 @@ class Batches:
         self._store = store
 
     def intend(
-        self, stream: str, *, number: int, key: str, questions: Sequence[str], sealed: bytes, fresh: bool = False
+        self,
+        stream: str,
+        *,
+        number: int,
+        key: str,
+        questions: Sequence[str],
+        sealed: bytes,
+        fresh: bool = False,
+        held: Mapping[str, int] | None = None,
     ) -> tuple[Intent | None, dict[str, Decision]]:
         """Store questions together, in their order, and return the decisions that some of them already have.
 
@@ -55,7 +64,7 @@ class Batches:
         asked = tuple(questions)
 
         def change(transaction: Transaction) -> tuple[Intent | None, dict[str, Decision]]:
-            known = require_stream(transaction, stream)
+            known = require_held(transaction, stream, held)
             return _intend(transaction, known, number, key, asked, sealed=sealed, fresh=fresh)
 
         return self._store.change("intend", change, stream_lookups(self._store, stream, key))

@@ -26,7 +26,7 @@ from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.frozen import frozen
 
 EVERY: Final = 1000
-"""A new checkpoint is written when the ledger has grown by so many entries."""
+"""A new checkpoint is written when the ledger has grown by this number of entries."""
 _LARGEST: Final = 1 << 24
 
 

@@ -27,7 +27,7 @@ class ReplayError(Exception):
 
 
 def require(condition: object, otherwise: str) -> None:
-    """Go on if the condition holds."""
+    """Refuse an entry of which a condition does not hold; `otherwise` says what is wrong with it."""
     if not condition:
         raise ReplayError(otherwise)
 

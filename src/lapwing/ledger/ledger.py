@@ -223,7 +223,7 @@ class Ledger:
         return {(kind, outcome): number for kind, outcome, number in rows}
 
     def burn_down(self, population: str, *, points: int = 400, analyst: str | None = None) -> list[AccountPoint]:
-        """Return how the account of a population stood, at so many entries at most, from the first to the last.
+        """Return how the account of a population stood, at no more entries than `points`, from the first to the last.
 
         With an `analyst`, it is at the opening and at entries that this analyst caused.
         """
@@ -343,7 +343,7 @@ def _ends(transaction: Transaction, record: Record) -> list[Entry]:
 
 
 def _sample(numbers: Sequence[int], points: int) -> list[int]:
-    """Return so many of them at most, evenly, with the first and the last."""
+    """Return at most `points` of the numbers, evenly, with the first and the last."""
     if len(numbers) <= points:
         return list(numbers)
     return [numbers[place * (len(numbers) - 1) // (points - 1)] for place in range(points)]

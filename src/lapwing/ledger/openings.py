@@ -1,7 +1,8 @@
 """How a stream begins and ends: it is charged and its secret kept, or what no yes has used is given back."""
 
 from lapwing.accounting.filters.charge import StreamClosing, YesCharge
-from lapwing.ledger.states import Opening, RefusedError, StreamOutcome, StreamRecord, StreamStatus
+from lapwing.ledger.states import RefusedError
+from lapwing.ledger.stream_states import Opening, StreamOutcome, StreamRecord, StreamStatus
 from lapwing.ledger.streams import STATE, StreamQuestions, drop_secrets, keep_secret, state_fields, stream_in
 from lapwing.ledger.transaction import Transaction
 from lapwing.vocabulary.errors import ParameterError, StreamBusyError

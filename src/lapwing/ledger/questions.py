@@ -43,6 +43,9 @@ class Request:
 
     `fresh` says that the key was drawn for this request and nobody will use it again; then a stored answer, which is
     free, leaves no entry: what costs nothing must not make the ledger grow.
+
+    `held` are the data versions that are held open for it, of all tables: about others it is not charged but a
+    `MovedOnError`. Whoever leaves it out must be able to answer about any.
     """
 
     population: str
@@ -52,6 +55,7 @@ class Request:
     tables: frozenset[str]
     charge: SingleRelease
     fresh: bool = False
+    held: Mapping[str, int] | None = None
 
     def __post_init__(self) -> None:
         name("analyst", self.analyst)
@@ -336,7 +340,7 @@ def charge_in(transaction: Transaction, request: Request) -> Charged | Released:
             common = {"population": population.name, "analyst": request.analyst, **asked}
             transaction.append("recall", **common, recalls=known.seq)
         return read_answer(transaction, known)
-    versions = population.versions(request.tables)
+    versions = population.versions(request.tables, request.held)
     changes = transaction.accounts(population, request.analyst)
     changes.admit(request.charge, request.tables)
     entry = transaction.append_changes("charge", changes, **asked, question=request.question, versions=versions)

@@ -258,7 +258,7 @@ class Gate(ABC):
 
     @contextmanager
     def working(self, name: str, patience: float = 0.0) -> Iterator[bool]:
-        """Hold a stream while a question of it is decided; say whether it is ours, after waiting for so many seconds.
+        """Hold a stream while a question of it is decided; say whether it is ours, after `patience` seconds at most.
 
         Where it is not, somebody who lives is deciding: what is in flight is theirs. So can be held whatever else has a
         `name`, to be seen by others to be worked on.
@@ -277,7 +277,7 @@ def place_of(*what: str) -> int:
 
 
 def pauses(patience: float) -> Iterator[None]:
-    """Go on at once, and then again and again after a while, for so many seconds."""
+    """Go on at once, and then again and again after a while, for `patience` seconds."""
     pause, end = _SHORTEST, time.monotonic() + patience
     while True:
         yield

@@ -51,7 +51,8 @@ from lapwing.ledger.entries import (
     require_promised,
 )
 from lapwing.ledger.queue import LazyConnection, PendingChange, SpoiledError, WriterQueue, end, run, spoiling
-from lapwing.ledger.states import PopulationRecord, StateCache, StreamRecord
+from lapwing.ledger.states import PopulationRecord, StateCache
+from lapwing.ledger.stream_states import StreamRecord
 from lapwing.ledger.transaction import Append, Clock, Known, Transaction
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, LedgerInDoubtError, LedgerUnwritableError
 

@@ -21,16 +21,9 @@ from typing import Any, Final
 
 from lapwing.accounting.filters.charge import StreamClosing, YesCharge
 from lapwing.ledger.entries import Entry, Lookup, Lookups, Record, name, recall_digest, text
-from lapwing.ledger.states import (
-    Decision,
-    Intent,
-    PopulationRecord,
-    StreamOutcome,
-    StreamRecord,
-    StreamStatus,
-    require_sealed,
-)
+from lapwing.ledger.states import PopulationRecord
 from lapwing.ledger.store import Store
+from lapwing.ledger.stream_states import Decision, Intent, StreamOutcome, StreamRecord, StreamStatus, require_sealed
 from lapwing.ledger.transaction import Recalled, Transaction
 from lapwing.vocabulary.codec import digest, parse
 from lapwing.vocabulary.errors import (
@@ -92,12 +85,20 @@ class StreamQuestions:
         return [replace(one, versions=versions, in_flight=_unread_intent(one)) for one in read]
 
     def intend(
-        self, stream: str, *, number: int, key: str, question: str, sealed: bytes, fresh: bool = False
+        self,
+        stream: str,
+        *,
+        number: int,
+        key: str,
+        question: str,
+        sealed: bytes,
+        fresh: bool = False,
+        held: Mapping[str, int] | None = None,
     ) -> Intent | Decision:
         """Store a question before data is read, or return the decision it already has.
 
         Its number is one more than the last, and `sealed` the seed of its noise, whose seal is bound to the number; all
-        else is as for a `Request`.
+        else is as for a `Request`, `held` included.
         """
         as_int("number", number)
         name("key", key)
@@ -105,7 +106,7 @@ class StreamQuestions:
         require_sealed(sealed)
 
         def change(transaction: Transaction) -> Intent | Decision:
-            known = require_stream(transaction, stream)
+            known = require_held(transaction, stream, held)
             return _intend(transaction, known, number=number, key=key, question=question, sealed=sealed, fresh=fresh)
 
         return self._store.change("intend", change, stream_lookups(self._store, stream, key))
@@ -321,6 +322,13 @@ def require_stream(transaction: Transaction, stream: str) -> StreamRecord:
     record = transaction.stream(stream)
     if record is None:
         raise ParameterError("stream", stream, reason="is not in this ledger", remedy="open it first")
+    return record
+
+
+def require_held(transaction: Transaction, stream: str, held: Mapping[str, int] | None) -> StreamRecord:
+    """Return what the entries of a stream say, if its tables still have the versions that are held open for it."""
+    record = require_stream(transaction, stream)
+    transaction.population(record.population).versions(record.tables, held)
     return record
 
 

@@ -27,7 +27,8 @@ from lapwing.ledger.entries import (
     link,
     require_format,
 )
-from lapwing.ledger.states import AccountChanges, PopulationRecord, StateCache, StreamRecord
+from lapwing.ledger.states import AccountChanges, PopulationRecord, StateCache
+from lapwing.ledger.stream_states import StreamRecord
 from lapwing.vocabulary.codec import canonical, from_record, to_record
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, ParameterError, RequestConflictError
 

@@ -8,7 +8,7 @@ import math
 from fractions import Fraction
 
 from lapwing.mechanisms.score_selection import Scores, ScoreSelection
-from lapwing.noise.candidate_noise import choose_exponential
+from lapwing.noise.coins_and_dice import choose_exponential
 from lapwing.noise.fine_lattice import UNIT_BITS
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ExponentialSelection

@@ -49,7 +49,7 @@ class PrivateQuantiles(_HistogramSelection):
     scores in all groups together: then all groups have their quantiles at the price of one.
 
     With an `interval`, a confidence, three cells are chosen for each fraction: the quantile, for half of its price, and
-    before and after it, for a quarter each, one so many rows lower and higher that all quantiles lie between these two,
+    before and after it, for a quarter each, one as many rows lower or higher as lets all quantiles lie between the two,
     with this confidence and whatever the rows are.
 
     >>> median = PrivateQuantiles(at=[Fraction(1, 2)], cells=4, sensitivities=[1], epsilon=20)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.mechanisms.score_selection import ScoreLattice, Scores, ScoreSelection
-from lapwing.noise.candidate_noise import exponential_lattice
+from lapwing.noise.coins_and_dice import exponential_lattice
 from lapwing.noise.fine_lattice import UNIT_BITS
 from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.exact import Exact, float_below

@@ -1,12 +1,11 @@
 """The coins: exact integer noise from a cryptographic source. Randomness is imported nowhere else in lapwing.
 
-Start at `laws`, which says what can be drawn and which sampler draws it, or at `candidate_noise`.
+Start at `laws`, which says what can be drawn and which sampler draws it, or at `coins_and_dice`.
 
 ::
 
     laws             the laws: discrete Laplace, geometric, discrete Gaussian, rounded Laplace and Gaussian
-    candidate_noise  noise for choosing among candidates
-    coins_and_dice   biased coins, fair dice
+    coins_and_dice   biased coins, fair dice, one of many candidates
     sealing          what must survive a crash: the seed of an answer's noise, the state of a stream
     ----------------------------------------------------------------------------------------------------------
     strips           large scales; a strip from a table, a place in it from fair bits, an exact coin

@@ -1,21 +1,33 @@
-"""Biased coins and fair dice, exact.
+"""Biased coins, fair dice, and the choice of one among many candidates, exact.
 
 A coin of bias p compares the bits of a uniform number with those of p, from the first on, until they differ; p itself,
 however irrational, is only ever known between two integers (`decay`). Sixteen bits settle nearly every toss, so that a
 million tosses cost two million random bytes.
+
+Scores of candidates are whole numbers of steps of 2^-56 of the noise's scale, so that they and the noise live on one
+lattice and nothing is rounded between them.
 """
 
+from collections.abc import Sequence
+from functools import cache
+from operator import index
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.noise.decay import Bounds, is_below
-from lapwing.noise.randomness import SYSTEM, RandomSource
+from lapwing.noise.decay import CHUNK, Bounds, exponential_bounds, is_below
+from lapwing.noise.fine_lattice import UNIT_BITS, standard_exponential
+from lapwing.noise.randomness import SYSTEM, VEIL, RandomSource
+from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int
 
 _BITS: Final = 64
-_CHUNK: Final = 1 << 18
+_AT_ONCE: Final = 1 << 18  # tosses, or throws
+_FINE_BITS: Final = 8
+_FARTHEST: Final = 64  # beyond e^-64, all weights are bounded by the same small one
+_TABLE_BITS: Final = 31
+_WEIGHT_BITS: Final = 40
 
 
 class Coin:
@@ -39,8 +51,8 @@ class Coin:
     def toss_many(self, count: int, source: RandomSource) -> NDArray[np.bool_]:
         """Return `count` independent tosses."""
         heads = np.empty(count, np.bool_)
-        for start in range(0, count, _CHUNK):
-            self._fill(heads[start : start + _CHUNK], source)
+        for start in range(0, count, _AT_ONCE):
+            self._fill(heads[start : start + _AT_ONCE], source)
         return heads
 
     def _fill(self, heads: NDArray[np.bool_], source: RandomSource) -> None:
@@ -76,8 +88,87 @@ def uniform_below_many(n: int, count: int, *, source: RandomSource = SYSTEM) -> 
     draws = np.empty(count, np.int64)
     drawn = 0
     while drawn < count:
-        words = np.frombuffer(source.take(size * min(count - drawn, _CHUNK)), f"<u{size}") & mask
+        words = np.frombuffer(source.take(size * min(count - drawn, _AT_ONCE)), f"<u{size}") & mask
         kept = words[words <= last]
         draws[drawn : drawn + kept.size] = kept
         drawn += kept.size
     return draws
+
+
+def exponential_lattice(count: int, *, source: RandomSource = SYSTEM) -> NDArray[np.uint64]:
+    """Return `count` independent W = floor(2^56 E), E standard exponential: P(W >= w) = e^(-w 2^-56) exactly.
+
+    The largest of scores + W is chosen by report-noisy-max with exponential noise, which is permute-and-flip (Ding,
+    Kifer, Sayed, Steinke, Wang, Xiao, Zhang: The Permute-and-Flip Mechanism is Identical to Report-Noisy-Max with
+    Exponential Noise. 2021) up to ties. W is below 2^63: it saturates there, at 128 scales.
+
+    Proof: proofs/lattice.md
+    """
+    count = as_int("count", count, least=0)
+    draws = np.empty(max(count, VEIL), np.uint64)
+    for start in range(0, draws.size, CHUNK):
+        chunk = draws[start : start + CHUNK]
+        chunk[:], _ = standard_exponential().draw(chunk.size, source)
+    return draws[:count].copy() if count < VEIL else draws
+
+
+def choose_exponential(offsets: Sequence[int] | NDArray[np.integer], *, source: RandomSource = SYSTEM) -> int:
+    """Return index i with probability exactly proportional to e^(offsets[i] 2^-56): the exponential mechanism.
+
+    The offsets are 64-bit integers, and only their differences matter.
+
+    Proof: proofs/selection.md
+    """
+    scores = _integers(offsets)
+    gaps = scores.max().view(np.uint64) - scores.view(np.uint64)  # modulo 2^64, where every gap fits
+    weights, weight_bits = _upper_weights(gaps)
+    ends = np.cumsum(weights)
+    while True:
+        chosen = int(np.searchsorted(ends, uniform_below(int(ends[-1]), source=source), side="right"))
+        if _is_kept(int(gaps[chosen]), int(weights[chosen]), weight_bits, source):
+            return chosen
+
+
+def _integers(offsets: Sequence[int] | NDArray[np.integer]) -> NDArray[np.int64]:
+    try:
+        scores = offsets if isinstance(offsets, np.ndarray) else np.array([index(each) for each in offsets], np.int64)
+        if scores.dtype.kind in "iu" and scores.ndim == 1 and scores.size and scores.max() < 1 << 63:
+            return scores.astype(np.int64)
+    except (OverflowError, TypeError):
+        pass
+    remedy = "write at least one whole number of steps of 2^-56, each of 64 bits"
+    raise ParameterError("offsets", offsets, reason="are not scores on the lattice", remedy=remedy)
+
+
+def _upper_weights(gaps: NDArray[np.uint64]) -> tuple[NDArray[np.int64], int]:
+    """Return whole numbers w and `bits` with w >= 2^bits e^(-gap 2^-56), hardly more where e^(-gap) matters."""
+    whole_part, fine_part = _decay_tables()
+    bits = _weight_bits(gaps.size)
+    coarse = np.minimum(gaps >> np.uint64(UNIT_BITS - _FINE_BITS), np.uint64((_FARTHEST << _FINE_BITS) - 1))
+    place = coarse.astype(np.int64)
+    product = whole_part[place >> _FINE_BITS] * fine_part[place & ((1 << _FINE_BITS) - 1)]
+    return (product >> (2 * _TABLE_BITS - bits)) + 1, bits
+
+
+def _weight_bits(candidates: int) -> int:
+    """Return how many bits a weight may have so that the sum of all of them fits into 63."""
+    return min(_WEIGHT_BITS, 62 - candidates.bit_length())
+
+
+@cache
+def _decay_tables() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return upper bounds of 2^31 e^-j and of 2^31 e^(-j/256)."""
+    whole_part = [exponential_bounds(j, 1, _TABLE_BITS)[1] for j in range(_FARTHEST)]
+    fine_part = [exponential_bounds(j, 1 << _FINE_BITS, _TABLE_BITS)[1] for j in range(1 << _FINE_BITS)]
+    return np.array(whole_part, np.int64), np.array(fine_part, np.int64)
+
+
+def _is_kept(gap: int, weight: int, weight_bits: int, source: RandomSource) -> bool:
+    """Return True with probability 2^weight_bits e^(-gap 2^-56) / weight."""
+
+    def chance(bits: int) -> tuple[int, int]:
+        low, high = exponential_bounds(gap, 1 << UNIT_BITS, bits + 8)
+        divisor = weight << 8
+        return (low << weight_bits) // divisor, -((-high << weight_bits) // divisor)
+
+    return is_below(chance, source)

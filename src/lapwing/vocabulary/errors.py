@@ -193,7 +193,7 @@ class BudgetExceededError(BudgetError):
         )
 
     def of_each(self, questions: int) -> "BudgetExceededError":
-        """Return the refusal of so many questions that were asked together, each at the same price."""
+        """Return the refusal of several questions that were asked together, each at the same price."""
         share = (self.fits if self.currency == "epsilon" else self.left) / questions
         instead = f"ask at {self.currency} {decimal_below(share)} or less for each of these {questions:,} questions"
         remedies = (*([instead] if share > 0 else []), "ask fewer of them", self._remedies[-1])

@@ -2,7 +2,7 @@
 
 The standard library compiles six methods for each such class, half a millisecond, and a command loads three hundred of
 them. Here only `__init__` is compiled, and the others close over the names of the fields. All else is the standard
-library's: what a field is, slots, `fields`, `replace` and `match`.
+library's: what a field is, slots, `fields`, `replace` and `match`. What stands below such a class is `@frozen()`, too.
 """
 
 from collections.abc import Callable

@@ -8,8 +8,6 @@ import io
 import os
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
 from weakref import WeakSet
@@ -93,19 +91,6 @@ class LockedFile(io.FileIO):
     def __del__(self) -> None:
         if not self.closed:
             self.close()
-
-
-@contextmanager
-def changing(path: Path) -> Iterator[Path]:
-    """Be alone among all who change a file in this way, in this process and in others.
-
-    Whoever waited may hold the lock of a file that was replaced meanwhile, and waits for the new one.
-    """
-    while True:
-        with LockedFile(path) as file:
-            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                yield path
-                return
 
 
 def replace_text(path: Path, text: str) -> None:

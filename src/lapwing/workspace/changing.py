@@ -184,6 +184,9 @@ def create_population(workspace: Workspace, new: NewPopulation, *, by: str) -> D
     if new.name in workspace.settings.populations:
         remedy = "give it another name, or add a table to it"
         raise ParameterError("population", new.name[:200], reason="is there already", remedy=remedy)
+    if _has_an_account(workspace, new.name):  # an update would raise its budget, and take its allowances away
+        reason, remedy = f"has an account in the ledger, though {FILE} does not name it", "give it another name"
+        raise ParameterError("population", new.name[:200], reason=reason, remedy=f"{remedy}, or write it into {FILE}")
     table = _declared(new.table, _place(workspace, None, new.table), new.person_key, None)
     text = Draft(
         folder=workspace.folder,
@@ -197,6 +200,12 @@ def create_population(workspace: Workspace, new: NewPopulation, *, by: str) -> D
     ).sections()
     workspace.rewrite(new.name, lambda before: _with(before, text), by=by)
     return table.columns
+
+
+def _has_an_account(workspace: Workspace, name: str) -> bool:
+    """Say whether people of this name are protected already; without a table, an attempt ended half-way."""
+    ledger = workspace.ledger
+    return name in ledger.populations() and bool(ledger.population(name).tables)
 
 
 def _with(before: str, text: str) -> str:

@@ -7,14 +7,16 @@ ledger.head          the newest entry that was told of: a ledger without it was 
 ledger.checked       how far the ledger was checked, so that it opens quickly; it may be deleted
 stream.key           seals the secrets of streams; readable by its owner only, and never in a backup of the ledger
 fingerprints.json    what the data was at each version, whose, and which ledger is ours; for the custodian
+settings.undone      what lapwing.toml was, while a program's change of it is not in the ledger yet; else it is empty
 failures.log         why a question could not be answered; for the custodian
 """
 
 import getpass
+import json
 import os
 import stat
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
@@ -29,7 +31,7 @@ from lapwing.tables import Fingerprints, Tables
 from lapwing.vocabulary import errors
 from lapwing.vocabulary.errors import LapwingError, LedgerError, SettingsError
 from lapwing.vocabulary.frozen import frozen
-from lapwing.vocabulary.lifetime import Lifetime, changing, replace_text
+from lapwing.vocabulary.lifetime import Lifetime, LockedFile, replace_text
 from lapwing.workspace.agreement import LOG, Agreement, unreadable
 from lapwing.workspace.settings import FILE, PopulationSettings, Settings, read_settings
 
@@ -40,6 +42,7 @@ KEY_FILE: Final = "stream.key"
 FINGERPRINTS: Final = "fingerprints.json"
 HEAD: Final = "ledger.head"
 CHECKED: Final = "ledger.checked"
+UNDONE: Final = "settings.undone"
 _KEY_BYTES: Final = 32
 Act = Callable[[], object]
 
@@ -147,7 +150,8 @@ class Workspace:
         `change` makes the new text of the old one. What `update` would refuse is refused, and so is a new table that
         cannot be read. `by` says in the ledger who decided.
         """
-        with self._deciding, changing(self.folder / FILE) as path:
+        with self._changing() as undone:
+            path = self.folder / FILE
             before = path.read_text(encoding="utf-8")
             declared = read_settings(self.folder, after := change(before)).declared(population)
             self._agreement.require_possible(declared)
@@ -155,13 +159,51 @@ class Workspace:
             for name, failure in (unreadable(declared, self._log) if new else {}).items():
                 if name in new or name not in declared.sources:
                     raise failure
+            _write(undone, json.dumps({"before": before, "after": after}))
             replace_text(path, after)
             try:
                 act() if act else self._agreement.update(declared, by=by)
             except BaseException:
                 replace_text(path, before)
+                _write(undone, "")
                 raise
+            _write(undone, "")
             self.reload()  # before somebody else decides: half of what they do would not agree with the ledger
+
+    def finish_change(self) -> None:
+        """Take back what a process wrote into lapwing.toml that died before it was in the ledger, if that is so.
+
+        Nothing is taken back that somebody else has written since, nor where the ledger has part of it already.
+        """
+        if _is_undone(self.folder):
+            with suppress(OSError), self._changing():  # whoever may only read the folder leaves it as it is
+                pass
+
+    @contextmanager
+    def _changing(self) -> Iterator[LockedFile]:
+        """Be alone among all who change the settings, in this process and in others, after what the dead have left."""
+        path = self.folder / UNDONE
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        with self._deciding, LockedFile(path) as undone:
+            left = undone.readall()
+            with suppress(ValueError, LookupError, TypeError):  # who died while they wrote it had changed nothing yet
+                before, after = (str(json.loads(left)[name]) for name in ("before", "after"))
+                file = self.folder / FILE
+                is_theirs = file.read_text(encoding="utf-8") == after
+                if is_theirs and not self._agrees(after) and self._agrees(before):
+                    replace_text(file, before)
+            if left:
+                _write(undone, "")
+            yield undone
+
+    def _agrees(self, text: str) -> bool:
+        """Say whether settings are those of the ledger."""
+        try:
+            for declared in read_settings(self.folder, text).populations.values():
+                self._agreement.require(declared)
+        except LapwingError:
+            return False
+        return True
 
     def advance(self, table: str, population: str | None = None) -> int:
         """Say publicly that a table or vocabulary changed, and return its new version. The account goes on as it is."""
@@ -290,7 +332,27 @@ def open_workspace(folder: str | Path, settings: str | None = None) -> Workspace
     except LedgerError:
         ledger.close()
         raise
-    return Workspace(place, declared, ledger)
+    workspace = Workspace(place, declared, ledger)
+    if settings is None and _is_undone(place):
+        workspace.finish_change()
+        workspace.settings = read_settings(place)
+    return workspace
+
+
+def _is_undone(folder: Path) -> bool:
+    """Say whether somebody changes the settings just now, or died while they did."""
+    try:
+        return (folder / UNDONE).stat().st_size > 0
+    except OSError:
+        return False
+
+
+def _write(file: LockedFile, text: str) -> None:
+    """Let a file say something else, so that no failure of the machine takes it back."""
+    file.seek(0)
+    file.truncate()
+    file.write(text.encode())
+    os.fsync(file.fileno())
 
 
 def _checkpoints(folder: Path) -> CheckpointFile | None:

@@ -2,6 +2,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import duckdb
 import pytest
 
 import lapwing as lw
@@ -11,6 +12,7 @@ from postgres_server import where_there_is_room
 SETTINGS = """
 [vocabularies]
 kinds = "kinds.csv"
+packed = "packed.parquet"
 [populations.clinic]
 person_key = "patient_id"
 now = 2025-06-30
@@ -39,6 +41,8 @@ def folder() -> Iterator[Path]:
     with TemporaryDirectory(prefix="lapwing-", dir=where_there_is_room()) as place:
         people = range(1, 401)
         (Path(place) / "kinds.csv").write_text("of,code\n" + "".join(f"{n % 3},{n}\n" for n in range(1, 900)))
+        packed = duckdb.sql("select i as code, i % 3 as kind from range(1, 900) t(i)")
+        packed.write_parquet(f"{place}/packed.parquet")
         (Path(place) / "sexes.csv").write_text("id,name\n8507,Male\n8532,Female\n")
         rows = "".join(
             f"{i},{(8507, 8532)[i % 2]},{i % 100},{20 + i % 20},{1920 + i % 100}-03-0{1 + i % 9}\n" for i in people

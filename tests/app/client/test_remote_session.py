@@ -48,6 +48,7 @@ QUESTIONS = {
     "few looked up": lw.count("visit", "code in (select code from kinds where code < 9)"),
     "looked up in SQL": "select count(*) from visit where code in (select code from kinds where of = 2)",
     "beside a vocabulary": "select count(*) from visit v join kinds k on v.code = k.code where k.of = 0",
+    "looked up in Parquet": "select count(*) from visit where code in (select code from packed where code < 40)",
     "joined": "select count(distinct p.patient_id) from patient p join visit v using (patient_id) where v.kind = 'ER'",
 }
 
@@ -77,7 +78,62 @@ def test_a_session_has_the_same_words(here, there) -> None:
     assert repr(there).startswith("<session of ana at clinic of http://127.0.0.1:")
 
 
-WORDS = ("preview", "ask", "ask_many", "sql", "funnel", "concept_set", "rehearse", "preview_stream", "stream", "resume")
+NOT_AT_A_DISTANCE = {
+    "meanings": "a server says it to clients, which know it themselves",
+    "for_analyst": "somebody else comes with a token of their own",
+}
+NOT_OF_STREAMS_AT_A_DISTANCE = {
+    "open": "it is what `stream` does",
+    "settle": "a server settles by itself what a dead process left",
+    "record": "it is a noun of the ledger, which stays at the server",
+    "meaning": "a server says it to clients, which know it themselves",
+    "keys_of": "a server looks with it for what a dead process left",
+}
+"""What a session, and its streams, have in a folder and not at a server, and why."""
+
+
+def test_nothing_else_is_missing_at_a_distance() -> None:
+    def public(kind) -> set[str]:
+        return {name for name in dir(kind) if not name.startswith("_")}
+
+    assert public(lw.Session) - public(RemoteSession) == NOT_AT_A_DISTANCE.keys()
+    assert public(lw.QuestionStream) - public(RemoteStream) == NOT_OF_STREAMS_AT_A_DISTANCE.keys()
+
+
+def test_what_is_stored_is_told_for_nothing_or_not_at_all(here, there) -> None:
+    question = lw.count("patient", "age = 77")
+    assert there.stored(question, epsilon="0.01") is None
+    told = there.ask(question, epsilon="0.01", key="the-key-of-77")
+    left = there.budget().left
+    for stored in (there.stored(question, epsilon="0.01"), there.stored(question, epsilon="0.01", key="the-key-of-77")):
+        assert (stored.rows, stored.receipt, stored.free) == (told.rows, told.receipt, True)
+    assert there.stored(question, epsilon="0.01").rows == here.stored(question, epsilon="0.01").rows
+    assert there.stored(question, epsilon="0.02") is None
+    with pytest.raises(errors.RequestConflictError):
+        there.stored(question, epsilon="0.02", key="the-key-of-77")
+    assert there.budget().left == left
+
+
+def test_the_planned_total_is_that_of_the_server(here, there) -> None:
+    for words in ({}, {"delta": "1e-9"}):
+        assert there.planned_total(**words) == here.planned_total(**words)
+    with pytest.raises(errors.ParameterError):
+        there.planned_total(delta=2)
+
+
+WORDS = (
+    "preview",
+    "ask",
+    "ask_many",
+    "planned_total",
+    "sql",
+    "funnel",
+    "concept_set",
+    "rehearse",
+    "preview_stream",
+    "stream",
+    "resume",
+)
 WORDS_OF_STREAMS = ("chance_of_yes", "margin", "interval", "ask", "ask_many", "recover", "close")
 
 
@@ -119,6 +175,12 @@ def test_values_under_a_name_come_along(here, there) -> None:
         preview = there.preview(asked, epsilon="0.01")
         assert preview.asked.text == here.preview(asked, epsilon="0.01").asked.text
         assert not there.ask(asked, epsilon="0.01").free
+    with there.stream(at_least=100, yeses=2, epsilon="0.5") as stream:
+        named, built = "age in concept_set('working')", lw.col("age").is_in(lw.concept_set("those", range(20, 60)))
+        answer = stream.ask(named)
+        assert stream.ask(built).free, "it is the same question"
+        (again, other) = stream.ask_many([built, lw.col("age").is_in(lw.concept_set("these", range(100, 110)))])
+        assert (again.receipt, bool(other)) == (answer.receipt, False)
 
 
 REFUSED = {

@@ -103,6 +103,9 @@ def test_who_lies_about_a_vocabulary_is_refused_before_anything_is_asked(way, do
     way.change = lambda path, told: b"\xff" if path.endswith("/kinds") else told
     with lw.connect(way.url, door.tokens["ana"]) as ana, pytest.raises(errors.ServerError):
         ana.ask(asked, epsilon="0.1")
+    way.change = lambda path, told: told[:200] if path.endswith("/packed") else told
+    with lw.connect(way.url, door.tokens["ana"]) as ana, pytest.raises(errors.LapwingError):
+        ana.ask(asked.replace("kinds where of", "packed where kind"), epsilon="0.1")
     assert door.left() == before
     assert door.get("gina", "/api/v1/populations/clinic/vocabularies/kinds").status_code == 404
     assert door.get("ana", "/api/v1/populations/clinic/vocabularies/sexes.csv").status_code == 404

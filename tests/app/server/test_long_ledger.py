@@ -9,7 +9,7 @@ from app.server.test_race import url_of
 from lapwing.app.server.door_store import open_store
 from lapwing.app.server.people import Directory
 from lapwing.ledger import entries
-from lapwing.ledger.states import StreamStatus
+from lapwing.ledger.stream_states import StreamStatus
 
 MANY = 400
 PAGES = "/populations/clinic"

@@ -21,7 +21,22 @@ MATRIX = {
     **dict.fromkeys(
         ("me", "tokens", "make_token", "revoke_token", "populations", "population", "receipt", "policy"), ALL
     ),
-    **dict.fromkeys(("preview", "ask", "rehearse", "budget", "job", "cancel_job", "answers", "answer", "history"), ASK),
+    **dict.fromkeys(
+        (
+            "preview",
+            "ask",
+            "stored_answer",
+            "planned_total",
+            "rehearse",
+            "budget",
+            "job",
+            "cancel_job",
+            "answers",
+            "answer",
+            "history",
+        ),
+        ASK,
+    ),
     **dict.fromkeys(
         (
             "preview_stream",

@@ -1,6 +1,5 @@
 """A statistic is one file: a toy that is registered is asked through every door, and nothing else knows of it."""
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 import pytest
@@ -15,11 +14,12 @@ from lapwing.queries.questions import GROUPED, Statistic, as_condition, as_group
 from lapwing.queries.sql_nodes import only
 from lapwing.queries.statistics import STATISTICS
 from lapwing.vocabulary.codec import stored
+from lapwing.vocabulary.frozen import frozen
 
 # The toy: how many dozens of people there are. This is all of it.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class CountDozens(Question):
     def plan(self, planner):
         return planner.build(CountPerPerson(max_cells=planner.groups()), Dozens())

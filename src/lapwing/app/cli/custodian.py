@@ -15,7 +15,8 @@ from lapwing.app.cli.options import Door, complete_tables, folder_option, for_th
 from lapwing.app.cli.overview import hints
 from lapwing.ledger import ledger
 from lapwing.ledger.ledger import Ledger
-from lapwing.ledger.states import Analyst, StreamStatus
+from lapwing.ledger.states import Analyst
+from lapwing.ledger.stream_states import StreamStatus
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError
 from lapwing.vocabulary.event import Event, GaussianNoise, PureRelease
 from lapwing.vocabulary.exact import positive

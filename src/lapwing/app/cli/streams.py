@@ -17,7 +17,7 @@ from lapwing.app.cli.commands import facts, progress, refusal_record, table, wai
 from lapwing.app.cli.options import Door, at_the_door, complete_streams, complete_tables, plot_option, with_concept_sets
 from lapwing.app.cli.questions import lines_of, whole_or_none
 from lapwing.app.plots.answers import draw_stream
-from lapwing.ledger.states import StreamRecord, StreamStatus
+from lapwing.ledger.stream_states import StreamRecord, StreamStatus
 from lapwing.noise.randomness import fresh_name
 from lapwing.session import Session
 from lapwing.vocabulary.errors import ParameterError

@@ -87,9 +87,9 @@ class ServerConnection:
         """Return what is there."""
         return self._until_told("GET", path, None, {}, None)
 
-    def post(self, path: str, body: Mapping[str, Any]) -> Any:
-        """Return what comes of a request that charges nothing."""
-        return self._until_told("POST", path, body, {}, None)
+    def post(self, path: str, body: Mapping[str, Any], *, key: str | None = None) -> Any:
+        """Return what comes of a request that charges nothing, but may be about a key."""
+        return self._until_told("POST", path, body, {} if key is None else {"Idempotency-Key": key}, None)
 
     def charge(self, path: str, body: Mapping[str, Any] | None, *, key: str, progress: Progress | None = None) -> Any:
         """Return the end of a request that may charge, once under its key; without a body it ends something."""
@@ -140,7 +140,7 @@ class ServerConnection:
 
     @staticmethod
     def _is_answer(reply: HttpReply) -> bool:
-        return reply.status == http.client.OK and reply.told is not None
+        return reply.status == http.client.OK and reply.told is not _NO_JSON
 
     def _give_up(self, failure: Exception, since: float) -> None:
         """Raise where trying again is of no use: nobody was ever there, nobody is trusted, or it takes too long."""
@@ -165,7 +165,7 @@ class ServerConnection:
             line.close()
             raise ServerError(f"an answer of {self.url} has more than {_MOST:,} bytes", remedy="ask for less at once")
         self._idle.append(line)  # where the server hung up, it connects anew by itself
-        read = _text if answer.headers.get_content_type() == "text/plain" else _json
+        read = _READERS.get(answer.headers.get_content_type(), _json)
         return HttpReply(answer.status, _seconds(answer.headers.get("Retry-After")), read(body))
 
     def _line(self) -> http.client.HTTPConnection:
@@ -192,9 +192,9 @@ class PopulationDoor:
         """Return what is there."""
         return self.connection.get(self._path(path))
 
-    def post(self, path: str, body: Mapping[str, Any]) -> Any:
-        """Return what comes of a request that charges nothing."""
-        return self.connection.post(self._path(path), body)
+    def post(self, path: str, body: Mapping[str, Any], *, key: str | None = None) -> Any:
+        """Return what comes of a request that charges nothing, but may be about a key."""
+        return self.connection.post(self._path(path), body, key=None if key is None else key_of(key))
 
     def charge(
         self, path: str, body: Mapping[str, Any] | None, *, key: str | None, progress: Progress | None = None
@@ -264,19 +264,27 @@ def _never_done(url: str) -> LapwingError:
     return ServerError(f"{url} only says, without working on it, that it takes longer", remedy=remedy, status=_LONGER)
 
 
-def _text(body: bytes) -> str | None:
+_NO_JSON: Final = object()
+"""Stands for what no server of lapwing sends."""
+
+
+def _text(body: bytes) -> Any:
     try:
         return body.decode("utf-8-sig")
     except UnicodeDecodeError:
-        return None
+        return _NO_JSON
 
 
 def _json(body: bytes) -> Any:
-    """Return the value of a body; None where it is no JSON, which no server of lapwing sends."""
+    """Return the value of a body, if it is JSON."""
     try:
-        return json.loads(body) if body else None
+        return json.loads(body) if body else _NO_JSON
     except (ValueError, RecursionError):
-        return None
+        return _NO_JSON
+
+
+_READERS: Final[dict[str, Callable[[bytes], Any]]] = {"text/plain": _text, "application/vnd.apache.parquet": bytes}
+"""How what is no JSON is read; nothing but vocabularies is."""
 
 
 def _seconds(given: str | None) -> float:

@@ -27,7 +27,7 @@ def question_body(
     Long lists of values are added to `sets`, by the names that the text has for them.
     """
     if isinstance(question, str):
-        sets |= {one.name: one.values for one in population.concept_sets if one.name in question}
+        sets |= _named(population, question)
         return {"ask": "sql", "text": question, **given(words)}
     if isinstance(question, Mapping):
         several = {name: _alone(one, population, sets) for name, one in question.items()}
@@ -35,16 +35,25 @@ def question_body(
     return _alone(question, population, sets)
 
 
-def condition_text(where: ConditionLike | Condition, population: Population, table: str) -> str:
-    """Return which people are meant as text; one that was given stays as it is."""
+def condition_text(where: ConditionLike | Condition, population: Population, table: str, sets: ValueSets) -> str:
+    """Return which people are meant as text; one that was given stays as it is.
+
+    Long lists of values are added to `sets`, by the names that the text has for them.
+    """
     if where is None or isinstance(where, str):
+        sets |= _named(population, where or "")
         return where or ""
     asked = _looked_up(at_least(1, table, where), population)
-    speller = Speller(population, population.table(table))
-    text = speller.part(asked.where)
-    if speller.sets:
-        raise BadQuestionError("a stream is not asked with concept sets at a distance; ask with few values, in a list")
-    return text
+    return Speller(population, population.table(table), sets).part(asked.where)
+
+
+def with_sets(sets: ValueSets) -> dict[str, Any]:
+    """Return the values that texts have names for, as they are sent with them."""
+    return {"concept_sets": {name: list(values) for name, values in sets.items()}} if sets else {}
+
+
+def _named(population: Population, text: str) -> ValueSets:
+    return {one.name: one.values for one in population.concept_sets if one.name in text}
 
 
 def _looked_up(question: Question, population: Population) -> Question:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Self, Unpack
 from urllib.parse import quote
 
+from lapwing.accounting.composition import PlannedTotal
 from lapwing.accounting.filters.account import Account
 from lapwing.answers.answer import Answer
 from lapwing.answers.budget import BudgetStatus
@@ -21,7 +22,7 @@ from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
 from lapwing.answers.target import TargetWords, in_each_way, parse_target
 from lapwing.app.client.connection import PopulationDoor, ServerConnection, key_of
-from lapwing.app.client.question_bodies import given, question_body
+from lapwing.app.client.question_bodies import given, question_body, with_sets
 from lapwing.app.client.remote_stream import RemoteStream
 from lapwing.app.client.told_errors import disagreement, readable, told_refusal
 from lapwing.app.client.told_population import RemoteVocabulary, as_told, read_population
@@ -35,6 +36,7 @@ from lapwing.session import MOST_TOGETHER
 from lapwing.streams import name_of_key
 from lapwing.vocabulary.codec import from_record
 from lapwing.vocabulary.errors import BadQuestionError, BudgetError, LapwingError, ParameterError, ServerError
+from lapwing.vocabulary.exact import Exact, exact
 from lapwing.vocabulary.guarantee import Guarantee
 from lapwing.vocabulary.lifetime import Lifetime
 from lapwing.vocabulary.results import shows_words
@@ -96,12 +98,22 @@ class RemoteSession:
         ways = self._ways(asked, **words)
         sets: ValueSets = {}
         bodies = [question_body(one, self.population, _beside(words), sets) for one in asked]
-        body = {"questions": bodies, "price": _price(words), **_with(sets), "means": meanings_of(in_each_way(ways))}
+        body = {"questions": bodies, "price": _price(words), **with_sets(sets), "means": meanings_of(in_each_way(ways))}
         told = self._door.charge("/batches", body, key=key)
         answers = as_told("answers", lambda: list(told["answers"]))
         if len(answers) != len(asked):
             raise disagreement(f"it tells {len(answers)} answers to {len(asked)} questions")
         return [self._answer(each, one) for each, one in zip(ways, answers, strict=True)]
+
+    @shows_words(QuestionWords, confidence="0.95")
+    def stored(
+        self, question: QuestionLike, *, key: str | None = None, **words: Unpack[QuestionWords]
+    ) -> Answer | None:
+        """Return the answer that `ask` would give for nothing, or None if it would charge. See `Session.stored`."""
+        (ways,) = self._ways([question], **words)
+        body = {**self._body(question, words), "means": meanings_of([one] for one in ways)}
+        told = self._door.post("/stored-answers", body, key=key)
+        return None if told is None else self._answer(ways, told)
 
     @shows_words(QuestionWords, confidence="0.95")
     def sql(self, text: str, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
@@ -175,6 +187,15 @@ class RemoteSession:
         self._lifetime.require()
         return self._status()
 
+    def planned_total(self, *, delta: Exact | None = None) -> PlannedTotal:
+        """Return what all releases so far would cost together, had everything been fixed in advance. It gates nothing.
+
+        The server computes it, for the client does not know what others asked. See `Session.planned_total`.
+        """
+        self._lifetime.require()
+        told = self._door.post("/planned-totals", given({"delta": delta}))
+        return as_told("a planned total", lambda: _read_total(told))
+
     def history(self, last: int = 50) -> list[Act]:
         """Return what this analyst did last, wherever it was done, the oldest first."""
         self._lifetime.require()
@@ -239,7 +260,7 @@ class RemoteSession:
     def _body(self, question: QuestionLike, words: Mapping[str, Any]) -> dict[str, Any]:
         sets: ValueSets = {}
         body = question_body(question, self.population, _beside(words), sets)
-        return {"question": body, "price": _price(words), **_with(sets)}
+        return {"question": body, "price": _price(words), **with_sets(sets)}
 
     def _stream(self, told: Any, name: str | None) -> RemoteStream:
         return as_told("a stream", lambda: RemoteStream(self._door, self.population, told, self._lifetime, name=name))
@@ -301,10 +322,6 @@ def _price(words: Mapping[str, Any]) -> dict[str, Any]:
     return given({name: value for name, value in words.items() if name in TargetWords.__annotations__})
 
 
-def _with(sets: ValueSets) -> dict[str, Any]:
-    return {"concept_sets": {name: list(values) for name, values in sets.items()}} if sets else {}
-
-
 def _key_of_name(name: str) -> str:
     return f"the stream that is called {name}"  # which no key of eight letters and more is
 
@@ -320,6 +337,11 @@ def _read_answer(asked: PricedQuestion, told: Any) -> Answer:
         free=answer["free"] is True,
         rehearsal=answer["rehearsal"] is True,
     )
+
+
+def _read_total(told: Any) -> PlannedTotal:
+    epsilon = None if told["epsilon"] is None else float(told["epsilon"])
+    return PlannedTotal(epsilon=epsilon, delta=exact("delta", told["delta"]), streams=int(told["streams"]))
 
 
 def _act(told: Mapping[str, Any]) -> Act:

@@ -3,6 +3,7 @@
 Each question is planned here, and sent with what it means: a server to which it means something else asks nothing.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, NamedTuple, Self
@@ -10,7 +11,7 @@ from typing import Any, Final, NamedTuple, Self
 from lapwing.answers.stream_answers import StreamAnswers
 from lapwing.answers.stream_terms import StreamAnswer, StreamTerms, Verdict
 from lapwing.app.client.connection import PopulationDoor, key_of
-from lapwing.app.client.question_bodies import condition_text
+from lapwing.app.client.question_bodies import condition_text, with_sets
 from lapwing.app.client.told_errors import disagreement
 from lapwing.app.client.told_population import as_told
 from lapwing.ledger.entries import Receipt
@@ -19,6 +20,7 @@ from lapwing.queries.cohort_grid import Cohort, StreamPlanner
 from lapwing.queries.plan import Plan
 from lapwing.queries.questions import ConditionLike
 from lapwing.queries.statistics.counts import AtLeast, AtLeastQuestion
+from lapwing.queries.written import ValueSets
 from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import StreamHaltedError
 from lapwing.vocabulary.exact import Exact, exact
@@ -76,7 +78,8 @@ class RemoteStream:
         self._lifetime.require()
         ((planned, text),) = self._planner.plan([where], at_least)
         people = _people(planned)
-        body = {"where": self._text(where), "at_least": people, "means": [digest([text])]}
+        sets: ValueSets = {}
+        body = {"where": self._text(where, sets), "at_least": people, **with_sets(sets), "means": [digest([text])]}
         return self._read(self._door.charge(f"{self._path}/questions", body, key=key), people)
 
     def ask_many(
@@ -92,12 +95,13 @@ class RemoteStream:
         people = list(wheres)
         asked = [one.where if isinstance(one, Cohort) else one for one in people]
         planned = self._planner.plan(asked, at_least)
+        sets: ValueSets = {}
         different = {
-            text: _Sent(self._text(one), _people(plan)) for one, (plan, text) in zip(asked, planned, strict=True)
+            text: _Sent(self._text(one, sets), _people(plan)) for one, (plan, text) in zip(asked, planned, strict=True)
         }
         told, chosen = dict[str, StreamAnswer | None](), key_of(key)
-        for number, texts in enumerate(_parts(different)):
-            told |= self._ask_together(texts, different, f"{chosen} {number}" if number else chosen)
+        for number, texts in enumerate(_parts(different, _MOST_TEXT - len(json.dumps(with_sets(sets))))):
+            told |= self._ask_together(texts, different, sets, f"{chosen} {number}" if number else chosen)
             if progress is not None:
                 progress(len(told), len(different))
         if told and not any(one is not None for one in told.values()):
@@ -127,16 +131,17 @@ class RemoteStream:
         self._lifetime.require()
         return self._door.get(self._path)
 
-    def _text(self, where: ConditionLike | AtLeastQuestion) -> str:
+    def _text(self, where: ConditionLike | AtLeastQuestion, sets: ValueSets) -> str:
         such = where.where if isinstance(where, AtLeastQuestion) else where
-        return condition_text(such, self._population, self.terms.table)
+        return condition_text(such, self._population, self.terms.table, sets)
 
     def _ask_together(
-        self, texts: Sequence[str], sent: Mapping[str, "_Sent"], key: str
+        self, texts: Sequence[str], sent: Mapping[str, "_Sent"], sets: ValueSets, key: str
     ) -> dict[str, StreamAnswer | None]:
         """Ask some conditions with the same number of people as one; after the halt there are no answers."""
         people = sent[texts[0]].people
-        body = {"wheres": [sent[text].where for text in texts], "at_least": people, "means": [digest(list(texts))]}
+        wheres = [sent[text].where for text in texts]
+        body = {"wheres": wheres, "at_least": people, **with_sets(sets), "means": [digest(list(texts))]}
         try:
             told = self._door.charge(f"{self._path}/batches", body, key=key)
         except StreamHaltedError:
@@ -148,7 +153,7 @@ class RemoteStream:
         return {text: None if one is None else self._read(one, people) for text, one in several}
 
     def _read(self, told: Any, people: int) -> StreamAnswer:
-        """Return what a server told as an answer to whether there are so many people."""
+        """Return what a server told as an answer to whether there are at least N people."""
 
         def read() -> StreamAnswer:
             gap = told["gap"]
@@ -184,12 +189,12 @@ def _people(planned: Plan) -> int:
     return planned.meaning.people
 
 
-def _parts(sent: Mapping[str, _Sent]) -> Iterator[list[str]]:
-    """Cut conditions, in their order, into parts that fit one request and ask for the same number of people."""
+def _parts(sent: Mapping[str, _Sent], most: int) -> Iterator[list[str]]:
+    """Cut conditions, in their order, into parts of `most` bytes at most that ask for the same number of people."""
     part, size = list[str](), 0
     for text, one in sent.items():
         size += len(one.where.encode()) + 8
-        if part and (len(part) == MOST_AT_ONCE or size > _MOST_TEXT or sent[part[0]].people != one.people):
+        if part and (len(part) == MOST_AT_ONCE or size > most or sent[part[0]].people != one.people):
             yield part
             part, size = [], len(one.where.encode())
         part.append(text)

@@ -33,6 +33,7 @@ class RemoteVocabulary:
     def __init__(self, name: str, column_names: tuple[str, ...], fetch: "Callable[[str], Any]") -> None:
         self.name, self.column_names, self._fetch = name, column_names, fetch
         self._folder: TemporaryDirectory[str] | None = None
+        self._suffix = ""
 
     def columns(self, named: frozenset[str]) -> tuple[Column, ...]:
         """Return its columns; those that are named, in small letters, have their types, and the others are text."""
@@ -51,11 +52,17 @@ class RemoteVocabulary:
     def _file(self) -> PublicFile:
         if self._folder is None:
             told = self._fetch(f"/vocabularies/{quote(self.name, safe='')}")
-            if not isinstance(told, str):
+            if not isinstance(told, str | bytes):
                 raise ServerError(f"the server does not tell the vocabulary {self.name}", remedy="ask the custodian")
             self._folder = TemporaryDirectory(prefix="lapwing-")
-            (Path(self._folder.name) / "vocabulary.csv").write_text(told, encoding="utf-8", newline="")
-        return PublicFile(name=self.name, path=Path(self._folder.name) / "vocabulary.csv")
+            self._suffix = ".csv" if isinstance(told, str) else ".parquet"
+            self._path.write_bytes(told.encode() if isinstance(told, str) else told)
+        return PublicFile(name=self.name, path=self._path)
+
+    @property
+    def _path(self) -> Path:
+        """Where it was put, once it was fetched."""
+        return Path(self._folder.name if self._folder else "") / f"vocabulary{self._suffix}"
 
 
 def read_population(told: Any, fetch: Callable[[str], Any]) -> Population:

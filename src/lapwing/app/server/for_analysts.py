@@ -1,7 +1,7 @@
 """What analysts do: look at prices, rehearse, ask, and find again what they asked."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -10,16 +10,19 @@ from lapwing.answers.budget import read_budget, request_record
 from lapwing.answers.history import HistoryPage, read_back
 from lapwing.answers.preview import QuestionLike
 from lapwing.app.server.calls import API, Reply, ServerCall
-from lapwing.app.server.jobs import Job, JobName, JobState, ending_of, state_after
+from lapwing.app.server.jobs import Job, JobName, JobState, at_a_tick, ending_of, state_after
 from lapwing.app.server.memory import LEDGER
 from lapwing.app.server.problems import ProblemError, body_of, status_of
 from lapwing.app.server.questions_wire import asking_many_type, asking_type, read_question
 from lapwing.ledger.entries import Receipt
 from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.errors import BadQuestionError, LedgerRolledBackError, UnansweredError
+from lapwing.vocabulary.wording import format_exact
 
 QUESTION, QUESTIONS = "ask", "ask_many"
 """What a question, and several together, are remembered as; what a stream is asked has the names of its operations."""
+
+_LONGEST_KEY: Final = 128
 
 
 def show_budget(call: ServerCall) -> Any:
@@ -82,6 +85,38 @@ def rehearse(call: ServerCall) -> Any:
     question, words = _asked(call)
     answer = call.session().rehearse(question, **words)
     return _record(answer, None, words)
+
+
+async def show_stored(call: ServerCall) -> Reply:
+    """Return the answer that asking would give for nothing, or null; nothing is charged, written or read from data.
+
+    An `Idempotency-Key` may be there: then it is the answer that it stands for.
+    """
+    told = await call.in_thread(_stored)
+    await at_a_tick(call.begun, call.server.tick)  # it may stand in the ledger before whoever asked is told
+    return Reply(body=msgspec.json.encode(told))
+
+
+def _stored(call: ServerCall) -> dict[str, Any] | None:
+    question, words = _asked(call)
+    session, key = call.session(), call.headers.get("idempotency-key", "")[:_LONGEST_KEY] or None
+    call.require_meaning(lambda: session.meanings([question], **words))
+    entry = None
+    if key is not None:
+        job = call.server.jobs.find(JobName(call.population, call.person.id, key))
+        if job is not None and ending_of(job) is None:
+            return None
+        if call.server.memory.recall(call.population, call.person.id, key) is not None:
+            entry = call.server.memory.entry(call.population, call.person.id, key)
+    answer = session.stored(question, key=key, entry=entry, **words)
+    return None if answer is None else _record(answer, key, words)
+
+
+def show_planned_total(call: ServerCall) -> Any:
+    """Say what all releases so far would cost together, had everything been fixed in advance. It gates nothing."""
+    total = call.session().planned_total(**call.body.words())
+    epsilon = None if total.epsilon is None else repr(total.epsilon)  # as text: it may be infinite
+    return {"epsilon": epsilon, "delta": format_exact(total.delta), "streams": total.streams, "says": str(total)}
 
 
 async def ask(call: ServerCall) -> Reply:

@@ -12,6 +12,7 @@ from lapwing.app.server.roles import Right
 from lapwing.vocabulary.codec import FORMAT, to_record
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 
+PARQUET: Final = "application/vnd.apache.parquet"
 _LARGEST: Final = 32 * 1024 * 1024
 """Bytes of a vocabulary that is sent."""
 
@@ -104,12 +105,12 @@ def show_vocabulary(call: ServerCall) -> Reply:
     if name not in {one.name for one in settings.declared(call.population).population.vocabularies}:
         raise ProblemError.not_there()
     place = settings.vocabularies[name]
-    if place.suffix == ".parquet" or not place.is_file() or place.stat().st_size > _LARGEST:
+    if not place.is_file() or place.stat().st_size > _LARGEST:
         raise BadQuestionError(
-            f"a vocabulary is sent only if it is a text file of at most {_LARGEST:,} bytes, and "
+            f"a vocabulary is sent only if it is a file of at most {_LARGEST:,} bytes, and "
             f"{name} is not; write the values themselves into the question"
         )
-    return Reply(body=place.read_bytes(), media_type="text/plain")
+    return Reply(body=place.read_bytes(), media_type=PARQUET if place.suffix == ".parquet" else "text/plain")
 
 
 def _right(given: str) -> Right:

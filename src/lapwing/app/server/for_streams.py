@@ -1,8 +1,9 @@
 """Streams of "at least N people?" over the wire: preview, open, ask, ask many, close."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
+from msgspec import UNSET
 
 from lapwing.answers.budget import budget_record
 from lapwing.answers.stream_preview import terms_record
@@ -11,10 +12,13 @@ from lapwing.app.server.calls import Reply, ServerCall
 from lapwing.app.server.for_analysts import foretell
 from lapwing.app.server.jobs import Job, JobState, state_after
 from lapwing.app.server.problems import ProblemError, body_of, status_of
-from lapwing.ledger.states import StreamRecord, StreamStatus
+from lapwing.app.server.wire import StreamBatch, StreamQuestion
+from lapwing.ledger.stream_states import StreamRecord, StreamStatus
 from lapwing.streams import QuestionStream, name_of_key
 from lapwing.vocabulary.errors import LapwingError
 from lapwing.vocabulary.wording import format_exact
+
+_BODIES: Final = {"ask_stream": StreamQuestion, "ask_stream_many": StreamBatch}
 
 
 async def preview_stream(call: ServerCall) -> Reply:
@@ -112,7 +116,7 @@ def what_became(call: ServerCall, key: str, known: dict[str, Any]) -> tuple[JobS
         return JobState.ANSWERED, _record(opened, ledger.account(call.population), _titles(call))
     try:
         name = (entry if "stream" in entry else ledger.became([entry])[0])["stream"]  # or what it recalls
-        stream = call.session().resume(name)
+        stream = call.session(msgspec.convert(known["body"], _BODIES[known["kind"]])).resume(name)
         if not ledger.became([entry]):  # somebody is deciding it, for another key
             return JobState.RUNNING, None
         return _told_again(call, key, stream, known["body"])
@@ -122,7 +126,7 @@ def what_became(call: ServerCall, key: str, known: dict[str, Any]) -> tuple[JobS
 
 def _told_again(call: ServerCall, key: str, stream: QuestionStream, body: dict[str, Any]) -> tuple[JobState, Any]:
     """Say what a stream was asked under a key, and was answered, as far as it was asked."""
-    words = {name: value for name, value in body.items() if name not in {"where", "wheres", "means"}}
+    words = {name: value for name, value in body.items() if name == "at_least"}
     if "wheres" not in body:
         return JobState.ANSWERED, {
             "key": key,
@@ -140,7 +144,7 @@ def _told_again(call: ServerCall, key: str, stream: QuestionStream, body: dict[s
 
 def _words(call: ServerCall) -> dict[str, Any]:
     """Return what a stream is asked, without what it means to whoever asks."""
-    return {name: value for name, value in call.body.words().items() if name != "means"}
+    return {name: value for name, value in call.body.words().items() if name not in {"means", "concept_sets"}}
 
 
 def _resumed(call: ServerCall, job: Job) -> QuestionStream:
@@ -149,14 +153,16 @@ def _resumed(call: ServerCall, job: Job) -> QuestionStream:
     From here on data may be touched: a question that a dead process left in flight is decided first.
     """
     kept, name = call.server.house.streams, (call.population, call.person.id, call.path["stream"])
-    known = kept.get(name)
+    own = getattr(call.body, "concept_sets", UNSET) is not UNSET  # which only this request has names for
+    known = None if own else kept.get(name)
     if known is None:
         _own(call)
     call.remember()
     job.after_data = True
     if known is None:
         known = job.session, job.session.resume(name[2])
-        kept.put(name, known)
+        if not own:
+            kept.put(name, known)
     job.session, stream = known  # whoever stops the job stops the session that works on it
     return stream
 

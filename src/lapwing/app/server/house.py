@@ -28,7 +28,7 @@ _ADMITTED: Final = frozenset({Role.GUEST, Role.ANALYST})
 
 
 class Recent(Generic[K, V]):
-    """The last so many of something, for threads."""
+    """A limited number of things by name: what was not wanted for longest goes first. Threads may share it."""
 
     def __init__(self, most: int = _KEPT) -> None:
         self._most, self._kept, self._lock = most, OrderedDict[K, V](), threading.Lock()
@@ -124,6 +124,7 @@ class House:
         if stamp == self._settings:
             return
         try:
+            self.workspace.finish_change()
             self.workspace.reload()
         except LapwingError as failure:  # an edit that `lapwing update` has not brought to the ledger yet
             self.trouble = str(failure)

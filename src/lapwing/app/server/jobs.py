@@ -151,7 +151,7 @@ class Jobs:
             job.session.cancel()
 
     async def stop(self, patience: float) -> None:
-        """Let what is under way end, for so many seconds, when the server ends; then stop it."""
+        """Wait `patience` seconds for what is under way, when the server ends; then stop it."""
         under_way = [job for job in self._jobs.values() if job.state in {JobState.QUEUED, JobState.RUNNING}]
         tasks = {job.task for job in under_way if job.task is not None}
         if tasks:

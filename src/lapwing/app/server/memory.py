@@ -105,7 +105,7 @@ class Memory:
     def listed(
         self, population: str, person: str, *, before: int | None, limit: int, free: bool = False
     ) -> list[dict[str, Any]]:
-        """Return what a person put, the newest first: those before a number, at most so many.
+        """Return what a person put, the newest first: those `before` a number, at most `limit`.
 
         With `free`, those alone that stand for an answer which was there already.
         """

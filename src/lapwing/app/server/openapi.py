@@ -9,11 +9,12 @@ import msgspec
 from lapwing import __version__
 from lapwing.app.server.answering import KEY_PATTERN
 from lapwing.app.server.calls import API, Operation
+from lapwing.app.server.for_anybody import PARQUET
 from lapwing.app.server.roles import Role
 
 _JSON: Final = "application/json"
-_TEXTS: Final = {bytes: "application/jsonl", str: "text/plain"}
-"""The types of answers that are no JSON: lines of it, and other lines."""
+_TEXTS: Final = {bytes: ("application/jsonl",), str: ("text/plain", PARQUET)}
+"""The types of answers that are no JSON: lines of it, and public files."""
 _TEXT: Final = {"type": "string", "minLength": 1, "maxLength": 200}
 
 
@@ -108,7 +109,7 @@ def _parameters(one: Operation) -> list[dict[str, Any]]:
 def _responses(one: Operation, problem: Any, job: Any) -> dict[str, Any]:
     answer = {"content": {_JSON: {"schema": _schema(one.answer)}}}
     if one.answer in _TEXTS:
-        answer = {"content": {_TEXTS[one.answer]: {"schema": {"type": "string"}}}}
+        answer = {"content": {kind: {"schema": {"type": "string"}} for kind in _TEXTS[one.answer]}}
     told: dict[str, Any] = {}
     for status in sorted(statuses(one)):
         match status:

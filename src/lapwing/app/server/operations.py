@@ -47,7 +47,18 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     _spend("POST", P + "/questions", "ask", for_analysts.ask, body=asking_type()),
     _spend("POST", P + "/batches", "ask_many", for_analysts.ask_many, body=asking_many_type()),
     _look("POST", P + "/rehearsals", "rehearse", for_analysts.rehearse, body=asking_type()),
+    _look(
+        "POST",
+        P + "/stored-answers",
+        "stored_answer",
+        for_analysts.show_stored,
+        body=asking_type(),
+        answer=dict[str, Any] | None,
+        right=Right.ASK,
+        refusals=(*_BODY, 402, 403, 409, 410, 500, 503),
+    ),
     _own("GET", P + "/budget", "budget", for_analysts.show_budget),
+    _look("POST", P + "/planned-totals", "planned_total", for_analysts.show_planned_total, body=wire.PlannedDelta),
     _own("GET", P + "/jobs/{key}", "job", for_jobs.show_job),
     _own("DELETE", P + "/jobs/{key}", "cancel_job", for_jobs.cancel_job, right=Right.ASK, refusals=()),
     _own("GET", P + "/answers", "answers", for_analysts.list_answers, answer=Records, query=_PAGE, refusals=(422,)),
@@ -142,5 +153,5 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     _act("POST", "/recoveries", "recover", for_custodians.recover),
 )
 
-LARGER: Final = frozenset({"batches", "questions", "previews", "rehearsals"})
+LARGER: Final = frozenset({"batches", "questions", "previews", "rehearsals", "stored-answers"})
 """The last parts of paths whose bodies may be larger than others."""

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Union, get_type_hints
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
 from lapwing.answers.preview import QuestionLike
-from lapwing.app.server.wire import Meanings, Name, Number, Offer, Strict, Text, Whole
+from lapwing.app.server.wire import ConceptSets, Meanings, Name, Number, Offer, Strict, Text, Whole
 from lapwing.queries.planning import Question
 from lapwing.queries.questions import Grouping, Statistic, bins
 from lapwing.queries.statistics import STATISTICS
@@ -42,7 +42,7 @@ _OPTIONS: Final[dict[str, Any]] = {
 
 _BESIDE: Final[list[Any]] = [
     ("means", Meanings | UnsetType, UNSET),
-    ("concept_sets", Annotated[dict[Name, list[int | str]], Meta(max_length=100)] | UnsetType, UNSET),
+    ("concept_sets", ConceptSets | UnsetType, UNSET),
 ]
 """What may go with questions: what they mean to whoever asks, and values that their text has names for."""
 

@@ -9,7 +9,7 @@ from lapwing.vocabulary.frozen import frozen
 
 @frozen()
 class Rate:
-    """So many at once, and then so many a second."""
+    """How many are let in at once, and how many a second after that."""
 
     burst: float
     a_second: float

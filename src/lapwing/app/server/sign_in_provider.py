@@ -168,7 +168,7 @@ class SignInService:
         return dict(claims)
 
     def _published(self, after: float = _KNOWN_FOR) -> Any:
-        """Return the keys of the provider; they are looked up anew when they are older than so many seconds."""
+        """Return the keys of the provider; they are looked up anew when they are older than `after` seconds."""
         with self._lock:
             if self._keys is None or time.monotonic() - self._keys[0] > after:
                 keys = self._tokens.keys_of(self._fetch(self._endpoint("jwks_uri")))

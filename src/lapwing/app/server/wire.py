@@ -31,6 +31,7 @@ Meaning: TypeAlias = Annotated[
 Meanings: TypeAlias = Annotated[
     list[Meaning], Meta(min_length=1, max_length=8, description="If it means none of these here, nothing is asked.")
 ]
+ConceptSets: TypeAlias = Annotated[dict[Name, list[int | str]], Meta(max_length=100)]
 Number: TypeAlias = Annotated[
     str | int | float, Meta(description='A number as it is written: "0.1", "1/3", 20, or 0.1, which is one tenth.')
 ]
@@ -50,7 +51,7 @@ class Strict(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class Offer(Strict):
-    """What to pay: `epsilon`, `epsilon` with `delta`, `rho`, or `within` so many at a `confidence`."""
+    """What to pay: `epsilon`, `epsilon` with `delta`, `rho`, or `within` a margin at a `confidence`."""
 
     epsilon: Number | UnsetType = UNSET
     delta: Number | UnsetType = UNSET
@@ -85,6 +86,7 @@ class StreamQuestion(Strict):
     where: Text = ""
     at_least: People | UnsetType = UNSET
     means: Meanings | UnsetType = UNSET
+    concept_sets: ConceptSets | UnsetType = UNSET
 
 
 class StreamBatch(Strict):
@@ -93,6 +95,13 @@ class StreamBatch(Strict):
     wheres: Annotated[list[Text], Meta(min_length=1, max_length=10_000)]
     at_least: People | UnsetType = UNSET
     means: Meanings | UnsetType = UNSET
+    concept_sets: ConceptSets | UnsetType = UNSET
+
+
+class PlannedDelta(Strict):
+    """The delta at which an epsilon is wanted: that of the budget, or a millionth, if it is not said."""
+
+    delta: Number | UnsetType = UNSET
 
 
 class NewToken(Strict):

@@ -224,7 +224,7 @@ class CriteriaReader:
         return And(tuple(said))
 
     def _correlated(self, part: JsonPart, index: EventRow) -> Condition:
-        """Return that a person has so many events of a kind around an index event."""
+        """Return that a person has a number of events of a kind around an index event."""
         windows = [window for name in _WINDOWS if (window := part.part(name)) is not None]
         if not any(window.take("UseIndexEnd") for window in windows):
             return self._around(part, index, index.start)
@@ -299,7 +299,7 @@ class CriteriaReader:
 
 
 def later(day: Value, days: int) -> Value:
-    """Return a day so many days later."""
+    """Return a day some days later."""
     return Arithmetic("+", day, Days(days)) if days else day
 
 

@@ -118,7 +118,7 @@ def count_rows(table: str, where: ConditionLike = None, **grouped: Unpack[GroupW
     """Ask how many rows there are for which `where` is true, counting at most `max_rows` of one person.
 
     The words `by=`, `max_rows=` and `max_groups=` are those of `mean`: without `max_groups` these are the rows of a
-    person in all groups together, and with it those in each of so many groups, which costs so many times as much.
+    person in all groups together, and with `max_groups=N` those in each of N groups, which costs N times as much.
     """
     return CountRows(**rows_of(table, where, **grouped))
 

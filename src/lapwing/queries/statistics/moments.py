@@ -82,8 +82,8 @@ def mean(table: str, of: ValueLike, where: ConditionLike = None, **grouped: Unpa
     of : a column, or arithmetic on columns such as "clip(cost, 0, 500)"
     where : which rows, as SQL text or built with `col`
     grouped : `by=`, columns to group by; for tables with many rows a person also `max_rows=`, how many rows of one
-        person count in all groups together (the table's own number if it is not said); with `max_groups=` so many
-        count in each of so many groups, which costs so many times as much
+        person count in all groups together (the table's own number if it is not said); with `max_groups=N` as many
+        count in each of N groups, which costs N times as much
 
     >>> mean("visits", "nights", "kind = 'ER'", max_rows=3).max_rows
     3

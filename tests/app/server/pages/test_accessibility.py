@@ -18,8 +18,10 @@ from lapwing.app.server.sign_in_provider import Provider
 AXE = (files("axe_playwright_python") / "axe.min.js").read_text()
 NO_PAGE = ("/export", "/search", "/csv", "/json")
 """The ends of addresses at which there is a file or a part, and not a page."""
-BY_LOOKS = ["color-contrast", "target-size", "scrollable-region-focusable", "link-in-text-block"]
-"""What depends on width and colours; all else was looked for in the first look."""
+BY_COLOURS = ["color-contrast", "link-in-text-block"]
+BY_WIDTH = ["target-size", "scrollable-region-focusable"]
+LATER_LOOKS = ((1280, "dark", BY_COLOURS), (390, "dark", BY_COLOURS + BY_WIDTH), (390, "light", BY_COLOURS))
+"""What depends on width and colours; all else was looked for in the first look, at 1280 in light colours."""
 
 
 STATEMENTS = ("select sex, avg(bmi), count(*) from patient group by sex", "select max(bmi) from patient")
@@ -116,10 +118,10 @@ def look_at(looker: Looker, place: str) -> list[str]:
     page.emulate_media(color_scheme="light")
     page.goto(looker.address + place)
     wrong = [f"{place}: {one}" for one in findings(page)]
-    for width, colours in ((1280, "dark"), (390, "dark"), (390, "light")):
+    for width, colours, rules in LATER_LOOKS:
         page.set_viewport_size({"width": width, "height": 844})
         page.emulate_media(color_scheme=colours)
-        wrong += [f"{place} at {width}, {colours}: {one}" for one in findings(page, BY_LOOKS)]
+        wrong += [f"{place} at {width}, {colours}: {one}" for one in findings(page, rules)]
         if page.evaluate("document.documentElement.scrollWidth") > width:
             wrong.append(f"{place} is wider than {width}")
     return wrong

@@ -49,7 +49,7 @@ class Limit:
 
 @frozen()
 class Near:
-    """Another event within so many days, around, before or after the first one; or in the same visit (`SAME`)."""
+    """Another event within some days, around, before or after the first one; or in the same visit (`SAME`)."""
 
     of: str
     days: str = ""

@@ -220,7 +220,7 @@ async def _number(
 async def _enough(
     visit: Visit, cohort: CohortDraft, terms: AskTerms, dictionary: Dictionary, streams: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Return price and error of "at least so many?", in a stream that is open or in a new one."""
+    """Return price and error of "at least N?", in a stream that is open or in a new one."""
     at_least, cells = whole("at_least", terms.at_least), cells_asked(terms, cohort, dictionary, visit.say)
     asked = question_of(replace(terms, kind="count"), cohort, dictionary) | (
         {"where": cells[-1].where} if cells else {}

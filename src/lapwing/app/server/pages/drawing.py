@@ -52,7 +52,7 @@ def path(points: Sequence[tuple[float, float]], name: str, *, closed: bool = Fal
 
 
 def ticks(low: float, high: float, wanted: int = 5) -> list[float]:
-    """Return round numbers between two, about so many as are wanted."""
+    """Return round numbers between two, about as many as are wanted."""
     span = max(high - low, 1e-9)
     step = 10 ** math.floor(math.log10(span / wanted))
     step *= next((size for size in (1, 2, 5) if span / (step * size) <= wanted), 10)

@@ -115,7 +115,7 @@ def link_of(visit: Visit, body: dict[str, Any], cohort: CohortDraft | None) -> s
 
 
 def stream_link(visit: Visit, cohort: CohortDraft, terms: StreamTerms, at_least: int) -> str:
-    """Return where "at least so many?" can be asked by others: in a stream of their own, as sure as this one."""
+    """Return where "at least N?" can be asked by others: in a stream of their own, as sure as this one."""
     margin = str(terms.margin())
     sure = {"sure": margin} if margin in dict(SURE) else {}
     words = {"c": to_link(cohort), "kind": "enough", "at_least": at_least, "yeses": terms.yeses, **sure}
