@@ -10,7 +10,7 @@ from lapwing.answers.stream_terms import StreamTerms, Verdict
 from lapwing.app.server.jobs import JobName, JobState
 from lapwing.app.server.pages.answer_code import opening_lines
 from lapwing.app.server.pages.answer_table import csv_of
-from lapwing.app.server.pages.axes import EACH, GridCell, axes_of, cells_of
+from lapwing.app.server.pages.axes import EACH, AskedCell, axes_of, cells_of
 from lapwing.app.server.pages.charts import chance_picture, timeline
 from lapwing.app.server.pages.cohort_document import CohortDraft, UnclearError, from_document, to_link
 from lapwing.app.server.pages.dictionary import Field
@@ -153,7 +153,7 @@ async def _show_verdicts(visit: Visit, known: dict[str, Any], cohort: CohortDraf
     )
 
 
-def _cells(visit: Visit, key: str, wheres: list[str]) -> tuple[tuple[Field, ...], list[GridCell]]:
+def _cells(visit: Visit, key: str, wheres: list[str]) -> tuple[tuple[Field, ...], list[AskedCell]]:
     """Return the axes of a grid that was asked about, and its cells; of one that was not built here, a list."""
     kept = visit.site.shelf.find(visit.population, visit.person.id, axes_key(key)) or {}
     try:
@@ -163,7 +163,7 @@ def _cells(visit: Visit, key: str, wheres: list[str]) -> tuple[tuple[Field, ...]
     cells = cells_of(axes, "", visit.say)
     if len(cells) == len(wheres):
         return axes, cells
-    return (), [GridCell(labels=(where,), where=where) for where in wheres]
+    return (), [AskedCell(labels=(where,), where=where) for where in wheres]
 
 
 async def _stream_price(visit: Visit, stream: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ _MOST: Final = {"enough": 2, "groups": 1, "grid": 3}
 
 
 @frozen()
-class GridCell:
+class AskedCell:
     """One cell of a grid that a stream is asked about: what it is called along each axis, and who is in it."""
 
     labels: tuple[str, ...]
@@ -52,12 +52,12 @@ def groups_in(field: Field) -> int:
     return (len(field.edges) - 1 if field.edges else len(field.values)) + field.nullable
 
 
-def cells_of(axes: tuple[Field, ...], text: str, say: Messages) -> list[GridCell]:
+def cells_of(axes: tuple[Field, ...], text: str, say: Messages) -> list[AskedCell]:
     """Return the cells of a grid, the last axis changing first; none without axes. `text` is who is meant in all."""
     found = product(*(_parts(one, say) for one in axes)) if axes else ()
     head = [text] if text else []
     return [
-        GridCell(labels=tuple(label for label, _ in cell), where=" and ".join([*head, *(where for _, where in cell)]))
+        AskedCell(labels=tuple(label for label, _ in cell), where=" and ".join([*head, *(where for _, where in cell)]))
         for cell in found
     ]
 

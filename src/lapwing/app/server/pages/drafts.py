@@ -11,7 +11,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from lapwing.answers.stream_terms import StreamTerms
-from lapwing.app.server.pages.axes import AXES, EACH, GridCell, axes_of, cells_of, grouping_of, sql_of_axes
+from lapwing.app.server.pages.axes import AXES, EACH, AskedCell, axes_of, cells_of, grouping_of, sql_of_axes
 from lapwing.app.server.pages.charts import chance_picture
 from lapwing.app.server.pages.cohort_document import CohortDraft, UnclearError, to_link
 from lapwing.app.server.pages.cohort_text import steps_of, text_of
@@ -120,7 +120,7 @@ def sql_of(terms: AskTerms, cohort: CohortDraft, dictionary: Dictionary) -> str:
     return sql_of_axes(axes, where)
 
 
-def cells_asked(terms: AskTerms, cohort: CohortDraft, dictionary: Dictionary, say: Messages) -> list[GridCell]:
+def cells_asked(terms: AskTerms, cohort: CohortDraft, dictionary: Dictionary, say: Messages) -> list[AskedCell]:
     """Return the cells that a stream is asked about; none where it is asked one question."""
     axes = axes_of("enough", terms.each, dictionary)
     return cells_of(axes, text_of(cohort, dictionary), say)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from lapwing.app.server.pages.answer_table import TableRow
-from lapwing.app.server.pages.axes import GridCell
+from lapwing.app.server.pages.axes import AskedCell
 from lapwing.app.server.pages.drawing import WIDTH, rect, svg, text
 from lapwing.app.server.pages.page_words import Messages
 from lapwing.vocabulary.frozen import frozen
@@ -72,10 +72,10 @@ class VerdictGrid:
     rows: tuple[tuple[str, tuple[bool | None, ...]], ...]
 
 
-def verdict_grid(cells: Sequence[GridCell], told: Sequence[bool | None]) -> VerdictGrid:
+def verdict_grid(cells: Sequence[AskedCell], told: Sequence[bool | None]) -> VerdictGrid:
     """Return the verdicts of cells with one or two labels as a grid, the last label across.
 
-    >>> cells = [GridCell(labels=(a, b), where="") for a in "xy" for b in "12"]
+    >>> cells = [AskedCell(labels=(a, b), where="") for a in "xy" for b in "12"]
     >>> verdict_grid(cells, [True, False, False, None]).rows
     (('x', (True, False)), ('y', (False, None)))
     """
