@@ -12,8 +12,9 @@ from lapwing.engines.reading import CancelGroup
 from lapwing.ledger.ledger import Ledger
 from lapwing.noise.randomness import fresh_name
 from lapwing.queries.catalogue import Population
-from lapwing.streams import QuestionStream, name_of_key
+from lapwing.streams import QuestionStream
 from lapwing.tables import Tables
+from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.lifetime import Lifetime
 from lapwing.vocabulary.results import shows_words
@@ -95,3 +96,8 @@ class StreamOpener:
             on_failure=self._on_failure,
             lifetime=self._lifetime,
         )
+
+
+def name_of_key(population: str, analyst: str, key: object) -> str:
+    """Return the name of a stream that was given a key only, so that the same key opens the same stream again."""
+    return digest(["stream", population, analyst, str(key)])[:32]

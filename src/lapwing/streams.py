@@ -36,11 +36,10 @@ from lapwing.queries.catalogue import Population
 from lapwing.queries.cohort_grid import Cohort, StreamPlanner
 from lapwing.queries.plan import CanonicalQuestion, Plan
 from lapwing.queries.questions import ConditionLike
-from lapwing.queries.statistics.counts import AtLeast, AtLeastQuestion
+from lapwing.queries.statistics.counts import AtLeastQuestion, people_asked_for
 from lapwing.tables import Tables
 from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import (
-    BadQuestionError,
     EngineError,
     ParameterError,
     SealBrokenError,
@@ -328,11 +327,11 @@ class QuestionStream:
 
     def _decide(self, intent: Intent, question: Plan | CanonicalQuestion) -> Decision:
         """Decide a question with the noise of its seed, and commit the outcome; return the one that stands."""
-        return self._unless_broken(self._read_and_decide(intent, question, _people(question)))
+        return self._unless_broken(self._read_and_decide(intent, question, people_asked_for(question.meaning)))
 
     def _decide_many(self, intent: Intent, questions: Sequence[Plan | CanonicalQuestion]) -> dict[str, Decision]:
         """Decide a batch with the noise of its one seed, and commit the outcomes; return those that stand."""
-        people = [_people(question) for question in questions]
+        people = [people_asked_for(question.meaning) for question in questions]
         return self._unless_broken(self._read_and_decide_many(intent, questions, people))
 
     def _unless_broken(self, decided: T | SealBrokenError) -> T:
@@ -448,17 +447,6 @@ class QuestionStream:
     @opaque
     def _read_verdict(self, told: str, decision: Decision, *, free: bool) -> StreamAnswer:
         return read_verdict(told, decision, self.terms, free=free)
-
-
-def _people(question: Plan | CanonicalQuestion) -> int:
-    if not isinstance(question.meaning, AtLeast):
-        raise BadQuestionError("a stream is asked only whether there are at least N people")
-    return question.meaning.people
-
-
-def name_of_key(population: str, analyst: str, key: object) -> str:
-    """Return the name of a stream that was given a key only, so that the same key opens the same stream again."""
-    return digest(["stream", population, analyst, str(key)])[:32]
 
 
 def _keys(key: str, questions: int) -> list[str]:

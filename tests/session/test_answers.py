@@ -315,6 +315,14 @@ def test_an_answer_becomes_rows_and_data_frames(answers) -> None:
     assert all(a["answer_high"] < b["answer_high"] for a, b in zip(rows, wider, strict=True))
 
 
+def test_one_column_over_another_is_their_quotient_and_free(clinic) -> None:
+    told = clinic.sql("select count(*) filter (where sex = 'F') as women, count(*) as n from patients", epsilon=5)
+    before = clinic.ledger.head()
+    (share,), (women,), (everyone,) = told.ratio("women", "n", times=100)["ratio"], told["women"], told["n"]
+    assert share == pytest.approx(100 * women / everyone, rel=0.01)
+    assert clinic.ledger.head() == before
+
+
 def test_rows_keep_names_apart(clinic) -> None:
     answer = clinic.sql("select sex, count(*) as sex, avg(age) as sex_low from patients group by sex", epsilon=1)
     names = ["sex", "sex_2", "sex_low", "sex_high", "sex_low_2", "sex_low_low", "sex_low_high"]

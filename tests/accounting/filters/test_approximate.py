@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.accounting.filters.approximate import ApproximateFilter
+from lapwing.accounting.filters.approximate import ApproximateFilter, power_of_two_below
 from lapwing.accounting.filters.charge import (
     Accepted,
     ConcentratedFilter,
@@ -75,3 +75,10 @@ def test_a_gaussian_release_takes_exactly_its_square_from_the_residue() -> None:
     left = Fraction(fresh.residue) - Fraction(1, 900)
     assert Fraction(step.residue) <= left < Fraction(math.nextafter(step.residue, math.inf))
     assert (step.slack, step.failure) == (0, 0)
+
+
+@pytest.mark.parametrize("number", ["1", "5", "7/8", "1/1000", "1/1023", "1e-30", "123456789/7"])
+def test_a_power_of_two_below_a_number_is_no_more_and_not_much_less(number) -> None:
+    power = power_of_two_below(Fraction(number))
+    assert Fraction(number) / 4 < power <= Fraction(number)
+    assert power.numerator & (power.numerator - 1) == power.denominator & (power.denominator - 1) == 0

@@ -33,7 +33,7 @@ from lapwing.queries.questions import ConditionLike
 from lapwing.queries.statistics.funnel import funnel
 from lapwing.queries.written import ValueSets
 from lapwing.session import MOST_TOGETHER
-from lapwing.streams import name_of_key
+from lapwing.stream_opening import name_of_key
 from lapwing.vocabulary.codec import from_record
 from lapwing.vocabulary.errors import BadQuestionError, BudgetError, LapwingError, ParameterError, ServerError
 from lapwing.vocabulary.exact import Exact, exact

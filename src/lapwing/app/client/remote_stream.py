@@ -17,9 +17,8 @@ from lapwing.app.client.told_population import as_told
 from lapwing.ledger.entries import Receipt
 from lapwing.queries.catalogue import Population
 from lapwing.queries.cohort_grid import Cohort, StreamPlanner
-from lapwing.queries.plan import Plan
 from lapwing.queries.questions import ConditionLike
-from lapwing.queries.statistics.counts import AtLeast, AtLeastQuestion
+from lapwing.queries.statistics.counts import AtLeastQuestion, people_asked_for
 from lapwing.queries.written import ValueSets
 from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import StreamHaltedError
@@ -77,7 +76,7 @@ class RemoteStream:
         """Say, after noise, whether at least a number of people have a row for which `where` is true."""
         self._lifetime.require()
         ((planned, text),) = self._planner.plan([where], at_least)
-        people = _people(planned)
+        people = people_asked_for(planned.meaning)
         sets: ValueSets = {}
         body = {"where": self._text(where, sets), "at_least": people, **with_sets(sets), "means": [digest([text])]}
         return self._read(self._door.charge(f"{self._path}/questions", body, key=key), people)
@@ -97,7 +96,8 @@ class RemoteStream:
         planned = self._planner.plan(asked, at_least)
         sets: ValueSets = {}
         different = {
-            text: _Sent(self._text(one, sets), _people(plan)) for one, (plan, text) in zip(asked, planned, strict=True)
+            text: _Sent(self._text(one, sets), people_asked_for(plan.meaning))
+            for one, (plan, text) in zip(asked, planned, strict=True)
         }
         told, chosen = dict[str, StreamAnswer | None](), key_of(key)
         for number, texts in enumerate(_parts(different, _MOST_TEXT - len(json.dumps(with_sets(sets))))):
@@ -181,12 +181,6 @@ class _Sent(NamedTuple):
 
     where: str
     people: int
-
-
-def _people(planned: Plan) -> int:
-    if not isinstance(planned.meaning, AtLeast):  # pragma: no cover - a stream plans nothing else
-        raise TypeError(planned)
-    return planned.meaning.people
 
 
 def _parts(sent: Mapping[str, _Sent], most: int) -> Iterator[list[str]]:

@@ -14,7 +14,8 @@ from lapwing.app.server.jobs import Job, JobState, state_after
 from lapwing.app.server.problems import ProblemError, body_of, status_of
 from lapwing.app.server.wire import StreamBatch, StreamQuestion
 from lapwing.ledger.stream_states import StreamRecord, StreamStatus
-from lapwing.streams import QuestionStream, name_of_key
+from lapwing.stream_opening import name_of_key
+from lapwing.streams import QuestionStream
 from lapwing.vocabulary.errors import LapwingError
 from lapwing.vocabulary.wording import format_exact
 

@@ -16,7 +16,7 @@ import msgspec
 
 from lapwing.app.server.door_store import DoorStore
 from lapwing.app.server.problems import ProblemError
-from lapwing.streams import name_of_key
+from lapwing.stream_opening import name_of_key
 
 _COLUMNS: Final = ("key", "kind", "body", "at", "number")
 _REMEMBER: Final = """insert into asked select ?, ?, ?, ?, ?, ?, ?, coalesce(max(number), 0) + 1, ?, null, null

@@ -29,6 +29,7 @@ from lapwing.queries.sql_nodes import literal, name_of, only, refusal
 from lapwing.queries.term import ConstantTerm
 from lapwing.queries.words import at_most, groups_at_most, picked_rows, rows_at_most, rows_count
 from lapwing.vocabulary.codec import stored
+from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.frozen import frozen
 
@@ -194,6 +195,13 @@ class AtLeast(Meaning):
     asks = "whether there are at least {self.people} people"
     hides = "one person changes the number by at most {plan.sensitivity.l1}, and noise hides that much"
     people: int
+
+
+def people_asked_for(meaning: Meaning) -> int:
+    """Return how many people a question of a stream asks for; streams are asked nothing else."""
+    if not isinstance(meaning, AtLeast):
+        raise BadQuestionError("a stream is asked only whether there are at least N people")
+    return meaning.people
 
 
 STATISTICS = (
