@@ -14,6 +14,7 @@ from lapwing.vocabulary.errors import (
     LedgerUnwritableError,
     ParameterError,
     RegistrationError,
+    SettingsError,
 )
 from lapwing.workspace.changing import (
     NewPopulation,
@@ -166,6 +167,15 @@ def test_an_account_that_the_settings_do_not_name_is_not_opened_anew(workspace) 
         create_population(workspace, new_people(table=other, budget={"epsilon": "50"}), by="cleo")
     assert (file.read_text(), workspace.ledger.population("ward 3")) == (without, decided)
     assert str(workspace.ledger.account("ward 3").budget.epsilon) == "2"
+
+
+def test_an_edit_that_waits_for_an_update_comes_first(workspace) -> None:
+    file = workspace.folder / "lapwing.toml"
+    file.write_text(file.read_text().replace('epsilon = "1"', 'epsilon = "5"'))
+    before, entries = file.read_text(), workspace.ledger.head().seq
+    with pytest.raises(SettingsError, match="this is not the budget that the ledger keeps"):
+        create_population(workspace, new_people(), by="cleo")
+    assert (file.read_text(), workspace.ledger.head().seq) == (before, entries)
 
 
 def test_an_account_whose_opening_ended_half_way_is_opened(workspace, monkeypatch) -> None:

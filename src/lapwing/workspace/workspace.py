@@ -132,29 +132,36 @@ class Workspace:
         Databases are opened anew; the old ones are closed when the questions that run on them have ended.
         """
         settings = read_settings(self.folder)
-        if settings.ledger != self.settings.ledger:
-            reason, remedy = "names another ledger", "open the workspace anew"
-            raise SettingsError(str(self.folder / FILE), 0, reason=reason, remedy=remedy)
-        for declared in settings.populations.values():
-            self._agreement.require(declared)
-        self._agreement.require_vocabularies(settings)
+        self._require_agreed(settings)
         with self._lock:
             before, self._tables = self._tables, {}
             self.settings = settings
         for tables in before.values():
             tables.close()
 
+    def _require_agreed(self, settings: Settings, *, but: str | None = None) -> None:
+        """Refuse settings that do not agree with the ledger, or name another one; one population may be left out."""
+        if settings.ledger != self.settings.ledger:
+            reason, remedy = "names another ledger", "open the workspace anew"
+            raise SettingsError(str(self.folder / FILE), 0, reason=reason, remedy=remedy)
+        for name, declared in settings.populations.items():
+            if name != but:
+                self._agreement.require(declared)
+        self._agreement.require_vocabularies(settings)
+
     def rewrite(self, population: str, change: Callable[[str], str], *, by: str, act: Act | None = None) -> None:
         """Change what lapwing.toml says about a population, and bring the ledger along, by `act`: both or neither.
 
-        `change` makes the new text of the old one. What `update` would refuse is refused, and so is a new table that
-        cannot be read. `by` says in the ledger who decided.
+        `change` makes the new text of the old one. What `update` would refuse is refused, and so are a new table that
+        cannot be read, and an edit of other populations that waits for an update. `by` says in the ledger who decided.
         """
         with self._changing() as undone:
             path = self.folder / FILE
             before = path.read_text(encoding="utf-8")
-            declared = read_settings(self.folder, after := change(before)).declared(population)
+            settings = read_settings(self.folder, after := change(before))
+            declared = settings.declared(population)
             self._agreement.require_possible(declared)
+            self._require_agreed(settings, but=population)
             new = [name for name in declared.sources if self._agreement.is_new(declared, name)]
             for name, failure in (unreadable(declared, self._log) if new else {}).items():
                 if name in new or name not in declared.sources:

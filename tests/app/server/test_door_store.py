@@ -105,6 +105,23 @@ def test_a_token_that_was_made_with_another_ends_with_it_at_the_latest(folder) -
     store.close()
 
 
+def test_who_makes_a_token_while_all_are_revoked_keeps_none(folder) -> None:
+    stores = open_store(folder), open_store(folder)
+    making, revoking = (Directory(store) for store in stores)
+    first, _ = making.make_token(making.add("ana", "Ana", Role.ANALYST), "first")
+    ana = making.by_token(first)
+    with ThreadPoolExecutor() as beside:
+        with stores[0].together():  # as `make_token` does, which has looked at the first one already
+            revoked = beside.submit(revoking.revoke_tokens, "ana")
+            with pytest.raises(TimeoutError):
+                revoked.result(timeout=0.3)
+        assert revoked.result(timeout=20) == 1
+    with pytest.raises(ValueError, match="has ended"):
+        making.make_token(ana, "second")
+    for store in stores:
+        store.close()
+
+
 def test_a_token_that_was_looked_up_before_is_what_it_is_now(folder) -> None:
     one, other = open_store(folder), open_store(folder)
     here, there = Directory(one), Directory(other)

@@ -262,7 +262,8 @@ class Directory:
 
     def revoke_tokens(self, person: str) -> int:
         """End all tokens of a person, and return how many there were."""
-        return self._store.do("update tokens set revoked = 1 where person = ? and revoked = 0", person)
+        with self._store.together():  # as above
+            return self._store.do("update tokens set revoked = 1 where person = ? and revoked = 0", person)
 
     # Invitations
 

@@ -95,6 +95,7 @@ def states(pages) -> list[str]:
         {**MEN, "kind": "funnel", "within": "30"},
         {**MEN, "kind": "groups", "by": "patient.sex", "within": "30"},
         {**MEN, "kind": "enough", "at_least": "100", "stream": "new", "sure": "30", "yeses": "2"},
+        {**MEN, "kind": "enough", "at_least": "9", "stream": "new", "sure": "60", "yeses": "1", "each": "sex"},
         {**ages, "kind": "count", "within": "10"},
         {**MEN, "kind": "grid", "by": "site", "by2": "age", "by3": "smoker", "within": "100"},
     ]
@@ -133,6 +134,7 @@ def test_axe_finds_nothing_on_any_page(look, states) -> None:
         *plain_pages(),
         *states,
         f"{P}/ask?kind=count",
+        f"{P}/ask?kind=enough&each=site&each2=sex&add=patient.sex%7Csex%7CM",
         f"{P}/ask?kind=grid&c={to_link(SAME_VISIT)}",
         *(f"{P}/sql?{urlencode({'q': one, 'pay': 'epsilon'})}" for one in STATEMENTS),
         f"{P}/dictionary?q=asthma",

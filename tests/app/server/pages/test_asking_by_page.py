@@ -390,3 +390,33 @@ def test_values_of_a_long_vocabulary_are_found_and_not_listed(tmp_path_factory) 
             f"place={EVIL}&of=condition.concept",
         ):
             assert ana.get(f"{P}/dictionary/search?q=a&{odd}").status_code == 200
+
+
+def test_a_stream_is_asked_about_every_cell_of_a_grid(pages) -> None:
+    ben = pages.browser("ben")
+    fields = {**MEN, "kind": "enough", "at_least": "60", "stream": "new", "sure": "15", "yeses": "2"}
+    one, many = ben.draft(fields), ben.draft({**fields, "each": "smoker", "each2": "sex"})
+    assert "Open and ask · " in text_of(one)
+    assert "Open and ask 6 times" in text_of(many)  # smokers or not or unknown, women and men
+    assert "in all 6 answers at once" in text_of(many)
+    twice = ben.draft({**fields, "each": "sex", "each2": "sex"})
+    assert "Not ready yet" in text_of(twice)
+    form = {**fields, "each": "smoker", "each2": "sex"}
+    sent = {**form, **pressed(ben.draft(form))}
+    changed = ben.post(f"{P}/ask", {**sent, "each2": "site"})
+    assert changed.status_code == 409  # whoever changes the grid sees its price first
+    places = {ben.post(f"{P}/ask", sent).headers["location"] for _ in range(2)}
+    assert len(places) == 1
+    seen = ben.get(places.pop())
+    told = text_of(seen)
+    found = re.search(r"(\d) yes and (\d) no, in 6 cells", told)
+    assert found, told
+    assert int(found[1]) <= 2
+    assert (seen.text.count('class="c-cell'), seen.text.count('scope="row"')) == (6, 3)
+    assert "For each smoker × sex." in told
+    again = html.unescape(re.search(r'href="([^"]*each2=sex[^"]*)"', seen.text)[1])
+    assert "Ask 6 times" in text_of(ben.get(again))
+    row = re.search(r"<tr>(?:(?!</tr>).)*\d yes, \d no(?:(?!</tr>).)*</tr>", ben.get(f"{P}/history").text, re.DOTALL)[0]
+    assert seen.url.path in row
+    assert ("ε" in row) == (int(found[1]) > 0)  # a yes is not free
+    assert pages.browser("ana").get(seen.url.path).status_code == 404

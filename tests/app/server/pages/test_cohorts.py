@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import lapwing as lw
 from lapwing.app.clinic.clinic_files import make_clinic
-from lapwing.app.server.pages.axes import axes_of, sql_of_axes
+from lapwing.app.server.pages.axes import axes_of, cells_of, sql_of_axes
 from lapwing.app.server.pages.cohort_document import (
     CohortDraft,
     CohortPanel,
@@ -369,3 +369,17 @@ def test_a_concept_stands_for_all_its_kinds_where_a_public_table_knows_them(omop
         text_of(alone(Criterion(of="condition", limits=(concept,))), dictionary)
     asthma = {"p0.c0.of": ["condition"], "p0.c0.concept.in": ["asthma"], "p0.c0.concept.kinds": ["on"]}
     assert not from_form(asthma, dictionary).panels[0].criteria[0].limits[0].kinds
+
+
+def test_the_cells_that_a_stream_is_asked_about_are_the_groups_of_a_count(tmp_path) -> None:
+    folder = make_clinic(tmp_path / "clinic", 400, epsilon="2000")
+    with lw.create(folder) as workspace, workspace.session(analyst="ana") as session:
+        fields = {one.name: one for one in Dictionary(session.population).groupings}
+        for name in ("age", "bmi", "smoker", "site"):
+            field = fields[name]
+            by = lw.bins(name, field.edges) if field.edges else name
+            counted = [row["answer"] for row in session.ask(lw.count("patient", by=by), epsilon="20").to_rows()]
+            cells = cells_of((field,), "true", words_of("en"))
+            each = [session.ask(lw.count("patient", cell.where), epsilon="20").value for cell in cells]
+            assert len(counted) == len(each)
+            assert max(abs(a - b) for a, b in zip(sorted(counted), sorted(each), strict=True)) <= 2

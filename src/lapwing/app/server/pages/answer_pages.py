@@ -6,12 +6,16 @@ from typing import Any
 
 from starlette.responses import Response
 
+from lapwing.answers.stream_terms import StreamTerms, Verdict
 from lapwing.app.server.jobs import JobName, JobState
 from lapwing.app.server.pages.answer_code import opening_lines
 from lapwing.app.server.pages.answer_table import csv_of
+from lapwing.app.server.pages.axes import EACH, AskedCell, axes_of, cells_of
 from lapwing.app.server.pages.charts import chance_picture, timeline
 from lapwing.app.server.pages.cohort_document import CohortDraft, UnclearError, from_document, to_link
-from lapwing.app.server.pages.drafts import curve_of, opening_key
+from lapwing.app.server.pages.dictionary import Field
+from lapwing.app.server.pages.drafts import axes_key, curve_of, dictionary_for, opening_key
+from lapwing.app.server.pages.heat_map import verdict_grid, verdict_map
 from lapwing.app.server.pages.proof_pages import proofs_of
 from lapwing.app.server.pages.showing import address_of, shared, show_answer_page, stream_link, words_of_cohort
 from lapwing.app.server.pages.stream_log import outcomes_of, verdict_of
@@ -20,6 +24,7 @@ from lapwing.app.server.problems import ProblemError
 
 _STREAM = "ask_stream"
 _QUESTION = "ask"
+_MANY = "ask_stream_many"
 
 
 async def show_answer(visit: Visit) -> Response:
@@ -29,11 +34,13 @@ async def show_answer(visit: Visit) -> Response:
     job = visit.server.jobs.find(JobName(visit.population, visit.person.id, key))
     if job is not None and job.state in {JobState.QUEUED, JobState.RUNNING}:
         return visit.show("running.html", headers={"Refresh": "2"}, key=key)
-    if known is None or known["kind"] not in {_QUESTION, _STREAM}:
+    if known is None or known["kind"] not in {_QUESTION, _STREAM, _MANY}:
         raise _not_there()
     cohort = cohort_of(visit, key)
     if known["kind"] == _STREAM:
         return await _show_verdict(visit, known, cohort)
+    if known["kind"] == _MANY:
+        return await _show_verdicts(visit, known, cohort)
     return await show_answer_page(visit, await _told(visit, key), known["body"], cohort, at=known["at"])
 
 
@@ -107,6 +114,56 @@ async def _show_verdict(visit: Visit, known: dict[str, Any], cohort: CohortDraft
         python=_python(visit, told.stream, asked["where"], at_least),
         json=json.dumps(answer.to_dict(), indent=1, ensure_ascii=False),
     )
+
+
+async def _show_verdicts(visit: Visit, known: dict[str, Any], cohort: CohortDraft | None) -> Response:
+    """Show what a stream answered about each cell of a grid, as a map and as a table."""
+    key, asked = visit.part("key"), known["body"]
+    outcome = (await visit.do("job", path={"key": key}))["outcome"]
+    if outcome is None:
+        return visit.show("running.html", headers={"Refresh": "2"}, key=key)
+    if "error" in outcome:
+        raise PageRefusedError(409, outcome["error"])
+    told = [None if one is None else one["verdict"] == Verdict.ABOVE.value for one in outcome["answers"]]
+    first = next(one for one in outcome["answers"] if one is not None)
+    record = visit.server.house.ledger.streams.stream(first["stream"])
+    axes, cells = _cells(visit, key, asked["wheres"])
+    grid = verdict_grid(cells, told)
+    again = {} if cohort is None else {"c": to_link(cohort)}
+    again |= {name: one.name for name, one in zip(EACH, axes, strict=False)}
+    return visit.show(
+        "verdicts.html",
+        grid=grid,
+        axes=[one.title for one in axes],
+        picture=verdict_map(grid, visit.say),
+        told=told,
+        outcome=outcome,
+        at_least=first["at_least"],
+        margin=StreamTerms.read(record.terms).margin(questions=len(told)),
+        sentence=words_of_cohort(visit, cohort, ""),
+        proofs=proofs_of("", "stream"),
+        stream_price=await _stream_price(visit, record.name),
+        stream_status=record.status.value,
+        yeses=record.units,
+        yeses_left=record.units_left,
+        again={**again, "kind": "enough", "stream": record.name, "at_least": str(first["at_least"])},
+        at=known["at"],
+        wheres=asked["wheres"],
+        json=json.dumps(outcome, indent=1, ensure_ascii=False),
+    )
+
+
+def _cells(visit: Visit, key: str, wheres: list[str]) -> tuple[tuple[Field, ...], list[AskedCell]]:
+    """Return the axes of a grid that was asked about, and its cells; of one that was not built here, a list."""
+    kept = visit.site.shelf.find(visit.population, visit.person.id, axes_key(key)) or {}
+    try:
+        axes = axes_of("enough", tuple(kept.get("each", ())), dictionary_for(visit))
+    except UnclearError:  # what is declared has changed since
+        axes = ()
+    cells = cells_of(axes, "", visit.say)
+    if len(cells) == len(wheres):
+        return axes, cells
+    return (), [AskedCell(labels=(where,), where=where) for where in wheres]
 
 
 async def _stream_price(visit: Visit, stream: str) -> dict[str, Any]:

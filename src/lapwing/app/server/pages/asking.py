@@ -11,6 +11,8 @@ from lapwing.app.server.pages.cohort_text import text_of
 from lapwing.app.server.pages.drafts import (
     NEW,
     AskTerms,
+    axes_key,
+    cells_asked,
     dictionary_for,
     draft,
     mark_of,
@@ -75,7 +77,10 @@ async def ask(visit: Visit) -> Response:
         body, text = _body(visit, cohort, terms), text_of(cohort, dictionary)
         visit.site.shelf.put(visit.population, visit.person.id, key, to_document(cohort))
         if terms.kind == "enough":
-            await _ask_stream(visit, terms, text, key)
+            cells = [one.where for one in cells_asked(terms, cohort, dictionary, visit.say)]
+            if cells:
+                visit.site.shelf.put(visit.population, visit.person.id, axes_key(key), {"each": list(terms.each)})
+            await _ask_stream(visit, terms, cells or [text], key)
         else:
             await visit.do("ask", body, key=key)
     except UnclearError as unclear:
@@ -112,12 +117,15 @@ def _body(visit: Visit, cohort: CohortDraft, terms: AskTerms) -> dict[str, objec
     return {"question": question, "price": {"within": str(terms.margin)}}
 
 
-async def _ask_stream(visit: Visit, terms: AskTerms, text: str, key: str) -> None:
+async def _ask_stream(visit: Visit, terms: AskTerms, wheres: list[str], key: str) -> None:
     at_least, name = whole("at_least", terms.at_least), terms.stream
     if name in {NEW, ""}:
         opened = await visit.do("open_stream", new_stream(terms, at_least), key=opening_key(key))
         name = opened["stream"]
-    await visit.do("ask_stream", {"where": text, "at_least": at_least}, key=key, path={"stream": name})
+    if len(wheres) == 1:
+        await visit.do("ask_stream", {"where": wheres[0], "at_least": at_least}, key=key, path={"stream": name})
+    else:
+        await visit.do("ask_stream_many", {"wheres": wheres, "at_least": at_least}, key=key, path={"stream": name})
 
 
 def spare(visit: Visit) -> None:

@@ -107,7 +107,7 @@ def _limit_text(field: Field, limit: Limit, written: str) -> str:
     parts: list[str] = []
     match field.kind:
         case "category" | "text" if limit.values:
-            listed = [_one_of(written, [_quoted(field, value) for value in limit.values])]
+            listed = [_one_of(written, [quoted(field, value) for value in limit.values])]
             parts += [*listed, *_kinds_text(field, limit, written)]
         case "boolean" if limit.values:
             wanted = {"true": written, "false": f"not {written}"}
@@ -126,8 +126,8 @@ def _limit_text(field: Field, limit: Limit, written: str) -> str:
     return parts[0] if len(parts) == 1 else f"({' or '.join(parts)})"
 
 
-def _one_of(what: str, quoted: list[str]) -> str:
-    return f"{what} = {quoted[0]}" if len(quoted) == 1 else f"{what} in ({', '.join(quoted)})"
+def _one_of(what: str, values: list[str]) -> str:
+    return f"{what} = {values[0]}" if len(values) == 1 else f"{what} in ({', '.join(values)})"
 
 
 def _kinds_text(field: Field, limit: Limit, written: str) -> list[str]:
@@ -136,7 +136,7 @@ def _kinds_text(field: Field, limit: Limit, written: str) -> list[str]:
         return []
     if not field.has_kinds:
         raise UnclearError("cohort.unclear.no_kinds", column=field.title)
-    above = _one_of("ancestor_concept_id", [_quoted(field, value) for value in limit.values])
+    above = _one_of("ancestor_concept_id", [quoted(field, value) for value in limit.values])
     return [f"{written} in (select descendant_concept_id from {ANCESTORS} where {above})"]  # noqa: S608 - declared names
 
 
@@ -164,7 +164,8 @@ def _days(field: Field, limit: Limit) -> tuple[str, str]:
     return limit.low, limit.high
 
 
-def _quoted(field: Field, value: str) -> str:
+def quoted(field: Field, value: str) -> str:
+    """Return a value of a column as a condition writes it."""
     if field.numbers:
         if value not in field.names:
             raise UnclearError("cohort.unclear.number", column=field.title, given=value)

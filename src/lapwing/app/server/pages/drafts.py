@@ -11,12 +11,13 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from lapwing.answers.stream_terms import StreamTerms
-from lapwing.app.server.pages.axes import AXES, axes_of, grouping_of, sql_of_axes
+from lapwing.app.server.pages.axes import AXES, EACH, AskedCell, axes_of, cells_of, grouping_of, sql_of_axes
 from lapwing.app.server.pages.charts import chance_picture
 from lapwing.app.server.pages.cohort_document import CohortDraft, UnclearError, to_link
 from lapwing.app.server.pages.cohort_text import steps_of, text_of
 from lapwing.app.server.pages.cohort_words import sentence_of
 from lapwing.app.server.pages.dictionary import Dictionary
+from lapwing.app.server.pages.page_words import Messages
 from lapwing.app.server.pages.undoing import StepsBack
 from lapwing.app.server.pages.visits import PageRefusedError, Visit
 from lapwing.noise.randomness import fresh_name
@@ -39,10 +40,19 @@ class AskTerms:
     within: str
     custom: str
     by: tuple[str, ...]
+    each: tuple[str, ...]
     at_least: str
     yeses: str
     sure: str
     stream: str
+
+    @property
+    def chosen(self) -> dict[str, str]:
+        """The columns that were chosen as axes, by the fields that choose them."""
+        fields = (
+            dict(zip(EACH, self.each, strict=True)) if self.kind == "enough" else dict(zip(AXES, self.by, strict=True))
+        )
+        return {name: one for name, one in fields.items() if one}
 
     @property
     def margin(self) -> int:
@@ -58,6 +68,7 @@ def terms_of(one: Callable[[str, str], str]) -> AskTerms:
         within=one("within", "30"),
         custom=one("custom", "50"),
         by=tuple(one(name, "") for name in AXES),
+        each=tuple(one(name, "") for name in EACH),
         at_least=one("at_least", ""),
         yeses=one("yeses", "5"),
         sure=one("sure", "30"),
@@ -95,7 +106,7 @@ def question_of(
     if terms.kind == "funnel":
         return {"ask": "funnel", "table": table, "steps": ["true" for _ in steps] if priced_only else steps}
     asked: dict[str, Any] = {"ask": "count", "table": table, "where": "" if priced_only else " and ".join(steps)}
-    axes = axes_of(terms.kind, terms.by, dictionary)
+    axes = axes_of(terms.kind, tuple(terms.chosen.values()), dictionary)
     return asked | ({"by": [grouping_of(one) for one in axes]} if axes else {})
 
 
@@ -105,7 +116,14 @@ def sql_of(terms: AskTerms, cohort: CohortDraft, dictionary: Dictionary) -> str:
     if terms.kind == "funnel":
         return "\n".join(f"{number}. {step}" for number, step in enumerate(steps_of(cohort, dictionary), start=1))
     where = f"from {table}\nwhere {text}" if text else f"from {table}"
-    return sql_of_axes(axes_of(terms.kind, terms.by, dictionary), where)
+    axes = () if terms.kind == "enough" else axes_of(terms.kind, terms.by, dictionary)
+    return sql_of_axes(axes, where)
+
+
+def cells_asked(terms: AskTerms, cohort: CohortDraft, dictionary: Dictionary, say: Messages) -> list[AskedCell]:
+    """Return the cells that a stream is asked about; none where it is asked one question."""
+    axes = axes_of("enough", terms.each, dictionary)
+    return cells_of(axes, text_of(cohort, dictionary), say)
 
 
 def mark_of(cohort: CohortDraft, terms: AskTerms, dictionary: Dictionary) -> str:
@@ -117,9 +135,9 @@ def mark_of(cohort: CohortDraft, terms: AskTerms, dictionary: Dictionary) -> str
     else:
         chosen.append(terms.custom if terms.within == "custom" else terms.within)
     try:
-        chosen += [one.name for one in axes_of(terms.kind, terms.by, dictionary)]
+        chosen += [one.name for one in axes_of(terms.kind, tuple(terms.chosen.values()), dictionary)]
     except UnclearError:  # it has no price either
-        chosen += terms.by
+        chosen += terms.chosen.values()
     return sha256("|".join([to_link(CohortDraft(panels=cohort.spoken)), *chosen]).encode()).hexdigest()[:32]
 
 
@@ -173,16 +191,12 @@ def _chosen_axes(terms: AskTerms, dictionary: Dictionary) -> list[tuple[str, str
 
 
 def _link(visit: Visit, cohort: CohortDraft, terms: AskTerms) -> str:
-    chosen = {"kind": terms.kind, **dict(_axes(terms))}
+    chosen = {"kind": terms.kind, **(terms.chosen if terms.kind in {"enough", "groups", "grid"} else {})}
     if terms.kind == "enough":
         chosen |= {"at_least": terms.at_least, "stream": terms.stream, "sure": terms.sure, "yeses": terms.yeses}
     else:
         chosen |= {"within": terms.within} | ({"custom": terms.custom} if terms.within == "custom" else {})
     return f"{visit.base}/ask?{urlencode(chosen)}" + (f"&c={to_link(cohort)}" if cohort.spoken else "")
-
-
-def _axes(terms: AskTerms) -> list[tuple[str, str]]:
-    return [(name, one) for name, one in zip(AXES, terms.by, strict=True) if one and terms.kind in {"groups", "grid"}]
 
 
 async def _open_streams(visit: Visit) -> list[dict[str, Any]]:
@@ -207,17 +221,20 @@ async def _enough(
     visit: Visit, cohort: CohortDraft, terms: AskTerms, dictionary: Dictionary, streams: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """Return price and error of "at least N?", in a stream that is open or in a new one."""
-    at_least = whole("at_least", terms.at_least)
-    asked = question_of(replace(terms, kind="count"), cohort, dictionary)
+    at_least, cells = whole("at_least", terms.at_least), cells_asked(terms, cohort, dictionary, visit.say)
+    asked = question_of(replace(terms, kind="count"), cohort, dictionary) | (
+        {"where": cells[-1].where} if cells else {}
+    )
     looked = await visit.do("preview", {"question": asked, "price": {"epsilon": "0.1"}})  # refuses what cannot be asked
     record = next((one for one in streams if one["stream"] == terms.stream), None)
     opening = None
     if record is None:
         opening = await visit.do("preview_stream", new_stream(terms, at_least))
     agreed = StreamTerms.read((record or opening or {})["terms"])
-    margin = agreed.margin()
+    margin = agreed.margin(questions=max(1, len(cells)))
     enough = {
         "at_least": at_least,
+        "cells": len(cells),
         "record": record,
         "opening": opening,
         "prices": (record or opening or {})["price"],
@@ -233,6 +250,11 @@ def new_stream(terms: AskTerms, at_least: int) -> Mapping[str, Any]:
     """Return the terms of a stream that is to be opened."""
     sure, yeses = whole("within", terms.sure), whole("yeses", terms.yeses, _MOST_YESES)
     return {"at_least": at_least, "yeses": yeses, "within": str(sure), "questions": 1}
+
+
+def axes_key(key: str) -> str:
+    """Return the key under which is kept by which columns a stream was asked about a grid."""
+    return f"{key}-axes"
 
 
 def opening_key(key: str) -> str:

@@ -28,6 +28,8 @@ from lapwing.vocabulary.frozen import frozen
 
 _ASKED: Final = frozenset({"charge", "intent", "recall", "opening", "closing", "write-off"})
 _PAGE: Final = 50
+_WITH_PAGE: Final = frozenset({"ask", "ask_stream", "ask_stream_many"})
+"""What there is a page about."""
 
 
 @frozen()
@@ -88,7 +90,7 @@ def _free_answers(visit: Visit) -> Iterator[_Found]:
 def _act(visit: Visit, act: Act, page: HistoryPage, at: str) -> _Found:
     entry = page.entries[act.entry]
     put = visit.server.memory.recall(visit.population, visit.person.id, entry.get("request", ""))
-    key = None if put is None or put["kind"] not in {"ask", "ask_stream"} else put["key"]
+    key = None if put is None or put["kind"] not in _WITH_PAGE else put["key"]
     shown = _said(visit, put if key else None, act.said)
     return _Found(at=at, shown=shown, row=partial(_row, visit, act, (entry, page.end_of(act)), put, shown))
 
@@ -102,8 +104,8 @@ def _row(
 ) -> HistoryRow:
     entry, end = entries
     at, kind = act.at, act.kind
-    key = None if put is None or put["kind"] not in {"ask", "ask_stream"} else put["key"]
-    if kind == "intent" or (kind == "recall" and put is not None and put["kind"] == "ask_stream"):
+    key = None if put is None or put["kind"] not in _WITH_PAGE else put["key"]
+    if kind == "intent" or (kind == "recall" and put is not None and put["kind"] != "ask"):
         told, paid = _verdict(visit, end)
         return HistoryRow(at=at, kind="enough", told=told, cost=paid if kind == "intent" else None, key=key, **shown)
     if key is not None and put is not None:
@@ -153,12 +155,16 @@ def _link(visit: Visit, put: dict[str, Any] | None, cohort: CohortDraft | None) 
 
 
 def _verdict(visit: Visit, end: Record | None) -> tuple[str, str | None]:
-    if end is None or "answer" not in end:
-        return "" if end is None or "answers" in end else str(visit.say("history.lost")), None
-    kept = from_text(StoredVerdict, end["answer"])
-    told = visit.say("answer.Yes" if kept.verdict is Verdict.ABOVE else "answer.No")
-    paid = {"epsilon": kept.price, "delta": 0}
-    return str(told), price_text(paid) if kept.price else None
+    if end is None:
+        return "", None
+    texts = [text for _, text in end["answers"]] if "answers" in end else [end["answer"]] if "answer" in end else []
+    if not texts:
+        return str(visit.say("history.lost")), None
+    kept = [from_text(StoredVerdict, text) for text in texts]
+    yeses, price = sum(one.verdict is Verdict.ABOVE for one in kept), sum(one.price for one in kept)
+    one_told = visit.say("answer.Yes" if yeses else "answer.No")
+    told = one_told if "answer" in end else visit.say("ask.yes_no", yes=yeses, no=len(kept) - yeses)
+    return str(told), price_text({"epsilon": price, "delta": 0}) if price else None
 
 
 def _number(visit: Visit, put: dict[str, Any]) -> tuple[str, str | None]:
