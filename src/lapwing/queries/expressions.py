@@ -17,24 +17,14 @@ from lapwing.queries.public_tables import ConceptSet
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import exact
 from lapwing.vocabulary.frozen import frozen
-from lapwing.vocabulary.loading import load_when_called
+from lapwing.vocabulary.results import ShownAsWritten
 
 Constant: TypeAlias = str | int | Fraction | bool | date | None
 Given: TypeAlias = "Value | str | float | Constant"
 """What may stand beside a column in Python: another value, or a constant."""
-(_written,) = load_when_called("lapwing.queries.written", "written")  # it spells all parts, and so stands above them
 
 
-class _Shown:
-    """A notebook shows it as one would write it; `repr` tells what it is made of, and of two that differ, differs."""
-
-    __slots__ = ()
-
-    def __init_subclass__(cls) -> None:  # in each: IPython takes the first class that has a way, and `repr` is one
-        cls._repr_pretty_ = lambda part, printer, _: printer.text(_written(part))  # type: ignore[attr-defined]
-
-
-class Value(_Shown):
+class Value(ShownAsWritten):
     """Something with a value in each row: a column, a constant, or arithmetic on them."""
 
     __slots__ = ()
@@ -310,7 +300,7 @@ class Spelled(Value):
     refusal: str = ""
 
 
-class Condition(_Shown):
+class Condition(ShownAsWritten):
     """Something that is true or not in each row, or unknown where a value is missing."""
 
     __slots__ = ()
