@@ -17,7 +17,7 @@ from lapwing.queries.public_tables import ConceptSet
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import exact
 from lapwing.vocabulary.frozen import frozen
-from lapwing.vocabulary.results import ShownAsWritten
+from lapwing.vocabulary.loading import ShownAsWritten
 
 Constant: TypeAlias = str | int | Fraction | bool | date | None
 Given: TypeAlias = "Value | str | float | Constant"

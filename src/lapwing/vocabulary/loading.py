@@ -51,6 +51,19 @@ class _LoadedWhenCalled:
         return self._function(*args, **kwargs)
 
 
+(_written,) = load_when_called("lapwing.queries.written", "written")
+
+
+class ShownAsWritten:
+    """A notebook shows it as one would write it; `repr` tells what it is made of, and of two that differ, differs."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        # In each class: IPython takes the first of its classes that has a way to be shown, and a `repr` is one.
+        cls._repr_pretty_ = lambda part, printer, _: printer.text(_written(part))  # type: ignore[attr-defined]
+
+
 def load_extra(module: str, *, extra: str) -> Any:
     """Return a module that is, or stands on, a driver of an extra such as `lapwing[postgres]`.
 

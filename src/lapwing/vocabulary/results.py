@@ -11,18 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Any, NamedTuple, TypeVar
 
-(_written,) = load_when_called("lapwing.queries.written", "written")  # it spells all of the language
-
-
-class ShownAsWritten:
-    """A notebook shows it as one would write it; `repr` tells what it is made of, and of two that differ, differs."""
-
-    __slots__ = ()
-
-    def __init_subclass__(cls) -> None:
-        # In each class: IPython takes the first of its classes that has a way to be shown, and a `repr` is one.
-        cls._repr_pretty_ = lambda part, printer, _: printer.text(_written(part))  # type: ignore[attr-defined]
-
 
 class Result(ABC):
     """Something that is handed to a user and describes itself."""
