@@ -1,10 +1,12 @@
 """`lapwing`, and `python -m lapwing`: one command in a process of its own."""
 
 import gc
+import os
 import sys
 import threading
 from atexit import _run_exitfuncs as do_what_was_asked_for_at_exit
 from os import _exit as end_process
+from pathlib import Path
 from typing import Final, NoReturn
 
 from lapwing.app.cli import main
@@ -20,6 +22,7 @@ def run() -> NoReturn:
     it. Where a thread must be waited for, the process ends as any other.
     """
     gc.set_threshold(_OBJECTS)
+    _open_what_was_closed()
     try:
         main(prog_name="lapwing")
     except SystemExit as ended:
@@ -32,12 +35,18 @@ def run() -> NoReturn:
     raise AssertionError("a command ends with an exit code")
 
 
+def _open_what_was_closed() -> None:
+    """Let a command that is run with `>&-` print to nobody; and no file of ours takes the place of what was closed."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - until the process ends
+
+
 def _written() -> bool:
     """Write what was printed; a disk that is full, or a reader that left, is for the interpreter to tell."""
     try:
         for stream in (sys.stdout, sys.stderr):
-            if stream is not None:  # it was closed before the process began
-                stream.flush()
+            stream.flush()
     except OSError:
         return False
     return True

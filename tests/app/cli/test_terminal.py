@@ -77,3 +77,10 @@ def test_what_is_asked_for_at_the_exit_is_done_and_memory_is_left_to_the_system(
     ended = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
     assert ended.stdout.splitlines()[1:] == ["done at the exit"]
     assert ended.stdout.startswith("lapwing")
+
+
+def test_a_command_whose_output_was_closed_does_its_work_all_the_same(clinic) -> None:
+    before = run(clinic, "budget").out
+    command = f"exec '{sys.executable}' -m lapwing count patients --epsilon 1 -w '{clinic}' <&- >&- 2>&-"
+    assert subprocess.run(["/bin/sh", "-c", command], check=False).returncode == 0
+    assert run(clinic, "budget").out != before
