@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from lapwing.ledger.states import MovedOnError
 from lapwing.vocabulary.errors import ParameterError, RequestConflictError
 from ledger.clinic import REQUEST, SEED, Place, ask, opening, request
 
@@ -66,3 +67,15 @@ def test_a_stream_is_seen_with_the_versions_of_its_tables(place) -> None:
     with place.open() as ledger:
         assert ledger.streams.seen("s").versions == {"patients": 1, "visits": 1}
         assert ledger.streams.seen("another") is None
+
+
+def test_a_question_of_a_stream_is_stored_only_for_the_data_that_is_held_open(place) -> None:
+    asked = {"number": 1, "key": "k", "question": "q", "sealed": SEED}
+    with place.clinic() as ledger:
+        ledger.streams.open(opening())
+        ledger.administration.advance_version("clinic", "patients")
+        head = ledger.head()
+        with pytest.raises(MovedOnError):
+            ledger.streams.intend("s", **asked, held={"patients": 1})
+        assert ledger.head() == head
+        ledger.streams.intend("s", **asked, held={"patients": 2})
