@@ -142,6 +142,8 @@ def test_new_people_who_cannot_be_protected_change_nothing(workspace) -> None:
         (new_people(table=same), "this is a table of population 'clinic' too"),
         (new_people(table=copied), "this is the data of population 'clinic'"),
         (new_people(name=""), "population"),
+        (new_people(name="ward/3"), "cannot be a part of an address"),
+        (new_people(name=".."), "cannot be a part of an address"),
         (new_people(table=copied, person_key="nobody"), "is not in p"),
         (new_people(table=copied, budget={}), "budget"),
         (new_people(table=copied, budget={"epsilon": "-1"}), "is negative"),

@@ -184,6 +184,9 @@ def create_population(workspace: Workspace, new: NewPopulation, *, by: str) -> D
     if new.name in workspace.settings.populations:
         remedy = "give it another name, or add a table to it"
         raise ParameterError("population", new.name[:200], reason="is there already", remedy=remedy)
+    if "/" in new.name or new.name in {".", ".."}:  # its pages could not be reached, and its account would stay
+        reason, remedy = "cannot be a part of an address", "write it without /, and not as . or .."
+        raise ParameterError("population", new.name[:200], reason=reason, remedy=remedy)
     if _has_an_account(workspace, new.name):  # an update would raise its budget, and take its allowances away
         reason, remedy = f"has an account in the ledger, though {FILE} does not name it", "give it another name"
         raise ParameterError("population", new.name[:200], reason=reason, remedy=f"{remedy}, or write it into {FILE}")
