@@ -201,6 +201,7 @@ class Session(StreamOpener):
         what an analyst could have written out, and a question with it costs what it would have cost so.
         """
         self.population = self.population.with_concept_set(given := concept_set(name, ids))
+        self._pricing = Pricing()  # of this session alone: for others at the door it would be kept and never found
         return given
 
     @shows_words(QuestionWords, confidence="0.95")

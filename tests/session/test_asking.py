@@ -1,5 +1,6 @@
 """One question: what it costs before it is asked, in which order things happen, and what is told."""
 
+import gc
 import json
 import os
 from fractions import Fraction
@@ -8,6 +9,7 @@ import pytest
 
 from lapwing import bins, count, count_distinct, mean, median, quantiles, top, total, variance
 from lapwing.ledger.replay import verify
+from lapwing.queries.public_tables import ConceptSet, concept_set
 from lapwing.session import Session
 from lapwing.vocabulary.errors import (
     BadQuestionError,
@@ -438,7 +440,19 @@ def test_a_question_that_was_priced_before_means_what_it_means_now(clinic) -> No
     clinic.concept_set("ages", [2, 3])
     now = {clinic.preview(one, epsilon="0.1").asked.text for one in (text, question)}
     assert now.isdisjoint(texts)
+    clinic.population = clinic.population.with_concept_set(concept_set("ages", [4]))
+    assert {clinic.preview(one, epsilon="0.1").asked.text for one in (text, question)}.isdisjoint({*now, *texts})
     both = {"people": EVERYBODY}
     before = clinic.preview(both, epsilon="0.1").asked.text
     both["people"] = MEN
     assert clinic.preview(both, epsilon="0.1").asked.text != before
+
+
+def test_values_that_one_session_has_a_name_for_are_not_kept_by_the_others(clinic) -> None:
+    for age in range(3):  # a server has a session for each request
+        session = clinic.for_analyst("ana")
+        session.concept_set("kept by nobody", [age])
+        session.preview(count("patients", f"age in concept_set('kept by nobody') or age = {age}"), epsilon=1)
+    del session
+    gc.collect()
+    assert not [one for one in gc.get_objects() if isinstance(one, ConceptSet) and one.name == "kept by nobody"]

@@ -360,6 +360,20 @@ def test_what_somebody_who_lives_works_on_is_running_and_what_nobody_does_is_not
         store.close()
 
 
+def test_a_key_that_was_used_in_python_for_something_else_is_told_as_a_conflict(folder) -> None:
+    kinds = {"ask_stream": {}, "ask_stream_many": {"wheres": ["age = 1"]}, "open_stream": {}, "close_stream": None}
+    with serving(folder) as door, lw.open_workspace(folder) as workspace:
+        store, ana = open_store(folder), workspace.session(analyst="ana")
+        memory = Memory(store)
+        for key, body in kinds.items():
+            ana.ask(lw.count("patient", "age = 1"), epsilon="0.01", key=key)
+            memory.remember("clinic", "ana", key, kind=key, digest="d", body=json.dumps(body).encode())
+        memory.end("clinic", "ana", "close_stream", status=200, outcome=b"{}")
+        states = [door.get("ana", f"{P}/jobs/{key}").json()["state"] for key in kinds]
+        assert states == ["refused", "refused", "refused", "answered"]
+        store.close()
+
+
 def test_what_is_under_way_when_the_server_is_told_to_end_is_answered(folder, monkeypatch) -> None:
     with serving(folder) as door:
         brake, key = Brake(monkeypatch), fresh_name()

@@ -11,6 +11,7 @@ from lapwing.answers.stream_terms import StreamTerms
 from lapwing.app.server.calls import Reply, ServerCall
 from lapwing.app.server.for_analysts import foretell
 from lapwing.app.server.jobs import Job, JobState, state_after
+from lapwing.app.server.memory import conflict
 from lapwing.app.server.problems import ProblemError, body_of, status_of
 from lapwing.app.server.wire import StreamBatch, StreamQuestion
 from lapwing.ledger.stream_states import StreamRecord, StreamStatus
@@ -20,6 +21,7 @@ from lapwing.vocabulary.errors import LapwingError
 from lapwing.vocabulary.wording import format_exact
 
 _BODIES: Final = {"ask_stream": StreamQuestion, "ask_stream_many": StreamBatch}
+_CLOSING: Final = "close_stream"
 
 
 async def preview_stream(call: ServerCall) -> Reply:
@@ -110,14 +112,16 @@ def what_became(call: ServerCall, key: str, known: dict[str, Any]) -> tuple[JobS
     """
     ledger = call.server.house.ledger
     entry = ledger.request(call.population, call.person.id, key)
-    if entry is None:
+    if entry is None or known["kind"] == _CLOSING:  # which the ledger has no key of
         return None
+    began = entry if "stream" in entry else next(iter(ledger.became([entry])), {})  # or what it recalls
+    if "stream" not in began or (known["kind"] == "open_stream") != (entry["kind"] == "opening"):
+        return JobState.REFUSED, conflict().body()
     if known["kind"] == "open_stream":
         opened = ledger.streams.stream(name_of_key(call.population, call.person.id, key))
         return JobState.ANSWERED, _record(opened, ledger.account(call.population), _titles(call))
     try:
-        name = (entry if "stream" in entry else ledger.became([entry])[0])["stream"]  # or what it recalls
-        stream = call.session(msgspec.convert(known["body"], _BODIES[known["kind"]])).resume(name)
+        stream = call.session(msgspec.convert(known["body"], _BODIES[known["kind"]])).resume(began["stream"])
         if not ledger.became([entry]):  # somebody is deciding it, for another key
             return JobState.RUNNING, None
         return _told_again(call, key, stream, known["body"])
