@@ -10,6 +10,7 @@ import pytest
 import lapwing as asking
 from lapwing.accounting.filters.account import open_account
 from lapwing.accounting.filters.charge import SingleRelease
+from lapwing.answers.preview import OfferedTerms
 from lapwing.answers.target import parse_target
 from lapwing.ledger import streams
 from lapwing.ledger.entries import recall_digest
@@ -241,3 +242,19 @@ def test_an_accuracy_that_was_paid_in_rho_stays_free_when_no_rho_is_left(approxi
     assert number
     again = clinic.ask(question, within=20)
     assert (again.free, again.value) == (True, told.value)
+
+
+def test_prices_of_long_questions_are_not_kept_without_end(ledger, monkeypatch) -> None:
+    monkeypatch.setattr("lapwing.answers.preview._HEAVIEST", 20_000)
+    ana = door(ledger, FixedNumber(100))
+    long = [f"age in ({', '.join(map(str, range(number, number + 100)))})" for number in range(1000)]
+    shown = [ana.preview(asking.count("patients", where), epsilon="1").price for where in long[:40]]
+    assert len(set(map(str, shown))) == 1
+    kept = [way.text for _, _, ways in ana._pricing._known.values() for way in ways]
+    assert 0 < sum(map(len, kept)) <= 20_000
+    short = asking.count("patients", "age = 3")
+    assert ana._pricing.price(short, *_given(ana)) is ana._pricing.price(short, *_given(ana)), "short ones are kept"
+
+
+def _given(ana):
+    return ana.population, OfferedTerms(parse_target(epsilon="1"), ana._snapshot().account.budget, None, None)

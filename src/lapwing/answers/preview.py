@@ -201,6 +201,7 @@ QuestionLike: TypeAlias = Question | Mapping[str, Question] | str
 """How a question is put: as itself, as several that are charged as one, or as the text of a SELECT."""
 
 _REMEMBERED: Final = 2000
+_HEAVIEST: Final = 20_000_000  # characters, of all that are remembered
 
 
 class QuestionWords(TargetWords, total=False):
@@ -228,6 +229,7 @@ class Pricing:
 
     def __init__(self) -> None:
         self._known: dict[Hashable, tuple[QuestionLike, Population, list[PricedQuestion]]] = {}
+        self._weight = 0
 
     def price(self, question: QuestionLike, population: Population, terms: OfferedTerms) -> list[PricedQuestion]:
         """Return a question in each way to pay, the cheapest first, or refuse it; all that is in it shares equally."""
@@ -238,9 +240,12 @@ class Pricing:
             return ways
         ways = _priced(question, population, terms)
         if not isinstance(question, Mapping):
-            if len(self._known) >= _REMEMBERED:
+            weight = sum(len(way.text) for way in ways)  # a short SELECT may name thousands of concepts
+            if len(self._known) >= _REMEMBERED or self._weight + weight > _HEAVIEST:
                 self._known.clear()
+                self._weight = 0
             self._known[key] = (question, population, ways)
+            self._weight += weight
         return ways
 
 
