@@ -39,10 +39,10 @@ def target_of(trait: np.ndarray) -> AttackTarget:
 class Unaccounted(Session):
     """A door that is broken on purpose: no charge, no stored answer, fresh noise each time."""
 
-    def _charge_and_answer(self, asked, keys, snapshot):
-        del keys
+    def _charge_and_answer(self, asked, keys, snapshot, held):
+        del keys, snapshot
         (one,) = asked
-        with self._tables.lease(snapshot.versions) as engine:
+        with self._tables.lease(held) as engine:
             numbers = {name: part.release(part.read(engine)) for name, part in one.releases.items()}
         return [Answer(asked=one, numbers=json.loads(json.dumps(numbers)), receipt=None, versions={}, free=False)]
 
