@@ -71,7 +71,7 @@ class Rewriting:
         if package != "lapwing" or path not in self.files:
             return None
         where = SOURCE / "lapwing" / path
-        return importlib.util.spec_from_loader(name, _Loader(name, where, self.rewritten), origin=str(where))
+        return importlib.util.spec_from_file_location(name, where, loader=_Loader(name, where, self.rewritten))
 
 
 @dataclass(eq=False)

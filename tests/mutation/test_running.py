@@ -26,6 +26,7 @@ def test_a_file_is_loaded_with_its_mistake_and_no_other_file_is() -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     assert (exact.float_below(2), module.float_below(2)) == (2, -2)
+    assert module.__file__ == exact.__file__
     assert wrong.find_spec("lapwing.accounting.pricing") is None
     assert wrong.find_spec("lapwing") is None
 

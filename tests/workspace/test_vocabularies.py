@@ -162,9 +162,11 @@ def test_the_first_column_of_a_file_is_the_concept_set(tmp_path, words):
     assert lw.concept_set("x", tmp_path / "ids.csv").values == (110, 111)
 
 
-def test_codes_with_leading_zeros_are_texts(tmp_path):
+def test_codes_with_leading_zeros_are_texts_and_zero_is_a_number(tmp_path):
     (tmp_path / "codes.csv").write_text("0042\n0043\n", encoding="utf-8")
     assert lw.concept_set("x", str(tmp_path / "codes.csv")).values == ("0042", "0043")
+    (tmp_path / "ids.csv").write_text("0\n-7\n110\n", encoding="utf-8")
+    assert sorted(lw.concept_set("x", str(tmp_path / "ids.csv")).values) == [-7, 0, 110]
 
 
 @pytest.mark.parametrize(
