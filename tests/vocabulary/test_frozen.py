@@ -4,6 +4,7 @@ import copy
 import inspect
 import math
 import pickle
+import sys
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 from typing import Any
@@ -67,7 +68,7 @@ def test_it_is_what_the_standard_library_makes(noun: Callable[[], type[Any]], *,
     assert str(inspect.signature(ours)) == str(inspect.signature(theirs))
     assert (ours.__match_args__, ours.__slots__) == (theirs.__match_args__, theirs.__slots__)
     tried: list[dict[str, Any]] = [{"low": 1}, {"low": 3}, {"low": 1, "high": 2.5}, {"low": 1, "hidden": "y"}]
-    if noun is with_one_field:
+    if noun is with_one_field and sys.version_info < (3, 13):  # which compares one by one, and not tuples
         tried.append({"low": math.nan})
     for given in tried:
         known = {name: value for name, value in given.items() if name in ours.__slots__}
