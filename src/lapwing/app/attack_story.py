@@ -42,7 +42,7 @@ class ClinicUnderAttack:
         """Return the first `people` patients of these ages who share their date of birth with nobody in the clinic."""
         patients = make_block(SEED, 0, PEOPLE)[TABLE]
         born, age, trait = (np.ma.masked_array(patients[column]) for column in (PUBLIC, "age", self.trait))
-        _, which, times = np.unique(born.filled(np.datetime64("NaT")), return_inverse=True, return_counts=True)
+        _, which, times = np.unique(born.filled(np.datetime64("NaT", "D")), return_inverse=True, return_counts=True)
         known = ~np.ma.getmaskarray(born) & (times[which] == 1)
         places = np.flatnonzero(known & (age.filled(-1) >= ages.start) & (age.filled(-1) < ages.stop))[:people]
         if places.size < people:
