@@ -610,3 +610,15 @@ def test_several_quantiles_that_are_sorted_and_cut_keep_their_columns() -> None:
         "select sex, quantile_cont(age, [0.1, 0.75]) as q from patients group by 1 order by 2 desc limit 1"
     )
     assert list(plan_together(asked.questions, CLINIC)) == ["q_0.1", "q_0.75"]
+
+
+@pytest.mark.parametrize("statistic", ["avg(age)", "var_pop(age)", "stddev(age)", "count(*) filter (where age > 3)"])
+@pytest.mark.parametrize(
+    "text", ["select count(*) from patients where {} > 3", "select count(*) from patients group by {}"]
+)
+def test_a_statistic_where_a_row_is_asked_for_is_called_one(text, statistic) -> None:
+    with pytest.raises(BadQuestionError) as refused:
+        read_sql(text.format(statistic))
+    named = statistic.partition("(")[0]
+    assert str(refused.value).startswith(f"{named} is a statistic of many rows")
+    assert "with having" in str(refused.value)

@@ -11,6 +11,9 @@ _OWN_ROWS = (
     "for the first or the last day of each person group by the person: "
     "select year(first), count(*) from (select person, min(day) as first from visits group by person) group by 1"
 )
+_OF_EACH = (
+    "group by the person: select count(*) from (select person, count(*) as n from visits group by person) where n >= 3"
+)
 _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Div: ("division", "it fails where a row divides by zero; divide the answers instead, which costs nothing"),
     exp.IntDiv: ("division", "it fails where a row divides by zero; divide the answers instead, which costs nothing"),
@@ -42,10 +45,6 @@ _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Is: ("IS with anything but NULL, TRUE, FALSE and UNKNOWN", "compare the column with ="),
     exp.Min: ("MIN", "the extreme is one person's value; ask for a low quantile: quantile_cont(column, 0.01)"),
     exp.Max: ("MAX", "the extreme is one person's value; ask for a high quantile: quantile_cont(column, 0.99)"),
-    exp.Variance: ("the sample variance", "write var_pop(column)"),
-    exp.Stddev: ("the standard deviation", "ask for var_pop(column) and take the root of the answer"),
-    exp.StddevPop: ("the standard deviation", "ask for var_pop(column) and take the root of the answer"),
-    exp.StddevSamp: ("the standard deviation", "ask for var_pop(column) and take the root of the answer"),
     exp.CovarSamp: ("the sample covariance", "write covar_pop(x, y)"),
     exp.PercentileDisc: ("PERCENTILE_DISC", "write percentile_cont(0.9) within group (order by column)"),
     exp.Filter: ("FILTER", "ask one question for each filter, with a where of its own"),
@@ -126,6 +125,18 @@ def refusal(node: object, statistics: Iterable[str] = ()) -> BadQuestionError:
         if isinstance(node, kind):
             return BadQuestionError(f"{what} is not part of the language; {instead}")
     return BadQuestionError(f"{_words(type(node).__name__)} is not part of the language; {language}")
+
+
+def refused_value(node: exp.Expr) -> BadQuestionError:
+    """Return the refusal of a node that stands where a value of one row is asked for: a statistic is of many."""
+    inner = node.this if isinstance(node, exp.Filter | exp.WithinGroup) else node
+    if not isinstance(inner, exp.AggFunc):
+        return refusal(node)
+    named = inner.sql("duckdb").partition("(")[0].lower()
+    return BadQuestionError(
+        f"{named} is a statistic of many rows, and here stands what one row says; filter the answers with having, "
+        f"which costs nothing; for a value of each person {_OF_EACH}"
+    )
 
 
 def refused_argument(node: exp.Expr, name: str, argument: object) -> BadQuestionError:

@@ -48,7 +48,7 @@ from lapwing.queries.sql_nodes import (
     table_name,
     upper_text,
 )
-from lapwing.queries.sql_refusals import refusal
+from lapwing.queries.sql_refusals import refusal, refused_value
 from lapwing.vocabulary.errors import BadQuestionError
 
 _ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
@@ -324,7 +324,7 @@ def _read_part(node: exp.Expr, read: Read) -> Value:
             only(node, "this")
             return _name(read(node.this), month=isinstance(node, exp.Monthname))
         case _:
-            raise refusal(node)
+            raise refused_value(node)
 
 
 def read_call_about_days(node: exp.Anonymous, read: Read) -> Value | None:
