@@ -1,5 +1,6 @@
 """Workspaces whose tables are in PostgreSQL or Spark: the same questions, and no password where others may look."""
 
+import os
 import traceback
 from itertools import combinations, product
 
@@ -10,6 +11,7 @@ import pytest
 
 import lapwing as lw
 from engines.workbenches import as_reader
+from lapwing.engines.duckdb import _Registry
 from lapwing.engines.engine import Engine
 from lapwing.vocabulary.errors import EngineError, RegistrationError, SettingsError
 from workspace.test_workspace import SETTINGS
@@ -89,6 +91,32 @@ def test_a_stream_of_hundreds_of_questions_reads_the_table_once(quick_path, monk
             workspace.advance("patients")
         stream.ask("sex = 'F' and age >= 3")
         assert len(statements) > read, "a new version is read anew"
+
+
+def test_a_file_is_read_to_its_last_cell_once_and_again_when_it_is_another(quick_path, monkeypatch) -> None:
+    checked, run = [], _Registry._run
+
+    def watch(registry, text, *given):
+        checked.extend(["patients"] if "hash(COLUMNS(*))" in text else [])
+        return run(registry, text, *given)
+
+    def ask_anew(where: str) -> int:
+        del checked[:]
+        with lw.open(quick_path) as clinic:
+            clinic.ask(lw.count("patients", where), epsilon=1)
+        return len(checked)
+
+    monkeypatch.setattr(_Registry, "_run", watch)
+    file, declared = quick_path / "patients.parquet", settings('"patients.parquet"')
+    pq.write_table(ROWS, file)
+    lw.create(quick_path, declared).close()
+    assert [ask_anew("age > 1"), ask_anew("age > 2")] == [1, 0]
+    os.utime(file)
+    assert [ask_anew("age > 3"), ask_anew("age > 4")] == [1, 0], "what looks different is read again"
+    pq.write_table(ROWS.slice(1), file)
+    with lw.open_workspace(quick_path) as workspace:
+        workspace.advance("patients")
+    assert [ask_anew("age > 5"), ask_anew("age > 6")] == [1, 0]
 
 
 WITH_A_PASSWORD = {
