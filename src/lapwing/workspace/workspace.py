@@ -153,11 +153,13 @@ class Workspace:
         """Change what lapwing.toml says about a population, and bring the ledger along, by `act`: both or neither.
 
         `change` makes the new text of the old one. What `update` would refuse is refused, and so are a new table that
-        cannot be read, and an edit of other populations that waits for an update. `by` says in the ledger who decided.
+        cannot be read, and an edit that waits for an update, of whichever population: whoever decides one thing must
+        not decide another that they do not see. `by` says in the ledger who decided.
         """
         with self._changing() as undone:
             path = self.folder / FILE
             before = path.read_text(encoding="utf-8")
+            self._require_agreed(read_settings(self.folder, before))
             settings = read_settings(self.folder, after := change(before))
             declared = settings.declared(population)
             self._agreement.require_possible(declared)
