@@ -31,7 +31,7 @@ from lapwing.tables import Fingerprints, Tables
 from lapwing.vocabulary import errors
 from lapwing.vocabulary.errors import LapwingError, LedgerError, SettingsError
 from lapwing.vocabulary.frozen import frozen
-from lapwing.vocabulary.lifetime import Lifetime, LockedFile, replace_text
+from lapwing.vocabulary.lifetime import Lifetime, LockedFile, closing_on_failure, replace_text
 from lapwing.workspace.agreement import LOG, Agreement, unreadable
 from lapwing.workspace.settings import FILE, PopulationSettings, Settings, read_settings
 
@@ -321,11 +321,8 @@ def open(  # noqa: A001 - it is written lapwing.open
     Where it is not said: the only population, whoever is logged in, and everybody and not one segment.
     """
     workspace = open_workspace(folder)
-    try:
+    with closing_on_failure(workspace):
         return workspace.session(population, analyst=analyst, segment=segment, on_close=workspace.resources.close)
-    except BaseException:
-        workspace.close()
-        raise
 
 
 def open_workspace(folder: str | Path, settings: str | None = None) -> Workspace:

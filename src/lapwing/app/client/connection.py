@@ -22,6 +22,7 @@ from lapwing.app.client.told_errors import error_of
 from lapwing.noise.randomness import fresh_name
 from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import LapwingError, ParameterError, ServerError
+from lapwing.vocabulary.lifetime import closing_on_failure
 
 API: Final = "/api/v1"
 _KEY: Final = re.compile(r"[A-Za-z0-9._~-]{8,128}")
@@ -153,13 +154,10 @@ class ServerConnection:
     def _send(self, method: str, path: str, data: bytes | None, more: Mapping[str, str]) -> HttpReply:
         line = self._line()
         typed = {} if data is None else {"Content-Type": "application/json"}
-        try:
+        with closing_on_failure(line):
             line.request(method, f"{self._place.path}{API}{path}", data, {**self._headers, **typed, **more})
             answer = line.getresponse()
             body = answer.read(_MOST + 1)
-        except BaseException:
-            line.close()
-            raise
         self._is_known = True
         if len(body) > _MOST:
             line.close()

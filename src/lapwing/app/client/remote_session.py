@@ -38,7 +38,7 @@ from lapwing.vocabulary.codec import from_record
 from lapwing.vocabulary.errors import BadQuestionError, BudgetError, LapwingError, ParameterError, ServerError
 from lapwing.vocabulary.exact import Exact, exact
 from lapwing.vocabulary.guarantee import Guarantee
-from lapwing.vocabulary.lifetime import Lifetime
+from lapwing.vocabulary.lifetime import Lifetime, closing_on_failure
 from lapwing.vocabulary.results import shows_words
 
 _CHECKED: Final = 10_000
@@ -303,13 +303,10 @@ def connect(
     authorities : a file with certificates that are trusted beside those of the system
     """
     connection = ServerConnection(url, token, timeout=timeout, authorities=authorities)
-    try:
+    with closing_on_failure(connection):
         me = connection.get("/me")
         door = PopulationDoor(connection, population or _only_population(connection), segment)
         return RemoteSession(door, as_told("who this is", lambda: str(me["id"])))
-    except BaseException:
-        connection.close()
-        raise
 
 
 def _only_population(connection: ServerConnection) -> str:
