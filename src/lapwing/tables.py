@@ -24,7 +24,7 @@ from lapwing.ledger.ledger import Ledger
 from lapwing.queries.catalogue import Population, Table
 from lapwing.sources import FileSource, Source, inside_of, open_engine, place_of
 from lapwing.vocabulary.codec import from_text, stored, to_text
-from lapwing.vocabulary.errors import RegistrationError, SettingsError
+from lapwing.vocabulary.errors import EngineError, RegistrationError, SettingsError, UnavailableError
 from lapwing.vocabulary.lifetime import LockedFile
 
 if TYPE_CHECKING:
@@ -326,13 +326,17 @@ class Tables:
         held = self._engines.take(versions)
         if held is None:
             with self._engines.opening:
-                held = self._engines.take(versions) or self._engines.add(
-                    *hide_failures(lambda: self._open_at(versions, charged=charged), self._on_failure)
-                )
+                held = self._engines.take(versions) or self._engines.add(*self._opened(versions, charged=charged))
         try:
             yield held
         finally:
             self._engines.give_back(held)
+
+    def _opened(self, versions: Mapping[str, int], *, charged: bool) -> tuple[Engine, Mapping[str, int]]:
+        """Open the tables; whoever was not charged yet is told so, and whatever the reason was, in the same words."""
+        with suppress(EngineError):
+            return hide_failures(lambda: self._open_at(versions, charged=charged), self._on_failure)
+        raise EngineError if charged else UnavailableError
 
     def _open_at(self, versions: Mapping[str, int], *, charged: bool) -> tuple[Engine, Mapping[str, int]]:
         for _ in range(_PATIENCE):

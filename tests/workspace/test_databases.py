@@ -13,7 +13,7 @@ import lapwing as lw
 from engines.workbenches import as_reader
 from lapwing.engines.duckdb import _Registry
 from lapwing.engines.engine import Engine
-from lapwing.vocabulary.errors import EngineError, RegistrationError, SettingsError
+from lapwing.vocabulary.errors import RegistrationError, SettingsError, UnavailableError
 from workspace.test_workspace import SETTINGS
 
 PEOPLE = 300
@@ -157,7 +157,7 @@ def test_a_database_that_is_not_there_costs_nothing(quick_path, monkeypatch, add
     lw.create(quick_path, settings('"patients.parquet"')).close()
     (quick_path / "lapwing.toml").write_text(gone)
     with lw.open(quick_path) as clinic:
-        with pytest.raises(EngineError) as failed:
+        with pytest.raises(UnavailableError) as failed:
             clinic.ask(lw.count("patients"), epsilon=1)
         assert clinic.budget().left == 100
     assert failed.value.__context__ is None

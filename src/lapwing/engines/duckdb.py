@@ -35,6 +35,7 @@ from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.vocabulary.errors import RegistrationError
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.frozen import frozen
+from lapwing.vocabulary.lifetime import closing_on_failure
 
 T = TypeVar("T")
 
@@ -108,13 +109,10 @@ class DuckDB(Engine):
         self._spill = SpillFolder()
         self._time_limit = time_limit
         self._connection = duckdb.connect(config=_PRIVATE | {"temp_directory": str(self._spill.path)})
-        try:
+        with closing_on_failure(self):
             registered = register(self._connection, population, sources, readable)
             super().__init__(population, registered, bitmap_memory=bitmap_memory, on_failure=on_failure)
             self._lock_down(registered.files, threads, memory_limit)
-        except BaseException:
-            self.close()
-            raise
 
     def close(self) -> None:
         """Let go of the database."""

@@ -1,5 +1,6 @@
 """What the server remembers: in a file or in PostgreSQL, the same."""
 
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -174,6 +175,14 @@ def test_a_change_that_fails_leaves_nothing(folder) -> None:
         fail()
     assert Directory(store).is_empty
     store.close()
+
+
+def test_a_file_that_is_no_store_is_not_kept_open(quick_path) -> None:
+    folder = make_folder(quick_path / "clinic")
+    (folder / "door.db").write_bytes(b"this is no database" * 100)
+    with pytest.raises(sqlite3.DatabaseError, match="not a database"):  # its traceback refers to the connection
+        open_store(folder)
+    assert not [link for link in Path("/proc/self/fd").iterdir() if link.resolve() == (folder / "door.db").resolve()]
 
 
 def test_questions_are_asked_on_either(folder) -> None:
