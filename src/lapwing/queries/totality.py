@@ -34,7 +34,7 @@ from lapwing.queries.aggregate import (
     PrivateKey,
 )
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
-from lapwing.queries.column import Date, DerivedColumn, Integer, Real, Text, check_text
+from lapwing.queries.column import Category, Date, DerivedColumn, Integer, Real, Text, check_text
 from lapwing.queries.derived import (
     Beginning,
     CaseResult,
@@ -51,9 +51,11 @@ from lapwing.queries.derived import (
 )
 from lapwing.queries.pattern import pieces
 from lapwing.queries.predicate import (
+    DAYS,
     DOUBLES,
     GAPS,
     INTEGERS,
+    TRUTHS,
     AllOf,
     AnyOf,
     Compared,
@@ -72,7 +74,7 @@ from lapwing.queries.predicate import (
     Predicate,
     Ref,
 )
-from lapwing.queries.ranges import FEW, MOST_ROWS, Held, Number, domain_of, listed, of_derived, of_term
+from lapwing.queries.ranges import FEW, MOST_ROWS, Held, Number, listed, of_derived, of_term
 from lapwing.queries.term import (
     ConstantTerm,
     Elapsed,
@@ -422,7 +424,17 @@ class _Conditions:
         """Return the domain that a column's numbers are on, or None where it holds text."""
         if column == self.population.person_key(table):
             return INTEGERS if table.key_type is KeyType.INTEGER else None
-        return domain_of(table.column(column))
+        match table.column(column).type:
+            case Text() | Category(values=(str(), *_)):
+                return None
+            case Integer() | Category():
+                return INTEGERS
+            case Real():
+                return DOUBLES
+            case Date():
+                return DAYS
+            case _:
+                return TRUTHS
 
     def count(self, constants: int) -> None:
         self.constants += constants
