@@ -188,8 +188,8 @@ def _linear(operator: str, left: Value, right: Value, scope: Scope, *, wanted: b
                     raise BadQuestionError("days are compared with days, give or take a whole number of days")
     if dates[0] != dates[1] or dates[0] not in {0, 1}:
         raise BadQuestionError(
-            "days are compared with days, and days between two with a number; write day - other <= 30, or year(day) >= "
-            "2000"
+            "days are compared with days, and days between two with a number; write day >= '2000-01-01', year(day) >= "
+            "2000, or day - other <= 30"
         )
     return _solved(operator, {key: weight for key, weight in columns.items() if weight}, total, wanted=wanted)
 
