@@ -34,7 +34,7 @@ from lapwing.queries.aggregate import (
     PrivateKey,
 )
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
-from lapwing.queries.column import Category, Date, DerivedColumn, Integer, Real, Text, check_text
+from lapwing.queries.column import Category, Date, DerivedColumn, Integer, Real, Text, check_text, holds_text
 from lapwing.queries.derived import (
     Beginning,
     CaseResult,
@@ -424,8 +424,9 @@ class _Conditions:
         """Return the domain that a column's numbers are on, or None where it holds text."""
         if column == self.population.person_key(table):
             return INTEGERS if table.key_type is KeyType.INTEGER else None
-        match table.column(column).type:
-            case Text() | Category(values=(str(), *_)):
+        held = table.column(column)
+        match held.type:
+            case _ if holds_text(held):
                 return None
             case Integer() | Category():
                 return INTEGERS
