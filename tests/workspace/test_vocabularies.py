@@ -147,6 +147,12 @@ def test_sentences_tell_where_values_came_from_and_how_many_there_are(clinic):
     assert "is none of the 50,000 values of 'all of them'" in clinic.preview(question, epsilon=1).asked.words
 
 
+@pytest.mark.parametrize(("ids", "told"), [([110], "is 110"), ([110, 120], "is one of the 2 values of 'few'")])
+def test_a_list_of_several_values_is_told_by_its_name_and_one_value_by_itself(clinic, ids, told):
+    question = lw.count("condition_occurrence", lw.col("condition_concept_id").is_in(lw.concept_set("few", ids)))
+    assert clinic.preview(question, epsilon=1).asked.words.endswith(f"where condition_concept_id {told}")
+
+
 def test_a_concept_set_of_fifty_thousand_is_answered(clinic, folder):
     ids = folder / "ids.csv"
     ids.write_text("concept_id,concept_name\n" + "".join(f"{2 * i},x\n" for i in range(50_000)), encoding="utf-8")
@@ -163,8 +169,9 @@ def test_the_first_column_of_a_file_is_the_concept_set(tmp_path, words):
 
 
 def test_codes_with_leading_zeros_are_texts_and_zero_is_a_number(tmp_path):
-    (tmp_path / "codes.csv").write_text("0042\n0043\n", encoding="utf-8")
-    assert lw.concept_set("x", str(tmp_path / "codes.csv")).values == ("0042", "0043")
+    for codes in (("0042", "0043"), ("-01", "-02"), ("²", "³"), ("7", "x7")):  # of Python, ² is a digit and no number
+        (tmp_path / "codes.csv").write_text("\n".join(codes), encoding="utf-8")
+        assert lw.concept_set("x", str(tmp_path / "codes.csv")).values == codes
     (tmp_path / "ids.csv").write_text("0\n-7\n110\n", encoding="utf-8")
     assert sorted(lw.concept_set("x", str(tmp_path / "ids.csv")).values) == [-7, 0, 110]
 
