@@ -179,10 +179,13 @@ class ServerConnection:
 
 
 class PopulationDoor:
-    """The operations of a server about one population; what is under way there can be cancelled from any thread."""
+    """The operations of a server about one population; what is under way there can be cancelled from any thread.
 
-    def __init__(self, connection: ServerConnection, population: str) -> None:
-        self.connection, self.population = connection, population
+    With a `segment`, all that is asked is about its people.
+    """
+
+    def __init__(self, connection: ServerConnection, population: str, segment: str | None = None) -> None:
+        self.connection, self.population, self.segment = connection, population, segment
         self._running: set[str] = set()
         self._lock = threading.Lock()
 
@@ -192,7 +195,7 @@ class PopulationDoor:
 
     def post(self, path: str, body: Mapping[str, Any], *, key: str | None = None) -> Any:
         """Return what comes of a request that charges nothing, but may be about a key."""
-        return self.connection.post(self._path(path), body, key=None if key is None else key_of(key))
+        return self.connection.post(self._path(path), self._about(body), key=None if key is None else key_of(key))
 
     def charge(
         self, path: str, body: Mapping[str, Any] | None, *, key: str | None, progress: Progress | None = None
@@ -202,7 +205,8 @@ class PopulationDoor:
         with self._lock:
             self._running.add(chosen)
         try:
-            return self.connection.charge(self._path(path), body, key=chosen, progress=progress)
+            about = None if body is None else self._about(body)
+            return self.connection.charge(self._path(path), about, key=chosen, progress=progress)
         finally:
             with self._lock:
                 self._running.discard(chosen)
@@ -213,6 +217,9 @@ class PopulationDoor:
             keys = tuple(self._running)
         for key in keys:
             self.connection.cancel(self._path(f"/jobs/{key}"))
+
+    def _about(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        return body if self.segment is None else {**body, "segment": self.segment}
 
     def _path(self, path: str) -> str:
         return f"/populations/{quote(self.population, safe='')}{path}"
