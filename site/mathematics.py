@@ -19,13 +19,20 @@ TOKEN = re.compile(
 GROUP = r"(?:\{[^{}\n]*\}|\((?:[^()\n]|\([^()\n]*\))*\)|[-−]?\w+|∞)"
 INLINE = re.compile(rf"(?<![\w`/.])((?:[A-Za-zα-ωΑ-ΩŝĈ]|\d+|sup|max|min)'?(?:[\^_]{GROUP})+'?)(?!\w)")
 CODE = re.compile(r"(<div class=\"formula\">.*?</div>|```.*?```|`[^`\n]*`|\[[^\]]*\]\([^)\n]*\.md[^)\n]*\))", re.DOTALL)
+STAMPS = re.compile(r"(?:^- `lapwing[^`\n]*` `[0-9a-f]{16}`\n)+", re.MULTILINE)
 INDENTED = re.compile(r"(?<=\n\n)((?: {4}\S[^\n]*\n)+)(?=\n|$)")
 
 
 def set_formulas(_app, name: str, source: list[str]) -> None:
     """Set the formulas of a page before it is read."""
     if name.startswith("proofs/") or name == "docs/errata":
-        source[0] = page(source[0])
+        source[0] = page(STAMPS.sub(_folded, source[0]))
+
+
+def _folded(stamps: re.Match[str]) -> str:
+    """Fold the fingerprints away: whoever reads the proof wants its claim first."""
+    said = "The code that this page is about, with the fingerprint of what was proved"
+    return f"<details class='stamps'><summary>{said}</summary>\n\n{stamps[0]}\n</details>\n"
 
 
 def page(text: str) -> str:
@@ -41,8 +48,9 @@ def _displayed(block: str) -> str:
 
 
 def _inline(text: str) -> str:
-    """Set what has an index or an exponent; `[a](b)` in a formula is a product, and not a link."""
-    return INLINE.sub(lambda found: f"<math>{row(found[1])}</math>", text.replace("](", "]\\("))
+    """Set what has an index or an exponent, and signs; `[a](b)` in a formula is a product, and not a link."""
+    text = re.sub(r"(?<= )[<>!]=(?= )", lambda sign: SIGNS[sign[0]], text.replace("](", "]\\("))
+    return INLINE.sub(lambda found: f"<math>{row(found[1])}</math>", text)
 
 
 def row(text: str) -> str:

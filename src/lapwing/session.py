@@ -129,7 +129,8 @@ class Session(StreamOpener):
 
         The same question at the same price about the same data is answered as it was before, for free. So is the same
         `key`, for ever: ask again with it where it is not known whether the first time went through. A
-        `BadQuestionError` or `BudgetError` costs nothing; an `EngineError` came after the charge, which stays.
+        `BadQuestionError` or `BudgetError` costs nothing; an `EngineError`
+        came after the charge, which stays, unless it is an `UnavailableError`, which came before.
         """
         (answer,) = self._ask_together([question], [key], **words)
         return answer

@@ -72,9 +72,17 @@ def inside_of(source: Source) -> str:
 
 
 def open_engine(
-    population: Population, sources: Mapping[str, Source], *, time_limit: int, on_failure: Callable[[Exception], None]
+    population: Population,
+    sources: Mapping[str, Source],
+    *,
+    time_limit: int,
+    on_failure: Callable[[Exception], None],
+    readable: Mapping[str, str] = {},
 ) -> Engine:
-    """Open the one database that holds all tables of a population, or refuse what does not fit."""
+    """Open the one database that holds all tables of a population, or refuse what does not fit.
+
+    `readable` has the marks of files that were read before and did not change since (see `DuckDB`).
+    """
     used = {_DATABASE[type(source)] for source in sources.values()}
     addresses = {source.address for source in sources.values() if isinstance(source, PostgresSource)}
     if len(used) > 1 or len(addresses) > 1:
@@ -94,7 +102,7 @@ def open_engine(
     if used == {"spark"}:
         return _open_spark(population, sources, time_limit=time_limit, on_failure=on_failure)
     places = {name: one.path if isinstance(one, FileSource) else one for name, one in sources.items()}
-    return DuckDB(population, places, time_limit=time_limit, on_failure=on_failure)
+    return DuckDB(population, places, time_limit=time_limit, on_failure=on_failure, readable=readable)
 
 
 def _open_spark(

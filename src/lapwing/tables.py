@@ -24,7 +24,7 @@ from lapwing.ledger.ledger import Ledger
 from lapwing.queries.catalogue import Population, Table
 from lapwing.sources import FileSource, Source, inside_of, open_engine, place_of
 from lapwing.vocabulary.codec import from_text, stored, to_text
-from lapwing.vocabulary.errors import RegistrationError, SettingsError
+from lapwing.vocabulary.errors import EngineError, RegistrationError, SettingsError, UnavailableError
 from lapwing.vocabulary.lifetime import LockedFile
 
 if TYPE_CHECKING:
@@ -42,12 +42,16 @@ def whose_row(population: Population, table: Table) -> tuple[str, str]:
 
 @stored("fingerprint")
 class Fingerprint:
-    """What a file was at a version: how it looks from outside, its content, and which table in it is meant."""
+    """What a file was at a version: how it looks from outside, its content, and which table in it is meant.
+
+    `readable` is the mark of how all its cells were read without failure, empty before they were.
+    """
 
     version: int
     stat: tuple[int, ...]
     sha256: str
     inside: str
+    readable: str = ""
 
 
 @stored("known-data")
@@ -106,6 +110,25 @@ class Fingerprints:
                 raise RegistrationError(table, reason=reason, remedy=remedy)
             self._write(replace(known, tables={**known.tables, table: found}))
         return found.sha256
+
+    def readable(self, population: str, stats: Mapping[str, tuple[int, ...]]) -> dict[str, str]:
+        """Return the marks of the tables that were read to the last cell and still look as they did then."""
+        known = self._read().tables
+        kept = {name: known.get(f"{population}.{name}") for name in stats}
+        return {name: one.readable for name, one in kept.items() if one and one.readable and one.stat == stats[name]}
+
+    def keep_readable(self, population: str, stats: Mapping[str, tuple[int, ...]], marks: Mapping[str, str]) -> None:
+        """Remember that tables with these looks were read to the last cell."""
+        if marks == self.readable(population, {name: stats[name] for name in marks}):
+            return
+        with suppress(OSError), self._locked():  # whoever may only read the folder can remember nothing in it
+            known = self._read()
+            read = {
+                table: replace(kept, readable=mark)
+                for name, mark in marks.items()
+                if (kept := known.tables.get(table := f"{population}.{name}")) and kept.stat == stats[name]
+            }
+            self._write(replace(known, tables={**known.tables, **read}))
 
     def changed(self, table: str, version: int, file: Path, inside: str = "") -> bool:
         """Say whether the content of a file is not that of its version; nothing is known about a new version."""
@@ -303,13 +326,17 @@ class Tables:
         held = self._engines.take(versions)
         if held is None:
             with self._engines.opening:
-                held = self._engines.take(versions) or self._engines.add(
-                    *hide_failures(lambda: self._open_at(versions, charged=charged), self._on_failure)
-                )
+                held = self._engines.take(versions) or self._engines.add(*self._opened(versions, charged=charged))
         try:
             yield held
         finally:
             self._engines.give_back(held)
+
+    def _opened(self, versions: Mapping[str, int], *, charged: bool) -> tuple[Engine, Mapping[str, int]]:
+        """Open the tables; whoever was not charged yet is told so, and whatever the reason was, in the same words."""
+        with suppress(EngineError):
+            return hide_failures(lambda: self._open_at(versions, charged=charged), self._on_failure)
+        raise EngineError if charged else UnavailableError
 
     def _open_at(self, versions: Mapping[str, int], *, charged: bool) -> tuple[Engine, Mapping[str, int]]:
         for _ in range(_PATIENCE):
@@ -317,9 +344,10 @@ class Tables:
             present = self._charged(versions) if charged else self._present(versions)
             self._require_same_people()
             with ExitStack() as opened:
-                engine = self._open()
+                engine = self._open(before)
                 opened.callback(engine.close)
                 if self._stats(self._sources) == before:  # it holds what was looked at
+                    self._fingerprints.keep_readable(self._population.name, before, engine.readable)
                     opened.pop_all()
                     return engine, present
         raise self._moved_on()
@@ -392,7 +420,7 @@ class Tables:
 
     def survey(self) -> "list[TableSurvey]":
         """Return exact facts about every table; for the custodian."""
-        with closing(self._open()) as engine:
+        with closing(self._open({})) as engine:
             return engine.survey()
 
     def rehearsal(self) -> Engine:
@@ -410,5 +438,13 @@ class Tables:
                 self._rehearsal.close()
                 self._rehearsal = None
 
-    def _open(self) -> Engine:
-        return open_engine(self._population, self._sources, time_limit=self._time_limit, on_failure=self._on_failure)
+    def _open(self, stats: Mapping[str, tuple[int, ...]]) -> Engine:
+        """Open the database; files that look like this need not be read to the last cell where they were before."""
+        readable = self._fingerprints.readable(self._population.name, stats)
+        return open_engine(
+            self._population,
+            self._sources,
+            time_limit=self._time_limit,
+            on_failure=self._on_failure,
+            readable=readable,
+        )

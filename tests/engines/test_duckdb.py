@@ -379,6 +379,24 @@ def test_a_time_that_parquet_cannot_be_read_with_is_met_at_registration(number, 
         DuckDB(DAYS, {"patients": tmp_path / "patients.parquet"})
 
 
+def test_cells_are_read_again_unless_they_were_read_in_the_very_same_way(tmp_path) -> None:
+    """A mark is trusted, so a file that became unreadable since is met only where the mark is of another reading."""
+    file = tmp_path / "patients.parquet"
+
+    def write(number: int) -> None:
+        times = pa.array([0, number], pa.int64()).cast(pa.timestamp("ms"))
+        pq.write_table(pa.table({"pid": [1, 2], "born": times}), file)
+
+    write(1)
+    with DuckDB(DAYS, {"patients": file}) as engine:
+        marks = dict(engine.readable)
+    write(2**62)
+    DuckDB(DAYS, {"patients": file}, readable=marks).close()
+    file.rename(tmp_path / "elsewhere.parquet")
+    with pytest.raises(RegistrationError, match="cannot be read"):
+        DuckDB(DAYS, {"patients": tmp_path / "elsewhere.parquet"}, readable=marks)
+
+
 @pytest.mark.parametrize("column", ["pid", "city"])
 def test_bytes_that_are_no_text_are_met_at_registration(column, tmp_path) -> None:
     raw = pa.array([b"ok", b"\xff\xfe"], pa.binary())

@@ -320,7 +320,8 @@ class TestForgers:
             verify(ledger)
 
     def test_a_receipt_shows_a_rewritten_past(self, file) -> None:
-        receipt = Place.in_file(file).open().head()
+        with Place.in_file(file).open() as ledger:
+            receipt = ledger.head()
         records = [entry.record for entry in entries(file)]
         records[5]["answer"] = "43"
         forge(file, records)

@@ -24,6 +24,7 @@ from lapwing.ledger.stream_states import StreamOutcome, StreamStatus
 from lapwing.ledger.transaction import Transaction
 from lapwing.vocabulary.errors import (
     LedgerDurabilityError,
+    LedgerError,
     LedgerInDoubtError,
     LedgerRolledBackError,
     LedgerSchemaError,
@@ -239,6 +240,22 @@ class TestTrouble:
         with Place.in_file(path, driver=lambda file: Wrapped(file, full)).open() as ledger:
             ledger.streams.open(opening())
             assert ledger.streams.close("s").status is StreamStatus.CLOSED
+
+    def test_a_ledger_that_cannot_be_written_leaves_neither_a_file_nor_a_connection(self, path) -> None:
+        def full(statement) -> None:
+            if statement.startswith("insert into ledger"):
+                raise sqlite3.OperationalError("disk I/O error")
+
+        def connect(file) -> Wrapped:
+            made.append(Wrapped(file, full))
+            return made[-1]
+
+        made = []
+        with pytest.raises(LedgerError, match="disk I/O error"):
+            Place.in_file(path, driver=connect).create()
+        assert [file.name for file in path.parent.iterdir()] == ["ledger.head"]
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            made[0].execute("select 1")
 
     def test_a_ledger_cannot_be_made_in_a_folder_that_is_not_there(self, path) -> None:
         with pytest.raises(LedgerUnwritableError, match="No such file or directory"):

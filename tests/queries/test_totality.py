@@ -377,6 +377,21 @@ def test_days_of_three_rows_of_a_person_are_not_compared_for_they_are_too_many_t
 @pytest.mark.parametrize(
     "text",
     [
+        "has(codes, codes.day > visits.day and case when has(visits, visits.day > codes.day) then 1 else 0 end = 1)",
+        "has(codes, codes.day > visits.day and 2 * case when has(visits, day > codes.day) then 1 else 0 end > 1)",
+        "has(codes, codes.day > visits.day and case when has(visits, visits.day > codes.day) then 1 else 0 end in (1))",
+    ],
+)
+def test_a_third_row_behind_a_case_is_one_too_many_as_in_a_condition(text) -> None:
+    with pytest.raises(BadQuestionError, match="three rows of a person"):
+        plan(ask.count("visits", text), EVENTS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "case when has(codes, codes.day > visits.day) then 1 else 0 end = 1",
+        "has(codes, case when has(visits, visits.day > codes.day) then 1 else 0 end = 1)",
         "has(codes, codes.day - visits.day < 30)",
         "has(codes, codes.day - visits.day < 30) and not has(codes, visits.day - codes.day < 30, 2)",
         "has(patients, patients.born < visits.day and has(codes, codes.day - patients.born > 30))",

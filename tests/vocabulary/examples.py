@@ -240,7 +240,7 @@ ANSWERS = (
     StoredVerdict(verdict=Verdict.BELOW, threshold=200, gap=None, price=Fraction(0)),
 )
 
-FINGERPRINT = Fingerprint(version=2, stat=(18, 1, 2, 3), sha256="ab" * 32, inside="")
+FINGERPRINT = Fingerprint(version=2, stat=(18, 1, 2, 3), sha256="ab" * 32, inside="", readable="cd" * 32)
 FILES = (
     FINGERPRINT,
     KnownData(

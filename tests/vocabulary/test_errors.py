@@ -34,6 +34,7 @@ RAISED = [
     errors.LedgerRolledBackError("it was longer", seq=9, last=8),
     errors.UnansweredError("k", seq=3, lost=True),
     errors.EngineError(),
+    errors.UnavailableError(),
     errors.ServerError("nobody is there", remedy="ask later", status=503),
     errors.DisagreementError("it means something else", remedy="ask nothing"),
     errors.RegistrationError("patients", reason="has no source", remedy="name its file"),

@@ -119,6 +119,20 @@ def test_new_people_have_an_account_of_their_own(workspace) -> None:
     assert opened["by"] == "cleo"
 
 
+def test_two_tables_that_would_be_called_alike_are_refused(workspace) -> None:
+    """They would be one in the list of databases, and one in what is known of their files."""
+    inner = NewTable(name="b.stays", beside="clinic.patients", inner="visits", columns=AGES)
+    create_population(workspace, new_people(name="a", table=inner), by="cleo")
+    assert databases_of(workspace, None) == ["a.b.stays", "clinic.patients"]
+    alike = NewTable(name="stays", file="../data/ward.csv", columns=AGES)
+    said = "table 'stays' of 'a.b' and table 'b.stays' of 'a' are both a.b.stays; write one of the names without a dot"
+    before, entries = (workspace.folder / "lapwing.toml").read_text(), workspace.ledger.head().seq
+    with pytest.raises(SettingsError, match=said):
+        create_population(workspace, new_people(name="a.b", table=alike), by="cleo")
+    assert ((workspace.folder / "lapwing.toml").read_text(), workspace.ledger.head().seq) == (before, entries)
+    create_population(workspace, new_people(name="a.c", table=alike), by="cleo")
+
+
 def test_a_csv_file_is_told_whether_its_key_is_text(workspace) -> None:
     (workspace.folder / "codes.csv").write_text("id,age\nA1,31\n")
     for kind in ("text", "integer"):

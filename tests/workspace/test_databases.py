@@ -1,5 +1,6 @@
 """Workspaces whose tables are in PostgreSQL or Spark: the same questions, and no password where others may look."""
 
+import os
 import traceback
 from itertools import combinations, product
 
@@ -10,8 +11,9 @@ import pytest
 
 import lapwing as lw
 from engines.workbenches import as_reader
+from lapwing.engines.duckdb import _Registry
 from lapwing.engines.engine import Engine
-from lapwing.vocabulary.errors import EngineError, RegistrationError, SettingsError
+from lapwing.vocabulary.errors import RegistrationError, SettingsError, UnavailableError
 from workspace.test_workspace import SETTINGS
 
 PEOPLE = 300
@@ -91,6 +93,32 @@ def test_a_stream_of_hundreds_of_questions_reads_the_table_once(quick_path, monk
         assert len(statements) > read, "a new version is read anew"
 
 
+def test_a_file_is_read_to_its_last_cell_once_and_again_when_it_is_another(quick_path, monkeypatch) -> None:
+    checked, run = [], _Registry._run
+
+    def watch(registry, text, *given):
+        checked.extend(["patients"] if "hash(COLUMNS(*))" in text else [])
+        return run(registry, text, *given)
+
+    def ask_anew(where: str) -> int:
+        del checked[:]
+        with lw.open(quick_path) as clinic:
+            clinic.ask(lw.count("patients", where), epsilon=1)
+        return len(checked)
+
+    monkeypatch.setattr(_Registry, "_run", watch)
+    file, declared = quick_path / "patients.parquet", settings('"patients.parquet"')
+    pq.write_table(ROWS, file)
+    lw.create(quick_path, declared).close()
+    assert [ask_anew("age > 1"), ask_anew("age > 2")] == [1, 0]
+    os.utime(file)
+    assert [ask_anew("age > 3"), ask_anew("age > 4")] == [1, 0], "what looks different is read again"
+    pq.write_table(ROWS.slice(1), file)
+    with lw.open_workspace(quick_path) as workspace:
+        workspace.advance("patients")
+    assert [ask_anew("age > 5"), ask_anew("age > 6")] == [1, 0]
+
+
 WITH_A_PASSWORD = {
     "a word": f"host=/nowhere user=reader password={SECRET}",
     "a word with blanks": f"host=/nowhere password = {SECRET} {SECRET}",
@@ -129,7 +157,7 @@ def test_a_database_that_is_not_there_costs_nothing(quick_path, monkeypatch, add
     lw.create(quick_path, settings('"patients.parquet"')).close()
     (quick_path / "lapwing.toml").write_text(gone)
     with lw.open(quick_path) as clinic:
-        with pytest.raises(EngineError) as failed:
+        with pytest.raises(UnavailableError) as failed:
             clinic.ask(lw.count("patients"), epsilon=1)
         assert clinic.budget().left == 100
     assert failed.value.__context__ is None

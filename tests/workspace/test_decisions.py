@@ -14,7 +14,7 @@ import lapwing as lw
 from lapwing.app.server.house import House
 from lapwing.vocabulary.errors import LapwingError, LedgerUnwritableError, ParameterError, SettingsError
 from lapwing.vocabulary.guarantee import PureDP
-from lapwing.workspace.changing import decide, grant
+from lapwing.workspace.changing import NewTable, add_table, decide, grant
 from lapwing.workspace.toml import with_entry
 from lapwing.workspace.workspace import UNDONE
 from workspace.test_workspace import SETTINGS, write_patients
@@ -87,6 +87,39 @@ def test_a_decision_that_is_refused_changes_nothing(quick_path) -> None:
             assert (quick_path / "lapwing.toml").read_text() == before
             assert workspace.ledger.head() == head
         session.ask(lw.count("patients", "age > 3"), epsilon="0.5")
+
+
+EDITS = {
+    "a budget": ('epsilon = "100"', 'epsilon = "5000"', "the budget that the ledger keeps"),
+    "an allowance": ("[populations.clinic]\n", "[populations.clinic]\nanalysts.mallory.epsilon = 50\n", "mallory"),
+    "a policy": ("[populations.clinic]\n", "[populations.clinic]\npolicy.noes_a_day = 7\n", "noes a day"),
+    "everybody": ("[populations.clinic]\n", '[populations.clinic]\nunnamed_analysts = "refused"\n', "allowance"),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_a_decision_brings_no_edit_along_that_waits_for_an_update(quick_path, edit) -> None:
+    """Whoever answers a request or gives an allowance on a page does not see what somebody else is writing."""
+    write_patients(quick_path)
+    old, new, said = EDITS[edit]
+    assert old in SETTINGS
+    with lw.create(quick_path, SETTINGS) as workspace:
+        request = workspace.ledger.budget_requests.make("clinic", "ana", PureDP(epsilon=1), purpose="more")
+        file, head = quick_path / "lapwing.toml", workspace.ledger.head()
+        edited = file.read_text().replace(old, new)
+        file.write_text(edited)
+        more = NewTable(name="more", file="patients.csv", columns={"integer": ("age=0..120",)})
+        for act in (
+            lambda: decide(workspace, "clinic", {("analysts", "ben"): ALLOWED}, by="cleo"),
+            lambda: grant(workspace, "clinic", request.number, by="cleo"),
+            lambda: add_table(workspace, "clinic", more, by="cleo"),
+        ):
+            with pytest.raises(SettingsError, match=f"{said}.*lapwing update, or take the change back"):
+                act()
+            assert (file.read_text(), workspace.ledger.head()) == (edited, head)
+        file.write_text(edited.replace(new, old))
+        decide(workspace, "clinic", {("analysts", "ben"): ALLOWED}, by="cleo")
+        assert set(workspace.ledger.population("clinic").analysts) == {"ben"}
 
 
 def test_a_yes_to_a_request_is_in_the_file_and_in_the_ledger_or_in_neither(quick_path, monkeypatch) -> None:

@@ -11,7 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import lapwing as lw
-from lapwing.vocabulary.errors import EngineError, ParameterError, RegistrationError, SettingsError, UnansweredError
+from lapwing.vocabulary.errors import (
+    EngineError,
+    ParameterError,
+    RegistrationError,
+    SettingsError,
+    UnansweredError,
+    UnavailableError,
+)
 from lapwing.vocabulary.guarantee import PureDP
 from lapwing.workspace.workspace import Recovery, open_workspace, read_key, renew_key
 
@@ -139,7 +146,11 @@ def test_whatever_a_driver_raises_at_opening_is_the_one_failure(clinic, folder, 
         patched.setattr("lapwing.sources.DuckDB", fails)
         with pytest.raises(EngineError) as failed:
             clinic.ask(lw.count("patients"), epsilon=1)
-    assert str(failed.value) == "the question could not be answered; the custodian can find out why"
+    assert type(failed.value) is UnavailableError
+    told = (
+        "the tables cannot be opened just now, so nothing was charged; ask again later; the custodian can find out why"
+    )
+    assert str(failed.value) == told
     assert (failed.value.__cause__, failed.value.__context__) == (None, None)
     assert "patient 7 has the plague" in (folder / "failures.log").read_text()
     assert clinic.budget().left == 100

@@ -52,8 +52,8 @@ class BudgetStatus(Result):
     @property
     def left(self) -> Fraction | None:
         """What is left of a pure budget or a budget of rho; an (epsilon, delta) budget has no such number."""
-        amounts = [_left(account) for account in self._accounts()]
-        return None if None in amounts else min(amount for amount in amounts if amount is not None)
+        lefts = [amounts(account)[2] for account in self._accounts()]
+        return None if None in lefts else min(left for left in lefts if left is not None)
 
     @property
     def remaining(self) -> Remaining:
@@ -119,11 +119,6 @@ def _status_of(accounts: Iterable[Account]) -> BudgetStatus:
     return BudgetStatus(account=account, allowance=allowance[0] if allowance else None)
 
 
-def _left(account: Account) -> Fraction | None:
-    amounts = [one.left for one in account.filters.values() if isinstance(one, PureFilter | ConcentratedFilter)]
-    return min(amounts) if len(amounts) == len(account.filters) else None
-
-
 def _currency(account: Account) -> str:
     filters = account.filters
     return "rho" if isinstance(filters.get(EVERYONE, next(iter(filters.values()))), ConcentratedFilter) else "epsilon"
@@ -132,17 +127,16 @@ def _currency(account: Account) -> str:
 def amounts(account: Account) -> tuple[Fraction | None, Fraction | None, Fraction | None]:
     """Return what is spent, reserved and left of the fullest segment; None where a budget has no such numbers.
 
-    Of an (epsilon, delta) budget it is the sum of epsilons, as long as that counts, and what is left has no number.
+    Of an (epsilon, delta) budget it is the sum of epsilons, as long as that counts in every segment, and what is left
+    has no number.
     """
-    match min(account.filters.values(), key=lambda one: getattr(one, "left", 0)):
-        case PureFilter(spent=spent, reserved=reserved, left=left):
-            return spent, reserved, left
-        case ConcentratedFilter(spent=spent, left=left):
-            return spent, Fraction(0), left
-        case ApproximateFilter(pure=PureFilter(spent=spent, reserved=reserved)):
-            return spent, reserved, None
-        case _:
-            return None, None, None
+    sums = [one.pure if isinstance(one, ApproximateFilter) else one for one in account.filters.values()]
+    counted = [one for one in sums if one is not None]
+    if len(counted) < len(sums):
+        return None, None, None
+    fullest = min(counted, key=lambda one: one.left)
+    reserved = fullest.reserved if isinstance(fullest, PureFilter) else Fraction(0)
+    return fullest.spent, reserved, None if isinstance(account.budget, ApproximateDP) else fullest.left
 
 
 def budget_record(budget: Guarantee) -> dict[str, Any]:

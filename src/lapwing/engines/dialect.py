@@ -59,7 +59,7 @@ class Dialect:
     small_total : the same for terms of at most `SMALL`, if that can be had quicker
     day_number : the days since 1970-01-01 of a day expression
     ymd : year * 10000 + month * 100 + day of a day expression, as a 64-bit integer
-    text_number : the first 60 bits of the MD5 of a text expression, as a 64-bit integer (`row_sampling.text_number`)
+    text_number : the first 60 bits of the MD5 of a text expression, as a 64-bit integer (`aggregate.text_number`)
     text_order : a text expression, to be ordered byte by byte
     beginning : the first day of the year, quarter or month, whose name comes first, that a day expression is in
     starts_with : whether a text expression starts with another

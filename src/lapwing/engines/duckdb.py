@@ -5,7 +5,7 @@ opened, nothing can be installed, no setting can be changed.
 
 Each table becomes one that holds the declared columns and nothing else, in the five types that the emitter writes for.
 Types are checked when tables are registered, and every declared cell is read once, to the custodian's face: a cell that
-does not fit must not wait for a question.
+does not fit must not wait for a question. Whoever knows by its mark that it was read before may say so (`readable`).
 
 What does not fit into memory goes to a folder (`SpillFolder`): rows of people, so nobody else may read them and none
 may stay behind. A process that is killed removes nothing. Its folder is known by a lock that died with it, and whoever
@@ -13,6 +13,7 @@ opens the next one removes it; the number of a process would not do, for numbers
 """
 
 import fcntl
+import hashlib
 import os
 import shutil
 import tempfile
@@ -34,6 +35,7 @@ from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.vocabulary.errors import RegistrationError
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.frozen import frozen
+from lapwing.vocabulary.lifetime import closing_on_failure
 
 T = TypeVar("T")
 
@@ -73,6 +75,8 @@ class DuckDB(Engine):
     sources : where each table of the population is; files are read where they lie, data frames and CSV are copied
     time_limit : seconds after which a statement is given up
     threads, memory_limit : what the database may use ("2GB"); all that there is, where they are not given
+    readable : for tables in files whose content did not change since, the marks that an engine had then in its own
+        `readable`: their cells need not be read once more
 
     >>> import pyarrow
     >>> from lapwing.queries.aggregate import Aggregate, CountPerPerson
@@ -100,17 +104,15 @@ class DuckDB(Engine):
         memory_limit: str | None = None,
         bitmap_memory: int = BITMAP_MEMORY,
         on_failure: Callable[[Exception], None] = lambda _: None,
+        readable: Mapping[str, str] = {},
     ) -> None:
         self._spill = SpillFolder()
         self._time_limit = time_limit
         self._connection = duckdb.connect(config=_PRIVATE | {"temp_directory": str(self._spill.path)})
-        try:
-            registered = register(self._connection, population, sources)
+        with closing_on_failure(self):
+            registered = register(self._connection, population, sources, readable)
             super().__init__(population, registered, bitmap_memory=bitmap_memory, on_failure=on_failure)
             self._lock_down(registered.files, threads, memory_limit)
-        except BaseException:
-            self.close()
-            raise
 
     def close(self) -> None:
         """Let go of the database."""
@@ -188,18 +190,23 @@ def _sweep(place: Path) -> None:
 
 
 def register(
-    connection: duckdb.DuckDBPyConnection, population: Population, sources: Mapping[str, Source]
+    connection: duckdb.DuckDBPyConnection,
+    population: Population,
+    sources: Mapping[str, Source],
+    readable: Mapping[str, str],
 ) -> Registered:
     """Register every table of a population in a fresh connection, or refuse and say what does not fit."""
-    registry = _Registry(connection, population)
+    registry = _Registry(connection, population, readable)
     for table in population.tables:
         registry.add(table, source_of(table, sources, "name its file, its data frame or its table in a DuckDB file"))
     return registry.registered
 
 
 class _Registry:
-    def __init__(self, connection: duckdb.DuckDBPyConnection, population: Population) -> None:
-        self._connection, self._population = connection, population
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, population: Population, readable: Mapping[str, str]
+    ) -> None:
+        self._connection, self._population, self._readable = connection, population, readable
         self.registered = Registered()
         self._run("SET GLOBAL TimeZone = 'UTC'")  # before any day is copied, and for the cursors of questions
         self._run(f"CREATE SCHEMA {_SCHEMA}")
@@ -211,17 +218,24 @@ class _Registry:
             self._copy_csv(table, CSVFile(table.name, Path(source)), name)
         else:
             relation, kind, fixed = self._relation(table, source)
-            self._create(table, kind, name, relation)
+            definition = self._create(table, kind, name, relation)
             self._connection.unregister(_INCOMING)
             if kind == "VIEW":
-                # Through the expressions that questions use: a file may hold a text that its own reader chokes on.
-                self._run(f"SELECT max(hash(COLUMNS(*))) FROM {name}", table)
+                self._require_readable(table, name, definition)
         self.registered.relations[table.name] = name
         key = DUCKDB.name(self._population.person_key(table))
         if fixed and table.rows is RowsPerPerson.ONE_A_PERSON:
             ((rows, people),) = self._run(f"SELECT COUNT(*), COUNT(DISTINCT {key}) FROM {name}")
             if rows == people:
                 self.registered.one_row_a_person.add(table.name)
+
+    def _require_readable(self, table: Table, name: str, definition: str) -> None:
+        """Read every cell once, so that none fails a question later; not again what is known to be readable."""
+        mark = hashlib.sha256(f"{duckdb.__version__} {definition}".encode()).hexdigest()
+        if self._readable.get(table.name) != mark:
+            # Through the expressions that questions use: a file may hold a text that its own reader chokes on.
+            self._run(f"SELECT max(hash(COLUMNS(*))) FROM {name}", table)
+        self.registered.readable[table.name] = mark
 
     def _relation(self, table: Table, source: Source) -> tuple[str, str, bool]:
         """Return the SQL of the data, whether it is copied to a table, and whether it is out of reach of any change."""
@@ -285,11 +299,13 @@ class _Registry:
         ((rows,),) = self._run(f"SELECT COUNT(*) FROM {name}")
         file.check_rows(lines, rows)
 
-    def _create(self, table: Table, kind: str, name: str, relation: str) -> None:
+    def _create(self, table: Table, kind: str, name: str, relation: str) -> str:
         described = self._run(f"DESCRIBE FROM {relation}", table)
         stored = [StoredColumn(str(column), str(type_), _digits(str(type_))) for column, type_, *_ in described]
         columns = select_list(self._population, table, stored, DUCKDB, _read)
-        self._run(f"CREATE {kind} {name} AS SELECT {columns} FROM {relation}", table)
+        definition = f"CREATE {kind} {name} AS SELECT {columns} FROM {relation}"
+        self._run(definition, table)
+        return definition
 
     def _run(self, text: str, table: Table | None = None, *parameters: str) -> list[tuple[Any, ...]]:
         try:

@@ -70,6 +70,10 @@ class Engine(ABC):
     registered : what its tables have become
     bitmap_memory : how many bytes the bitmaps of a table may take (see `cohorts`)
     on_failure : told the reason of every failure, for the custodian's log; the reason may hold data
+
+    Attributes
+    ----------
+    readable : for tables in files, the marks of how each of their cells was read without failure
     """
 
     _dialect: ClassVar[Dialect]
@@ -84,6 +88,7 @@ class Engine(ABC):
     ) -> None:
         self._population = population
         self._relations, self._one_row = registered.relations, registered.one_row_a_person
+        self.readable: Mapping[str, str] = registered.readable
         self._on_failure = on_failure
         self._one_a_person = {t.name for t in population.tables if t.rows is RowsPerPerson.ONE_A_PERSON}
         self._bitmap_memory = as_int("bitmap_memory", bitmap_memory)

@@ -394,7 +394,7 @@ def _value_column(writer: Writer, row: RowOf, column: str, name: str) -> tuple[s
 
 
 def fold(writer: Writer, salt: int, numbers: Sequence[str]) -> str:
-    """Return the first half of `row_sampling.rank`: the numbers folded into one residue."""
+    """Return the first half of `aggregate.rank`: the numbers folded into one residue."""
     state = ""
     for number in numbers:
         scaled = f"{state} * {FACTOR}" if state else writer.value(salt * FACTOR)
@@ -403,6 +403,6 @@ def fold(writer: Writer, salt: int, numbers: Sequence[str]) -> str:
 
 
 def rank(folded: str) -> str:
-    """Return the second half of `row_sampling.rank`: two squarings of a residue that is a column."""
+    """Return the second half of `aggregate.rank`: two squarings of a residue that is a column."""
     square = f"MOD({folded} * {folded} + {SHIFT}, {MODULUS})"
     return f"MOD({square} * {square}, {MODULUS})"

@@ -28,6 +28,7 @@ from lapwing.queries.catalogue import Population, RowsPerPerson, Table
 from lapwing.vocabulary.errors import RegistrationError
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.frozen import frozen
+from lapwing.vocabulary.lifetime import closing_on_failure
 
 Shape: TypeAlias = tuple[Row, ...]
 """What the database says about the columns of the tables: of which source, then the fields of a `_Column`."""
@@ -123,15 +124,11 @@ class PostgreSQL(Engine):
         except psycopg.Error as failure:
             reason = f"cannot be reached: {self._without_password(str(failure))}"
             raise RegistrationError(population.name, reason=reason, remedy="mend the connection") from None
-        if encoding != "UTF8":  # its MD5 of a text would be another than that of other engines
-            self.close()
-            reason = f"is in a database of encoding {encoding}"
-            raise RegistrationError(population.name, reason=reason, remedy="use one of encoding UTF8")
-        try:
+        with closing_on_failure(self):
+            if encoding != "UTF8":  # its MD5 of a text would be another than that of other engines
+                reason = f"is in a database of encoding {encoding}"
+                raise RegistrationError(population.name, reason=reason, remedy="use one of encoding UTF8")
             registered = register(population, sources, self._shape)
-        except BaseException:
-            self.close()
-            raise
         super().__init__(population, registered, bitmap_memory=bitmap_memory, on_failure=on_failure)
 
     def close(self) -> None:

@@ -31,6 +31,7 @@ from lapwing.engines.stored_columns import Registered, select_list, source_of
 from lapwing.queries.catalogue import Population, Table
 from lapwing.vocabulary.errors import RegistrationError
 from lapwing.vocabulary.frozen import frozen
+from lapwing.vocabulary.lifetime import closing_on_failure
 
 
 @frozen()
@@ -114,13 +115,10 @@ class Spark(Engine):
         self._session = session.newSession()
         for setting, value in _PINNED.items():
             self._session.conf.set(setting, value)
-        try:
+        with closing_on_failure(self):
             found = Registered(
                 {table.name: self._registered(population, table, sources) for table in population.tables}
             )
-        except BaseException:
-            self.close()
-            raise
         super().__init__(population, found, bitmap_memory=bitmap_memory, on_failure=on_failure)
 
     def close(self) -> None:

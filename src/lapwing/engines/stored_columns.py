@@ -28,11 +28,13 @@ class Registered:
     relations : for each table, the SQL of a relation with its declared columns in the types that the emitter writes for
     one_row_a_person : person tables that are known to hold one row for each person, on data that cannot change that
     files : the SQL of where the files are that questions will read
+    readable : for each table that is read where it lies, the mark of how all its cells were read without failure
     """
 
     relations: dict[str, str] = field(default_factory=dict)
     one_row_a_person: set[str] = field(default_factory=set)
     files: list[str] = field(default_factory=list)
+    readable: dict[str, str] = field(default_factory=dict)
 
 
 def source_of(table: Table, sources: Mapping[str, S], remedy: str) -> S:

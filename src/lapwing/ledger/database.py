@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
 from lapwing.ledger.entries import Asked, Entry, HeadFile
 from lapwing.vocabulary.errors import LedgerError
+from lapwing.vocabulary.lifetime import closing_on_failure
 
 Value: TypeAlias = str | int | bytes | None
 Row: TypeAlias = tuple[Any, ...]
@@ -72,11 +73,8 @@ class Database(ABC):
     def connect(self) -> Connection:
         """Return a new connection in autocommit mode whose durability settings were read back and are strong."""
         connection = self._dial()
-        try:
+        with closing_on_failure(connection):
             self._insist(connection)
-        except BaseException:
-            connection.close()
-            raise
         return connection
 
     @abstractmethod

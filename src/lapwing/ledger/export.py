@@ -36,15 +36,23 @@ def describe(entry: Record) -> tuple[str, str]:
         _describe_decision(entry) if kind == "policy" else None,
         entry.get("table"),
         f"stream {entry['stream']}" if "stream" in entry else None,
-        f"question {entry['number']}" if kind in {"intent", "outcome"} else None,
-        entry.get("outcome"),
+        _describe_questions(entry) if kind in {"intent", "outcome"} else None,
         f"of entry {entry['settles']}" if "settles" in entry and kind in {"answer", "lost"} else None,
-        f"of entry {entry['recalls']}, free" if "recalls" in entry else None,
+        f"of entry {entry['recalls']}, free" if kind == "recall" else None,
         f"of request {entry['budget_request']}" if "budget_request" in entry and kind != "request" else None,
         f"version {entry['version']}" if "version" in entry else None,
         charged_words(entry) if kind in {"charge", "opening", "write-off"} else None,
     ]
     return who or entry.get("by") or "", " ".join(word for word in words if word)
+
+
+def _describe_questions(entry: Record) -> str:
+    """Return which questions of a stream were asked, and how they came out: one, or many together."""
+    first, outcomes = entry["number"], [outcome for outcome, _ in entry.get("answers", ())]
+    last = first + len(entry.get("questions") or outcomes) - 1
+    asked = f"question {first}" if last <= first else f"questions {first} to {last}"
+    told = f"{outcomes.count('yes')} yes, {outcomes.count('no')} no" if outcomes else entry.get("outcome")
+    return f"{asked} {told}" if told else asked
 
 
 def without_states(entry: Record) -> dict[str, Any]:

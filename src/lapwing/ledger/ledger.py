@@ -31,6 +31,7 @@ from lapwing.vocabulary.codec import from_record
 from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.frozen import frozen
+from lapwing.vocabulary.lifetime import closing_on_failure
 from lapwing.vocabulary.loading import load_extra
 
 MOST: Final = 10_000
@@ -398,15 +399,12 @@ def open_ledger(
     checked again. All else is as for `create_ledger`.
     """
     ledger = Ledger(Store(_database(address, head), clock), checkpoints)
-    try:
+    with closing_on_failure(ledger):
         ledger.store.require_format()
         _require_head(ledger.store.database)
         ledger.check()
         for receipt in receipts:
             ledger.require(receipt)
-    except BaseException:
-        ledger.close()
-        raise
     return ledger
 
 

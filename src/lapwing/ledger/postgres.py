@@ -28,6 +28,7 @@ from lapwing.vocabulary.errors import (
     LedgerUnwritableError,
     ParameterError,
 )
+from lapwing.vocabulary.lifetime import closing_on_failure
 
 _STRONG: Final = (("fsync", {"on"}), ("full_page_writes", {"on"}), ("synchronous_commit", {"on", "remote_apply"}))
 _UNWRITABLE: Final = (
@@ -101,19 +102,19 @@ class PostgresDatabase(Database):
 
     def _dial(self) -> Any:
         connection = psycopg.connect(self._dsn, autocommit=True)
-        for setting, value in (
-            ("search_path", f"{self._schema}, pg_catalog, pg_temp"),
-            ("default_transaction_isolation", "read committed"),
-            ("lock_timeout", f"{int(self._patience * 1000)}ms"),
-            ("standard_conforming_strings", "on"),
-            ("plan_cache_mode", "force_generic_plan"),  # each lookup has one good plan, by its index
-            ("enable_seqscan", "off"),
-            ("jit", "off"),
-        ):
-            connection.execute("select set_config(%s, %s, false)", (setting, value))
-        if not self._shows(connection, "select current_setting('server_encoding') = 'UTF8'"):
-            connection.close()
-            raise LedgerSchemaError(f"the encoding of {self.place} is not UTF8; make a database whose encoding is")
+        with closing_on_failure(connection):
+            for setting, value in (
+                ("search_path", f"{self._schema}, pg_catalog, pg_temp"),
+                ("default_transaction_isolation", "read committed"),
+                ("lock_timeout", f"{int(self._patience * 1000)}ms"),
+                ("standard_conforming_strings", "on"),
+                ("plan_cache_mode", "force_generic_plan"),  # each lookup has one good plan, by its index
+                ("enable_seqscan", "off"),
+                ("jit", "off"),
+            ):
+                connection.execute("select set_config(%s, %s, false)", (setting, value))
+            if not self._shows(connection, "select current_setting('server_encoding') = 'UTF8'"):
+                raise LedgerSchemaError(f"the encoding of {self.place} is not UTF8; make a database whose encoding is")
         return connection
 
     def _require_durability(self, connection: Any) -> None:

@@ -24,12 +24,12 @@ from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Transaction
 from lapwing.vocabulary.codec import digest, to_record
 from lapwing.vocabulary.errors import (
-    EngineError,
     LapwingError,
     LedgerUnwritableError,
     ParameterError,
     RequestConflictError,
     UnansweredError,
+    UnavailableError,
 )
 from lapwing.vocabulary.event import Composed
 from lapwing.vocabulary.frozen import frozen
@@ -195,7 +195,7 @@ class Questions:
     def turn(self, request: Request, patience: float = PATIENCE) -> Iterator[None]:
         """Hold the turn of a question, or wait until somebody else has answered it.
 
-        It is an `EngineError` if somebody else asked first and was charged for a failure; nothing was charged here.
+        It is an `UnavailableError` if somebody else asked first and was charged for a failure: here nothing was.
         """
         place, holder = request.place, Holder()
         try:
@@ -247,7 +247,7 @@ class Questions:
                 slow = "the same question is being answered for somebody else, and it takes too long"
                 raise LedgerUnwritableError(f"{slow}; nothing was charged: ask again later")
         if not self._has_an_end(request) and self._was_lost(request, first):
-            raise EngineError
+            raise UnavailableError("the same question could not be answered for somebody else just now")
 
     def _has_an_end(self, request: Request) -> bool:
         """Say whether `charge` would answer for nothing, or refuse."""

@@ -155,15 +155,14 @@ class SqliteDatabase(Database):
         making = self.path.with_name(f"{self.path.name}.creating-{os.getpid()}")
         os.close(os.open(making, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         try:
-            connection = self._driver(making)
-            connection.execute("pragma synchronous = extra")
-            connection.execute(f"pragma application_id = {_APPLICATION}")
-            connection.execute("BEGIN IMMEDIATE")
-            for statement in SQLITE_TABLES:
-                connection.execute(statement)
-            connection.execute("insert into ledger values (1, ?, ?, 0, ?)", (ledger, FORMAT, head))
-            connection.execute("COMMIT")
-            connection.close()
+            with closing(self._driver(making)) as connection:
+                connection.execute("pragma synchronous = extra")
+                connection.execute(f"pragma application_id = {_APPLICATION}")
+                connection.execute("BEGIN IMMEDIATE")
+                for statement in SQLITE_TABLES:
+                    connection.execute(statement)
+                connection.execute("insert into ledger values (1, ?, ?, 0, ?)", (ledger, FORMAT, head))
+                connection.execute("COMMIT")
             fault_point("create.written")
             os.link(making, self.path)  # fails if someone else was faster, where a rename would overwrite
             sync_folder(self.path.parent)

@@ -327,7 +327,8 @@ def text_for(column: Column, value: object) -> str:
 def truth_for(column: Column, value: object) -> bool:
     """Return a constant that a column of truth values is compared with."""
     if not isinstance(value, bool):
-        raise BadQuestionError(f"{column.name!r} is true or false; write {column.written} or not {column.written}")
+        either = f"write {column.written} or not {column.written}, and in a list of values True or False"
+        raise BadQuestionError(f"{column.name!r} is true or false, and {value!r} is neither; {either}")
     return value
 
 

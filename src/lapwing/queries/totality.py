@@ -12,6 +12,7 @@ written.
 Proof: proofs/totality.md
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import TypeAlias
@@ -47,6 +48,7 @@ from lapwing.queries.derived import (
     NumberOfPerson,
     PartOfDay,
     Respelled,
+    inputs,
     widened,
 )
 from lapwing.queries.pattern import pieces
@@ -220,6 +222,7 @@ class _Conditions:
     def __init__(self, population: Population) -> None:
         self.population = population
         self.constants = 0
+        self.behind: Counter[tuple[str, str]] = Counter()  # rows within each other that make a column of a table
 
     def check(self, aggregate: Aggregate, table: Table) -> None:
         self.count(10)  # limits, clips and the salt
@@ -245,6 +248,8 @@ class _Conditions:
         for one in derived:
             self.derived(one, table, depth + 1)
             table = widened(table, (one,), self.population)
+            rows = max((self.behind[name, column] for column in inputs(one)), default=0)
+            self.behind |= Counter({(name, table.columns[-1].name): rows})  # the larger number
         return table
 
     def derived(self, derived: DerivedColumn, table: Table, depth: int) -> None:
@@ -271,7 +276,7 @@ class _Conditions:
             case CaseResult(branches=branches, results=results):
                 _require(len({type(result) for result in results}) == 1, "a case gives constants of one kind")
                 for branch in branches:
-                    self.about_rows(branch.where, table, depth)
+                    self.behind |= Counter({(table.name, derived.name): self.about_rows(branch.where, table, depth)})
                 self.count(2 * len(branches) + 1)
             case Computed(term=term):
                 self.term(term, table, depth)
@@ -291,9 +296,9 @@ class _Conditions:
             case DeclaredKey() | PrivateKey():
                 pass
 
-    def about_rows(self, predicate: Predicate, table: Table, depth: int = 0) -> None:
+    def about_rows(self, predicate: Predicate, table: Table, depth: int = 0) -> int:
         self.condition(predicate, (table,), depth)
-        self.looks_out(predicate, (table,))
+        return self.looks_out(predicate, (table,))[1]
 
     def condition(self, predicate: Predicate, where: _Where, depth: int) -> None:
         _check_depth(depth)
@@ -323,8 +328,8 @@ class _Conditions:
         """Return at which rows further out a predicate looks, and by how many rows within each other it does so.
 
         Rows of which a person has one do not count. Two rows that are compared make as many pairs as a person has rows,
-        squared. With a third and a fourth, no database would end in time for somebody with a few dozen
-        rows: a question that fails would tell that they are there.
+        squared. With a third, no database would end in time for somebody with a few hundred rows: a question that fails
+        would tell that they are there. A derived column may be computed anew for every pair: what is behind it counts.
         """
         match predicate:
             case AllOf(parts) | AnyOf(parts):
@@ -332,7 +337,8 @@ class _Conditions:
                 return frozenset().union(*(seen for seen, _ in looks)), max((rows for _, rows in looks), default=0)
             case Gap(until=one, since=other) | Compared(left=one, right=other):
                 ups = {ref.up for ref in (one, other) if ref.up}
-                return frozenset(up for up in ups if where[up].rows is RowsPerPerson.MANY_A_PERSON), 0
+                behind = max(self.behind[where[ref.up].name, ref.column] for ref in (one, other))
+                return frozenset(up for up in ups if where[up].rows is RowsPerPerson.MANY_A_PERSON), behind
             case HasRows(table=name, where=inner) | LacksRows(table=name, where=inner):
                 table = self.population.table(name)
                 seen, rows = self.looks_out(inner, (table, *where))
@@ -340,7 +346,7 @@ class _Conditions:
                 _require(rows <= 1, _TOO_MANY_COMPARED)
                 return frozenset(up - 1 for up in seen if up > 1), rows
             case _:
-                return frozenset(), 0
+                return frozenset(), self.behind[where[0].name, predicate.column]
 
     def intervals(self, table: Table, column: str, domain: Domain, intervals: tuple[Interval, ...]) -> None:
         _require(self.domain(table, column) == domain, f"{column!r} is compared with what it does not hold")

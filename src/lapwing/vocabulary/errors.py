@@ -9,7 +9,8 @@
     ├── LedgerError             LedgerUnwritableError, LedgerInDoubtError, LedgerDurabilityError, LedgerSchemaError,
     │                           LedgerDamagedError, LedgerRolledBackError, UnansweredError
     ├── ServerError             DisagreementError
-    └── EngineError, RegistrationError, SettingsError, MissingExtraError, SecrecyError, RandomnessError
+    ├── EngineError             UnavailableError
+    └── RegistrationError, SettingsError, MissingExtraError, SecrecyError, RandomnessError
 
 A message says what was wrong, with the numbers, and what to do about it. What the message says is also there as
 attributes, so that a program need not read English. Users import them from `lapwing.errors`, and tracebacks say so.
@@ -55,6 +56,7 @@ __all__ = [
     "StreamHaltedError",
     "SuspendedError",
     "UnansweredError",
+    "UnavailableError",
     "UnnamedAnalystError",
 ]
 
@@ -344,8 +346,19 @@ class EngineError(LapwingError):
 
     for_analysts = True
 
-    def __init__(self) -> None:
-        super().__init__("the question could not be answered; the custodian can find out why")
+    def __init__(self, *pieces: str) -> None:
+        super().__init__(*pieces or ("the question could not be answered; the custodian can find out why",))
+
+
+class UnavailableError(EngineError):
+    """The tables cannot be asked just now. Nothing was charged, and asking again later, under the same key, is right.
+
+    Why they cannot may depend on the data: `reason` is one of a few sentences that never vary.
+    """
+
+    def __init__(self, reason: str = "the tables cannot be opened just now") -> None:
+        self.reason = reason
+        super().__init__(f"{reason}, so nothing was charged; ask again later; the custodian can find out why")
 
 
 class ServerError(LapwingError):

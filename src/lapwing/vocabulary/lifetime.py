@@ -8,8 +8,11 @@ import io
 import os
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
+from typing import Protocol
 from weakref import WeakSet
 
 from lapwing.vocabulary.errors import BadQuestionError
@@ -53,6 +56,33 @@ class Lifetime:
     def end(self) -> None:
         """Let it end."""
         self._ended = True
+
+
+class Closable(Protocol):
+    """What holds a file, a connection or a lock until it is closed."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+@contextmanager
+def closing_on_failure(opened: Closable) -> Iterator[None]:
+    """Close what was opened if the block fails, and leave it open if all goes well.
+
+    >>> file = io.StringIO()
+    >>> with closing_on_failure(file):
+    ...     int("one")
+    Traceback (most recent call last):
+    ...
+    ValueError: invalid literal for int() with base 10: 'one'
+    >>> file.closed
+    True
+    """
+    try:
+        yield
+    except BaseException:
+        opened.close()
+        raise
 
 
 if sys.platform == "win32":

@@ -84,7 +84,8 @@ class NewPopulation:
 def decide(workspace: Workspace, population: str, entries: Mapping[tuple[str, ...], Any], *, by: str) -> None:
     """Change entries of a population in lapwing.toml, and bring the ledger along: both or neither.
 
-    None takes an entry away. What `update` would refuse is refused, and so is what a program cannot change for sure.
+    None takes an entry away. What `update` would refuse is refused, and so are what a program cannot change for sure,
+    and settings that do not agree with the ledger: an edit that waits for an update is not brought along.
     """
     file = str(workspace.folder / FILE)
 
@@ -104,7 +105,6 @@ def grant(workspace: Workspace, population: str, number: int, *, by: str = "cust
     requests, due = workspace.ledger.budget_requests, list[Raise]()
 
     def change(text: str) -> str:  # nobody else decides while this looks
-        workspace.reload()
         request = requests.find(population, number)
         effect = requests.effect_of(request)
         if effect is None:

@@ -237,6 +237,7 @@ def read_settings(folder: Path, text: str | None = None) -> Settings:
     if not populations:
         raise top.error(("populations",), "no population is declared", "write [populations.NAME]")
     _require_one_account(populations, folder)
+    _require_names_apart(populations)
     address = ledger if ledger.startswith(("postgresql://", "postgres://")) else str(folder / ledger)
     return Settings(ledger=address, populations=populations, vocabularies=files)
 
@@ -250,6 +251,17 @@ def _require_one_account(populations: Mapping[str, PopulationSettings], folder: 
             if owner != name:
                 reason, remedy = f"this is a table of population {owner!r} too", "let the same people have one account"
                 raise declared.section.error(("tables", table, "source"), reason, remedy)
+
+
+def _require_names_apart(populations: Mapping[str, PopulationSettings]) -> None:
+    """Refuse two tables that would be called alike, as "population.table", where their names have dots in them."""
+    known: dict[str, tuple[str, str]] = {}
+    for name, declared in populations.items():
+        for table in declared.sources:
+            other = known.setdefault(f"{name}.{table}", (name, table))
+            if other != (name, table):
+                reason = f"table {table!r} of {name!r} and table {other[1]!r} of {other[0]!r} are both {name}.{table}"
+                raise declared.section.error(("tables", table), reason, "write one of the names without a dot")
 
 
 def _population(name: str, section: Section, public: _Public) -> PopulationSettings:

@@ -31,7 +31,7 @@ from lapwing.tables import Fingerprints, Tables
 from lapwing.vocabulary import errors
 from lapwing.vocabulary.errors import LapwingError, LedgerError, SettingsError
 from lapwing.vocabulary.frozen import frozen
-from lapwing.vocabulary.lifetime import Lifetime, LockedFile, replace_text
+from lapwing.vocabulary.lifetime import Lifetime, LockedFile, closing_on_failure, replace_text
 from lapwing.workspace.agreement import LOG, Agreement, unreadable
 from lapwing.workspace.settings import FILE, PopulationSettings, Settings, read_settings
 
@@ -153,11 +153,13 @@ class Workspace:
         """Change what lapwing.toml says about a population, and bring the ledger along, by `act`: both or neither.
 
         `change` makes the new text of the old one. What `update` would refuse is refused, and so are a new table that
-        cannot be read, and an edit of other populations that waits for an update. `by` says in the ledger who decided.
+        cannot be read, and an edit that waits for an update, of whichever population: whoever decides one thing must
+        not decide another that they do not see. `by` says in the ledger who decided.
         """
         with self._changing() as undone:
             path = self.folder / FILE
             before = path.read_text(encoding="utf-8")
+            self._require_agreed(read_settings(self.folder, before))
             settings = read_settings(self.folder, after := change(before))
             declared = settings.declared(population)
             self._agreement.require_possible(declared)
@@ -319,11 +321,8 @@ def open(  # noqa: A001 - it is written lapwing.open
     Where it is not said: the only population, whoever is logged in, and everybody and not one segment.
     """
     workspace = open_workspace(folder)
-    try:
+    with closing_on_failure(workspace):
         return workspace.session(population, analyst=analyst, segment=segment, on_close=workspace.resources.close)
-    except BaseException:
-        workspace.close()
-        raise
 
 
 def open_workspace(folder: str | Path, settings: str | None = None) -> Workspace:

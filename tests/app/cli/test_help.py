@@ -22,7 +22,7 @@ PREPARED = {
     "stream ask": [OPEN],
     "stream close": [OPEN],
     "stream show": [OPEN],
-    "ledger verify": ["lapwing ledger export ledger.json"],
+    "ledger verify": ["lapwing ledger export ledger.jsonl"],
     "people disable": ["lapwing people add ana"],
     "people link": ["lapwing people add ana"],
     "suspend": ["lapwing count patients --epsilon 0.1"],

@@ -32,6 +32,14 @@ def test_the_entries_are_shown(used) -> None:
     assert run(used, "ledger", "show", "--population", "school").code == 2
 
 
+def test_questions_that_a_stream_was_asked_together_are_told_together(clinic) -> None:
+    (clinic / "conditions.txt").write_text("age < 0\nage >= 0\n")
+    run(clinic, "stream", "open", "--at-least", "90", "--yeses", "2", "--epsilon", "10", "--name", "x")
+    assert run(clinic, "stream", "ask", "x", "--file", str(clinic / "conditions.txt")).code == 0
+    shown = run(clinic, "ledger", "show", "--last", "2").out.splitlines()[1:]
+    assert [line.partition(" x ")[2] for line in shown] == ["questions 1 to 2", "questions 1 to 2 1 yes, 1 no"]
+
+
 def test_a_sound_ledger_is_found_sound(used) -> None:
     told = run(used, "ledger", "verify")
     assert told.out.startswith("Sound: 7 entries.\n")

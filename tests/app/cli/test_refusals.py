@@ -114,7 +114,7 @@ def test_a_database_that_fails_tells_nothing(clinic) -> None:
     (clinic / "patients.csv").write_text("patient_id,sex,age,cancer_survivor\n1,M,secret,true\n")
     run(clinic, "advance", "patients")
     told = run(clinic, *COUNT, "--epsilon", "1", "--json")
-    assert (told.code, told.json["error"]["code"]) == (4, "engine")
+    assert (told.code, told.json["error"]["code"]) == (4, "unavailable")
     assert "secret" not in told.out + told.err
     assert "failures.log" in told.err
     logged = (clinic / "failures.log").read_text()
@@ -194,7 +194,7 @@ def test_what_cannot_be_asked_is_refused_by_name(clinic, words, said) -> None:
         (("explain", "epsilon", "1", "--prior", "1"), "is not strictly between 0 and 1"),
         (("explain",), "nothing is asked"),
         (("stream", "ask", "nobody", "age < 3"), "is not in this ledger"),
-        (("ledger", "export", "x.csv"), "is neither .json nor .parquet"),
+        (("ledger", "export", "x.csv"), "is neither .jsonl nor .parquet"),
         (("ledger", "verify", "--receipt", "mine"), "is not a receipt"),
         (("ledger", "verify", "--export", "nowhere.json"), "is not there"),
         (("frobnicate",), "No such command 'frobnicate'."),

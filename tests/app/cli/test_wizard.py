@@ -132,7 +132,8 @@ WRONG = (
     ('folder = "clinic"', 'foldr = "clinic"', "foldr means nothing in the file; did you mean folder?"),
     ('"int 0..120"', '"int 120..0"', "has its bounds the wrong way round"),
     ('"real 35..45"', '"real"', "has no bounds"),
-    ('"real 35..45"', '"date"', "answers.toml, line 15: fever is stored as real, and cannot be read as date"),
+    ('"real 35..45"', '"35..45"', "line 21: what fever holds comes first; write real 35..45"),
+    ('"real 35..45"', '"date"', "answers.toml, line 21: fever is stored as real, and cannot be read as date"),
     ("columns.day", "columns.days", "'days' is not in visits"),
     ('"patients.csv"', '"nowhere.csv"', "there is no file nowhere.csv"),
     ('person_key = "patient"', 'person_key = "day"', "day holds date, which cannot tell people apart"),
@@ -197,7 +198,7 @@ def test_a_table_in_postgresql_is_found_by_its_name(quick_path, database) -> Non
         admin.execute("insert into person values (1, 1970), (2, 1800)")
         reader = psycopg.conninfo.conninfo_to_dict(as_reader(admin, database))
     address = f"postgresql:///{reader['dbname']}?host={reader['host']}&user={reader['user']}"
-    place = ["postgresql://ana:secret@db/ehr", "person", "", address, "nobody", "", address, "person", "", ""]
+    place = ["postgresql://ana:secret@db/ehr", "person", "", address, "nobody", "", address, "public.person", ""]
     answers = [*place, "person_id", "", "integer 1900..2025", "", *END, "1", "y"]
     told = at_a_terminal(quick_path, *INIT, answers=answers)
     assert told.code == 0, told.out

@@ -274,7 +274,9 @@ def test_an_account_that_cannot_be_kept_is_the_same_error() -> None:
     raised = error_of(503, {"error": {"code": "ledger", "message": "the account cannot be kept just now"}})
     assert type(raised) is errors.LedgerError
     assert type(error_of(503, {"error": {"code": "busy", "message": "later"}})) is errors.ServerError
-    assert type(error_of(500, {"error": errors.EngineError().to_dict()})) is errors.EngineError
+    for kind in (errors.EngineError, errors.UnavailableError):
+        told = error_of(500, {"error": kind().to_dict()})
+        assert (type(told), str(told)) == (kind, str(kind()))
 
 
 def test_a_redirection_is_not_followed(door) -> None:

@@ -1,5 +1,6 @@
 """What the server remembers: in a file or in PostgreSQL, the same."""
 
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -153,6 +154,9 @@ def test_two_processes_remember_the_same(folder) -> None:
     memory.remember("clinic", "ana", "key-0", kind="ask", digest="0", body=b'{"a": 1}')
     with pytest.raises(ProblemError, match="another request"):
         Memory(other).remember("clinic", "ana", "key-0", kind="ask", digest="1", body=b"null")
+    for status, outcome in ((402, b"no"), (200, b"yes"), (402, b"a refusal that is noted late")):
+        Memory(one).end("clinic", "ana", "key-0", status=status, outcome=outcome)
+    assert Memory(other).ending("clinic", "ana", "key-0") == (200, b"yes")
     listed = Memory(other).listed("clinic", "ana", before=5, limit=2)
     assert [(row["key"], row["number"], row["body"]) for row in listed] == [
         ("key-3", 4, {"a": 1}),
@@ -174,6 +178,14 @@ def test_a_change_that_fails_leaves_nothing(folder) -> None:
         fail()
     assert Directory(store).is_empty
     store.close()
+
+
+def test_a_file_that_is_no_store_is_not_kept_open(quick_path) -> None:
+    folder = make_folder(quick_path / "clinic")
+    (folder / "door.db").write_bytes(b"this is no database" * 100)
+    with pytest.raises(sqlite3.DatabaseError, match="not a database"):  # its traceback refers to the connection
+        open_store(folder)
+    assert not [link for link in Path("/proc/self/fd").iterdir() if link.resolve() == (folder / "door.db").resolve()]
 
 
 def test_questions_are_asked_on_either(folder) -> None:

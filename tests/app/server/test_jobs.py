@@ -14,6 +14,7 @@ import pytest
 
 import lapwing as lw
 from app.server.doors import UNLIMITED, Door, P, Process, code_of, count, make_folder, serving
+from lapwing import errors
 from lapwing.answers.releases import NoisyNumbers
 from lapwing.app.server.application import DoorSettings
 from lapwing.app.server.door_store import open_store
@@ -94,6 +95,36 @@ def test_a_question_that_waits_for_its_turn_can_be_cancelled_for_nothing(folder,
         assert state_of(door, first, until={"answered"})["outcome"]["key"] == first
         assert Fraction(door.left()) == Fraction("9.9")
         assert door.ask("ana", "age = 2", "0.1", second).status_code == 200  # nothing had happened under this key
+
+
+@pytest.mark.parametrize("gone", ["server", "file", "cell"])
+def test_tables_that_cannot_be_opened_cost_nothing_and_the_job_says_so(folder, gone) -> None:
+    """Nobody answers where the database was, the file is away, or a cell does not fit: one sentence, and no number."""
+    tables, settings = folder / "patient.csv", folder / "lapwing.toml"
+    rows, declared, key = tables.read_text(), settings.read_text(), fresh_name()
+    if gone == "server":
+        dead = 'source = { postgres = "postgresql://reader@127.0.0.1:1/db", table = "patient" }'
+        settings.write_text(declared.replace('source = "patient.csv"', dead))
+    elif gone == "file":
+        tables.rename(folder / "away.csv")
+    else:
+        tables.write_text(rows + f"4711,F,{SECRET}\n")
+    with serving(folder) as door:
+        ask_and_leave(door, "age = 1", key)
+        job = state_of(door, key, until={"lost", "refused", "cancelled"})
+        told = door.ask("ana", "age = 1", "0.1", key)
+        assert (job["state"], told.status_code, told.headers["Retry-After"]) == ("refused", 503, "1")
+        assert job["outcome"] == told.json() == {"error": errors.UnavailableError().to_dict()}
+        assert Fraction(door.left()) == Fraction(10)
+        settings.write_text(declared)
+        (folder / "away.csv").rename(tables) if gone == "file" else tables.write_text(rows)
+    if gone == "cell":  # what was looked at had a version, and this is other data
+        with lw.open_workspace(folder) as workspace:
+            workspace.advance("patient")
+    with serving(folder, tokens=door.tokens) as door:
+        assert door.ask("ana", "age = 1", "0.1", key).status_code == 200, "under the same key"
+        assert state_of(door, key, until={"answered"})
+        assert Fraction(door.left()) == Fraction("9.9")
 
 
 def test_too_many_that_wait_are_sent_away(folder, monkeypatch) -> None:
@@ -372,6 +403,27 @@ def test_a_key_that_was_used_in_python_for_something_else_is_told_as_a_conflict(
         states = [door.get("ana", f"{P}/jobs/{key}").json()["state"] for key in kinds]
         assert states == ["refused", "refused", "refused", "answered"]
         store.close()
+
+
+def test_what_nobody_waited_for_is_noted_before_the_server_ends(folder, monkeypatch) -> None:
+    """Its store was closed before: the note was lost, or opened a connection that nobody closed."""
+    end, noting, go = Memory.end, threading.Event(), threading.Event()
+
+    def slowly(*which, **what) -> None:
+        noting.set()
+        assert go.wait(20)
+        end(*which, **what)
+
+    monkeypatch.setattr(Memory, "end", slowly)
+    dear, key = count("age = 1", "11"), fresh_name()
+    with serving(folder) as door:
+        for _ in range(2):  # the second one takes the place of the first, whose end is not noted yet
+            told = door.call("ana", "POST", f"{P}/questions", dear, key=key, headers={"Prefer": "wait=0"})
+            assert told.status_code == 202
+            assert noting.wait(20)
+        threading.Timer(0.5, go.set).start()
+    with serving(folder, tokens=door.tokens) as other:
+        assert other.get("ana", f"{P}/jobs/{key}").json()["state"] == "refused"
 
 
 def test_what_is_under_way_when_the_server_is_told_to_end_is_answered(folder, monkeypatch) -> None:

@@ -21,7 +21,14 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar
 import click
 
 from lapwing import __version__
-from lapwing.vocabulary.errors import BudgetError, EngineError, LapwingError, LedgerError, ParameterError
+from lapwing.vocabulary.errors import (
+    BudgetError,
+    EngineError,
+    LapwingError,
+    LedgerError,
+    ParameterError,
+    UnavailableError,
+)
 from lapwing.vocabulary.wording import Call, Message, Setting
 
 Thing = TypeVar("Thing")
@@ -159,6 +166,8 @@ def exit_code(failure: Failure) -> int:
 
 def sentence_of(failure: Failure) -> str:
     """Return what a person reads."""
+    if isinstance(failure, UnavailableError):
+        return f"lapwing: {failure}, in failures.log"
     if isinstance(failure, EngineError):
         return f"lapwing: {failure}, in failures.log; lapwing budget says whether it was charged"
     if isinstance(failure, LapwingError):

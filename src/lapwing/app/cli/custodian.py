@@ -71,7 +71,7 @@ def update(folder: Path, *, as_json: bool) -> None:
             "findings": [one.to_dict() for one in found],
         },
         facts(*lines) if lines else "Nothing to do: the ledger is as lapwing.toml says.",
-        facts(*hints(found)) if found else "",
+        facts(*hints(found, folder)) if found else "",
         facts(*but) if but else "",
         as_json=as_json,
     )

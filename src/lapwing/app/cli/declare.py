@@ -189,7 +189,7 @@ def _tell_made(
         "created": advice is not None,
         "advice": list(advice or ()),
     }
-    lines = [("wrote", settings), ("made", made), *(("advice", one) for one in advice or ()), *hints(odd)]
+    lines = [("wrote", settings), ("made", made), *(("advice", one) for one in advice or ()), *hints(odd, draft.place)]
     tell(record, facts(*lines, ("next", f"{after} -w {draft.place}")), as_json=as_json)
 
 
@@ -334,7 +334,7 @@ def _tell_added(door: Door, table: str, population: str, found: Declared, writte
             ("added", f"{table}, to population {population}"),
             ("columns", ", ".join(found.columns) or "none: people can be counted, and nothing else"),
             ("left out", f"{rest}: comments in {FILE}; fill them in, then lapwing update" if rest else None),
-            *hints(written.odd),
+            *hints(written.odd, door.folder),
             ("next", None if written.others else f"lapwing preview count {table} --epsilon 0.1{where}"),
             *(("but", f"no question is answered: {failure}") for failure in written.others),
         ),

@@ -28,7 +28,7 @@ def ledger() -> None:
     \b
     lapwing ledger show
     lapwing ledger verify
-    lapwing ledger export ledger.json
+    lapwing ledger export ledger.jsonl
 
     It costs nothing.
     """
@@ -117,7 +117,7 @@ def verify(door: Door, receipts: tuple[str, ...], exported: Path | None) -> None
 
     \b
     lapwing ledger verify
-    lapwing ledger verify --export ledger.json
+    lapwing ledger verify --export ledger.jsonl
 
     It costs nothing, and ends with exit code 5 if anything is wrong.
     """
@@ -137,20 +137,20 @@ def verify(door: Door, receipts: tuple[str, ...], exported: Path | None) -> None
 @click.argument("path", type=click.Path(path_type=Path))
 @for_the_custodian
 def export(door: Door, path: Path) -> None:
-    """Write all entries to a new .json (lines) or .parquet file.
+    """Write all entries to a new file: .jsonl, one on each line, or .parquet.
 
     Nothing in it is secret: no data, no noise, no key. A JSON export can be checked by anyone, with `lapwing ledger
     verify --export` or with ten lines of any language (docs/ledger.md).
 
     \b
-    lapwing ledger export ledger.json
+    lapwing ledger export ledger.jsonl
     lapwing ledger export ledger.parquet
 
     It costs nothing.
     """
     if path.suffix not in _FORMATS:
         raise ParameterError(
-            "path", str(path), reason="is neither .json nor .parquet", remedy="name it ledger.json, say"
+            "path", str(path), reason="is neither .jsonl nor .parquet", remedy="name it ledger.jsonl, say"
         )
     if path.exists() or not path.parent.is_dir():
         reason = (

@@ -248,9 +248,10 @@ def check(door: Door, *, name: str | None) -> None:
     )
 
 
-def hints(found: Iterable[Misfit]) -> list[tuple[str, str]]:
+def hints(found: Iterable[Misfit], folder: Path) -> list[tuple[str, str]]:
     """Return what a custodian is told unasked of what does not fit, and where the rest is."""
     every = list(found)
     told = [("note", str(one)) for one in every if one.kind in MISLEADING]
     rest = len(every) - len(told)
-    return [*told, *([("check", f"{several(rest, 'thing')} more: lapwing check")] if rest else [])]
+    where = "" if folder == Path() else f" -w {folder}"
+    return [*told, *([("check", f"{several(rest, 'thing')} more: lapwing check{where}")] if rest else [])]

@@ -155,10 +155,12 @@ def _with_table(draft: Draft, name: str, section: Section) -> Draft:
     with _blamed(section):
         stored = place.columns(name)
         key = _stored(key, stored)
-        given: dict[str, tuple[str, ...]] = {"nullable": tuple(nullable)} if nullable else {}
-        for column in kinds.entries:
+    given: dict[str, tuple[str, ...]] = {"nullable": tuple(nullable)} if nullable else {}
+    for column in kinds.entries:
+        with _blamed(kinds, column):
             kind, words = _declared(draft, column, stored.get(column), kinds.take(column, str))
             given[kind] = (*given.get(kind, ()), words)
+    with _blamed(section):
         columns = declared_columns(name, given, stored, key=key, take_all=False)
         known = _word(key_type, ["integer", "text"]) if key_type else _known_key(draft, stored[key])
         table = DeclaredTable(
@@ -242,7 +244,7 @@ def _word(text: str, words: list[str]) -> str:
     """Return the one of a few words that is meant; its first letters are enough."""
     found = [word for word in words if text and word.startswith(text.lower())]
     if len(found) != 1:
-        raise BadQuestionError(f"{text!r} is not one of them; write {', '.join(words[:-1])} or {words[-1]}")
+        raise BadQuestionError(f"{text!r} is not known here; write {', '.join(words[:-1])} or {words[-1]}")
     return found[0]
 
 
@@ -340,8 +342,8 @@ def _place_of(text: str) -> tuple[str, Place, dict[str, str | None]] | None:
     if not text:
         return None
     if text.startswith(("postgresql://", "postgres://")):
-        inner = _ask("  The table there", _some)
-        place = Place(postgres=text, inner=inner, schema=_ask("  In the schema", _some, "public"))
+        schema, _, inner = _ask("  The table there", _some).rpartition(".")
+        place = Place(postgres=text, inner=inner, schema=schema or _ask("  In the schema", _some, "public"))
         return inner, place, place.columns(inner)
     source = Path(text).expanduser()
     Place(source=source).require_file()
@@ -424,6 +426,8 @@ def _column(draft: Draft, name: str, stored: str | None, text: str) -> tuple[str
 
 
 def _kind(name: str, stored: str | None, word: str) -> str:
+    if meant := "category" if "," in word else (stored or "integer") if ".." in word else None:
+        raise BadQuestionError(f"what {name} holds comes first; write {meant} {word}")
     kind = _word(word, list(KINDS))
     if kind not in FITTING[stored]:
         allowed = " or ".join(FITTING[stored])

@@ -22,6 +22,7 @@ from lapwing.app.client.told_errors import error_of
 from lapwing.noise.randomness import fresh_name
 from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import LapwingError, ParameterError, ServerError
+from lapwing.vocabulary.lifetime import closing_on_failure
 
 API: Final = "/api/v1"
 _KEY: Final = re.compile(r"[A-Za-z0-9._~-]{8,128}")
@@ -153,13 +154,10 @@ class ServerConnection:
     def _send(self, method: str, path: str, data: bytes | None, more: Mapping[str, str]) -> HttpReply:
         line = self._line()
         typed = {} if data is None else {"Content-Type": "application/json"}
-        try:
+        with closing_on_failure(line):
             line.request(method, f"{self._place.path}{API}{path}", data, {**self._headers, **typed, **more})
             answer = line.getresponse()
             body = answer.read(_MOST + 1)
-        except BaseException:
-            line.close()
-            raise
         self._is_known = True
         if len(body) > _MOST:
             line.close()
@@ -181,10 +179,13 @@ class ServerConnection:
 
 
 class PopulationDoor:
-    """The operations of a server about one population; what is under way there can be cancelled from any thread."""
+    """The operations of a server about one population; what is under way there can be cancelled from any thread.
 
-    def __init__(self, connection: ServerConnection, population: str) -> None:
-        self.connection, self.population = connection, population
+    With a `segment`, all that is asked is about its people.
+    """
+
+    def __init__(self, connection: ServerConnection, population: str, segment: str | None = None) -> None:
+        self.connection, self.population, self.segment = connection, population, segment
         self._running: set[str] = set()
         self._lock = threading.Lock()
 
@@ -194,7 +195,7 @@ class PopulationDoor:
 
     def post(self, path: str, body: Mapping[str, Any], *, key: str | None = None) -> Any:
         """Return what comes of a request that charges nothing, but may be about a key."""
-        return self.connection.post(self._path(path), body, key=None if key is None else key_of(key))
+        return self.connection.post(self._path(path), self._about(body), key=None if key is None else key_of(key))
 
     def charge(
         self, path: str, body: Mapping[str, Any] | None, *, key: str | None, progress: Progress | None = None
@@ -204,7 +205,8 @@ class PopulationDoor:
         with self._lock:
             self._running.add(chosen)
         try:
-            return self.connection.charge(self._path(path), body, key=chosen, progress=progress)
+            about = None if body is None else self._about(body)
+            return self.connection.charge(self._path(path), about, key=chosen, progress=progress)
         finally:
             with self._lock:
                 self._running.discard(chosen)
@@ -215,6 +217,9 @@ class PopulationDoor:
             keys = tuple(self._running)
         for key in keys:
             self.connection.cancel(self._path(f"/jobs/{key}"))
+
+    def _about(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        return body if self.segment is None else {**body, "segment": self.segment}
 
     def _path(self, path: str) -> str:
         return f"/populations/{quote(self.population, safe='')}{path}"

@@ -38,7 +38,7 @@ from lapwing.vocabulary.codec import from_record
 from lapwing.vocabulary.errors import BadQuestionError, BudgetError, LapwingError, ParameterError, ServerError
 from lapwing.vocabulary.exact import Exact, exact
 from lapwing.vocabulary.guarantee import Guarantee
-from lapwing.vocabulary.lifetime import Lifetime
+from lapwing.vocabulary.lifetime import Lifetime, closing_on_failure
 from lapwing.vocabulary.results import shows_words
 
 _CHECKED: Final = 10_000
@@ -56,7 +56,9 @@ class RemoteSession:
         self.population = read_population(door.get(), door.get)
         if self.population.name != door.population:
             raise disagreement(f"it tells of {self.population.name!r}, and {door.population!r} was asked for")
-        self._budget: Guarantee = self._status().account.budget
+        if door.segment is not None:
+            self.population = self.population.within(door.segment)
+        self._budget: Guarantee = self._status(None).account.budget
         self._pricing = Pricing()
         self._agreed: set[str] = set()
         self._lifetime = Lifetime("this session", remedy="connect again")
@@ -68,7 +70,7 @@ class RemoteSession:
         told = self._check(question, ways, words)
         asked = next(one for one in ways if one.text == told["question"])
         refused = as_told("a preview", lambda: told_refusal(told["stopped"]))
-        preview = Preview.of(asked, self._status(refused), words.get("confidence", CONFIDENCE))
+        preview = Preview.of(asked, self._status(self.population.touched, refused), words.get("confidence", CONFIDENCE))
         own = {**preview.offer(), "asked": told.get("asked")}  # in words, lists of values may have other names
         for name, value in own.items():
             if value != told.get(name):
@@ -147,7 +149,7 @@ class RemoteSession:
         told = self._door.post("/stream-previews", given(terms))
         if as_told("the terms of a stream", lambda: told["terms"]) != agreed.to_text():
             raise disagreement("it would open another stream")
-        status = self._status(told_refusal(told.get("stopped")))
+        status = self._status(None, told_refusal(told.get("stopped")))
         return StreamPreview.of(agreed, status, terms.get("confidence", CONFIDENCE), terms.get("questions", 1))
 
     @shows_words(StreamOffer, confidence="0.95")
@@ -185,7 +187,7 @@ class RemoteSession:
     def budget(self) -> BudgetStatus:
         """Return what the account has left, for everybody and for this analyst."""
         self._lifetime.require()
-        return self._status()
+        return self._status(self.population.touched)
 
     def planned_total(self, *, delta: Exact | None = None) -> PlannedTotal:
         """Return what all releases so far would cost together, had everything been fixed in advance. It gates nothing.
@@ -265,15 +267,15 @@ class RemoteSession:
     def _stream(self, told: Any, name: str | None) -> RemoteStream:
         return as_told("a stream", lambda: RemoteStream(self._door, self.population, told, self._lifetime, name=name))
 
-    def _status(self, refused: LapwingError | None = None) -> BudgetStatus:
-        """Return how the account stands, and why this analyst may not spend, if that is so."""
+    def _status(self, segments: frozenset[str] | None, refused: LapwingError | None = None) -> BudgetStatus:
+        """Return how the account of these segments (or of all) stands, and why this analyst may not spend, if so."""
         told = self._door.get("/budget")
 
         def read() -> BudgetStatus:
             own, stopped = told["own_account"], told_refusal(told["refusal"]) if refused is None else refused
             return BudgetStatus(
-                account=from_record(Account, told["account"]),
-                allowance=None if own is None else from_record(Account, own),
+                account=from_record(Account, told["account"]).within(segments),
+                allowance=None if own is None else from_record(Account, own).within(segments),
                 suspension=stopped if isinstance(stopped, BudgetError) else None,
             )
 
@@ -281,7 +283,13 @@ class RemoteSession:
 
 
 def connect(
-    url: str, token: str, population: str | None = None, *, timeout: float = 60, authorities: str | None = None
+    url: str,
+    token: str,
+    population: str | None = None,
+    *,
+    segment: str | None = None,
+    timeout: float = 60,
+    authorities: str | None = None,
 ) -> RemoteSession:
     """Open the door of a population at a server, for whoever the token belongs to.
 
@@ -290,17 +298,15 @@ def connect(
     url : where the server is, such as "https://clinic.example.org"; only to this machine itself http:// is allowed
     token : what the custodian gave, lw_...; it is sent to that server alone, and never shown
     population : which one is asked about, where there are several
+    segment : of a population with a public partition, whose people alone are asked about; its budget pays for them
     timeout : for how many seconds a server is tried again that does not answer, or only says that it takes longer
     authorities : a file with certificates that are trusted beside those of the system
     """
     connection = ServerConnection(url, token, timeout=timeout, authorities=authorities)
-    try:
+    with closing_on_failure(connection):
         me = connection.get("/me")
-        door = PopulationDoor(connection, population or _only_population(connection))
+        door = PopulationDoor(connection, population or _only_population(connection), segment)
         return RemoteSession(door, as_told("who this is", lambda: str(me["id"])))
-    except BaseException:
-        connection.close()
-        raise
 
 
 def _only_population(connection: ServerConnection) -> str:

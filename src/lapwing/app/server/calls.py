@@ -83,15 +83,8 @@ class ServerCall:
         return self.path["population"]
 
     def session(self, body: Any = None) -> Session:
-        """Return a session of whoever calls, at the population in the path, with the concept sets that came along.
-
-        With `body`, those that came with a request before.
-        """
-        session = self.server.house.session(self.population, self.person)
-        sets = getattr(self.body if body is None else body, "concept_sets", UNSET)
-        for name, ids in {}.items() if sets is UNSET else sets.items():
-            session.concept_set(name, ids)
-        return session
+        """Return a session of whoever calls, for what they ask; with `body`, for what came with a request before."""
+        return self.server.house.session(self.population, self.person, self.body if body is None else body)
 
     def require_meaning(self, find: Callable[[], Collection[str]]) -> None:
         """Refuse what means something else here than to whoever calls; nothing has been asked or charged yet."""

@@ -14,6 +14,7 @@ from threading import RLock
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from lapwing.ledger.database import Connection, Database
+from lapwing.vocabulary.lifetime import closing_on_failure
 from lapwing.vocabulary.loading import load_extra
 from lapwing.workspace.settings import read_settings
 
@@ -97,11 +98,12 @@ class SqliteDoorStore:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         self._lock = RLock()
         self._connection = sqlite3.connect(path, isolation_level=None, timeout=10, check_same_thread=False)
-        self._connection.execute("pragma journal_mode = wal")
-        self._connection.execute("pragma synchronous = normal")
-        with self.together():
-            for statement in TABLES:
-                self._connection.execute(statement)
+        with closing_on_failure(self._connection):
+            self._connection.execute("pragma journal_mode = wal")
+            self._connection.execute("pragma synchronous = normal")
+            with self.together():
+                for statement in TABLES:
+                    self._connection.execute(statement)
 
     def all(self, statement: str, *values: Cell) -> list[tuple[Any, ...]]:
         """Return all rows of a statement."""

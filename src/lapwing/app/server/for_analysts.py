@@ -114,7 +114,8 @@ def _stored(call: ServerCall) -> dict[str, Any] | None:
 
 def show_planned_total(call: ServerCall) -> Any:
     """Say what all releases so far would cost together, had everything been fixed in advance. It gates nothing."""
-    total = call.session().planned_total(**call.body.words())
+    delta = {name: value for name, value in call.body.words().items() if name == "delta"}
+    total = call.session().planned_total(**delta)
     epsilon = None if total.epsilon is None else repr(total.epsilon)  # as text: it may be infinite
     return {"epsilon": epsilon, "delta": format_exact(total.delta), "streams": total.streams, "says": str(total)}
 

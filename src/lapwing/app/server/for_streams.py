@@ -149,7 +149,9 @@ def _told_again(call: ServerCall, key: str, stream: QuestionStream, body: dict[s
 
 def _words(call: ServerCall) -> dict[str, Any]:
     """Return what a stream is asked, without what it means to whoever asks."""
-    return {name: value for name, value in call.body.words().items() if name not in {"means", "concept_sets"}}
+    return {
+        name: value for name, value in call.body.words().items() if name not in {"means", "concept_sets", "segment"}
+    }
 
 
 def _resumed(call: ServerCall, job: Job) -> QuestionStream:
@@ -158,7 +160,7 @@ def _resumed(call: ServerCall, job: Job) -> QuestionStream:
     From here on data may be touched: a question that a dead process left in flight is decided first.
     """
     kept, name = call.server.house.streams, (call.population, call.person.id, call.path["stream"])
-    own = getattr(call.body, "concept_sets", UNSET) is not UNSET  # which only this request has names for
+    own = any(getattr(call.body, one, UNSET) is not UNSET for one in ("concept_sets", "segment"))  # of this request
     known = None if own else kept.get(name)
     if known is None:
         _own(call)

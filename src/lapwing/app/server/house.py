@@ -9,6 +9,8 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
+from msgspec import UNSET
+
 from lapwing.answers.preview import QuestionLike
 from lapwing.app.server.people import Person
 from lapwing.app.server.problems import ProblemError
@@ -66,7 +68,7 @@ class House:
         self.streams: Recent[tuple[str, str, str], tuple[Session, QuestionStream]] = Recent()
         self.trouble: str | None = None
         self._admitted: Recent[tuple[str, str], int] = Recent()
-        self._doors: dict[str, Session] = {}
+        self._doors: dict[tuple[str, str | None], Session] = {}
         self._lock = threading.Lock()
         self._settings = self._stamp()
 
@@ -98,13 +100,22 @@ class House:
             self._admitted.put((name, person.id), last)
         return last
 
-    def session(self, population: str, person: Person) -> Session:
-        """Return a session of its own for one request of a person, who is the analyst."""
+    def session(self, population: str, person: Person, body: Any = None) -> Session:
+        """Return a session of its own for one request of a person, who is the analyst.
+
+        A `body` may name a segment, whose people alone it is about then, and bring concept sets.
+        """
+        named, sets = getattr(body, "segment", UNSET), getattr(body, "concept_sets", UNSET)
+        segment = None if named is UNSET else named
         with self._lock:
-            door = self._doors.get(population)
+            door = self._doors.get((population, segment))
             if door is None:
-                door = self._doors[population] = self.workspace.session(population, analyst="server")
-        return door.for_analyst(person.id)
+                door = self.workspace.session(population, analyst="server", segment=segment)
+                self._doors[population, segment] = door
+        session = door.for_analyst(person.id)
+        for name, ids in {}.items() if sets is UNSET else sets.items():
+            session.concept_set(name, ids)
+        return session
 
     def last_entry(self) -> int:
         """Return the number of the last entry of the ledger."""

@@ -25,6 +25,7 @@ from lapwing.vocabulary.errors import (
     StreamError,
     SuspendedError,
     UnansweredError,
+    UnavailableError,
 )
 
 _STATUSES: Final[tuple[tuple[type[LapwingError], int], ...]] = (
@@ -38,6 +39,7 @@ _STATUSES: Final[tuple[tuple[type[LapwingError], int], ...]] = (
     (LedgerError, 503),
     (RegistrationError, 503),
     (SettingsError, 503),
+    (UnavailableError, 503),
 )
 """The first that fits; anything else is a 500."""
 
@@ -46,7 +48,6 @@ AFTER_DATA: Final = (500, str(_ENGINE["code"]), str(_ENGINE["message"]))
 """What is told of a failure after data was read, and of anything unforeseen."""
 
 NOT_THERE: Final = ("not_there", "there is nothing here, or it is not for you")
-WAITS: Final = "questions wait for the custodian, who can find out why; nothing was charged"
 _IN_DOUBT: Final = "it is not known whether it was charged; ask again under the same key to find out"
 _NO_LEDGER: Final = "the account cannot be kept just now, so nothing is answered and nothing was charged; ask later"
 
@@ -98,6 +99,8 @@ def body_of(failure: LapwingError) -> dict[str, Any]:
 
 def _told(failure: LapwingError) -> dict[str, Any]:
     match failure:
+        case UnavailableError():
+            return failure.to_dict()
         case EngineError():  # the same as for anything unforeseen
             return {"code": AFTER_DATA[1], "message": AFTER_DATA[2]}
         case LapwingError() if failure.for_analysts:
@@ -107,7 +110,7 @@ def _told(failure: LapwingError) -> dict[str, Any]:
         case LedgerError():
             return {"code": "ledger", "message": _NO_LEDGER}
         case RegistrationError() | SettingsError():
-            return {"code": "unavailable", "message": WAITS}
+            return UnavailableError().to_dict()
         case _:
             return {"code": AFTER_DATA[1], "message": AFTER_DATA[2]}
 

@@ -43,8 +43,10 @@ _OPTIONS: Final[dict[str, Any]] = {
 _BESIDE: Final[list[Any]] = [
     ("means", Meanings | UnsetType, UNSET),
     ("concept_sets", ConceptSets | UnsetType, UNSET),
+    ("segment", Name | UnsetType, UNSET),
 ]
-"""What may go with questions: what they mean to whoever asks, and values that their text has names for."""
+"""What may go with questions: what they mean to whoever asks, values that their text has names for, and whom alone of
+the public partition they are about."""
 
 
 class Sql(Strict, tag_field="ask", tag="sql"):

@@ -74,10 +74,11 @@ class StreamOfferBody(Strict):
     questions: Annotated[int, Meta(ge=1, le=1_000_000)] | UnsetType = UNSET
     table: Name | UnsetType = UNSET
     title: Name | UnsetType = UNSET
+    segment: Name | UnsetType = UNSET
 
     def terms(self) -> dict[str, Any]:
-        """Return what a stream is opened with, which is all but its title."""
-        return {name: value for name, value in self.words().items() if name != "title"}
+        """Return what a stream is opened with, which is all but its title and whom it will be asked about."""
+        return {name: value for name, value in self.words().items() if name not in {"title", "segment"}}
 
 
 class StreamQuestion(Strict):
@@ -87,6 +88,7 @@ class StreamQuestion(Strict):
     at_least: People | UnsetType = UNSET
     means: Meanings | UnsetType = UNSET
     concept_sets: ConceptSets | UnsetType = UNSET
+    segment: Name | UnsetType = UNSET
 
 
 class StreamBatch(Strict):
@@ -96,12 +98,14 @@ class StreamBatch(Strict):
     at_least: People | UnsetType = UNSET
     means: Meanings | UnsetType = UNSET
     concept_sets: ConceptSets | UnsetType = UNSET
+    segment: Name | UnsetType = UNSET
 
 
 class PlannedDelta(Strict):
     """The delta at which an epsilon is wanted: that of the budget, or a millionth, if it is not said."""
 
     delta: Number | UnsetType = UNSET
+    segment: Name | UnsetType = UNSET
 
 
 class NewToken(Strict):

@@ -184,7 +184,7 @@ def _number(visit: Visit, put: dict[str, Any]) -> tuple[str, str | None]:
         asked: Any = msgspec.convert(put["body"], asking_type())
         question, words = read_question(asked.question)
         entry = visit.server.memory.entry(visit.population, visit.person.id, put["key"])
-        answer = visit.session().stored(question, key=put["key"], entry=entry, **asked.price.words(), **words)
+        answer = visit.session(asked).stored(question, key=put["key"], entry=entry, **asked.price.words(), **words)
     except LapwingError:
         return str(visit.say("history.lost")), None
     return ("", None) if answer is None else (_short(visit, answer), price_text(answer.price.to_dict()))

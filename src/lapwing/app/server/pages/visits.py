@@ -160,9 +160,9 @@ class Visit:
         found = _BY_NAME[operation]
         return found.roles is None or (self.person.role in found.roles and found.right in self.person.rights)
 
-    def session(self) -> Session:
-        """Return a session of the person at the population in the path."""
-        return self.server.house.session(self.population, self.person)
+    def session(self, body: Any = None) -> Session:
+        """Return a session of the person at the population in the path, for what came with a request before, if any."""
+        return self.server.house.session(self.population, self.person, body)
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         """Do work that computes or reads a disk beside the loop, which others wait for."""
