@@ -299,7 +299,7 @@ class _Conditions:
         self.looks_out(predicate, ((table, self.behind(table, derived)),))
 
     def behind(self, table: Table, derived: _Derived) -> dict[str, int]:
-        """Return how many rows within each other are compared to compute each derived column of a row."""
+        """Return how many rows within each other are compared for each derived column, perhaps anew for every pair."""
         known: dict[str, int] = {}
         for one in derived:
             cases = one.branches if isinstance(one, CaseResult) else ()
@@ -334,9 +334,8 @@ class _Conditions:
     def looks_out(self, predicate: Predicate, where: _Looking) -> tuple[frozenset[int], int]:
         """Return at which rows further out a predicate looks, and by how many rows within each other it does so.
 
-        Rows of which a person has one do not count. Two rows that are compared make as many pairs as a person has rows,
-        squared; with a third no database would end in time for somebody with some hundred rows, and its failure would
-        tell of them. A derived column may be computed anew for every pair.
+        Rows of which a person has one do not count. Two rows make as many pairs as a person has rows, squared; with a
+        third no database would end in time for somebody with some hundred rows, and its failure would tell of them.
         """
         match predicate:
             case AllOf(parts) | AnyOf(parts):
@@ -424,10 +423,9 @@ class _Conditions:
         """Return the domain that a column's numbers are on, or None where it holds text."""
         if column == self.population.person_key(table):
             return INTEGERS if table.key_type is KeyType.INTEGER else None
-        held = table.column(column)
+        if holds_text(held := table.column(column)):
+            return None
         match held.type:
-            case _ if holds_text(held):
-                return None
             case Integer() | Category():
                 return INTEGERS
             case Real():
