@@ -34,7 +34,7 @@ from lapwing.queries.aggregate import (
     PrivateKey,
 )
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
-from lapwing.queries.column import Category, Date, DerivedColumn, Integer, Real, Text, check_text, holds_text
+from lapwing.queries.column import Category, Date, DerivedColumn, Integer, Real, Text, check_text
 from lapwing.queries.derived import (
     Beginning,
     CaseResult,
@@ -423,9 +423,10 @@ class _Conditions:
         """Return the domain that a column's numbers are on, or None where it holds text."""
         if column == self.population.person_key(table):
             return INTEGERS if table.key_type is KeyType.INTEGER else None
-        if holds_text(held := table.column(column)):
+        kind = table.column(column).type
+        if isinstance(kind.values[0] if isinstance(kind, Category) else kind, str | Text):
             return None
-        match held.type:
+        match kind:
             case Integer() | Category():
                 return INTEGERS
             case Real():
