@@ -28,7 +28,7 @@ import numpy as np
 
 from lapwing.mechanisms.weighted_sums import Reach, Weights
 from lapwing.queries.plan import Estimate, Scale
-from lapwing.queries.term import ConstantTerm, Rounded, Term, bounds, plus, times
+from lapwing.queries.term import ConstantTerm, Plus, Rounded, Term, bounds, plus, times
 
 Ends: TypeAlias = tuple[float, float]
 
@@ -81,6 +81,15 @@ def coarser(terms: tuple[Term, ...], whole: int, most: int) -> tuple[tuple[Term,
         return terms, whole
     half = ConstantTerm(-(2 ** (bits - 1)))  # so that what is rounded to the nearest is rounded down
     return tuple(Rounded(plus(term, half), bits) for term in terms), whole >> bits
+
+
+def unrounded(term: Term) -> Term:
+    """Return what `coarser` rounded, if it did."""
+    match term:
+        case Rounded(Plus(ConstantTerm(), inner) | Plus(inner, ConstantTerm()), _):
+            return inner
+        case _:
+            return term
 
 
 def _product(factors: list[Term]) -> Term:

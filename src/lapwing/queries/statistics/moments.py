@@ -35,7 +35,7 @@ from lapwing.queries.questions import (
     rows_of,
 )
 from lapwing.queries.sql_nodes import only
-from lapwing.queries.statistics.bernstein import Moment, basis, coarser, moment, products
+from lapwing.queries.statistics.bernstein import Moment, basis, coarser, moment, products, unrounded
 from lapwing.queries.statistics.moment_intervals import moment_interval
 from lapwing.queries.term import Term
 from lapwing.queries.words import from_to, groups_at_most, leaves, picked_rows, rows_at_most, value_words
@@ -231,7 +231,7 @@ class Moments(NoisyMeaning):
 
     def _of_columns(self, terms: tuple[Term, ...], most: int) -> bool:
         """Whether these are the moments of columns themselves: nothing else is computed from them."""
-        columns, degree = sorted(set().union(*map(leaves, terms)), key=repr), _DEGREES[self.moment]
+        columns, degree = sorted(set().union(*map(leaves, map(unrounded, terms))), key=repr), _DEGREES[self.moment]
         if len(columns) != len(self.scales):
             return False
         whole = math.prod(scale.extent**degree for scale in self.scales)
