@@ -101,7 +101,9 @@ class Statements:
                 case "gone":
                     also = f" and ({self.condition(rows, {}, 0)})" if random.random() < 0.4 else ""
                     source += f" left join {rows.source} on {tie}{also}"
-                    gone = f"{rows.alias}.pid is null"
+                    gone = random.choice(
+                        [f"{rows.alias}.pid is null", f"{rows.column(self._ordered('visits'))} is null"]
+                    )
                     said.append(random.choice([gone, f"({gone} or {self._atom(rows)} or {self._atom(patients)})"]))
                 case _:
                     source += f" left join {rows.source} on {tie}"
@@ -127,8 +129,18 @@ class Statements:
             table = self.random.choice(["patients", "visits"])
             rows = self._rows(table, named, "w")
             columns = self.random.choice(["*", "*", "pid", "pid, " + quoted(self._ordered(table))])
+            if columns == "*" and self.random.random() < 0.3:
+                named[f"n{i}"] = (table, self._first(rows))
+                continue
             named[f"n{i}"] = (table, f"select {columns} from {rows.source} where {self.condition(rows, {}, 1)}")
         return named
+
+    def _first(self, rows):
+        """Return the first rows of each person in an order; RANK keeps all that are equally early."""
+        by = rows.column(self._ordered(rows.table)) + self.random.choice(["", " desc"])
+        place = f"rank() over (partition by {rows.alias}.pid order by {by}) as place"
+        where = self.condition(rows, {}, 0)
+        return f"select * from (select *, {place} from {rows.source} where {where}) ranked where place = 1"
 
     def _rows(self, table, named, alias):
         names = [name for name, (of, select) in named.items() if of == table and select.startswith("select *")]
@@ -163,6 +175,9 @@ class Statements:
                 "count(*)" if grouped else f"count(distinct {TEXTS[rows.table][0]})",
                 f"sum({value})",
                 f"avg({value})",
+                f"avg(nullif({value}, {self.random.randint(0, 3)}))",
+                f"sum(case when {self._atom(rows)} then {value} end)",
+                f"avg({value} / 4)",
                 f"var_pop({value})",
                 f"covar_pop({value}, {self._value(rows)})",
                 f"corr({value}, {self._value(rows)})",
@@ -211,6 +226,8 @@ class Statements:
                 f"{random.choice(constants)} {random.choice(OPERATORS)} {column}",
                 f"{column} between {random.choice(constants)} and {random.choice(constants)}",
                 self._among(column, constants[:3]),
+                f"{column} / 4 {random.choice(OPERATORS)} {random.choice(constants)}",
+                f"floor({column} / 8.0) = {random.randint(-1, 12)}",
             ]
         )
 
@@ -241,6 +258,7 @@ class Statements:
                 f"extract(year from {column}) = {year}",
                 f"{column} + interval {abs(days)} day < {day}",
                 f"datediff('day', {day}, {column}) > {days}",
+                f"{column} >= {day} - interval {random.randint(1, 30)} {random.choice(['month', 'year'])}",
                 f"{column} {random.choice(OPERATORS)} {other}" if other != column else f"{column} = {day}",
             ]
         )

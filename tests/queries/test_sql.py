@@ -144,6 +144,9 @@ SAME = {
     "select count(*) from (select pid from visits union select pid from patients)": ask.count(
         "patients", "has(visits) or has(patients)"
     ),
+    "select avg(t.n) from (select v.pid, v.nights as n from visits v) t where t.n > 3": ask.mean(
+        "visits", "nights", "nights > 3"
+    ),
     "select count(*) from patients order by 1 limit 1 offset 0": ask.count("patients"),
     "select sex, count(*) from patients group by 1 order by 2 desc nulls first limit 3": ask.count(
         "patients", by="sex"
@@ -300,7 +303,7 @@ HOSTILE = [
     "select first(age) from patients",
     "select list(age) from patients",
     "select string_agg(city, ',') from patients",
-    "select sum(age / 2) from patients",
+    "select sum(2 / age) from patients",
     "select sum(age % 2) from patients",
     "select sum(age // 2) from patients",
     "select sum(sqrt(age)) from patients",
@@ -308,7 +311,7 @@ HOSTILE = [
     "select sum(coalesce(born, 0)) from patients",
     "select avg(bmi::int) from patients",
     "select avg(left(city, 2)) from patients",
-    "select sum(age * 0.1) from patients",
+    "select sum(0.1 * age + 1) from patients",
     "select sum(city) from patients",
     "select sum(code) from codes",
     "select avg(*) from patients",
@@ -331,7 +334,7 @@ HOSTILE = [
     "with x as (select * replace (5 as age) from patients) select avg(age) from x",
     "with x as (select * exclude (age) from patients) select avg(age) from x",
     "with x as (select * rename (age as years) from patients) select avg(age) from x",
-    "with x as (select p.* from patients p) select avg(age) from x",
+    "with x as (select q.* from patients p) select avg(age) from x",
     "select count(*) from patients p where exists (select * exclude (day) from visits v where v.pid = p.pid)",
     "select count(*) from patients group by bins(age, 0, 2*3, 99)",
     "select count(*) from patients group by bins(age, 0, age, 99)",

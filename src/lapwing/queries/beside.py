@@ -17,6 +17,7 @@ from lapwing.queries.expressions import (
     Age,
     And,
     Arithmetic,
+    CastTo,
     Compare,
     Condition,
     DatePart,
@@ -28,8 +29,11 @@ from lapwing.queries.expressions import (
     Name,
     Not,
     Now,
+    NumberOf,
     OneOf,
     Or,
+    Step,
+    TextOf,
     Truth,
     Value,
 )
@@ -81,6 +85,10 @@ class Side:
         """Say whether a column of it is the person key."""
         return name.name.casefold() == self.key.casefold()
 
+    def always_has(self, name: Name) -> bool:
+        """Say whether every row has this column: it is missing only where a LEFT JOIN finds no row."""
+        return self.is_key(name) or not self.table.column(name.name).nullable
+
     def is_row_key(self, name: Name) -> bool:
         """Say whether a column of it tells the rows of a person apart."""
         return self.table.row_key is not None and name.name.casefold() == self.table.row_key.casefold()
@@ -98,6 +106,7 @@ class Joins:
         self.left = {side.alias for side in self.sides if side.join.left}
         self.on = {side.alias: self._untied(side.join.on, side) for side in self.sides}
         pool = self._untied(where, None)
+        self.left -= self._there(pool)
         self.pool = [
             *(part for side in self.sides if side.alias not in self.left for part in self.on[side.alias]),
             *pool,
@@ -210,7 +219,7 @@ class Joins:
         """Return the conditions about a row of `base`; an OR about several tables is one or the other case."""
         parts = tuple(part for said in pool for part in conjuncts(said))
         for part in parts:
-            split = self._split(part, base)
+            split = self._split(part, base, parts)
             if split:
                 check_most("cases of its OR over several tables", cases * len(split), _MOST_CASES)
                 rest = tuple(other for other in parts if other is not part)
@@ -218,30 +227,50 @@ class Joins:
                 return [Or(tuple(And(tuple(self.cases(base, (*rest, one), cases))) for one in split))]
         return self._conditions(base, parts)
 
-    def _split(self, part: Condition, base: Side) -> tuple[Condition, ...]:
+    def _split(self, part: Condition, base: Side, parts: tuple[Condition, ...]) -> tuple[Condition, ...]:
         beyond = self.mentioned(part) - {base.alias}
         match part:
             case Or(parts) if beyond and len(self.mentioned(part)) > 1:
                 return parts
             case Or(parts) if beyond & self.left:
                 return parts
-            case Missing(Name() as name) if beyond & self.left and not self.called(min(beyond)).is_key(name):
+            case Missing(Name() as name) if beyond & (self.left - self._there(parts)) and not self.called(
+                min(beyond)
+            ).always_has(name):
                 gone = Missing(Name(self.called(min(beyond)).key, self.called(min(beyond)).join.alias))
                 return gone, And((Not(gone), part))
             case _:
                 return ()
 
+    def _there(self, parts: Iterable[Condition]) -> set[str]:
+        """Return the tables of which the parts say that there is a row: its person is not missing."""
+        return {side.alias for part in parts if (side := self._of_presence(part)) is not None}
+
+    def _of_presence(self, part: Condition) -> Side | None:
+        match part:
+            case Not(Missing(Name() as name)):
+                side = self.owner(name)
+                return side if side is not None and side.always_has(name) else None
+            case _:
+                return None
+
     def _conditions(self, base: Side, pool: tuple[Condition, ...]) -> list[Condition]:
         missing = [alias for alias in self.left if any(self.is_gone(part, alias) for part in pool)]
-        parts = [part for part in pool if not any(self.is_gone(part, alias) for alias in self.left)]
+        there = self._there(pool)
+        parts = [
+            part
+            for part in pool
+            if self._of_presence(part) is None and not any(self.is_gone(part, alias) for alias in self.left)
+        ]
+        unsure = self.left - there
         for part in parts:
-            if self.mentioned(part) & self.left and not _needs_values(part):
+            if self.mentioned(part) & unsure and not _needs_values(part):
                 raise BadQuestionError(
                     "this condition may hold for rows that a LEFT JOIN does not find; write JOIN, or say with has(...) "
                     "or not has(...) which rows there must be"
                 )
         looked_up = [self._looked_up(part, base) for part in parts]
-        needed = frozenset().union(*(self.mentioned(part) for part in looked_up))
+        needed = there.union(*(self.mentioned(part) for part in looked_up))
         inner = [
             side for side in self.sides if side is not base and (side.alias not in self.left or side.alias in needed)
         ]
@@ -260,7 +289,7 @@ class Joins:
         match part:
             case Missing(Name() as name):
                 owner = self.owner(name)
-                return owner is not None and owner.alias == alias and owner.is_key(name)
+                return owner is not None and owner.alias == alias and owner.always_has(name)
             case _:
                 return False
 
@@ -360,6 +389,8 @@ def _is_missing_with(value: Value) -> bool:
             return _is_missing_with(born) and (at is None or _is_missing_with(at))
         case DatePart(day=day) | DateTrunc(day=day):
             return _is_missing_with(day)
+        case NumberOf(value=inner) | Step(value=inner) | TextOf(value=inner) | CastTo(value=inner):
+            return _is_missing_with(inner)
         case _:
             return False
 
@@ -415,7 +446,8 @@ def _is_key_of(name: Name, read_in: Scope, owner: Scope) -> bool:
 
 
 def _untied(inner: Scope, outer: Scope) -> BadQuestionError:
+    key, table = inner.person_key, inner.table.name
     return BadQuestionError(
-        f"rows of {inner.table.name} are joined to the same person only; write "
-        f"{inner.alias}.{inner.person_key} = {outer.alias}.{outer.person_key}, or has({inner.table.name}, ...)"
+        f"rows of {table} are joined to the same person only; write {key} in (select {key} from {table} where ...), "  # noqa: S608 - a sentence
+        f"or exists with {inner.alias}.{key} = {outer.alias}.{outer.person_key}"
     )

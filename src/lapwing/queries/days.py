@@ -6,7 +6,7 @@ the gap between two columns. "Now" is a day of the catalogue; no question asks t
 Whole calendar years, quarters and months among bins of days have names that people use (`period_words`).
 """
 
-from calendar import isleap
+from calendar import isleap, monthrange
 from collections import Counter
 from collections.abc import Iterable
 from datetime import date, timedelta
@@ -182,8 +182,13 @@ def _linear(operator: str, left: Value, right: Value, scope: Scope, *, wanted: b
                     dates[side] += weight * sign
                 case Literal(int() as number) if not isinstance(number, bool):
                     total += weight * number
-                case Days(number):
+                case Days(number, 0):
                     total += weight * number
+                case Days():
+                    raise BadQuestionError(
+                        "months and years differ in length, so they are added to a day that is known; of columns write "
+                        "age(born, day) >= 18 for completed years, or day + interval 365 day"
+                    )
                 case _:
                     raise BadQuestionError("days are compared with days, give or take a whole number of days")
     if dates[0] != dates[1] or dates[0] not in {0, 1}:
@@ -243,6 +248,10 @@ def _day_column(value: Value, scope: Scope) -> Column:
 
 
 def _whole_limit(value: Value, what: str) -> Fraction:
+    if isinstance(value, Days):
+        raise BadQuestionError(
+            f"{what} counts completed years; for days write datediff('day', admitted, discharged) > 3"
+        )
     if not isinstance(value, Literal) or isinstance(value.value, bool) or not isinstance(value.value, int | Fraction):
         raise BadQuestionError(f"{what} is compared with a number; write for example >= 18")
     return Fraction(value.value)
@@ -256,6 +265,18 @@ def now(scope: Scope) -> date:
             "'2025-01-01')"
         )
     return scope.population.now
+
+
+def months_later(start: date, months: int) -> date:
+    """Return the same day of another month, or its last day where it is shorter, as databases have it.
+
+    >>> months_later(date(2024, 3, 31), -1), months_later(date(2024, 2, 29), 12)
+    (datetime.date(2024, 2, 29), datetime.date(2025, 2, 28))
+    """
+    year, month = divmod(start.year * 12 + start.month - 1 + months, 12)
+    if not date.min.year <= year <= date.max.year:
+        raise BadQuestionError(f"{months} months from {start} lie outside the years 1 to 9999; write fewer")
+    return start.replace(year=year, month=month + 1, day=min(start.day, monthrange(year, month + 1)[1]))
 
 
 def day_of(literal: Literal, column: str | None = None) -> date:

@@ -277,7 +277,7 @@ def _result(value: Value) -> str | int | bool | None:
         case _:
             raise BadQuestionError(
                 "what a case gives is public: text, whole numbers below 2^52 or truth values, and no columns; write "
-                "case when age >= 65 then 'old' else 'young' end"
+                "case when age >= 65 then 'old' else 'young' end, or avg(cost) filter (where age >= 65)"
             )
 
 

@@ -160,9 +160,13 @@ class Literal(Value):
 
 @frozen(kw_only=False, eq=False)
 class Days(Value):
-    """A number of days, which are added to days and to nothing else: SQL's interval '30' day."""
+    """A number of days, which are added to days and to nothing else: SQL's interval '30' day.
+
+    `months` of the calendar are added to a day that is known when the question is asked, and to no column.
+    """
 
     number: int
+    months: int = 0
 
 
 @frozen(kw_only=False, eq=False)

@@ -76,6 +76,18 @@ class PerPerson(Value):
 
 
 @frozen(kw_only=False, eq=False)
+class PlaceOfRow(Value):
+    """The place of a row among its person's in an order, of which is known where it is `first`.
+
+    With `alone`, only one of several rows that are equally early is: SQL leaves open which. `by` is what orders them.
+    """
+
+    first: Condition
+    alone: bool
+    by: Name
+
+
+@frozen(kw_only=False, eq=False)
 class Join:
     """Rows of another table beside this row, as SQL joins them: which means nothing before the catalogue is asked.
 
@@ -95,6 +107,8 @@ class Join:
     """Whether it means something only where a person has one row: else rows would count times each other."""
     repeats: bool = False
     """Whether rows may be there several times: a SELECT joined others to them."""
+    once: bool = False
+    """Whether one row a person is left of them, the first of theirs, of which no column is looked up."""
 
 
 @frozen(kw_only=False, eq=False)

@@ -150,6 +150,8 @@ class _Resolution(Joins):
 
     def _rows(self, question: _Question, base: Side) -> int | None:
         """Return how many rows of a person count: as many as elsewhere, also where all values are of the person."""
+        if base.join.once and question.distinct_column() is None:
+            return 1
         if question.max_rows is not None or base.single or question.distinct_column() is not None:
             return question.max_rows
         if base.table.max_rows is None:

@@ -122,8 +122,8 @@ def _no_numbers(column: Column) -> BadQuestionError:
             why = "is a category, whose numbers are names; group by it, or let the custodian declare it as an integer"
         case Date():
             why = (
-                "holds days and no numbers; ask about the time between two days, such as "
-                f"age({column.written}, date '2025-01-01')"
+                f"holds days and no numbers; ask about year({column.written}), or about the time between two days, "
+                f"such as age({column.written}, date '2025-01-01')"
             )
         case Boolean():
             why = f"is true or false; for a proportion write avg({column.written})"

@@ -7,7 +7,7 @@ from fractions import Fraction
 from operator import add, mul, sub
 
 from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real
-from lapwing.queries.days import day_of, now
+from lapwing.queries.days import day_of, months_later, now
 from lapwing.queries.derived import Part, begin, part_of
 from lapwing.queries.expressions import (
     DATE_PARTS,
@@ -21,6 +21,7 @@ from lapwing.queries.expressions import (
     Constant,
     DatePart,
     DateTrunc,
+    Days,
     Literal,
     Name,
     Not,
@@ -51,7 +52,7 @@ def simplified(value: Value, scope: Scope) -> Value:
         case CastTo(inner, kind):
             return _cast(simplified(inner, scope), kind, scope)
         case Arithmetic(operator, left, right):
-            return _arithmetic(operator, simplified(left, scope), simplified(right, scope))
+            return _arithmetic(operator, simplified(left, scope), simplified(right, scope), scope)
         case Coalesce(inner, otherwise):
             first, second = simplified(inner, scope), simplified(otherwise, scope)
             if not isinstance(first, Literal):
@@ -79,7 +80,14 @@ def as_number(truth: Condition) -> Case:
     return Case(((truth, Literal(1)), (Not(truth), Literal(0))))
 
 
-def _arithmetic(operator: str, left: Value, right: Value) -> Value:
+def _arithmetic(operator: str, left: Value, right: Value, scope: Scope) -> Value:
+    match left, right:
+        case (Now() | Literal() as day, Days(months=months)) if months:
+            return Literal(months_later(_day(day, scope), months if operator == "+" else -months))
+        case (Days(months=months), Now() | Literal() as day) if months and operator == "+":
+            return Literal(months_later(_day(day, scope), months))
+        case _:
+            pass
     one, other = _number(left), _number(right)
     if one is None or other is None:
         return Arithmetic(operator, left, right)
@@ -161,6 +169,8 @@ def _converted(literal: Literal, kind: str) -> Constant:
 def _instead(column: Column, kind: str) -> str:
     if kind == "integer" and isinstance(column.type, Real):
         return f"write round({column.written}) or floor({column.written})"
+    if isinstance(column.type, Date):
+        return f"write year({column.written}) = 2020, or compare it with days"
     return f"compare {column.written} with constants of its own kind"
 
 

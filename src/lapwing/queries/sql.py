@@ -10,7 +10,7 @@ rows. They leave the groups of the SELECT as they are, so that they can stand be
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Final
@@ -18,7 +18,8 @@ from typing import Final
 from sqlglot import exp
 
 from lapwing.queries.arrangement import AS_IT_IS, Arrangement, Quotient
-from lapwing.queries.expressions import And, Case, Condition, Literal
+from lapwing.queries.expressions import And, Condition, Literal
+from lapwing.queries.joined import Join
 from lapwing.queries.limits import MOST_NAMED, MOST_STATISTICS
 from lapwing.queries.planning import Question
 from lapwing.queries.questions import Selected
@@ -33,107 +34,23 @@ from lapwing.queries.sql_clauses import (
     items_of,
     read_arrangement,
     scaled,
+    scaled_inside,
 )
 from lapwing.queries.sql_conditions import Reader
 from lapwing.queries.sql_nodes import check_all_read, identifier, literal, name_of, only, parsed
 from lapwing.queries.sql_refusals import refusal
-from lapwing.queries.statistics import is_statistic, read_statistic, statistic_names
-from lapwing.queries.statistics.counts import CountRows
+from lapwing.queries.statistics import (
+    is_of_sample,
+    is_root,
+    is_statistic,
+    read_filtered,
+    read_statistic,
+    statistic_names,
+)
 from lapwing.queries.statistics.top import TopCategories, TopCounts
-from lapwing.queries.statistics.total import Sum
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int, check_most, exact
 from lapwing.vocabulary.frozen import frozen
-
-
-def read_filtered(selected: Selected, node: exp.Expr) -> tuple[str, Question]:
-    """Return the question that one column of a SELECT asks, and a name for it."""
-    match node:
-        case exp.Filter():
-            only(node, "this", "expression")
-            only(node.expression, "this")
-            return read_filtered(_among(selected, selected.reader.condition(node.expression.this)), node.this)
-        case exp.CountIf():
-            only(node, "this")
-            return "count", _count(_among(selected, selected.reader.condition(node.this)))
-        case exp.Sum(this=exp.Case() | exp.If()):
-            only(node, "this")
-            return "sum", _of_case(selected, selected.reader.value(node.this))
-        case exp.Count(this=exp.Case() | exp.If()):
-            only(node, "this", "big_int")
-            return "count", _count_of_case(selected, selected.reader.value(node.this))
-        case _:
-            return _read_other_word(selected, node)
-
-
-def _read_other_word(selected: Selected, node: exp.Expr) -> tuple[str, Question]:
-    """Read a word that means what another one does."""
-    match node:
-        case exp.Stddev() | exp.StddevPop() | exp.StddevSamp():
-            only(node, "this")
-            return "stddev", read_statistic(selected, exp.VariancePop(this=node.this))[1]
-        case exp.Variance():
-            only(node, "this")
-            return "var", read_statistic(selected, exp.VariancePop(this=node.this))[1]
-        case exp.Mode():
-            only(node, "this")
-            return "mode", TopCategories(**selected.common, column=name_of(node.this), k=1)
-        case exp.ApproxQuantile():
-            only(node, "this", "quantile")
-            return read_statistic(selected, exp.PercentileCont(this=node.this, expression=node.args["quantile"]))
-        case exp.WithinGroup(this=exp.PercentileDisc() as place):
-            only(node, "this", "expression")
-            only(place, "this")
-            return read_statistic(
-                selected, exp.WithinGroup(this=exp.PercentileCont(this=place.this), expression=node.expression)
-            )
-        case _:
-            return read_statistic(selected, node)
-
-
-def is_root(node: exp.Expr) -> bool:
-    """Say whether a column of a SELECT is the square root of what is asked: a standard deviation."""
-    return isinstance(node.this if isinstance(node, exp.Filter) else node, exp.Stddev | exp.StddevPop | exp.StddevSamp)
-
-
-def is_of_sample(node: exp.Expr) -> bool:
-    """Say whether a column of a SELECT is that of a sample: over one row less."""
-    return isinstance(node.this if isinstance(node, exp.Filter) else node, exp.Stddev | exp.StddevSamp | exp.Variance)
-
-
-def _among(selected: Selected, condition: Condition) -> Selected:
-    return replace(selected, kept=And((selected.kept, condition)))
-
-
-def _count(selected: Selected) -> Question:
-    return CountRows(**selected.common)
-
-
-def _of_case(selected: Selected, value: object) -> Question:
-    """Return the sum of a case: with one branch, and nothing otherwise, of the rows in that branch."""
-    match value:
-        case Case(branches=((condition, made),), otherwise=None | Literal(value=0 | None)):
-            among = _among(selected, condition)
-            is_one = isinstance(made, Literal) and made.value == 1
-            return _count(among) if is_one else Sum(value=made, **among.common)
-        case Case():
-            return Sum(value=value, **selected.common)
-        case _:
-            raise TypeError(value)
-
-
-def _count_of_case(selected: Selected, value: object) -> Question:
-    match value:
-        case Case(branches=((condition, Literal(value=made)),), otherwise=None | Literal(value=None)) if (
-            made is not None
-        ):
-            return _count(_among(selected, condition))
-        case _:
-            raise BadQuestionError(
-                "a case that is counted gives a constant or nothing; write count(case when age >= 65 then 1 end), or "
-                "count(*) filter (where age >= 65)"
-            )
-
 
 EXAMPLE: Final = "select count(*) from visits"
 
@@ -203,6 +120,9 @@ class _Select:
         rows, joins, condition = self.reader.chosen(tree)
         base = rows[0]
         self.reader.seen.append(rows)
+        joins = tuple(
+            replace(join, once=self.reader.leaves_one(And((join.said, condition)), join.alias)) for join in joins
+        )
         self.group = group_nodes(tree.args.get("group"), self.items, self.statistics)
         self.selected = Selected(
             reader=self.reader,
@@ -213,9 +133,17 @@ class _Select:
             each=base.key if len(rows) == 1 else None,
             where=condition,
             by=tuple(grouping(self.reader, node) for node in self.group),
-            max_rows=max_rows if base.key is None or len(rows) > 1 else None,
+            max_rows=self.most_rows(max_rows, rows, joins, condition),
             max_groups=max_groups,
         )
+
+    def most_rows(
+        self, asked: int | None, rows: Sequence[Given], joins: Sequence[Join], condition: Condition
+    ) -> int | None:
+        """Return how many rows of a person count, where it is said; a join says it of each of its tables."""
+        if rows[0].key is not None and len(rows) == 1:
+            return None
+        return 1 if not joins and self.reader.leaves_one(condition, rows[0].alias) else asked
 
     def selection(self) -> Selection:
         told, questions, made = list[AnswerColumn](), dict[str, Question](), dict[str, Quotient]()
@@ -278,12 +206,7 @@ class _Select:
 
     def computed(self, node: exp.Expr, questions: dict[str, Question], taken: Iterable[str]) -> Quotient:
         """Read arithmetic on statistics: a weighted sum of them, or one over another."""
-        digits = None
-        if isinstance(node, exp.Round):
-            only(node, "this", "decimals")
-            places = node.args.get("decimals")
-            digits = 0 if places is None else as_int("digits", literal(places).value, least=0, most=12)
-            node = node.this
+        node, digits = _rounded(node)
         above, below = self.fraction(node, questions, taken)
         if "" in above or "" in below or not above:
             raise BadQuestionError(
@@ -303,6 +226,9 @@ class _Select:
                 for part in node.args["to"].walk():
                     only(part, *part.args)
                 return self.fraction(node.this, questions, taken)
+            case exp.Avg() | exp.Sum() if (scale := scaled_inside(node)) is not None:
+                only(node, "this")
+                return self.fraction(scale, questions, taken)
             case exp.Nullif(expression=exp.Literal(this="0")):
                 only(node, "this", "expression")
                 only(node.expression, "this")
@@ -356,7 +282,22 @@ class _Select:
 def is_computed(node: exp.Expr) -> bool:
     """Say whether a column of a SELECT computes with statistics."""
     kinds = exp.Paren | exp.Neg | exp.Mul | exp.Div | exp.Add | exp.Sub | exp.Round | exp.Cast | exp.Nullif
-    return isinstance(node, kinds) and is_statistic(node)
+    return (isinstance(node, kinds) and is_statistic(node)) or scaled_inside(node) is not None
+
+
+def _rounded(node: exp.Expr) -> tuple[exp.Expr, int | None]:
+    """Return what is rounded, by ROUND or by a cast to fewer digits, and to how many; None if it is not rounded."""
+    match node:
+        case exp.Round():
+            only(node, "this", "decimals")
+            places = node.args.get("decimals")
+            return node.this, 0 if places is None else as_int("digits", literal(places).value, least=0, most=12)
+        case exp.Cast(to=exp.DataType(this=kind)) if kind in exp.DataType.INTEGER_TYPES:
+            return node, 0
+        case exp.Cast(to=exp.DataType(expressions=[_, exp.DataTypeParam(this=places)])):
+            return node, as_int("digits", literal(places).value, least=0, most=12)
+        case _:
+            return node, None
 
 
 def _no_select(tree: exp.Expr) -> BadQuestionError:
@@ -423,7 +364,7 @@ def _alone(node: exp.Expr) -> BadQuestionError:
             )
         case exp.Star() | exp.Column():
             return BadQuestionError("rows of people are never shown; select a statistic such as count(*)")
-        case exp.Literal():
+        case exp.Literal() | exp.Boolean() | exp.Null():
             return BadQuestionError("a constant is no statistic; select a statistic such as count(*)")
         case _:
             return refusal(node, statistic_names())

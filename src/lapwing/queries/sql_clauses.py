@@ -13,9 +13,10 @@ from sqlglot import exp
 
 from lapwing.queries.arrangement import Arrangement, Kept, Place, Sorting
 from lapwing.queries.days import FLIPPED
-from lapwing.queries.expressions import EVERYONE, By, Condition, Literal, Name, Value
-from lapwing.queries.joined import Has, Join, Joined, ScopedCondition, renamed
+from lapwing.queries.expressions import EVERYONE, And, By, Compare, Condition, Literal, Missing, Name, Not, Or, Value
+from lapwing.queries.joined import Has, Join, Joined, Link, PlaceOfRow, ScopedCondition, renamed
 from lapwing.queries.sql_nodes import COMPARISONS, as_written, chain, identifier, literal, name_of, only
+from lapwing.queries.sql_refusals import refusal
 from lapwing.queries.sql_values import ValueReader
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int, exact
@@ -90,6 +91,33 @@ class Given:
         """Return these rows as a table of a FROM with several."""
         repeats = bool(self.joins) and self.key is None
         return Join(self.table, self.alias, on, left, self.columns, self.said, self.key, repeats=repeats)
+
+
+def place_of_row(window: exp.Window, rows: Given, seen: Given) -> PlaceOfRow:
+    """Read ROW_NUMBER() OVER (PARTITION BY person ORDER BY day): a row is the first where no other is before it."""
+    among, order = window.args.get("partition_by") or [], window.args.get("order")
+    known = isinstance(window.this, exp.RowNumber | exp.Rank | exp.DenseRank)
+    if not known or len(among) != 1 or order is None or len(order.expressions) != 1:
+        raise refusal(window)
+    only(window, "this", "partition_by", "order", "over")
+    only(window.this)
+    only(order, "expressions")
+    by = order.expressions[0]
+    only(by, "this", "desc", "nulls_first")
+    key, day = seen.own(among[0]), seen.own(by.this).name
+    if seen.computed(Name(day)) is not None:
+        raise refusal(window)
+    other = f"another of {seen.alias}"
+    here, there = Name(day, seen.alias), Name(day, other)
+    before = Compare(">" if by.args.get("desc") else "<", there, here)
+
+    def none(where: Condition) -> Condition:
+        same = Compare("=", Name(key.name, other), Name(key.name, seen.alias))
+        return Not(Has(rows.table, And((same, rows.where, where)), 1, other, Link.IN_WHERE, seen.columns))
+
+    known_day, unknown_day = Not(Missing(here)), Missing(here)  # which come last
+    first = Or((And((known_day, none(before))), And((unknown_day, none(Not(Missing(there)))))))
+    return PlaceOfRow(first, isinstance(window.this, exp.RowNumber), here)
 
 
 @frozen(kw_only=False)
@@ -178,12 +206,30 @@ def grouping(reader: ValueReader, node: exp.Expr) -> By:
                 return By(column=value, edges=constants)
         case exp.Literal() | exp.Null() | exp.Star():
             pass
+        case _ if _is_quotient(node):
+            raise BadQuestionError(
+                "databases disagree about what / leaves of whole numbers; for groups of the same width, named by their "
+                "lower ends, write floor(age / 10) * 10"
+            )
         case _:
             return By(column=reader.value(node))
     raise BadQuestionError(
         "groups are made by columns, and the edges of bins are constants; write group by column, year(day), or "
         "bins(column, 0, 18, 65, 120)"
     )
+
+
+def _is_quotient(node: exp.Expr) -> bool:
+    """Say whether a group is made by dividing, and not by steps: floor(age / 10) * 10."""
+    match node.unnest():
+        case exp.Div() | exp.IntDiv() | exp.Floor(this=exp.Div()):
+            return True
+        case exp.Cast(this=cast):
+            return _is_quotient(cast)
+        case exp.Mul(this=left, expression=right):
+            return any(_is_quotient(side) and not isinstance(side, exp.Floor) for side in (left, right))
+        case _:
+            return False
 
 
 @frozen(kw_only=False)
@@ -216,6 +262,11 @@ def read_arrangement(
 def _number(reader: ValueReader, node: exp.Expr | None) -> int | None:
     if node is None:
         return None
+    if isinstance(node, exp.Fetch):  # FETCH FIRST 10 ROWS ONLY
+        only(node, "direction", "count", "limit_options")
+        for part in node.args["limit_options"].walk():
+            only(part, "rows")  # and neither PERCENT nor WITH TIES
+        return 1 if node.args.get("count") is None else as_int("limit", literal(node.args["count"]).value, least=0)
     only(node, "expression")
     most = reader.value(node.expression)
     return as_int("limit", exact("number", most.value if isinstance(most, Literal) else most), least=0)
@@ -279,6 +330,24 @@ def _number_alone(part: AnswerFraction) -> Fraction | None:
     """Return the number that a part is, if it holds no answer."""
     above, below = part
     return above[""] if set(above) == {""} and not below else None
+
+
+def scaled_inside(node: exp.Expr) -> exp.Expr | None:
+    """Return avg(x / 100) as avg(x) / 100, and a sum so: the answer is scaled, and no row rounded. Else None."""
+    inner = node.this.unnest() if isinstance(node, exp.Avg | exp.Sum) and isinstance(node.this, exp.Expr) else None
+    if not isinstance(inner, exp.Div | exp.Mul):
+        return None
+    pairs = [(inner.this, inner.expression)]
+    if isinstance(inner, exp.Mul):
+        pairs.append((inner.expression, inner.this))
+    for value, factor in pairs:
+        if not isinstance(factor, exp.Literal) or factor.is_string or isinstance(value.unnest(), exp.Literal):
+            continue
+        number = Fraction(exact("number", str(factor.this)))
+        if isinstance(inner, exp.Div) or number.denominator.bit_count() > 1:  # else it is a multiple on the grid
+            only(inner, "this", "expression", "typed", "safe")
+            return type(inner)(this=type(node)(this=value), expression=factor)
+    return None
 
 
 def scaled(weights: dict[str, Fraction], times: Fraction | int) -> dict[str, Fraction]:

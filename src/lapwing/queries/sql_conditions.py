@@ -27,7 +27,7 @@ from lapwing.queries.expressions import (
     Truth,
     Value,
 )
-from lapwing.queries.joined import Has, InConceptSet, Joined, Link, PerPerson
+from lapwing.queries.joined import Has, InConceptSet, Joined, Link, PerPerson, PlaceOfRow
 from lapwing.queries.pattern import canonical, plain
 from lapwing.queries.sql_clauses import Given, grouping
 from lapwing.queries.sql_nodes import (
@@ -45,7 +45,7 @@ from lapwing.queries.sql_nodes import (
     table_name,
     times,
 )
-from lapwing.queries.sql_refusals import refusal
+from lapwing.queries.sql_refusals import no_place, refusal
 from lapwing.queries.sql_rows import RowsReader, per_person
 from lapwing.vocabulary.errors import BadQuestionError
 
@@ -115,7 +115,7 @@ class Reader(RowsReader):
     """Reads syntax trees into conditions and values; `given` holds what WITH gave a name to, by its lower-case name."""
 
     def __init__(self, given: Mapping[str, Given]) -> None:
-        self.given, self.used, self.seen, self.person = given, set(), [], None
+        self.given, self.used, self.seen, self.person, self.firsts = given, set(), [], None, []
 
     def condition(self, node: exp.Expr) -> Condition:
         """Return the condition that a node writes."""
@@ -221,7 +221,16 @@ class Reader(RowsReader):
             operator, left, right = FLIPPED[operator], right, left
         if isinstance(left, exp.Subquery) and isinstance(right, exp.Literal) and _counts_rows(left):
             return self._read_count(left, operator, right)
-        return Compare(operator, self.value(left), self.value(right))
+        one, other = self.value(left), self.value(right)
+        return self._at_place(one, operator, other) if isinstance(one, PlaceOfRow) else Compare(operator, one, other)
+
+    def _at_place(self, place: PlaceOfRow, operator: str, limit: Value) -> Condition:
+        number = limit.value if isinstance(limit, Literal) else None
+        if (operator, number) not in {("=", 1), ("<=", 1), ("<", 2)}:
+            raise no_place()
+        if place.alone:
+            self.firsts.append((place.by.table, place.first))
+        return place.first
 
     def _inner(self, node: exp.Expr) -> tuple[exp.Select, Given, Condition]:
         """Return a SELECT about other rows of the person, the rows it names, and which of them it leaves."""

@@ -5,6 +5,7 @@ finds what the parser understood and nobody read.
 """
 
 import logging
+import re
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from fractions import Fraction
@@ -48,6 +49,7 @@ def check_all_read(tree: exp.Expr) -> None:
             raise refusal(node)
 
 
+_TOP = re.compile(r"\s*select\s+top\b", re.IGNORECASE)
 MOST_DAYS = 10**7
 _LONGEST_WORD = 30
 _MOST_STEPS = 4 * MOST_TOKENS
@@ -81,6 +83,8 @@ def parsed(text: str, into: type[exp.Expr] | None = None) -> exp.Expr:
             if into
             else "one query, such as select count(*) from visits"
         )
+        if _TOP.match(text):
+            what = "limit 5 at the end, as in select sex, count(*) from people group by sex order by 2 desc limit 5"
         raise BadQuestionError(f"this cannot be read as SQL{where}; write {what}")
     for number, (_, depth) in enumerate(_walk(tree), start=1):
         check_most("parts", number, MOST_NODES)
@@ -246,6 +250,17 @@ def literal(node: exp.Expr) -> Literal:
             return Literal(int(number) if number.denominator == 1 else number)
 
 
+def divisor(node: exp.Expr) -> Fraction:
+    """Return the constant that a division divides by: no row can make it zero."""
+    below = node.expression.unnest()
+    number = literal(below).value if isinstance(below, exp.Literal) and not below.is_string else None
+    if not number or not isinstance(number, int | Fraction):
+        raise refusal(node)
+    for part in node.expression.walk():
+        only(part, *part.args)
+    return Fraction(number)
+
+
 def negative(value: Value) -> Value:
     """Return a value with the other sign."""
     if isinstance(value, Literal) and isinstance(value.value, int | Fraction) and not isinstance(value.value, bool):
@@ -260,6 +275,9 @@ def times(value: Value, least: int = 1) -> int:
 
 def number_of_days(node: exp.Expr) -> int:
     """Return how many days an interval has: a constant, written with quotes or without."""
+    if isinstance(node, exp.Neg | exp.Paren):
+        only(node, "this")
+        return number_of_days(node.this) * (-1 if isinstance(node, exp.Neg) else 1)
     if not isinstance(node, exp.Literal):
         raise BadQuestionError("an interval has a constant number of days; write day + interval 30 day")
     return as_int("interval", exact("interval", str(literal(node).value)), least=-MOST_DAYS, most=MOST_DAYS)

@@ -15,8 +15,24 @@ _OF_EACH = (
     "group by the person: select count(*) from (select person, count(*) as n from visits group by person) where n >= 3"
 )
 _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
-    exp.Div: ("division", "it fails where a row divides by zero; divide the answers instead, which costs nothing"),
-    exp.IntDiv: ("division", "it fails where a row divides by zero; divide the answers instead, which costs nothing"),
+    exp.Div: (
+        "division by what is no constant",
+        "it fails where a row divides by zero; divide the answers instead, which costs nothing",
+    ),
+    exp.IntDiv: ("division without rest", "write floor(age / 10) = 6, and for groups floor(age / 10) * 10"),
+    exp.Extract: (
+        "this part of a day",
+        "there are year, quarter, month, day and dow; for a time write datediff('day', admitted, discharged)",
+    ),
+    exp.AnyValue: ("a value of somebody", "rows of people are never shown; count people by the column"),
+    exp.First: ("a value of somebody", "rows of people are never shown; count people by the column"),
+    exp.Last: ("a value of somebody", "rows of people are never shown; count people by the column"),
+    exp.ArrayAgg: ("a list of values", "rows of people are never shown; count people by the column"),
+    exp.Length: ("LENGTH", "write city like '_____%' for at least five characters"),
+    exp.TableSample: ("a sample", "ask about all rows, and pay with less epsilon where less will do"),
+    exp.Rollup: ("ROLLUP", "ask for the smallest groups and add the answers up, which costs nothing"),
+    exp.Cube: ("CUBE", "ask for the smallest groups and add the answers up, which costs nothing"),
+    exp.GroupingSets: ("GROUPING SETS", "ask for the smallest groups and add the answers up, which costs nothing"),
     exp.Mod: ("the remainder", "it fails where a row divides by zero; compare the column with ranges"),
     exp.Cast: (
         "a cast to this type",
@@ -121,6 +137,8 @@ def refusal(node: object, statistics: Iterable[str] = ()) -> BadQuestionError:
         return BadQuestionError(f"there is no function {node.this!r} here; {language}")
     if isinstance(node, exp.Window):
         return _window(node)
+    if isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
+        return refusal(node.this, statistics)
     for kind, (what, instead) in _INSTEAD.items():
         if isinstance(node, kind):
             return BadQuestionError(f"{what} is not part of the language; {instead}")
@@ -153,6 +171,14 @@ def refused_argument(node: exp.Expr, name: str, argument: object) -> BadQuestion
     return BadQuestionError(f"{what} is not part of the language; {_LANGUAGE}")
 
 
+def no_place() -> BadQuestionError:
+    """Return the refusal of a place of a row that is not the first."""
+    return BadQuestionError(
+        "of the rows of a person only the first can be chosen; write row_number = 1, or for people with several rows "
+        f"{_OF_EACH}"
+    )
+
+
 def _window(window: exp.Window) -> BadQuestionError:
     """Return the refusal of a window function, with how to get what it is mostly written for."""
     function, order, among = window.this, window.args.get("order"), window.args.get("partition_by")
@@ -161,6 +187,11 @@ def _window(window: exp.Window) -> BadQuestionError:
         of_answers = order is not None and order.find(exp.AggFunc) is not None
         instead = "for the largest groups write order by count(*) desc limit 5" if of_answers else _OWN_ROWS
         return BadQuestionError(f"a place in an order is not part of the language; {instead}")
+    if name.casefold() in {"lag", "lead"}:
+        return BadQuestionError(
+            "the row before or after another is not part of the language; write from visits v where exists (select 1 "
+            "from visits w where w.person = v.person and w.day > v.day and w.day <= v.day + 30)"
+        )
     inside = function.this if isinstance(function, exp.AggFunc) else function
     if isinstance(inside, exp.Expr) and inside.find(exp.AggFunc) is not None:
         instead = _RUNNING if order else _SHARES

@@ -25,8 +25,8 @@ from lapwing.queries.expressions import (
     Or,
     Value,
 )
-from lapwing.queries.joined import Has, Join, Joined, Link, PerPerson, ScopedCondition, names_in
-from lapwing.queries.sql_clauses import EVERYBODY, Given, SelectItem, at_place, items_of
+from lapwing.queries.joined import Has, Join, Joined, Link, PerPerson, ScopedCondition, joined_by_and, names_in
+from lapwing.queries.sql_clauses import EVERYBODY, Given, SelectItem, at_place, items_of, place_of_row
 from lapwing.queries.sql_nodes import chain, identifier, is_count, name_of, only, times
 from lapwing.queries.sql_refusals import refusal
 from lapwing.queries.sql_values import ValueReader
@@ -51,13 +51,23 @@ class RowsReader(ValueReader):
     """Reads what FROM and WITH name.
 
     `given` holds what WITH gave a name to, and `used` what was named; `seen` are the rows that may be named where it
-    reads, the nearest last, and `person` those that are grouped by person there.
+    reads, the nearest last, and `person` those that are grouped by person there. `firsts` are the conditions that leave
+    one row a person.
     """
 
     given: Mapping[str, Given]
     used: set[str]
     seen: list[Sequence[Given]]
     person: Given | None
+    firsts: list[tuple[str | None, Condition]]
+
+    def leaves_one(self, condition: Condition, alias: str) -> bool:
+        """Say whether one of the rows of a person that are called `alias` is left: the first of them."""
+        if isinstance(condition, ScopedCondition):
+            return self.leaves_one(condition.where, condition.alias)
+        if isinstance(condition, And):
+            return any(self.leaves_one(part, alias) for part in condition.parts)
+        return any(condition is first and row == alias for row, first in self.firsts)
 
     @abstractmethod
     def person_in(self, outer: Name, node: exp.Expr) -> Condition:
@@ -224,13 +234,15 @@ class RowsReader(ValueReader):
         columns, values, everything = list[str](), dict[str, Value](), False
         for item in items:
             listed = self._listed(item.node, rows)
-            if isinstance(item.node, exp.Star):
-                only(item.node)
+            if isinstance(item.node, exp.Star) or _is_star_of(item.node, rows):
+                only(item.node if isinstance(item.node, exp.Star) else item.node.this)
                 everything = True
             elif listed is not None and item.alias is None and not plain.joins:
                 made = rows[0].computed(listed)
                 columns.append(listed.name)
                 values |= {} if made is None else {listed.name.casefold(): made}
+            elif isinstance(item.node, exp.Window) and item.alias is not None and not plain.joins:
+                values[item.alias.casefold()] = place_of_row(item.node, plain, rows[0])
             elif item.alias is not None or listed is not None:
                 name = item.alias or (listed.name if listed is not None else "")
                 values[name.casefold()] = self.value(item.node)
@@ -251,7 +263,13 @@ class RowsReader(ValueReader):
         """Return one row a person: group by person, with numbers of their rows, and HAVING."""
         if plain.key is not None:
             raise BadQuestionError(f"{plain.alias} has one row a person already; leave its GROUP BY out")
-        key = Name(plain.own(_grouped_by(select, items)).name)
+        grouped_by, *others = _grouped_by(select, items)
+        if others:
+            raise BadQuestionError(
+                "rows are grouped by person here, and a person may be in several other groups; write select person, "
+                "count(*) as n from visits where kind = 'ER' group by person, once for each group"
+            )
+        key = Name(plain.own(grouped_by).name)
         grouped = replace(plain, key=key)
         self.person, before = grouped, self.person
         values = dict[str, Value]()
@@ -270,13 +288,24 @@ class RowsReader(ValueReader):
     ) -> Given:
         """Return one row a person of the first of two tables, with numbers of their rows in the second, 0 if none."""
         first, other = joins[0], joins[-1]
-        key = name_of(_grouped_by(select, items))
-        about = names_in(where, other.alias)
-        if len(joins) != 2 or key.table != first.alias or about or select.args.get("having"):  # noqa: PLR2004
+        key, *others = map(name_of, _grouped_by(select, items))
+        if key.table == other.alias and not other.left:  # the other way round it is the same
+            first, other = replace(other, on=And(())), replace(first, on=other.on)
+        parts = list(joined_by_and(where))
+        about = [part for part in parts if names_in(part, other.alias)]
+        if not other.left:  # WHERE and ON say the same of rows that must be there
+            where = And(tuple(part for part in parts if part not in about))
+            other, about = replace(other, on=And((other.on, *about))), []
+        owned = all(name.table == first.alias for name in (key, *others))
+        if len(joins) != 2 or not owned or about or select.args.get("having"):  # noqa: PLR2004
             raise BadQuestionError(_PER_PERSON_BESIDE)
         values = dict[str, Value]()
         for item in items:
-            if isinstance(item.node, exp.Column) and name_of(item.node).name.casefold() == key.name.casefold():
+            listed = name_of(item.node) if isinstance(item.node, exp.Column) else None
+            if listed is not None and listed.name.casefold() == key.name.casefold():
+                continue
+            if listed is not None and listed.name.casefold() in {name.name.casefold() for name in others}:
+                values[(item.alias or listed.name).casefold()] = Name(listed.name, first.alias)
                 continue
             if item.alias is None or not isinstance(item.node, exp.AggFunc):
                 raise BadQuestionError(_NAMED_NUMBERS)
@@ -284,7 +313,7 @@ class RowsReader(ValueReader):
         there = [] if other.left else [_number_of_rows(other, 1)]
         one_row = Joined((replace(first, single=True),), And((where, *there)))
         said = ScopedCondition(one_row, first.alias, first.columns)
-        chosen = (key.name,)
+        chosen = (key.name, *(name.name for name in others))
         return Given(first.table, first.alias, said, chosen, key=Name(key.name), values=values, inside=first.alias)
 
     def _having(self, having: exp.Expr | None, grouped: Given) -> Given:
@@ -351,16 +380,24 @@ class RowsReader(ValueReader):
                 return And((one, Not(other)))
 
 
-def _grouped_by(select: exp.Select, items: list[SelectItem]) -> exp.Expr:
-    """Return the one column that GROUP BY names."""
+def _is_star_of(node: exp.Expr, rows: list[Given]) -> bool:
+    """Say whether a node is all columns of one of the rows: v.*."""
+    if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Star):
+        return False
+    only(node, "this", "table")
+    return identifier(node.args.get("table")).casefold() in {given.alias.casefold() for given in rows}
+
+
+def _grouped_by(select: exp.Select, items: list[SelectItem]) -> list[exp.Expr]:
+    """Return the columns that GROUP BY names: the person's, and others that a person has one of."""
     group = select.args["group"]
     only(group, "expressions")
     nodes = [item.node if (item := at_place(node, items, "GROUP BY")) else node for node in group.expressions]
-    if len(nodes) != 1 or not isinstance(nodes[0], exp.Column):
+    if not nodes or not all(isinstance(node, exp.Column) for node in nodes):
         raise BadQuestionError(
             "rows are grouped by person here; write select person, count(*) as n from visits group by person"
         )
-    return nodes[0]
+    return nodes
 
 
 def _number_of_rows(other: Join, least: int) -> Condition:
@@ -398,8 +435,9 @@ def per_person(node: exp.Expr) -> tuple[str, Name | None]:
             return "first" if isinstance(node, exp.Min) else "last", name_of(node.this)
         case _:
             raise BadQuestionError(
-                "of one person's rows there are count(*), count(distinct column), min(day) and max(day); write "
-                "(select count(*) from visits v where v.person = p.person)"
+                "of one person's rows there are count(*), count(distinct column), min(day) and max(day); for the mean "
+                "of people's sums write sum(cost) / count(distinct person), and to compare with an average of "
+                "everybody ask for it first and write the number"
             )
 
 

@@ -38,6 +38,7 @@ from lapwing.queries.expressions import (
 from lapwing.queries.joined import PerPerson
 from lapwing.queries.sql_nodes import (
     cast_kind,
+    divisor,
     function_name,
     is_date,
     literal,
@@ -78,8 +79,9 @@ _NAMED_PARTS: Final = {
 }
 _UNITS: Final = {"D": "DAY", "DD": "DAY", "M": "MONTH", "MM": "MONTH", "Y": "YEAR", "YY": "YEAR", "YYYY": "YEAR"}
 """How some databases shorten the units of a time."""
+_DAYS_IN: Final = {"DAY": 1, "WEEK": 7}
+_MONTHS_IN: Final = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 _SUNDAY: Final = 7
-_WEEK: Final = 7
 _MONTHS: Final = 12
 _MONTH_NAMES: Final = "January February March April May June July August September October November December"
 _DAY_NAMES: Final = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
@@ -114,6 +116,9 @@ class ValueReader(ABC):
             case exp.Add() | exp.Sub() | exp.Mul():
                 only(node, "this", "expression")
                 return Arithmetic(_ARITHMETIC[type(node)], self.value(node.this), self.value(node.expression))
+            case exp.Div():
+                only(node, "this", "expression", "typed", "safe")
+                return Arithmetic("*", self.value(node.this), Literal(1 / divisor(node)))
             case _:
                 return self._called(node)
 
@@ -127,6 +132,10 @@ class ValueReader(ABC):
                 return self._clip(node)
             case exp.Case() | exp.If() | exp.WidthBucket():
                 return self._width_bucket(node) if isinstance(node, exp.WidthBucket) else self._case(node)
+            case exp.Nullif():
+                only(node, "this", "expression")
+                value = self.value(node.this)
+                return Case(((Compare("<>", value, self.value(node.expression)), value),))
             case exp.Coalesce() | exp.Lower() | exp.Upper() | exp.Trim() | exp.Left() | exp.Substring():
                 return self._with_texts(node)
             case exp.Abs() | exp.Floor() | exp.Ceil() | exp.Round():
@@ -347,10 +356,16 @@ def read_call_about_days(node: exp.Anonymous, read: Read) -> Value | None:
             name = str(literal(unit).value).upper()
             ends = read(since), read(until)
             return Age(*ends) if name == "YEAR" else _between(name, *ends) if name == "DAY" else None
+        case _:
+            return _read_later(node, read)
+
+
+def _read_later(node: exp.Anonymous, read: Read) -> Value | None:
+    match function_name(node), node.expressions:
         case "dateadd", [exp.Column() as unit, number, day]:
-            if _UNITS.get(name_of(unit).name.upper(), name_of(unit).name.upper()) != "DAY":
-                raise _no_interval()
-            return Arithmetic("+", read(day), Days(number_of_days(number)))
+            return Arithmetic("+", read(day), _time(name_of(unit).name.upper().rstrip("S"), number))
+        case "date_sub" | "datesub", [day, exp.Interval() as time]:
+            return Arithmetic("-", read(day), read(time))
         case _:
             return None
 
@@ -384,18 +399,20 @@ def _name(day: Value, *, month: bool) -> Value:
 
 def _interval(node: exp.Interval) -> Value:
     only(node, "this", "unit")
-    unit = upper_text(node.args.get("unit")).rstrip("S")
-    if unit not in {"DAY", "WEEK"}:
-        raise _no_interval()
-    only(node.args["unit"], "this")
-    return Days(number_of_days(node.this) * (_WEEK if unit == "WEEK" else 1))
+    unit = node.args.get("unit")
+    if isinstance(unit, exp.Expr):
+        only(unit, "this")
+    return _time(upper_text(unit).rstrip("S"), node.this)
 
 
-def _no_interval() -> BadQuestionError:
-    return BadQuestionError(
-        "months and years differ in length, so an interval is a number of days; write day + interval 365 day, or "
-        "count completed years with age(born, day)"
-    )
+def _time(unit: str, number: exp.Expr) -> Value:
+    """Return a time that is added to a day: days, or months of the calendar."""
+    unit = _UNITS.get(unit, unit)
+    if unit in _DAYS_IN:
+        return Days(number_of_days(number) * _DAYS_IN[unit])
+    if unit in _MONTHS_IN:
+        return Days(0, number_of_days(number) * _MONTHS_IN[unit])
+    raise BadQuestionError("a time is counted in days, weeks, months or years; write interval 30 day")
 
 
 def _part(part: str, node: exp.Expr, read: Read) -> Value:

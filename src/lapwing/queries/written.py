@@ -264,8 +264,8 @@ class Speller:
                 return f"({self.part(left)} {sign} {self.part(right)})"
             case Clip(inner, low, high):
                 return f"clip({self._list((inner, low, high))})"
-            case Days(number):
-                return f"interval '{number}' day"
+            case Days(number, months):
+                return f"interval '{months}' month" if months else f"interval '{number}' day"
             case Now():
                 return "current_date"
             case _:

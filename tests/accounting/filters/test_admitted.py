@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.special import gammaln
 from scipy.stats import norm
 
-from lapwing.accounting.filters import approximate
+from lapwing.accounting.filters import approximate, residue
 from lapwing.accounting.filters.account import EVERYONE, open_account
 from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import (
@@ -121,6 +121,7 @@ LAPLACE = LaplaceNoise(l1_sensitivity=Fraction(1), scale=Fraction(1))
         *(ExponentialSelection(epsilon=Fraction(1, n)) for n in (3, 11, 24)),
         *(ApproximateRelease(epsilon=Fraction(1, 20), delta=Fraction(1, 10**n)) for n in (6, 8, 9, 12)),
         Repeated(part=ExponentialSelection(epsilon=Fraction(1, 60)), times=4),
+        Repeated(part=ExponentialSelection(epsilon=Fraction(1, 150)), times=40),
         Composed(parts=(replace(LAPLACE, scale=Fraction(60)), ExponentialSelection(epsilon=Fraction(1, 60)))),
         Repeated(part=PoissonSampled(part=gaussian("1/4").event, rate=Fraction(1, 10)), times=3),
     ],
@@ -146,12 +147,18 @@ def test_counting_how_often_a_small_charge_fits_takes_few_certificates(scale, mo
     assert 1 <= len(asked) <= 64
 
 
-def test_a_plan_of_many_links_is_counted_in_few_steps(monkeypatch) -> None:
-    asked = []
+@pytest.mark.parametrize(("length", "times", "least", "most"), [(500, 40, 500, 1500), (1000, 512, 300, 500)])
+def test_a_plan_of_many_links_is_counted_in_few_steps_of_few_certificates(
+    length, times, least, most, monkeypatch
+) -> None:
+    """A ranking of 512 places took 512 certificates for each look, and 17 s to say how often it would fit."""
+    asked, certified, one = [], [], residue._after_one
     monkeypatch.setattr(approximate, "residue_after", lambda *given: asked.append(given) or residue_after(*given))
-    plan = Repeated(part=ExponentialSelection(epsilon=Fraction(1, 500)), times=40)
-    assert 500 < how_many(filter_of("1", "1e-6"), SingleRelease(event=plan)) < 1500
+    monkeypatch.setattr(residue, "_after_one", lambda *given: certified.append(given) or one(*given))
+    plan = Repeated(part=ExponentialSelection(epsilon=Fraction(1, length)), times=times)
+    assert least < how_many(filter_of("1", "1e-6"), SingleRelease(event=plan)) < most
     assert 1 <= len(asked) <= 24
+    assert len(certified) <= 20 * len(asked)
 
 
 def test_a_plan_through_the_residue_costs_little_more_than_its_variance_and_less_than_its_parts() -> None:

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from accounting.filters.adversary import largest
 from accounting.filters.atoms import Atoms, gaussian_profile, laplace, randomized_response, rarely, two_points
+from lapwing.accounting.filters import residue
 from lapwing.accounting.filters.approximate import loss_of
 from lapwing.accounting.filters.residue import LossFamily, _Grid, _Side, fits_last, largest_mu_squared, residue_after
 from lapwing.vocabulary.event import (
@@ -236,3 +238,39 @@ def test_the_price_of_a_chain_is_that_of_all_its_charges() -> None:
     chain = loss_of(Composed(parts=(Repeated(part=choice, times=5), noise)))
     one, other = loss_of(choice).first_order_price, loss_of(noise).first_order_price
     assert chain.first_order_price == pytest.approx(5 * one + other, rel=0.01)
+
+
+@pytest.mark.parametrize(("times", "length"), [(17, Fraction(1, 20)), (100, Fraction(1, 40)), (50, Fraction(1, 16))])
+def test_many_charges_alike_are_certified_by_few_at_the_price_of_one_by_one(times, length, monkeypatch) -> None:
+    """Every member, so many times, has a binomial loss: the inequality is computed for it without any of our code."""
+    family, one_by_one, certified = LossFamily.bounded_range(length), S, 0
+    for _ in range(times):
+        one_by_one = residue_after(one_by_one, family, SLACK)
+    after_one = residue._after_one
+
+    def counted(*given):
+        nonlocal certified
+        certified += 1
+        return after_one(*given)
+
+    monkeypatch.setattr(residue, "_after_one", counted)
+    after = residue._after_many(S, family, times, SLACK)
+    assert certified <= 64
+    assert S - after == pytest.approx(S - one_by_one, rel=2e-3)
+    e, j = float(length), np.arange(times + 1)
+    for t in np.linspace(0.01, 0.99, 9) * e:
+        p = math.expm1(t - e) / math.expm1(-e)
+        members = Atoms(j * t + (times - j) * (t - e), binom.pmf(j, times, p))
+        assert max(excess(order, S, after, 2000) for order in members.orders) <= times * SLACK + 1e-14
+    cheaper = S - 0.97 * (S - after)
+    half = Atoms(j * e / 2 - (times - j) * e / 2, binom.pmf(j, times, math.expm1(-e / 2) / math.expm1(-e)))
+    assert excess(half, S, cheaper, 2000) > 100 * times * SLACK, "and a price below it is seen to be wrong"
+
+
+def test_what_does_not_fit_as_a_block_is_charged_one_by_one() -> None:
+    length = Fraction(1, 4)
+    family, left, fits = LossFamily.bounded_range(length), S, 0
+    while (after := residue_after(left, family, SLACK)) is not None:
+        left, fits = after, fits + 1
+    assert residue._after_many(S, family, fits, SLACK) == pytest.approx(left, rel=0.02, abs=1e-6)
+    assert residue._after_many(S, family, 40 * fits, SLACK) is None

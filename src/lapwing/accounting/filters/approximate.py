@@ -41,7 +41,7 @@ _ATOMS_OF_LAPLACE = 33  # most of its loss sits at the two ends: more atoms gain
 _ATOMS = 257
 _AS_MANY_AS_THERE_ARE = 10**6
 _REACH = 10  # standard deviations
-_LONGEST_CHAIN = 512  # each link takes about a millisecond; more selections, as one law, cost only 0.5 % more
+_LONGEST_CHAIN = 512  # more selections, as one law, cost only 0.5 % more
 
 
 @stored("approximate-filter")

@@ -2,17 +2,28 @@
 
 A file holds its questions and their builders, how it bounds a person, its sensitivity, which mechanisms may release it,
 what the released numbers mean with their bounds, and its words. To add one, write its file, and name it here.
+
+Other spellings of statistics, of some of the rows, are read here: FILTER, COUNT_IF, CASE, NULLIF.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from sqlglot import exp
 
+from lapwing.queries.expressions import And, Case, Condition, Literal, Missing, Not
 from lapwing.queries.planning import Question
 from lapwing.queries.questions import Selected, SqlWord, Statistic
+from lapwing.queries.sql_nodes import name_of, only
 from lapwing.queries.sql_refusals import refusal
 from lapwing.queries.statistics import counts, distinct, funnel, moments, quantiles, top, total
+from lapwing.queries.statistics.counts import CountRows
+from lapwing.queries.statistics.moments import MomentQuestion
+from lapwing.queries.statistics.quantiles import QuantileQuestion
+from lapwing.queries.statistics.top import TopCategories
+from lapwing.queries.statistics.total import Sum
+from lapwing.vocabulary.errors import BadQuestionError
 
 STATISTICS: Final[dict[str, Statistic]] = {
     one.name: one for file in (counts, distinct, total, moments, quantiles, top, funnel) for one in file.STATISTICS
@@ -63,3 +74,113 @@ def _word(node: exp.Expr) -> SqlWord:
             return exp.Distinct
         case _:
             return type(node)
+
+
+def read_filtered(selected: Selected, node: exp.Expr) -> tuple[str, Question]:
+    """Return the question that one column of a SELECT asks, and a name for it."""
+    match node:
+        case exp.Filter():
+            only(node, "this", "expression")
+            only(node.expression, "this")
+            return read_filtered(_among(selected, selected.reader.condition(node.expression.this)), node.this)
+        case exp.CountIf():
+            only(node, "this")
+            return "count", _count(_among(selected, selected.reader.condition(node.this)))
+        case exp.Sum(this=exp.Case() | exp.If()):
+            only(node, "this")
+            return "sum", _of_case(selected, selected.reader.value(node.this))
+        case exp.Count(this=exp.Case() | exp.If() | exp.Nullif()):
+            only(node, "this", "big_int")
+            return "count", _count_of_case(selected, selected.reader.value(node.this))
+        case _:
+            name, question = _read_other_word(selected, node)
+            return name, _of_branch(question)
+
+
+def _read_other_word(selected: Selected, node: exp.Expr) -> tuple[str, Question]:
+    """Read a word that means what another one does."""
+    match node:
+        case exp.Stddev() | exp.StddevPop() | exp.StddevSamp():
+            only(node, "this")
+            return "stddev", read_statistic(selected, exp.VariancePop(this=node.this))[1]
+        case exp.Variance():
+            only(node, "this")
+            return "var", read_statistic(selected, exp.VariancePop(this=node.this))[1]
+        case exp.Mode():
+            only(node, "this")
+            return "mode", TopCategories(**selected.common, column=name_of(node.this), k=1)
+        case exp.ApproxQuantile():
+            only(node, "this", "quantile")
+            return read_statistic(selected, exp.PercentileCont(this=node.this, expression=node.args["quantile"]))
+        case exp.WithinGroup(this=exp.PercentileDisc() as place):
+            only(node, "this", "expression")
+            only(place, "this")
+            return read_statistic(
+                selected, exp.WithinGroup(this=exp.PercentileCont(this=place.this), expression=node.expression)
+            )
+        case exp.ApproxDistinct():
+            only(node, "this")
+            return read_statistic(selected, exp.Count(this=exp.Distinct(expressions=[node.this])))
+        case _:
+            return read_statistic(selected, node)
+
+
+def _of_branch(question: Question) -> Question:
+    """Return the statistic of a case with one branch, which is missing elsewhere, as that of the rows in the branch."""
+    match question:
+        case Sum(value=value) | QuantileQuestion(value=value) | MomentQuestion(values=(value,)):
+            pass
+        case _:
+            return question
+    match value:
+        case Case(branches=((condition, made),), otherwise=None | Literal(value=None)) if not isinstance(made, Literal):
+            of = {"values": (made,)} if isinstance(question, MomentQuestion) else {"value": made}
+            return replace(question, kept=And((question.kept, condition)), **of)
+        case _:
+            return question
+
+
+def is_root(node: exp.Expr) -> bool:
+    """Say whether a column of a SELECT is the square root of what is asked: a standard deviation."""
+    return isinstance(node.this if isinstance(node, exp.Filter) else node, exp.Stddev | exp.StddevPop | exp.StddevSamp)
+
+
+def is_of_sample(node: exp.Expr) -> bool:
+    """Say whether a column of a SELECT is that of a sample: over one row less."""
+    return isinstance(node.this if isinstance(node, exp.Filter) else node, exp.Stddev | exp.StddevSamp | exp.Variance)
+
+
+def _among(selected: Selected, condition: Condition) -> Selected:
+    return replace(selected, kept=And((selected.kept, condition)))
+
+
+def _count(selected: Selected) -> Question:
+    return CountRows(**selected.common)
+
+
+def _of_case(selected: Selected, value: object) -> Question:
+    """Return the sum of a case: with one branch, and nothing otherwise, of the rows in that branch."""
+    match value:
+        case Case(branches=((condition, made),), otherwise=None | Literal(value=0 | None)):
+            among = _among(selected, condition)
+            is_one = isinstance(made, Literal) and made.value == 1
+            return _count(among) if is_one else Sum(value=made, **among.common)
+        case Case():
+            return Sum(value=value, **selected.common)
+        case _:
+            raise TypeError(value)
+
+
+def _count_of_case(selected: Selected, value: object) -> Question:
+    match value:
+        case Case(branches=((condition, Literal(value=made)),), otherwise=None | Literal(value=None)) if (
+            made is not None
+        ):
+            return _count(_among(selected, condition))
+        case Case(branches=((condition, made),), otherwise=None | Literal(value=None)) if not isinstance(made, Literal):
+            return _count(_among(selected, And((condition, Not(Missing(made))))))
+        case _:
+            raise BadQuestionError(
+                "a case that is counted gives a constant or nothing; write count(case when age >= 65 then 1 end), or "
+                "count(*) filter (where age >= 65)"
+            )
