@@ -18,14 +18,17 @@ TOKEN = re.compile(
 )
 GROUP = r"(?:\{[^{}\n]*\}|\((?:[^()\n]|\([^()\n]*\))*\)|[-−]?\w+|∞)"
 INLINE = re.compile(rf"(?<![\w`/.])((?:[A-Za-zα-ωΑ-ΩŝĈ]|\d+|sup|max|min)'?(?:[\^_]{GROUP})+'?)(?!\w)")
-CODE = re.compile(r"(<div class=\"formula\">.*?</div>|```.*?```|`[^`\n]*`|\[[^\]]*\]\([^)\n]*\.md[^)\n]*\))", re.DOTALL)
+CODE = re.compile(
+    r"(<div class=\"formula\">.*?</div>|```.*?```|`[^`\n]*`|\[[^\]]*\]\([^)\s]*\.(?:md|py|svg)[^)\n]*\))", re.DOTALL
+)
+PAGES = {f"docs/{name}" for name in ("errata", "guarantee", "interpretation", "sparse_vector", "tutorials/lectures")}
 STAMPS = re.compile(r"(?:^- `lapwing[^`\n]*` `[0-9a-f]{16}`\n)+", re.MULTILINE)
 INDENTED = re.compile(r"(?<=\n\n)((?: {4}\S[^\n]*\n)+)(?=\n|$)")
 
 
 def set_formulas(_app, name: str, source: list[str]) -> None:
     """Set the formulas of a page before it is read."""
-    if name.startswith("proofs/") or name == "docs/errata":
+    if name.startswith("proofs/") or name in PAGES:
         source[0] = page(STAMPS.sub(_folded, source[0]))
 
 

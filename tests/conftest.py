@@ -1,4 +1,5 @@
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +9,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
+import lapwing as lw
 import spark_session
+from omop_clinic import make_omop
 from postgres_server import PostgresServer, running, where_there_is_room
 
 # How long something takes is no reason to fail, and the same source gives the same draws: a run never fails by chance.
@@ -38,6 +41,8 @@ def pytest_xdist_auto_num_workers() -> int:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "catalogue(*items): what of the catalogue of faults a test checks")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell leaves it to whatever it runs in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -71,6 +76,14 @@ def database(postgres: PostgresServer) -> Iterator[str]:
     """The connection string of an empty database, for one test."""
     with postgres.database() as dsn:
         yield dsn
+
+
+@pytest.fixture(scope="session")
+def omop_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The workspace of a clinic in the tables of OMOP, to be asked; a test that changes it copies it first."""
+    folder = make_omop(tmp_path_factory.mktemp("omop") / "omop")
+    lw.create(folder).close()
+    return folder
 
 
 @pytest.fixture

@@ -144,6 +144,9 @@ SAME = {
     "select count(*) from (select pid from visits union select pid from patients)": ask.count(
         "patients", "has(visits) or has(patients)"
     ),
+    "select avg(t.n) from (select v.pid, v.nights as n from visits v) t where t.n > 3": ask.mean(
+        "visits", "nights", "nights > 3"
+    ),
     "select count(*) from patients order by 1 limit 1 offset 0": ask.count("patients"),
     "select sex, count(*) from patients group by 1 order by 2 desc nulls first limit 3": ask.count(
         "patients", by="sex"

@@ -67,7 +67,7 @@ def test_a_question_of_a_stream_is_cancelled_and_costs_what_a_yes_costs(slow) ->
 
 def test_an_interrupt_stops_what_the_database_is_doing(ledger, slow) -> None:
     def interrupt() -> None:
-        wait_until(lambda: slow._running._scopes)
+        wait_until(lambda: any(scope._running for scope in tuple(slow._running._scopes)))
         _thread.interrupt_main()
 
     waiting = threading.Thread(target=interrupt)

@@ -7,8 +7,8 @@ import duckdb
 import pytest
 
 import lapwing as lw
-from lapwing.vocabulary.errors import BadQuestionError, ParameterError, RegistrationError, SettingsError
-from omop_clinic import CONCEPTS, make_omop, truth
+from lapwing.vocabulary.errors import BadQuestionError, RegistrationError, SettingsError
+from omop_clinic import CONCEPTS, truth
 
 DESCENDANTS = (
     "condition_concept_id in (select descendant_concept_id from concept_ancestor where ancestor_concept_id = {})"
@@ -17,18 +17,9 @@ DESCENDANTS = (
 _COUNTED = "select count(distinct person_id) from condition_occurrence where {}"
 
 
-@pytest.fixture(scope="session")
-def made_once(tmp_path_factory) -> Path:
-    folder = make_omop(tmp_path_factory.mktemp("omop") / "omop")
-    lw.create(folder).close()
-    return folder
-
-
 @pytest.fixture
-def folder(made_once, quick_path) -> Path:
-    place = quick_path / "omop"
-    shutil.copytree(made_once, place)
-    return place
+def folder(omop_once, quick_path) -> Path:
+    return Path(shutil.copytree(omop_once, quick_path / "omop"))
 
 
 @pytest.fixture
@@ -147,6 +138,12 @@ def test_sentences_tell_where_values_came_from_and_how_many_there_are(clinic):
     assert "is none of the 50,000 values of 'all of them'" in clinic.preview(question, epsilon=1).asked.words
 
 
+@pytest.mark.parametrize(("ids", "told"), [([110], "is 110"), ([110, 120], "is one of the 2 values of 'few'")])
+def test_a_list_of_several_values_is_told_by_its_name_and_one_value_by_itself(clinic, ids, told):
+    question = lw.count("condition_occurrence", lw.col("condition_concept_id").is_in(lw.concept_set("few", ids)))
+    assert clinic.preview(question, epsilon=1).asked.words.endswith(f"where condition_concept_id {told}")
+
+
 def test_a_concept_set_of_fifty_thousand_is_answered(clinic, folder):
     ids = folder / "ids.csv"
     ids.write_text("concept_id,concept_name\n" + "".join(f"{2 * i},x\n" for i in range(50_000)), encoding="utf-8")
@@ -154,36 +151,6 @@ def test_a_concept_set_of_fifty_thousand_is_answered(clinic, folder):
     question = lw.count("condition_occurrence", "condition_concept_id in concept_set('even')")
     statement = "select count(distinct person_id) from condition_occurrence where condition_concept_id % 2 = 0"
     assert exact(clinic, question) == truth(folder, statement)[0][0]
-
-
-@pytest.mark.parametrize("words", ["110\n111\n", '"id"\n"110"\n"111"\n', "id\tname\n110\ta\n111\tb\n", "﻿110\n111"])
-def test_the_first_column_of_a_file_is_the_concept_set(tmp_path, words):
-    (tmp_path / "ids.csv").write_text(words, encoding="utf-8")
-    assert lw.concept_set("x", tmp_path / "ids.csv").values == (110, 111)
-
-
-def test_codes_with_leading_zeros_are_texts_and_zero_is_a_number(tmp_path):
-    (tmp_path / "codes.csv").write_text("0042\n0043\n", encoding="utf-8")
-    assert lw.concept_set("x", str(tmp_path / "codes.csv")).values == ("0042", "0043")
-    (tmp_path / "ids.csv").write_text("0\n-7\n110\n", encoding="utf-8")
-    assert sorted(lw.concept_set("x", str(tmp_path / "ids.csv")).values) == [-7, 0, 110]
-
-
-@pytest.mark.parametrize(
-    ("name", "ids", "says"),
-    [
-        ("", [1], "is not a name"),
-        ("x", [], "from 1 to 100,000 values"),
-        ("x", [1, "a"], "all whole numbers or all texts"),
-        ("x", [1.5], "all whole numbers or all texts"),
-        ("x", range(100_001), "from 1 to 100,000 values"),
-        ("x", "nowhere.csv", "is not there"),
-        ("x", [2**63], "ids = 9223372036854775808"),
-    ],
-)
-def test_what_is_no_concept_set_is_refused(name, ids, says):
-    with pytest.raises(ParameterError, match=says):
-        lw.concept_set(name, ids)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 Everything but `read` and `release` depends on the plan and its mechanism alone, never on data. The session calls these
 two, after the charge.
+
+Proof: proofs/priced_questions.md
 """
 
 from abc import ABC, abstractmethod

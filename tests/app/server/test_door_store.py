@@ -154,6 +154,9 @@ def test_two_processes_remember_the_same(folder) -> None:
     memory.remember("clinic", "ana", "key-0", kind="ask", digest="0", body=b'{"a": 1}')
     with pytest.raises(ProblemError, match="another request"):
         Memory(other).remember("clinic", "ana", "key-0", kind="ask", digest="1", body=b"null")
+    for status, outcome in ((402, b"no"), (200, b"yes"), (402, b"a refusal that is noted late")):
+        Memory(one).end("clinic", "ana", "key-0", status=status, outcome=outcome)
+    assert Memory(other).ending("clinic", "ana", "key-0") == (200, b"yes")
     listed = Memory(other).listed("clinic", "ana", before=5, limit=2)
     assert [(row["key"], row["number"], row["body"]) for row in listed] == [
         ("key-3", 4, {"a": 1}),

@@ -405,6 +405,27 @@ def test_a_key_that_was_used_in_python_for_something_else_is_told_as_a_conflict(
         store.close()
 
 
+def test_what_nobody_waited_for_is_noted_before_the_server_ends(folder, monkeypatch) -> None:
+    """Its store was closed before: the note was lost, or opened a connection that nobody closed."""
+    end, noting, go = Memory.end, threading.Event(), threading.Event()
+
+    def slowly(*which, **what) -> None:
+        noting.set()
+        assert go.wait(20)
+        end(*which, **what)
+
+    monkeypatch.setattr(Memory, "end", slowly)
+    dear, key = count("age = 1", "11"), fresh_name()
+    with serving(folder) as door:
+        for _ in range(2):  # the second one takes the place of the first, whose end is not noted yet
+            told = door.call("ana", "POST", f"{P}/questions", dear, key=key, headers={"Prefer": "wait=0"})
+            assert told.status_code == 202
+            assert noting.wait(20)
+        threading.Timer(0.5, go.set).start()
+    with serving(folder, tokens=door.tokens) as other:
+        assert other.get("ana", f"{P}/jobs/{key}").json()["state"] == "refused"
+
+
 def test_what_is_under_way_when_the_server_is_told_to_end_is_answered(folder, monkeypatch) -> None:
     with serving(folder) as door:
         brake, key = Brake(monkeypatch), fresh_name()

@@ -1,5 +1,7 @@
 """The server from the command line: `lapwing serve`, and `lapwing people` for those who may come in."""
 
+import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -71,6 +73,7 @@ def serve(
     listening = replace(listening, plain=plain)
     listening.require_safe()
     if demo:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that its folder goes, however it is ended
         with TemporaryDirectory(prefix="lapwing-") as made:
             place = Path(made) / "clinic"
             _make_demo(place)

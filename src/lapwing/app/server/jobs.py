@@ -27,6 +27,8 @@ from lapwing.vocabulary.errors import LapwingError
 _KEPT: Final = 2_000
 _GONE: Final = 410
 _OK: Final = 200
+_TO_THE_END: Final = 3.0
+"""Seconds that a job which was stopped may take to end, and to be noted as ended."""
 
 
 class JobName(NamedTuple):
@@ -96,6 +98,7 @@ class Jobs:
     _threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))
     _turns: "WeakValueDictionary[str, asyncio.Semaphore]" = field(default_factory=WeakValueDictionary)
     _streams: "WeakValueDictionary[str, asyncio.Lock]" = field(default_factory=WeakValueDictionary)
+    _watchers: "set[asyncio.Task[None]]" = field(default_factory=set)
     _open: int = 0
 
     def find(self, name: JobName) -> Job | None:
@@ -135,6 +138,8 @@ class Jobs:
         """Do something with the end of a job, once, in a thread."""
         if job.watcher is None:
             job.watcher = asyncio.create_task(self._watch(job, act))
+            self._watchers.add(job.watcher)
+            job.watcher.add_done_callback(self._watchers.discard)
 
     async def _watch(self, job: Job, act: "Callable[[Job, Ending], None]") -> None:
         if job.task is not None:
@@ -151,13 +156,16 @@ class Jobs:
             job.session.cancel()
 
     async def stop(self, patience: float) -> None:
-        """Wait `patience` seconds for what is under way, when the server ends; then stop it."""
+        """Wait `patience` seconds for what is under way, when the server ends; then stop it, and let it be noted."""
         under_way = [job for job in self._jobs.values() if job.state in {JobState.QUEUED, JobState.RUNNING}]
-        tasks = {job.task for job in under_way if job.task is not None}
+        tasks: set[asyncio.Task[Any]] = {job.task for job in under_way if job.task is not None}
         if tasks:
             await asyncio.wait(tasks, timeout=patience)
         for job in under_way:
             self.cancel(job)
+        tasks |= self._watchers
+        if tasks:  # what they write must be written before its store is closed
+            await asyncio.wait(tasks, timeout=_TO_THE_END)
 
     def _forget(self) -> None:
         while len(self._jobs) > _KEPT:

@@ -55,9 +55,13 @@ class Memory:
         return int(known[1])
 
     def end(self, population: str, person: str, key: str, *, status: int, outcome: bytes) -> None:
-        """Remember what came of a request that nobody waited for, so that every process can tell."""
+        """Remember what came of a request that nobody waited for, so that every process can tell.
+
+        An answer stays: a refusal before it may be noted after it, and is not the outcome of the key.
+        """
         self._store.do(
-            "update asked set status = ?, outcome = ? where population = ? and person = ? and key = ?",
+            """update asked set status = ?, outcome = ?
+               where population = ? and person = ? and key = ? and coalesce(status, 0) <> 200""",
             status,
             outcome.decode(),
             population,

@@ -288,6 +288,15 @@ class Directory:
         )
         return [dict(zip(("id", "name", "role", "made_by", "expires"), row, strict=True)) for row in rows]
 
+    def invited(self, secret: str) -> str | None:
+        """Return the name with which the person of an invitation will sign in; None where there is none any more."""
+        row = self._store.one(
+            "select person from invitations where hash = ? and used is null and expires > ?",
+            digest_of(secret),
+            self._now(),
+        )
+        return None if row is None or self._store.one(_BY_ID, row[0]) else str(row[0])
+
     def accept(self, secret: str, *, password: str | None = None) -> Person | None:
         """Make the person of an invitation, once; None where there is no such invitation (any more)."""
         kept, now = None if password is None else hash_password(require_password(password)), self._now()

@@ -5,10 +5,10 @@ the limits of the definition (the first event only, the last, all) say which eve
 again is not asked: people are counted who enter it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from lapwing.queries.expressions import (
     And,
@@ -30,6 +30,8 @@ from lapwing.vocabulary.frozen import frozen
 _ENTRY = "entry event"
 _LATER = ("EndStrategy", "CensoringCriteria", "CollapseSettings")
 """What says when people leave the cohort."""
+Entries: TypeAlias = list[tuple[EventRow, Condition]]
+"""An event of each primary criterion, and what is said about it."""
 
 
 @frozen()
@@ -141,15 +143,17 @@ class _Definition:
     def steps(self) -> list[tuple[str, list[Condition]]]:
         """Return for each step its name, and what it says about an event of each primary criterion."""
         with self.primary.read():
-            self.events = [event for event, _ in self.entries("e")]
+            entries = self.entries("e")
+            self.events = [event for event, _ in entries]
             if not self.events:
                 raise BadQuestionError("PrimaryCriteria has no events; say which events let people in")
-            entry = [self.limited(i, "PrimaryCriteriaLimit", self.primary, self.entries) for i in self.places]
+            limits = [self.limited(event, "PrimaryCriteriaLimit", self.primary, self.entries) for event in self.events]
+            entry: list[Condition] = [And((about, *limit)) for (_, about), limit in zip(entries, limits, strict=True)]
             self.primary.take("PrimaryCriteriaLimit")
         steps = [(_ENTRY, entry)]
         additional, qualified = self.top.part("AdditionalCriteria"), self.top.part("QualifiedLimit")
         if additional is not None:
-            steps.append(("additional criteria", [self.additional(i) for i in self.places]))
+            steps.append(("additional criteria", self.additional(additional)))
         elif qualified is not None:
             qualified.take("Type")
         for i, rule in enumerate(self.top.parts("InclusionRules"), start=1):
@@ -160,44 +164,36 @@ class _Definition:
             steps.append((name, told))
         return steps
 
-    @property
-    def places(self) -> range:
-        return range(len(self.events))
-
-    def entries(self, alias: str) -> list[tuple[EventRow, Condition]]:
+    def entries(self, alias: str) -> Entries:
         """Return the events that let people in, as rows called `alias`, and what is said about them."""
         window = self.primary.part("ObservationWindow")
         before, after = 0, 0
         if window is not None:
             with window.read():
                 before, after = window.whole("PriorDays", 0) or 0, window.whole("PostDays", 0) or 0
-        found = list[tuple[EventRow, Condition]]()
+        found = Entries()
         for part in self.primary.parts("CriteriaList"):
             event, about = self.criteria.event(part, alias)
             observed = self.criteria.observed(later(event.start, -before), later(event.start, after))
             found.append((event, And((about, *observed))))
         return found
 
-    def qualified(self, alias: str) -> list[tuple[EventRow, Condition]]:
-        """Return the events that also pass the additional criteria."""
-        group = self.top.part("AdditionalCriteria")
+    def additional(self, group: JsonPart) -> list[Condition]:
+        """Return of each event that it passes the additional criteria, and is the first such one where that is said."""
+
+        def qualified(alias: str) -> Entries:
+            return [(event, And((about, self.criteria.group(group, event)))) for event, about in self.entries(alias)]
+
         return [
-            (event, And((about, ALWAYS if group is None else self.criteria.group(group, event))))
-            for event, about in self.entries(alias)
+            And((self.criteria.group(group, event), *self.limited(event, "QualifiedLimit", self.top, qualified)))
+            for event in self.events
         ]
 
-    def additional(self, place: int) -> Condition:
-        group = self.top.part("AdditionalCriteria")
-        passed = ALWAYS if group is None else self.criteria.group(group, self.events[place])
-        first = self.limited(place, "QualifiedLimit", self.top, self.qualified, alone=True)
-        return And((passed, first))
-
-    def limited(self, place: int, name: str, part: JsonPart, such: Any, *, alone: bool = False) -> Condition:
-        """Return that an event is such a one, and the first or the last of them where the definition says so."""
-        event, about = such("e")[place]
+    def limited(self, event: EventRow, name: str, part: JsonPart, such: Callable[[str], Entries]) -> list[Condition]:
+        """Return that an event is the first or the last of such ones, where the definition says so."""
         limit = part.part(name)
         kind = "ALL" if limit is None else str(limit.take("Type", "All")).upper()
-        said = [] if alone else [about]
+        said = list[Condition]()
         if kind not in {"ALL", "FIRST", "LAST"}:
             raise BadQuestionError(f"{part.place}.{name} is {kind!r}; write All, First or Last")
         if kind != "ALL":
@@ -206,7 +202,7 @@ class _Definition:
             for other, condition in such("g"):
                 found = PerPerson(function, other.kind.table, Name(other.kind.start, "g"), condition, "g")
                 said.append(Or((Missing(found), Compare(operator, event.start, found))))
-        return And(tuple(said))
+        return said
 
     def joined(self, steps: list[tuple[str, list[Condition]]]) -> tuple[str, str, list[Condition]]:
         """Return the table and the conditions of the steps: about events of one kind, or about people who have some."""
@@ -214,9 +210,8 @@ class _Definition:
             return self.events[0].kind.table, "e", [told[0] for _, told in steps]
         people = []
         for i in range(len(steps)):
-            so_far = [And(tuple(told[place] for _, told in steps[: i + 1])) for place in self.places]
-            ways = zip(self.events, so_far, strict=True)
-            people.append(Or(tuple(Has(event.kind.table, where, 1, "e") for event, where in ways)))
+            so_far = zip(self.events, *(told for _, told in steps[: i + 1]), strict=True)
+            people.append(Or(tuple(Has(event.kind.table, And(tuple(told)), 1, "e") for event, *told in so_far)))
         return "person", "p", list[Condition](people)
 
 

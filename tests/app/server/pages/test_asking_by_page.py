@@ -413,7 +413,7 @@ def test_a_stream_is_asked_about_every_cell_of_a_grid(pages) -> None:
     assert found, told
     assert int(found[1]) <= 2
     assert (seen.text.count('class="c-cell'), seen.text.count('scope="row"')) == (6, 3)
-    assert "For each smoker × sex." in told
+    assert "For each smoker and sex." in told
     again = html.unescape(re.search(r'href="([^"]*each2=sex[^"]*)"', seen.text)[1])
     assert "Ask 6 times" in text_of(ben.get(again))
     row = re.search(r"<tr>(?:(?!</tr>).)*\d yes, \d no(?:(?!</tr>).)*</tr>", ben.get(f"{P}/history").text, re.DOTALL)[0]

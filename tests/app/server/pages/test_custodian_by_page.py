@@ -69,7 +69,7 @@ def test_a_policy_is_drawn_before_it_is_saved_and_a_budget_only_rises(pages) -> 
     small = cleo.post(f"{P}/custody/policy/draft", {"budget": "1"})
     large = cleo.post(f"{P}/custody/policy/draft", {"budget": "4"})
     assert "What a budget of 1 means" in text_of(small)
-    assert "2.7%" in text_of(small)  # 0.01 e / (0.99 + 0.01 e)
+    assert "2.7 %" in text_of(small)  # 0.01 e / (0.99 + 0.01 e)
     assert small.text != large.text
     assert declared(pages)["budget"] == {"epsilon": "10"}
     assert cleo.ask({**MEN, "kind": "count", "within": "30"}).status_code == 303
@@ -159,7 +159,7 @@ def test_new_people_have_an_account_in_two_steps(pages) -> None:
     assert 'value="ward"' in nowhere.text
     form = cleo.get("/custody/new", params=first)
     assert "22.5" not in form.text
-    assert "2.7%" in text_of(form)  # what epsilon 1 makes of 1 %
+    assert "2.7 %" in text_of(form)  # what epsilon 1 makes of 1 %
     before = (pages.door.folder / "lapwing.toml").read_text()
     typed = {
         **first,

@@ -48,9 +48,9 @@ def register(page: Page) -> None:
     page.get_by_label("What the people are called").fill("clinic")
     begin(page, "patient")
     expect(page.get_by_label("Person key")).to_have_value("person_id")
-    expect(page.locator("#outcome")).to_contain_text("2.7%")  # 0.01 e / (0.99 + 0.01 e)
+    expect(page.locator("#outcome")).to_contain_text("2.7 %")  # 0.01 e / (0.99 + 0.01 e)
     page.get_by_label("Lifetime cap").fill("0.5")
-    expect(page.locator("#outcome")).to_contain_text("1.6%")
+    expect(page.locator("#outcome")).to_contain_text("1.6 %")
     expect(page.get_by_label("Values of sex")).to_be_hidden()
     declare(page, "sex", "category", values="F, M")
     declare(page, "age", "integer", low="0")
@@ -74,7 +74,7 @@ def set_budget(page: Page) -> None:
     expect(page.locator("#outcome")).to_contain_text("What a budget of 0.5 means")
     page.get_by_label("Lifetime budget").fill("3")
     expect(page.locator("#outcome")).to_contain_text("What a budget of 3 means")
-    expect(page.locator("#outcome")).to_contain_text("16.9%")  # 0.01 e^3 / (0.99 + 0.01 e^3)
+    expect(page.locator("#outcome")).to_contain_text("16.9 %")  # 0.01 e^3 / (0.99 + 0.01 e^3)
     expect(page.get_by_label("Members only")).to_be_checked()
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status")).to_have_text("It holds from now on.")
@@ -82,7 +82,7 @@ def set_budget(page: Page) -> None:
     page.get_by_label(re.compile("^Allowance")).fill("2")
     page.get_by_role("button", name="Set an allowance").click()
     expect(page.get_by_label("Analyst", exact=True)).to_be_empty()  # the page before said that it holds, too
-    expect(page.get_by_role("status")).to_have_text("It holds from now on.")
+    expect(page.get_by_role("status")).to_contain_text("Nobody here is called dora")
 
 
 def invite(page: Page) -> str:
@@ -129,8 +129,8 @@ def test_a_printed_page_is_a_report(look) -> None:
 
 def test_epsilon_is_drawn_anew_while_it_is_chosen(look) -> None:
     page = look("gina").visit("/epsilon?e=1&prior=50")
-    expect(page.locator("#outcome")).to_contain_text("26.9% to 73.1%")
+    expect(page.locator("#outcome")).to_contain_text("26.9 % to 73.1 %")
     page.get_by_label("Epsilon", exact=False).first.fill("2")
-    expect(page.locator("#outcome")).to_contain_text("11.9% to 88.1%")
+    expect(page.locator("#outcome")).to_contain_text("11.9 % to 88.1 %")
     page.get_by_role("slider").press("ArrowRight")
     expect(page.locator("#outcome")).to_contain_text("believes with 51 %")

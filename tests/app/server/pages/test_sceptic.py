@@ -30,9 +30,9 @@ def keep(pages, name: str, said: bytes) -> None:
 def test_epsilon_in_beliefs_with_and_without_a_script(pages) -> None:
     gina = pages.browser("gina")
     page = text_of(gina.get("/epsilon?e=1&prior=50"))
-    assert "from 26.9% to 73.1%" in page
+    assert "from 26.9 % to 73.1 %" in page
     drawn = gina.post("/epsilon/draft", {"e": "2", "prior": "50"})
-    assert "11.9% to 88.1%" in text_of(drawn)
+    assert "11.9 % to 88.1 %" in text_of(drawn)
     assert "<html" not in drawn.text
     for odd in ("-1", "0", "abc", "1e9", "99999"):
         assert "epsilon 1, that belief" in text_of(gina.get("/epsilon", params={"e": odd, "prior": "50"}))
@@ -61,7 +61,7 @@ def test_the_attack_is_drawn_with_and_without_the_door(pages) -> None:
     keep(pages, "attack", say("attack", "differencing"))
     page = pages.browser("gina").get("/attack")
     assert "With and without her" in text_of(page)
-    assert "Exact answers (difference) 100%" in text_of(page)
+    assert "Exact answers (difference) 100 %" in text_of(page)
     assert "rises above 73.1 %" in text_of(page)
 
 

@@ -25,7 +25,7 @@ def test_a_custodian_finds_out_who_spent_what_and_decides_a_request(pages) -> No
     assert "1 request for more budget waits for you" in text_of(cleo.get(P))
     assert "waits for you" not in text_of(ana.get(P))
     seen = text_of(cleo.get(f"{P}/custody"))
-    assert "becomes 99.6% at most under the budget of now, and 99.8% after a yes" in seen  # e^10 / 99, e^11 / 99
+    assert "becomes 99.6 % at most under the budget of now, and 99.8 % after a yes" in seen  # e^10 / 99, e^11 / 99
     assert re.search(r"It buys one of these: Rough counts, within 100 people \d+ Usual", seen)
     with lw.open_workspace(pages.door.folder) as workspace:
         own = workspace.ledger.spent_by("clinic")["ana"].filters["everyone"]

@@ -12,6 +12,7 @@ from lapwing.accounting.interpretation import belief_range
 from lapwing.answers.budget import BudgetStatus, amounts
 from lapwing.app.server.pages.charts import burn_down
 from lapwing.app.server.pages.drafts import ACCURACIES, dictionary_for
+from lapwing.app.server.pages.drawing import percent
 from lapwing.app.server.pages.forecast import forecast_shown
 from lapwing.app.server.pages.frame import above
 from lapwing.app.server.pages.page_words import Messages
@@ -172,7 +173,7 @@ def _beliefs(visit: Visit, request: dict[str, Any]) -> tuple[str, str] | None:
 def believed(visit: Visit, epsilon: str) -> str:
     """Return what a belief of 1 % can become at most."""
     highest = belief_range(_PRIOR, epsilon)[1]
-    return f"{highest:.1%}" if highest < _NEARLY else str(visit.say("policy.nearly"))
+    return percent(highest) if highest < _NEARLY else str(visit.say("policy.nearly"))
 
 
 def purchases(budget: dict[str, str], counts: Sequence[CountPrice]) -> list[tuple[str, str, int]]:

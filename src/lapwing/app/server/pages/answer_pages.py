@@ -3,6 +3,7 @@
 import json
 from fractions import Fraction
 from typing import Any
+from urllib.parse import urlencode
 
 from starlette.responses import Response
 
@@ -15,12 +16,13 @@ from lapwing.app.server.pages.charts import chance_picture, timeline
 from lapwing.app.server.pages.cohort_document import CohortDraft, UnclearError, from_document, to_link
 from lapwing.app.server.pages.dictionary import Field
 from lapwing.app.server.pages.drafts import axes_key, curve_of, dictionary_for, opening_key
-from lapwing.app.server.pages.heat_map import verdict_grid, verdict_map
+from lapwing.app.server.pages.heat_map import VerdictGrid, verdict_grid, verdict_map
 from lapwing.app.server.pages.proof_pages import proofs_of
 from lapwing.app.server.pages.showing import address_of, shared, show_answer_page, stream_link, words_of_cohort
 from lapwing.app.server.pages.stream_log import outcomes_of, verdict_of
 from lapwing.app.server.pages.visits import PageRefusedError, Visit
 from lapwing.app.server.problems import ProblemError
+from lapwing.ledger.stream_states import StreamRecord
 
 _STREAM = "ask_stream"
 _QUESTION = "ask"
@@ -148,9 +150,24 @@ async def _show_verdicts(visit: Visit, known: dict[str, Any], cohort: CohortDraf
         yeses_left=record.units_left,
         again={**again, "kind": "enough", "stream": record.name, "at_least": str(first["at_least"])},
         at=known["at"],
+        receipt=first["receipt"],
+        intervals=_intervals(grid, outcome["answers"]),
+        share=None if cohort is None else shared(visit, _grid_link(visit, cohort, record, first["at_least"], axes)),
+        python=_python_of_many(visit, record.name, asked["wheres"], first["at_least"]),
         wheres=asked["wheres"],
         json=json.dumps(outcome, indent=1, ensure_ascii=False),
     )
+
+
+def _intervals(grid: VerdictGrid, answers: list[dict[str, Any] | None]) -> list[list[dict[str, Any] | None]]:
+    """Return the interval that came with each yes, row by row of the map; None beside a no."""
+    found, width = [None if one is None else one["interval"] for one in answers], len(grid.columns)
+    return [found[first : first + width] for first in range(0, len(found), width)]
+
+
+def _grid_link(visit: Visit, cohort: CohortDraft, record: StreamRecord, at_least: int, axes: tuple[Field, ...]) -> str:
+    chosen = {name: one.name for name, one in zip(EACH, axes, strict=False)}
+    return f"{stream_link(visit, cohort, StreamTerms.read(record.terms), at_least)}&{urlencode(chosen)}"
 
 
 def _cells(visit: Visit, key: str, wheres: list[str]) -> tuple[tuple[Field, ...], list[AskedCell]]:
@@ -179,6 +196,12 @@ def _python(visit: Visit, stream: str, where: str, at_least: int) -> str:
     opened = opening_lines(address_of(visit), visit.population)
     asked = f"stream.ask({json.dumps(where, ensure_ascii=False)}, at_least={at_least})"
     return f"{opened}stream = session.resume({json.dumps(stream)})\n{asked}"
+
+
+def _python_of_many(visit: Visit, stream: str, wheres: list[str], at_least: int) -> str:
+    opened = opening_lines(address_of(visit), visit.population)
+    asked = "".join(f"    {json.dumps(one, ensure_ascii=False)},\n" for one in wheres)
+    return f"{opened}stream = session.resume({json.dumps(stream)})\nstream.ask_many([\n{asked}], at_least={at_least})"
 
 
 def _file(text: str, media_type: str, name: str) -> Response:

@@ -10,7 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from lapwing.accounting.interpretation import belief_range
-from lapwing.app.server.pages.drawing import WIDTH, axis, line, path, rect, short, svg, text, ticks
+from lapwing.app.server.pages.drawing import WIDTH, axis, line, path, percent, precise, rect, short, svg, text, ticks
 from lapwing.app.server.pages.page_words import Messages
 from lapwing.vocabulary.frozen import frozen
 
@@ -38,11 +38,11 @@ class BarRow:
         """The number with its margin, or with both bounds where one is nearer than the other.
 
         >>> BarRow("n", 40, 10, 70).told, BarRow("median", 38, 34.31, 60).told
-        ('40 ± 30', '38 (34 – 60)')
+        ('40 ± 30', '38 (34.31 – 60)')
         """
         if self.is_even:
-            return f"{short(self.value)} ± {short(max(self.high - self.value, self.value - self.low))}"
-        return f"{short(self.value)} ({short(self.low)} – {short(self.high)})"
+            return f"{precise(self.value)} ± {short(max(self.high - self.value, self.value - self.low))}"
+        return f"{precise(self.value)} ({precise(self.low)} – {precise(self.high)})"
 
 
 def noise_picture(value: float, margin: float, scale: float, say: Messages, *, is_gaussian: bool = False) -> Markup:
@@ -86,7 +86,7 @@ def chance_picture(curve: Sequence[tuple[int, float]], at_least: int, margin: in
     body = [
         rect(x(begin), top, x(end) - x(begin), base - top, "c-unsure"),
         *(line(left, y(share), WIDTH - 16, y(share), "c-grid") for share in (0, 0.5, 1)),
-        *(text(46, y(share) + 4, f"{share:.0%}", "quiet", "end") for share in (0, 0.5, 1)),
+        *(text(46, y(share) + 4, percent(share, 0), "quiet", "end") for share in (0, 0.5, 1)),
         line(x(at_least), top - 6, x(at_least), base, "c-threshold"),
         path([(x(people), y(chance)) for people, chance in curve], "c-line"),
         text((x(begin) + x(end)) / 2, base + 36, say("chart.unsure", low=short(begin), high=short(end))),
@@ -181,8 +181,8 @@ def belief_curve(epsilon: str, prior: int, say: Messages) -> Markup:
     at = x(prior / 100)
     body = [
         *(line(left, y(share), WIDTH - 20, y(share), "c-grid") for share in (0, 0.25, 0.5, 0.75, 1)),
-        *(text(left - 8, y(share) + 4, f"{share:.0%}", "quiet", "end") for share in (0, 0.25, 0.5, 0.75, 1)),
-        *(text(x(share), base + 18, f"{share:.0%}", "quiet") for share in (0, 0.25, 0.5, 0.75, 1)),
+        *(text(left - 8, y(share) + 4, percent(share, 0), "quiet", "end") for share in (0, 0.25, 0.5, 0.75, 1)),
+        *(text(x(share), base + 18, percent(share, 0), "quiet") for share in (0, 0.25, 0.5, 0.75, 1)),
         path([(x(a), y(b)) for a, b in [*upper, *reversed(lower)]], "c-area", closed=True),
         *(path([(x(a), y(b)) for a, b in edge], "c-line") for edge in (upper, lower)),
         line(left, base, WIDTH - 20, top, "c-threshold"),
@@ -190,5 +190,5 @@ def belief_curve(epsilon: str, prior: int, say: Messages) -> Markup:
         *(f'<circle cx="{at:.1f}" cy="{y(end):.1f}" r="4" class="c-dot"/>' for end in (low, high)),
         text((left + WIDTH - 20) / 2, base + 38, say("chart.belief_axis"), "quiet"),
     ]
-    about = say("chart.belief_after", prior=f"{prior} %", low=f"{low:.1%}", high=f"{high:.1%}")
+    about = say("chart.belief_after", prior=f"{prior} %", low=percent(low), high=percent(high))
     return svg(294, say("chart.belief"), body, about)

@@ -20,6 +20,7 @@ from lapwing.app.server.pages.accounts import (
     with_meaning,
 )
 from lapwing.app.server.pages.ledger_rows import ledger_rows
+from lapwing.app.server.pages.policy import known_people
 from lapwing.app.server.pages.visits import PageRefusedError, Visit
 from lapwing.app.server.roles import Role
 
@@ -62,6 +63,8 @@ async def _custody(visit: Visit, *, problem: str = "", status: int = 200) -> Res
         "custody.html",
         status,
         problem=problem,
+        names=await known_people(visit),
+        members_only=not (await visit.do("policy"))["unnamed_analysts"],
         account=account,
         shown=shown,
         shares=await visit.in_thread(lambda: shares_of(visit, account["analysts"])),
@@ -84,7 +87,7 @@ async def show_people(visit: Visit) -> Response:
     return await _people(visit)
 
 
-async def _people(visit: Visit, *, link: str = "", problem: str = "", status: int = 200) -> Response:
+async def _people(visit: Visit, *, link: str = "", linked: str = "", problem: str = "", status: int = 200) -> Response:
     return visit.show(
         "people.html",
         status,
@@ -92,6 +95,7 @@ async def _people(visit: Visit, *, link: str = "", problem: str = "", status: in
         invited=await visit.do("invitations"),
         roles=[role.value for role in Role],
         link=link,
+        linked=linked,
         problem=problem,
     )
 
@@ -103,7 +107,7 @@ async def invite(visit: Visit) -> Response:
         told = await visit.do("invite", body)
     except PageRefusedError as refused:
         return await _people(visit, problem=refused.sentence, status=refused.status)
-    return await _people(visit, link=told["link"])
+    return await _people(visit, link=told["link"], linked=body["id"])
 
 
 async def change_person(visit: Visit) -> Response:

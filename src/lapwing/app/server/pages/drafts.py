@@ -159,6 +159,7 @@ async def draft(visit: Visit, cohort: CohortDraft, terms: AskTerms, past: StepsB
         "sures": SURE,
         "kinds": KINDS,
         "axes": _chosen_axes(terms, dictionary),
+        "chosen": _chosen_titles(terms, dictionary),
         "sentence": sentence_of(cohort, dictionary, visit.say),
         "key": fresh_name(),
         "mark": mark_of(cohort, terms, dictionary),
@@ -188,6 +189,14 @@ def _chosen_axes(terms: AskTerms, dictionary: Dictionary) -> list[tuple[str, str
     except UnclearError:
         names = list(terms.by)
     return [*zip(AXES, [*names, *[""] * wanted], strict=False)][:wanted]
+
+
+def _chosen_titles(terms: AskTerms, dictionary: Dictionary) -> list[str]:
+    """Return what the columns are called for each group of which people are counted."""
+    try:
+        return [one.title for one in axes_of(terms.kind, tuple(terms.chosen.values()), dictionary)]
+    except UnclearError:
+        return []
 
 
 def _link(visit: Visit, cohort: CohortDraft, terms: AskTerms) -> str:

@@ -8,6 +8,7 @@ from markupsafe import Markup, escape
 
 WIDTH: Final = 480
 _TALL: Final = 10
+_LARGE: Final = 1000
 Scale: TypeAlias = Callable[[float], float]
 
 
@@ -58,6 +59,24 @@ def ticks(low: float, high: float, wanted: int = 5) -> list[float]:
     step *= next((size for size in (1, 2, 5) if span / (step * size) <= wanted), 10)
     first = math.ceil(low / step) * step
     return [first + place * step for place in range(int((high - first) / step + 1e-9) + 1)]
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """Return a share in percent, as all pages write it.
+
+    >>> percent(0.0274), percent(0.5, 0)
+    ('2.7 %', '50 %')
+    """
+    return f"{100 * share:.{digits}f} %"
+
+
+def precise(number: float) -> str:
+    """Return a number beside its bounds: whole ones as they are, others in four digits.
+
+    >>> precise(12_040), precise(37.75), precise(34.625)
+    ('12,040', '37.75', '34.62')
+    """
+    return f"{number:,.0f}" if abs(number) >= _LARGE or number == int(number) else f"{number:.4g}"
 
 
 def short(number: float) -> str:

@@ -11,13 +11,14 @@ import msgspec
 
 from lapwing.answers.answer import Answer
 from lapwing.answers.history import Act, HistoryPage, read_back
-from lapwing.answers.stream_terms import StoredVerdict, Verdict
+from lapwing.answers.stream_terms import StoredVerdict, StreamTerms, Verdict
 from lapwing.app.server.pages.answer_code import kind_of, sql_text
 from lapwing.app.server.pages.answer_pages import cohort_of
 from lapwing.app.server.pages.cohort_document import CohortDraft, to_link
 from lapwing.app.server.pages.cohort_words import sentence_of
 from lapwing.app.server.pages.drafts import dictionary_for
 from lapwing.app.server.pages.frame import people, price_text
+from lapwing.app.server.pages.ledger_rows import entry_price
 from lapwing.app.server.pages.showing import RANKS, between_text, link_of, off_by
 from lapwing.app.server.pages.visits import Visit
 from lapwing.app.server.questions_wire import asking_type, read_question
@@ -91,7 +92,7 @@ def _act(visit: Visit, act: Act, page: HistoryPage, at: str) -> _Found:
     entry = page.entries[act.entry]
     put = visit.server.memory.recall(visit.population, visit.person.id, entry.get("request", ""))
     key = None if put is None or put["kind"] not in _WITH_PAGE else put["key"]
-    shown = _said(visit, put if key else None, act.said)
+    shown = _said(visit, put if key else None, act.said if act.kind != "opening" else _opening(visit, entry, act))
     return _Found(at=at, shown=shown, row=partial(_row, visit, act, (entry, page.end_of(act)), put, shown))
 
 
@@ -114,7 +115,17 @@ def _row(
         return HistoryRow(at=at, kind=name, told=told, cost=None if kind == "recall" else price, key=key, **shown)
     told = _read_back(visit, entry, end) if kind == "charge" and end is not None else ""
     name = kind if kind in {"opening", "closing"} else "other"
-    return HistoryRow(at=at, kind=name, told=told, cost=act.cost, key=key, **shown)
+    cost = entry_price(entry, visit.say) if kind == "opening" else act.cost
+    return HistoryRow(at=at, kind=name, told=told, cost=cost, key=key, **shown)
+
+
+def _opening(visit: Visit, entry: Record, act: Act) -> str:
+    """Say what a stream was opened for."""
+    try:
+        terms = StreamTerms.read(entry["terms"])
+    except LapwingError:
+        return act.said
+    return str(visit.say("history.opened", at_least=terms.at_least, n=terms.yeses))
 
 
 def _read_back(visit: Visit, charge: Record, end: Record) -> str:
@@ -142,7 +153,7 @@ def _said(visit: Visit, put: dict[str, Any] | None, otherwise: str) -> dict[str,
     cohort = None if put is None else cohort_of(visit, put["key"])
     link = _link(visit, put, cohort)
     if cohort is None:
-        return {"said": f"{otherwise[:1].upper()}{otherwise[1:]}.", "link": link}
+        return {"said": f"{otherwise[:1].upper()}{otherwise[1:]}".rstrip(".") + ".", "link": link}
     return {"said": sentence_of(cohort, dictionary_for(visit), visit.say).striptags(), "link": link}
 
 

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from lapwing.accounting.interpretation import belief_range
 from lapwing.app.server.pages.accounts import count_prices
 from lapwing.app.server.pages.charts import belief_curve, purchases_picture
+from lapwing.app.server.pages.drawing import percent
 from lapwing.app.server.pages.visits import Page, PageRefusedError, Visit
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import exact
@@ -64,12 +65,14 @@ async def change_analyst(visit: Visit) -> Response:
         await visit.do("change_analyst", body, path={"analyst": visit.field("analyst").casefold()})
     except PageRefusedError as refused:
         return await _policy(visit, problem=refused.sentence, status=refused.status)
-    return visit.go("/custody/policy", saved="1")
+    return visit.go("/custody/policy", saved="1", analyst=visit.field("analyst").casefold())
 
 
 async def _policy(visit: Visit, *, problem: object = "", status: int = 200) -> Response:
     policy, account = await visit.do("policy"), await visit.do("account")
     budget = visit.asked("budget") or visit.field("budget")
+    names = await known_people(visit)
+    named = visit.asked("analyst")[:60]
     return visit.show(
         "policy.html",
         status,
@@ -78,9 +81,16 @@ async def _policy(visit: Visit, *, problem: object = "", status: int = 200) -> R
         currency=_currency(policy),
         problem=problem,
         saved=bool(visit.asked("saved")),
+        names=names,
+        stranger="" if not names or named in {one["id"] for one in names} else named,
         tables=sorted(account["versions"]),
         **await _means(visit, policy, budget),
     )
+
+
+async def known_people(visit: Visit) -> list[dict[str, Any]]:
+    """Return who may be given an allowance by name: whoever is here or invited, for those who may see that."""
+    return [*await visit.do("people"), *await visit.do("invitations")] if visit.may("people") else []
 
 
 async def _means(visit: Visit, policy: dict[str, Any], given: str) -> dict[str, Any]:
@@ -103,7 +113,7 @@ def meaning_for_one(visit: Visit, epsilon: Fraction) -> dict[str, Any]:
     """Return how far beliefs about one person can rise under a budget, as rows and as a picture."""
     shown = f"{float(epsilon):g}"
     highest = [(prior, belief_range(f"0.{prior:02}", shown)[1]) for prior in _PRIORS]
-    believed = [(prior, f"{at:.1%}" if at < _NEARLY else visit.say("policy.nearly")) for prior, at in highest]
+    believed = [(prior, percent(at) if at < _NEARLY else visit.say("policy.nearly")) for prior, at in highest]
     return {"believed": believed, "curve": belief_curve(shown, 1, visit.say)}
 
 

@@ -26,6 +26,11 @@ _BY_KIND: Final = {
     "randomized-response-release": ("randomized_response",),
     "approximate-release": ("stable_keys",),
     "funnel": ("noisy_sums",),
+    "quantiles": ("ranked_choice", "quantile_intervals"),
+    "quantile-of-groups": ("ranked_choice", "quantile_intervals"),
+    "top": ("ranked_choice",),
+    "counted-top": ("ranked_choice", "counted_top"),
+    "moments": ("bernstein_moments", "moment_intervals"),
     "stream": ("sparse_vector", "sparse_vector_pay_per_yes", "sparse_vector_margin", "stream_recovery"),
 }
 """What a release rests on besides, by the tags of its law and its question."""

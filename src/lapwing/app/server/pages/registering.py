@@ -5,11 +5,14 @@ No bound and no value in it was looked up in the data: whoever declares them has
 
 import re
 from collections.abc import Mapping
+from datetime import date
 from typing import Any, Final
 
 from starlette.responses import Response
 
 from lapwing.app.server.pages.visits import Page, PageRefusedError, Visit
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import exact
 from lapwing.vocabulary.frozen import frozen
 from lapwing.workspace.declaring import KINDS
 
@@ -47,9 +50,20 @@ class ColumnRow:
             return "tables.both_bounds"
         if self.kind == "real" and not self.low:
             return "tables.needs_bounds"
+        if self.kind in _BOUNDED and self._is_turned():
+            return "tables.bounds_order"
         if self.kind == "category" and not self.told:
             return "tables.needs_values"
         return ""
+
+    def _is_turned(self) -> bool:
+        """Whether the highest is below the lowest; what is no number, or no day, is refused with its own words."""
+        try:
+            if self.kind == "date":
+                return date.fromisoformat(self.high) < date.fromisoformat(self.low)
+            return exact("highest", self.high) < exact("lowest", self.low)
+        except (ValueError, ParameterError):
+            return False
 
 
 @frozen()
@@ -83,7 +97,7 @@ class TableForm:
         """Say what is missing or cannot be read, if something is."""
         for row in self.rows:
             if row.name != self.whose["person_key"] and (name := row.missing()):
-                return str(visit.say(name, column=row.name))
+                return str(visit.say(name, column=row.name, low=row.low[:40], high=row.high[:40]))
         most = self.whose["max_rows"]
         return "" if _WHOLE.fullmatch(most) else str(visit.say("policy.whole", given=most[:40]))
 
@@ -135,11 +149,13 @@ async def show_tables(visit: Visit) -> Response:
 
 
 async def _tables(visit: Visit, *, problem: str = "", status: int = 200) -> Response:
+    account, policy = await visit.do("account"), await visit.do("policy")
     return visit.show(
         "tables.html",
         status,
         problem=problem,
-        account=await visit.do("account"),
+        account=account,
+        nobody=not policy["unnamed_analysts"] and not account["analysts"],
         dictionary=await visit.do("population"),
         sources=await visit.do("sources"),
         changes=await visit.do("changes"),

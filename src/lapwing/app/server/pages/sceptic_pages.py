@@ -15,7 +15,7 @@ from lapwing.accounting.pricing import price
 from lapwing.app.server.calls import API
 from lapwing.app.server.operations import OPERATIONS
 from lapwing.app.server.pages.charts import belief_curve
-from lapwing.app.server.pages.drawing import WIDTH, axis, line, rect, svg, text
+from lapwing.app.server.pages.drawing import WIDTH, axis, line, percent, rect, svg, text
 from lapwing.app.server.pages.visits import Page, PageRefusedError, Visit
 from lapwing.app.server.roles import Role
 from lapwing.vocabulary.event import PureRelease
@@ -50,10 +50,10 @@ def _meaning(visit: Visit, given: str, believed: str) -> dict[str, Any]:
     return {
         "epsilon": epsilon,
         "prior": prior,
-        "low": f"{low:.1%}",
-        "high": f"{high:.1%}",
-        "rows": [(name, f"{least:.1%}", f"{most:.1%}") for name, least, most in rows],
-        "caught": f"{caught:.1%}",
+        "low": percent(low),
+        "high": percent(high),
+        "rows": [(name, percent(least), percent(most)) for name, least, most in rows],
+        "caught": percent(caught),
         "picture": belief_curve(epsilon, prior, visit.say),
     }
 
@@ -101,7 +101,9 @@ def _bars(visit: Visit, rows: list[dict[str, Any]]) -> Markup:
             text(12, y + 12, label, "t", "start"),
             rect(12, y + 17, max(1.0, x(row["recovered"]) - 12), 14, _SHADES[row["answers"]]),
             line(x(row["chance"]), y + 14, x(row["chance"]), y + 34, "c-err"),
-            text(x(max(row["recovered"], row["chance"])) + 8, y + 29, f"{row['recovered']:.0%}", "t-strong-s", "start"),
+            text(
+                x(max(row["recovered"], row["chance"])) + 8, y + 29, percent(row["recovered"], 0), "t-strong-s", "start"
+            ),
         ]
     return svg(8 + each * len(rows), visit.say("attack.picture"), body)
 

@@ -19,6 +19,7 @@ from lapwing.app.server.pages.cohort_document import CohortDraft, to_link
 from lapwing.app.server.pages.cohort_words import sentence_of, step_of
 from lapwing.app.server.pages.dictionary import Field
 from lapwing.app.server.pages.drafts import ACCURACIES, SURE, dictionary_for
+from lapwing.app.server.pages.drawing import percent
 from lapwing.app.server.pages.frame import number, people
 from lapwing.app.server.pages.heat_map import GridMap, heat_map, maps_of
 from lapwing.app.server.pages.page_words import Messages
@@ -45,10 +46,10 @@ async def show_answer_page(
         dictionary = dictionary_for(visit)
         labels = [step_of(panel, dictionary, visit.say) for panel in cohort.spoken]
         rows = [replace(one, label=label) for label, one in zip(labels, rows, strict=True)]
-    is_single = len(rows) == 1 and not answer["keys"] and len(answer["columns"]) == 1
     margins = {name: margin for name, margin in answer["margin"].items() if margin is not None}
     margin = next(iter(margins.values()), None)
     is_ranked = set(answer["unit"].values()) == {RANKS}
+    is_single = len(rows) == 1 and len(answer["columns"]) == 1 and (is_ranked or not answer["keys"])
     link = link_of(visit, body, cohort)
     return visit.show(
         "answer.html",
@@ -64,7 +65,7 @@ async def show_answer_page(
         off=_off(visit, answer, rows, margin) if is_single else "",
         is_near_zero=_is_near_zero(rows, answer, margin, is_single=is_single),
         is_below_zero=set(answer["unit"].values()) == {"people"} and not is_single and _is_below_zero(rows),
-        axes=[one.title for one in _fields(visit, question)] if kind == "grid" else [],
+        axes=[one.title for one in _fields(visit, question)] if kind in {"grid", "groups"} else [],
         maps=(maps := _maps(visit, question, answer, rows, margin)),
         picture=Markup() if maps else _picture(visit, told, rows, margin, is_single=is_single),
         sentence=words_of_cohort(visit, cohort, answer["asked"]),
@@ -230,7 +231,7 @@ def _belief(price: dict[str, Any]) -> str | None:
     """Return what a belief of one in a hundred may become, of an answer with a pure price."""
     if price["epsilon"] is None or Fraction(price["delta"] or 0):
         return None
-    return f"{belief_range('0.01', price['epsilon'])[1]:.2%}"
+    return percent(belief_range("0.01", price["epsilon"])[1], 2)
 
 
 async def _finer(

@@ -1,5 +1,7 @@
 """Coming in by password or by invitation, going out again, and the colours of pages."""
 
+from collections.abc import Mapping
+
 from starlette.responses import RedirectResponse, Response
 
 from lapwing.app.server.pages.arrivals import keep_sign_in
@@ -64,25 +66,33 @@ async def sign_out(visit: Visit) -> Response:
 
 async def show_invitation(visit: Visit) -> Response:
     """Show where one chooses a password, to come in with from now on; the link is used up by the form alone."""
-    return visit.show("invitation.html", problem="", shortest=SHORTEST)
+    return await _invitation(visit)
 
 
 async def accept_invitation(visit: Visit) -> Response:
     """Make the person of an invitation, once, and let them in."""
     if wait := wait_for_turn(visit):
         said = visit.say("login.too_many", n=wait)
-        return visit.show("invitation.html", 429, {"Retry-After": str(wait)}, problem=said, shortest=SHORTEST)
+        return await _invitation(visit, 429, {"Retry-After": str(wait)}, problem=said)
     password, again = ((visit.fields.get(name) or [""])[-1] for name in ("password", "again"))
     visit.request.scope["audit"]["always"] = True
     if not SHORTEST <= len(password) <= LONGEST or password != again:
         name = "invitation.differ" if password != again else "invitation.length"
         said = visit.say(name, shortest=SHORTEST, longest=LONGEST)
-        return visit.show("invitation.html", 422, problem=said, shortest=SHORTEST)
+        return await _invitation(visit, 422, problem=said)
     secret = visit.part("secret")
     person = await visit.in_thread(lambda: visit.server.people.accept(secret, password=password))
     if person is None:
         raise PageRefusedError(404, {"code": "not_there"})
     return await _let_in(visit, person, "/custody" if person.role is Role.CUSTODIAN else "/")
+
+
+async def _invitation(
+    visit: Visit, status: int = 200, headers: Mapping[str, str] | None = None, *, problem: object = ""
+) -> Response:
+    secret = visit.part("secret")
+    name = await visit.in_thread(lambda: visit.server.people.invited(secret))
+    return visit.show("invitation.html", status, headers, problem=problem, shortest=SHORTEST, name=name)
 
 
 async def choose_theme(visit: Visit) -> Response:

@@ -42,6 +42,7 @@ _BY_NAME: Final[dict[str, Operation]] = {one.name: one for one in OPERATIONS}
 _OWN_PATH: Final = re.compile(r"/[A-Za-z0-9/_.~?=&%+-]*")
 _MOST_FIELDS: Final = 3000
 _REFUSED: Final = 400
+_MANY: Final = 20
 _ACCEPTED: Final = 202
 THEMES: Final = frozenset({"light", "dark"})
 
@@ -117,6 +118,20 @@ class Visit:
     def base(self) -> str:
         """Where the pages of the population are."""
         return f"/populations/{quote(self.population)}" if self.population else ""
+
+    @property
+    def around(self) -> str:
+        """The population whose pages are linked to: that in the path, or the only one that is for this person."""
+        known = self.server.house.populations() if self.person.id and not self.population else []
+        found = [name for name in known if self._sees(name)] if len(known) < _MANY else []
+        return found[0] if len(found) == 1 else self.population
+
+    def _sees(self, population: str) -> bool:
+        try:
+            self.server.house.require_population(population, self.person)
+        except ProblemError:
+            return False
+        return True
 
     @property
     def say(self) -> Messages:
