@@ -6,26 +6,17 @@ from pathlib import Path
 
 import pytest
 
-import lapwing as lw
 from app.cli.at_the_prompt import LEAK, run
-from omop_clinic import make_omop, truth
+from omop_clinic import truth
 
 CORPUS = Path(__file__).parents[2] / "queries" / "ohdsi" / "definitions"
 DIABETES = "condition_concept_id in concept_set('diabetes')"
 COUNTED = "select count(distinct person_id) from condition_occurrence where condition_concept_id in (110, 112)"
 
 
-@pytest.fixture(scope="module")
-def omop_once(tmp_path_factory) -> Path:
-    folder = make_omop(tmp_path_factory.mktemp("omop") / "omop")
-    lw.create(folder).close()
-    return folder
-
-
 @pytest.fixture
 def omop(omop_once, quick_path) -> Path:
-    place = quick_path / "omop"
-    shutil.copytree(omop_once, place)
+    place = Path(shutil.copytree(omop_once, quick_path / "omop"))
     (place / "ids.csv").write_text("concept_id\n110\n112\n", encoding="utf-8")
     return place
 
