@@ -91,10 +91,19 @@ def try_command(python: Path, folder: Path) -> None:
         sys.exit(f"the command does not print all of what it says: {asked[1]}{helped[1]}")
 
 
+def version(python: Path) -> str:
+    """Return the version of the lapwing that an environment holds."""
+    command = [str(python), "-c", "import lapwing; print(lapwing.__version__)"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603 - our own words
+
+
 def list_parts(python: Path, name: str) -> None:
     """Write what an environment holds, with versions and licences; of the same source, the same list."""
     words = ["--pyproject", ROOT / "pyproject.toml", "--mc-type", "library", "--output-reproducible", "-o", DIST / name]
     run(UV, "tool", "run", "--quiet", "--from", SBOM, "cyclonedx-py", "environment", python, *words)
+    listed = json.loads((DIST / name).read_text(encoding="utf-8"))
+    listed["metadata"]["component"]["version"] = version(python)  # pyproject.toml leaves it to the code
+    (DIST / name).write_text(json.dumps(listed, indent=2), encoding="utf-8")
 
 
 def try_readme(python: Path, source: Path, folder: Path) -> None:

@@ -68,7 +68,8 @@ def test_the_largest_groups_come_with_their_counts(omop) -> None:
     statement = (
         "select count(distinct person_id) n from condition_occurrence group by condition_concept_id order by n desc"
     )
-    assert values(told) == [count for (count,) in truth(omop, f"{statement} limit 2")]
+    for value, (count,) in zip(values(told), truth(omop, f"{statement} limit 2"), strict=True):
+        assert abs(value - count) <= 5  # each is off by more than 4 less than once in 10^9 times
     assert [row["key"][1] for row in told.json["rows"]] == ["Hypertension", "Type 2 diabetes mellitus"]
     assert "no category that is missing has over" in run(omop, *asked).out
 

@@ -52,9 +52,7 @@ class Memory:
         keep = self._store.keep if entry != LEDGER else self._store.do  # what the ledger has is durable there
         if keep(_REMEMBER, *values):
             return entry
-        known = self._store.one(
-            "select digest, entry from asked where population = ? and person = ? and key = ?", population, person, key
-        )
+        known = self._found("digest, entry", population, person, key)
         if known is None or known[0] != digest:
             raise conflict()
         return int(known[1])
@@ -76,30 +74,22 @@ class Memory:
 
     def ending(self, population: str, person: str, key: str) -> tuple[int, bytes] | None:
         """Return what came of such a request, if it has ended."""
-        row = self._store.one(
-            "select status, outcome from asked where population = ? and person = ? and key = ? and status is not null",
-            population,
-            person,
-            key,
-        )
-        return None if row is None else (int(row[0]), str(row[1]).encode())
+        row = self._found("status, outcome", population, person, key)
+        return None if row is None or row[0] is None else (int(row[0]), str(row[1]).encode())
 
     def entry(self, population: str, person: str, key: str) -> int:
         """Return the entry of the answer that a key stands for, or `LEDGER`."""
-        row = self._store.one(
-            "select entry from asked where population = ? and person = ? and key = ?", population, person, key
-        )
+        row = self._found("entry", population, person, key)
         return LEDGER if row is None else int(row[0])
 
     def recall(self, population: str, person: str, key: str) -> dict[str, Any] | None:
         """Return what a person put under a key."""
-        row = self._store.one(
-            "select key, kind, body, at, number from asked where population = ? and person = ? and key = ?",
-            population,
-            person,
-            key,
-        )
+        row = self._found(", ".join(_COLUMNS), population, person, key)
         return None if row is None else _record(row)
+
+    def _found(self, columns: str, population: str, person: str, key: str) -> tuple[Any, ...] | None:
+        statement = f"select {columns} from asked where population = ? and person = ? and key = ?"  # noqa: S608 - ours
+        return self._store.one(statement, population, person, key)
 
     def titles(self, population: str, person: str) -> dict[str, str]:
         """Return what a person called streams, by their names, which follow from keys."""
