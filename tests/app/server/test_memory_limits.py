@@ -52,7 +52,7 @@ def test_a_batch_has_no_more_numbers_than_a_question_may_have(quick_path, monkey
         assert "more than 100,000 numbers in their answers; ask them in parts" in told.text
         few = {"questions": several[:3], "price": {"epsilon": "0.01"}}
         with monkeypatch.context() as smaller:
-            smaller.setattr("lapwing.session.MOST_TOGETHER_CANONICAL", 9_000)
+            smaller.setattr("lapwing.session.MOST_TOGETHER_CANONICAL", 1_000)
             told = door.call("ana", "POST", f"{P}/batches", few, key=fresh_name())
         assert "characters when they are written out; ask them in parts" in told.text
         assert Fraction(door.left()) == 10
