@@ -387,6 +387,12 @@ def test_a_third_row_behind_a_case_is_one_too_many_as_in_a_condition(text) -> No
         plan(ask.count("visits", text), EVENTS)
 
 
+@pytest.mark.parametrize("compared", ["codes.day > visits.day", "codes.day - visits.day < 30"])
+def test_a_case_inside_of_a_has_speaks_of_its_own_row_and_says_so(compared) -> None:
+    with pytest.raises(BadQuestionError, match="a case is about its own row"):
+        plan(ask.count("visits", f"has(codes, case when {compared} then 1 else 0 end = 1)"), EVENTS)
+
+
 @pytest.mark.parametrize(
     "text",
     [

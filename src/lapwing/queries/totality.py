@@ -95,9 +95,9 @@ MOST_CONSTANTS = 20_000
 DEEPEST = 100
 """So deep expressions and conditions may be nested: the databases parse them by recursion."""
 _MOST_TIMES = 2**20 + 1
+_ELSEWHERE = "a case is about its own row, and names a row around it; compare the two outside of the case"
 _TOO_MANY_COMPARED = (
-    "the question compares three rows of a person or more, each in a has within another; compare two rows "
-    "at a time, and join such conditions by and"
+    "three rows of a person or more are compared, each in a has within another; compare two at a time, joined by and"
 )
 
 
@@ -302,8 +302,7 @@ class _Conditions:
         """Return how many rows within each other are compared for each derived column, perhaps anew for every pair."""
         known: dict[str, int] = {}
         for one in derived:
-            cases = one.branches if isinstance(one, CaseResult) else ()
-            looks = [self.looks_out(case.where, ((table, known),))[1] for case in cases]
+            looks = [self.looks_out(case.where, ((table, known),))[1] for case in getattr(one, "branches", ())]
             known[one.name] = max([0, *looks, *(known.get(column, 0) for column in inputs(one))])
         return known
 
@@ -379,7 +378,7 @@ class _Conditions:
             self.count(6 * len(atom.intervals))
             return
         refs, signs = (atom.left, atom.right), atom.signs
-        _require(all(ref.up < len(where) for ref in refs), "a column is that of no row around")
+        _require(all(ref.up < len(where) for ref in refs), _ELSEWHERE)
         lines = {self.domain(where[ref.up], ref.column) for ref in refs}
         alike = len(lines) == 1 or lines == {INTEGERS, DOUBLES}
         _require(alike, f"{atom.left.column!r} and {atom.right.column!r} do not hold the same")
@@ -388,8 +387,9 @@ class _Conditions:
         self.count(2)
 
     def day(self, ref: Ref, where: _Where) -> None:
-        kind = where[ref.up].column(ref.column).type if ref.up < len(where) else None
-        _require(isinstance(kind, Date), f"{ref.column!r} holds no days to count between")
+        _require(ref.up < len(where), _ELSEWHERE)
+        column = where[ref.up].column(ref.column)
+        _require(isinstance(column.type, Date), f"{ref.column!r} holds no days to count between")
 
     def term(self, term: Term, table: Table, depth: int = 0) -> None:
         _check_depth(depth)
