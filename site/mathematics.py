@@ -17,12 +17,12 @@ TOKEN = re.compile(
     r"\s{2,}|\s|<=|>=|!=|\.\.\.|\d+(?:\.\d+)?|[A-Za-z]+(?:_[a-z]{2,}\b)?|[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+|[₀₁₂₃₄₅₆₇₈₉]+|'+|.", re.DOTALL
 )
 INNER = r"\((?:[^()\n]|\((?:[^()\n]|\([^()\n]*\))*\))*\)"  # brackets within brackets within brackets
-GROUP = rf"(?:\{{[^{{}}\n]*\}}|[-−]?{INNER}|[-−]?\w+|∞)"
+GROUP = rf"(?:\{{[^{{}}\n]*\}}|[-−]?{INNER}|[-−]?\w+|[∞+])"
 BASE = r"(?:[A-Za-zα-ωΑ-ΩŝĈ∫∏]|\d+|sup|max|min)'?"
 INLINE = re.compile(
     rf"(?<![A-Za-z_`/.])({BASE}(?:[\^_]{GROUP})+'?)"  # e^x, 2q_i; a path such as a/b_c is none
     rf"|(?<=[/.])({BASE}\^{GROUP})"  # n/2^b
-    rf"|(?<=[\])])(\^{GROUP})"  # (1 - p)^k, whose base stands before it
+    rf"|(?<=[\])])([\^_]{GROUP})"  # (1 - p)^k and (x)_+, whose base stands before it
 )
 CODE = re.compile(
     r"(<div class=\"formula\">.*?</div>|```.*?```|`[^`\n]*`|\[[^\]]*\]\([^)\s]*\.(?:md|py|svg)[^)\n]*\))", re.DOTALL
@@ -63,12 +63,12 @@ def _inline(text: str) -> str:
 
 
 def row(text: str, base: str = "") -> str:
-    """Return one line of mathematics; what begins with an exponent raises the `base`.
+    """Return one line of mathematics; what begins with an exponent or an index has this `base`.
 
     >>> row("e^{-x}")
     '<mrow><msup><mi>e</mi><mrow><mo>−</mo><mi>x</mi></mrow></msup></mrow>'
     """
-    atoms: list[str] = [base] if text[:1] == "^" and base else []
+    atoms: list[str] = [base] if text[:1] in {"^", "_"} and base else []
     tokens = TOKEN.findall(text)
     position = 0
     while position < len(tokens):

@@ -150,7 +150,7 @@ class Session(StreamOpener):
         Parameters
         ----------
         questions : at most 1,000, as in `ask`
-        key : the idempotency key of the whole; each question has it with its number, from 1
+        key : the idempotency key of the whole; each different question has it with its number, from 1
         """
         asked = list(questions)
         if len(asked) > MOST_TOGETHER:
