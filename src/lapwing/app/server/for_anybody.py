@@ -57,7 +57,7 @@ def make_token(call: ServerCall) -> Any:
 def revoke_token(call: ServerCall) -> Any:
     """End a token of whoever calls; one token ends another only if that may do no more than it."""
     tokens, rights = call.server.people.tokens(call.person.id), RIGHTS[call.person.role]
-    may = next((one["may"] for one in tokens if one["id"] == call.path["token"]), [])
+    may: list[str] = next((one["may"] for one in tokens if one["id"] == call.path["token"]), [])
     if not {Right(one) for one in may} & rights <= call.person.rights:
         raise ProblemError.not_there()
     if not call.server.people.revoke_token(call.person.id, call.path["token"]):
