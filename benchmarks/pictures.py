@@ -32,9 +32,11 @@ from server import start
 
 DOCS = Path(__file__).parents[1] / "docs" / "pictures"
 P = "/populations/clinic"
+COLOURS = 64
 WIDE, NARROW = (1280, 900), (390, 844)
 CAST = {"ana": Role.ANALYST, "cleo": Role.CUSTODIAN, "otto": Role.AUDITOR}
 NEW = "/custody/new?people=staff&name=employee&source=file:staff.csv"
+WOMEN = ({"sex": "F"}, {"age": (60, 99)}, {"diabetes": "true"})
 COHORT = ({"sex": "M"}, {"age": (20, 30)}, {"cancer_survivor": "true"}, {"admitted_for_surgery": "true"})
 
 
@@ -102,8 +104,8 @@ def ask_all(ana: Looker) -> dict[str, str]:
     """Ask what there are pictures of, and return where each is."""
     smokers, sick = ({"smoker": "true"},), ({"diabetes": "true"},)
     found = {"builder": ana.built(COHORT, kind="count", within="30")}
-    found["answer"] = ana.ask(found["builder"])
-    found["funnel"] = ana.ask(found["builder"].replace("kind=count", "kind=funnel"))
+    found["answer"] = ana.ask(ana.built(WOMEN, kind="count", within="30"))
+    found["funnel"] = ana.ask(ana.built(WOMEN, kind="funnel", within="30"))
     found["groups"] = ana.ask(ana.built(smokers, kind="groups", by="site", within="30"))
     found["grid"] = ana.ask(ana.built(smokers, kind="grid", by="site", by2="age", within="30"))
     found["no"] = ana.ask(ana.built(COHORT, kind="enough", at_least=30, stream="new", sure=15, yeses=3))
@@ -128,7 +130,9 @@ def declare(page: Page) -> None:
         names = ("values",) if kind == "category" else ("low", "high")
         for name, value in zip(names, (first, last), strict=False):
             page.locator(f"[name='c{place}.{name}']").fill(value)
+    page.locator("h1").click()
     page.wait_for_load_state("networkidle")
+    page.wait_for_function("!document.querySelector('.busy')")
 
 
 def compute(cleo: Looker) -> None:
@@ -141,7 +145,8 @@ def compute(cleo: Looker) -> None:
 def small(png: bytes) -> bytes:
     """Return a picture with as few colours as look the same."""
     drawn, made = Image.open(BytesIO(png)).convert("RGB"), BytesIO()
-    drawn.quantize(48, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(made, "PNG", optimize=True)
+    few = drawn.quantize(COLOURS, method=Image.Quantize.MEDIANCUT, kmeans=2, dither=Image.Dither.NONE)
+    few.save(made, "PNG", optimize=True)
     return made.getvalue()
 
 
