@@ -55,8 +55,9 @@ types: .venv/dev      ## mypy, strict: the source, and the Python of README, doc
 layers: .venv/dev      ## imports point down
 	$(BIN)/lint-imports
 
-docs: .venv-docs/ready      ## the site, in site/_build/html: every warning is an error
+docs: .venv-docs/ready      ## the site, in site/_build/html: every warning and every link to nowhere is an error
 	.venv-docs/bin/sphinx-build -W --keep-going -q -c site -b html . site/_build/html
+	@.venv-docs/bin/python site/check.py site/_build/html
 	@echo 'open site/_build/html/index.html'
 
 dist: .venv/run      ## wheel, source and list of parts, in dist: built twice, installed clean, tried with each extra

@@ -1,5 +1,8 @@
 """Tries the Containerfile: with a container engine where one answers, else its steps one by one: `make container`.
 
+What is said on the command line goes to the engine's `build`, for those who need a mirror of their own:
+`python release/container.py --network host --volume /etc/pip.conf:/etc/pip.conf:ro`.
+
 Without an engine the steps are done in a folder that stands for the image: the same installation into a clean
 environment, the same command, user, health check and stop signal. What an engine alone can show is then not tried, and
 is said to be so: the base image, and that the rest of the file system is read-only. Instead the server runs as a user
@@ -83,15 +86,23 @@ def engine() -> str | None:
 
 def try_with(name: str, place: Path) -> None:
     """Build the image, and run it with everything read-only but the workspace and /tmp."""
-    run = ("run", "--rm", "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL")  # noqa: S108 - of the container
-    volume = ("--volume", f"{place}:/var/lib/lapwing")
-    tool([name, "build", "--file", str(FILE), "--tag", "lapwing-tried", str(ROOT)])
-    python = ("--entrypoint", "python", "lapwing-tried")
-    tool([name, *run, *volume, *python, "-c", MAKE])
-    inside = ("--workspace", "made", "--listen", f"0.0.0.0:{PORT}", "--plain")
-    made = tool([name, *run, *volume, "--detach", "lapwing-tried", "serve", *inside]).strip()
+    closed = ("--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--security-opt", "no-new-privileges")  # noqa: S108 - of the container
+    run = (name, "run", "--rm", *closed, "--volume", f"{place}:/var/lib/lapwing")
+    formatted = ("--format", "docker") if "podman" in name else ()  # the other format has no health check
+    tool([name, "build", *formatted, *sys.argv[1:], "--file", str(FILE), "--tag", "lapwing-tried", str(ROOT)])
+    tool([*run, "--entrypoint", "python", "lapwing-tried", "-c", MAKE])
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    inside = ("serve", "--workspace", "made", "--listen", f"0.0.0.0:{PORT}", "--plain")
+    made = tool([*run, "--publish", f"127.0.0.1:{port}:{PORT}", "--detach", "lapwing-tried", *inside]).strip()
     try:
         wait_for(lambda: tool([name, "exec", made, *stages(FILE.read_text())[-1].words("HEALTHCHECK")]))
+        added = tool([name, "exec", made, "lapwing", "people", "add", "ana", "--workspace", "made", "--json"])
+        answered(port, json.loads(added)["token"])
+        for elsewhere in ("/", "/opt/lapwing", "/usr"):
+            written = tool([name, "exec", made, "sh", "-c", f"touch {elsewhere}/written 2>&1 || true"])
+            if "Read-only" not in written:
+                sys.exit(f"{elsewhere} can be written to: {written}")
     finally:
         tool([name, "stop", made])
 
@@ -197,7 +208,7 @@ def main() -> None:
         place = Path(folder)
         place.chmod(0o755)
         if found:
-            place.chmod(0o777)
+            place.chmod(0o777)  # whoever runs in the container has another number
             try_with(found, place)
             print(f"built and run with {found}")
             return

@@ -2,11 +2,12 @@
 
 Wheel and source are built twice and must be the same bytes. The wheel is installed into clean environments, never
 beside the source: alone, where a smoke test runs and a missing extra is told in a sentence; then with each extra by
-itself, the server with its pages; and the README and the first page run from it. A list of all that lapwing stands on
-(CycloneDX) is written beside the wheel.
+itself, the server with its pages; and the README and the first page run from it. Lists of all that lapwing stands on
+(CycloneDX), alone and with each extra, are written beside the wheel.
 """
 
 import filecmp
+import json
 import os
 import shutil
 import subprocess
@@ -68,6 +69,43 @@ def environment(folder: Path, *packages: object) -> Path:
     return python
 
 
+def try_command(python: Path, folder: Path) -> None:
+    """Type the command that was installed: all that it prints reaches a pipe, and its exit codes are right.
+
+    It ends without tidying up, so this is a promise of its own.
+    """
+
+    def typed(*words: str) -> tuple[int, str]:
+        command = [str(python.parent / "lapwing"), *words]
+        done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)  # noqa: S603 - our own words
+        return done.returncode, done.stdout
+
+    made = typed("demo", "--make", "--folder", "clinic", "--people", "500")
+    asked = typed("count", "patient", "--epsilon", "1", "--json", "-w", "clinic")
+    refused = typed("count", "nobody", "--epsilon", "1", "--json", "-w", "clinic")
+    too_much = typed("count", "patient", "--epsilon", "11", "--json", "-w", "clinic")
+    helped = typed("--help")
+    if [made[0], asked[0], refused[0], too_much[0], helped[0]] != [0, 0, 2, 3, 0]:
+        sys.exit(f"the command ends with other codes than 0, 0, 2, 3, 0: {made, asked, refused, too_much, helped}")
+    if json.loads(asked[1])["price"]["epsilon"] != "1" or not helped[1].endswith("and compare.\n"):
+        sys.exit(f"the command does not print all of what it says: {asked[1]}{helped[1]}")
+
+
+def version(python: Path) -> str:
+    """Return the version of the lapwing that an environment holds."""
+    command = [str(python), "-c", "import lapwing; print(lapwing.__version__)"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603 - our own words
+
+
+def list_parts(python: Path, name: str) -> None:
+    """Write what an environment holds, with versions and licences; of the same source, the same list."""
+    words = ["--pyproject", ROOT / "pyproject.toml", "--mc-type", "library", "--output-reproducible", "-o", DIST / name]
+    run(UV, "tool", "run", "--quiet", "--from", SBOM, "cyclonedx-py", "environment", python, *words)
+    listed = json.loads((DIST / name).read_text(encoding="utf-8"))
+    listed["metadata"]["component"]["version"] = version(python)  # pyproject.toml leaves it to the code
+    (DIST / name).write_text(json.dumps(listed, indent=2), encoding="utf-8")
+
+
 def try_readme(python: Path, source: Path, folder: Path) -> None:
     """Run README and first page from the wheel: they come from the released source, whose code is taken away."""
     with tarfile.open(source) as archive:
@@ -92,21 +130,12 @@ def main() -> None:
         source, wheel = sorted(released, key=lambda one: one.suffix == ".whl")
         plain = environment(here / "plain", wheel)
         run(plain, "-c", SMOKE.format(more=NO_PICTURES), cwd=here)
-        run(
-            UV,
-            "tool",
-            "run",
-            "--quiet",
-            "--from",
-            SBOM,
-            "cyclonedx-py",
-            "environment",
-            plain,
-            "-o",
-            DIST / "lapwing.cdx.json",
-        )
+        try_command(plain, here)
+        list_parts(plain, "lapwing.cdx.json")
         for extra, more in EXTRAS.items():
-            run(environment(here / extra, f"{wheel}[{extra}]"), "-c", SMOKE.format(more=more), cwd=here)
+            python = environment(here / extra, f"{wheel}[{extra}]")
+            run(python, "-c", SMOKE.format(more=more), cwd=here)
+            list_parts(python, f"lapwing-{extra}.cdx.json")
             print(f"lapwing[{extra}] by itself works")
         readme = environment(here / "readme", f"{wheel}[plots]", "pytest")
         try_readme(readme, source, here / "source")

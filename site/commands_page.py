@@ -23,7 +23,7 @@ def _sections(group: click.Group, context: click.Context) -> list[str]:
     sections = []
     for name in group.list_commands(context):
         command = group.get_command(context, name)
-        inner = click.Context(command, info_name=name, parent=context, terminal_width=100, max_content_width=100)
+        inner = click.Context(command, info_name=name, parent=context, terminal_width=80, max_content_width=80)
         sections.append(f"## {inner.command_path}\n\n```text\n{command.get_help(inner)}\n```\n")
         if isinstance(command, click.Group):
             sections += _sections(command, inner)

@@ -45,6 +45,7 @@ default_role = "code"
 
 html_theme = "furo"
 html_title = "lapwing"
+html_favicon = "../src/lapwing/app/server/pages/static/mark.svg"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_show_sphinx = False
@@ -65,6 +66,8 @@ def setup(app):
     app.connect("source-read", mathematics.set_formulas)
     app.connect("source-read", list_neighbours)
     app.connect("source-read", name_pages_of_folders)
+    app.connect("source-read", close_examples)
+    app.connect("source-read", lead_to_pages)
     app.connect("autodoc-process-docstring", docstrings.process)
     app.connect("env-get-outdated", glossary_links.forget)
     app.connect("doctree-read", glossary_links.collect)
@@ -81,3 +84,18 @@ def name_pages_of_folders(_app, _name, source):
     """Lead from a folder, which a reader of the repository opens, to a page or file in it."""
     source[0] = re.sub(r"\]\(((?:\.\./)*)proofs/?\)", r"](\1proofs/README.md)", source[0])
     source[0] = re.sub(r"\]\(((?:\.\./)*)examples/?\)", r"](\1examples/cohort_size.py)", source[0])
+
+
+def close_examples(_app, _name, source):
+    """Take the empty line away with which an example ends: doctest wants it, a reader does not."""
+    source[0] = re.sub(r"\n\n```$", "\n```", source[0], flags=re.MULTILINE)
+
+
+def lead_to_pages(_app, name, source):
+    """Lead to a page that is named as a file: `proofs/laplace.md`, and among proofs `laplace.md`."""
+
+    def link(found: re.Match[str]) -> str:
+        file = found[1] if "/" in found[1] else f"{Path(name).parent}/{found[1]}"
+        return f"[{found[0]}](/{file})" if (ROOT / file).is_file() else found[0]
+
+    source[0] = re.sub(r"(?<![\[`])`((?:[a-z]+/)*\w+\.md)`(?!\])", link, source[0])

@@ -16,16 +16,25 @@ PAIRS = {"(": ")", "{": "}", "[": "]"}
 TOKEN = re.compile(
     r"\s{2,}|\s|<=|>=|!=|\.\.\.|\d+(?:\.\d+)?|[A-Za-z]+(?:_[a-z]{2,}\b)?|[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+|[₀₁₂₃₄₅₆₇₈₉]+|'+|.", re.DOTALL
 )
-GROUP = r"(?:\{[^{}\n]*\}|\((?:[^()\n]|\([^()\n]*\))*\)|[-−]?\w+|∞)"
-INLINE = re.compile(rf"(?<![\w`/.])((?:[A-Za-zα-ωΑ-ΩŝĈ]|\d+|sup|max|min)'?(?:[\^_]{GROUP})+'?)(?!\w)")
-CODE = re.compile(r"(<div class=\"formula\">.*?</div>|```.*?```|`[^`\n]*`|\[[^\]]*\]\([^)\n]*\.md[^)\n]*\))", re.DOTALL)
+INNER = r"\((?:[^()\n]|\((?:[^()\n]|\([^()\n]*\))*\))*\)"  # brackets within brackets within brackets
+GROUP = rf"(?:\{{[^{{}}\n]*\}}|[-−]?{INNER}|[-−]?\w+|[∞+])"
+BASE = r"(?:[A-Za-zα-ωΑ-ΩŝĈ∫∏]|\d+|sup|max|min)'?"
+INLINE = re.compile(
+    rf"(?<![A-Za-z_`/.])({BASE}(?:[\^_]{GROUP})+'?)"  # e^x, 2q_i; a path such as a/b_c is none
+    rf"|(?<=[/.])({BASE}\^{GROUP})"  # n/2^b
+    rf"|(?<=[\])])([\^_]{GROUP})"  # (1 - p)^k and (x)_+, whose base stands before it
+)
+CODE = re.compile(
+    r"(<div class=\"formula\">.*?</div>|```.*?```|`[^`\n]*`|\[[^\]]*\]\([^)\s]*\.(?:md|py|svg)[^)\n]*\))", re.DOTALL
+)
+PAGES = {f"docs/{name}" for name in ("errata", "guarantee", "interpretation", "sparse_vector", "tutorials/lectures")}
 STAMPS = re.compile(r"(?:^- `lapwing[^`\n]*` `[0-9a-f]{16}`\n)+", re.MULTILINE)
 INDENTED = re.compile(r"(?<=\n\n)((?: {4}\S[^\n]*\n)+)(?=\n|$)")
 
 
 def set_formulas(_app, name: str, source: list[str]) -> None:
     """Set the formulas of a page before it is read."""
-    if name.startswith("proofs/") or name == "docs/errata":
+    if name.startswith("proofs/") or name in PAGES:
         source[0] = page(STAMPS.sub(_folded, source[0]))
 
 
@@ -50,16 +59,16 @@ def _displayed(block: str) -> str:
 def _inline(text: str) -> str:
     """Set what has an index or an exponent, and signs; `[a](b)` in a formula is a product, and not a link."""
     text = re.sub(r"(?<= )[<>!]=(?= )", lambda sign: SIGNS[sign[0]], text.replace("](", "]\\("))
-    return INLINE.sub(lambda found: f"<math>{row(found[1])}</math>", text)
+    return INLINE.sub(lambda found: f"<math>{row(found[0], base='<mrow></mrow>')}</math>", text)
 
 
-def row(text: str) -> str:
-    """Return one line of mathematics.
+def row(text: str, base: str = "") -> str:
+    """Return one line of mathematics; what begins with an exponent or an index has this `base`.
 
     >>> row("e^{-x}")
     '<mrow><msup><mi>e</mi><mrow><mo>−</mo><mi>x</mi></mrow></msup></mrow>'
     """
-    atoms: list[str] = []
+    atoms: list[str] = [base] if text[:1] in {"^", "_"} and base else []
     tokens = TOKEN.findall(text)
     position = 0
     while position < len(tokens):
@@ -114,7 +123,8 @@ def _script(tokens: list[str], position: int) -> tuple[str, int]:
             end += 1
         return row("".join(tokens[position + 1 : end - 1])), end
     if first in {"-", "−"}:
-        return row("".join(tokens[position : position + 2])), position + 2
+        script, end = _script(tokens, position + 1)
+        return f"<mrow><mo>−</mo>{script}</mrow>", end
     return row(first), position + 1
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 BEGINNING = """# Every public name
 
-`import lapwing as lw` has what analysts and custodians need. The mechanisms, the accounting, the auditor, the attacks
-and the errors are packages of their own.
+`import lapwing as lw` has what analysts and custodians need. The mechanisms, the accounting, the auditor, the attacks,
+the ledger and the errors are packages of their own.
 """
 PACKAGES = (
     "lapwing",
@@ -15,6 +15,7 @@ PACKAGES = (
     "lapwing.accounting",
     "lapwing.auditor",
     "lapwing.attacks",
+    "lapwing.ledger",
     "lapwing.errors",
 )
 

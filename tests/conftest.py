@@ -9,7 +9,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
+import lapwing as lw
 import spark_session
+from omop_clinic import make_omop
 from postgres_server import PostgresServer, running, where_there_is_room
 
 # How long something takes is no reason to fail, and the same source gives the same draws: a run never fails by chance.
@@ -74,6 +76,14 @@ def database(postgres: PostgresServer) -> Iterator[str]:
     """The connection string of an empty database, for one test."""
     with postgres.database() as dsn:
         yield dsn
+
+
+@pytest.fixture(scope="session")
+def omop_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The workspace of a clinic in the tables of OMOP, to be asked; a test that changes it copies it first."""
+    folder = make_omop(tmp_path_factory.mktemp("omop") / "omop")
+    lw.create(folder).close()
+    return folder
 
 
 @pytest.fixture

@@ -25,6 +25,8 @@ def test_what_is_copied_and_installed_is_there() -> None:
     copied = [name for said in BUILD.all("COPY") for name in said.split()[:-1]]
     assert {name for name in copied if not (ROOT / name).exists()} == set()
     assert {"pyproject.toml", "src", PROJECT["readme"], *PROJECT["license-files"]} <= set(copied)
+    forced = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"]
+    assert set(forced["wheel"]["force-include"]) <= set(copied), "without them the wheel is not built"
     extras = re.search(r'"\.\[(.*)\]"', " ".join(BUILD.all("RUN")))
     assert extras is not None
     assert set(extras[1].split(",")) <= set(PROJECT["optional-dependencies"])

@@ -1,5 +1,6 @@
 """The site holds every page and every name; its formulas are set as they are written."""
 
+import importlib
 import re
 import runpy
 from pathlib import Path
@@ -11,6 +12,7 @@ import lapwing
 from lapwing.app.cli import main
 from lapwing.app.server.calls import API
 from lapwing.app.server.operations import OPERATIONS
+from test_surface import PACKAGES
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "site"
@@ -36,11 +38,11 @@ def test_every_command_is_on_the_page_of_commands(tmp_path):
 
 def test_every_public_name_is_on_the_page_of_names(tmp_path):
     runpy.run_path(str(SITE / "names_page.py"))["write"](tmp_path / "names.md")
-    told = set(
-        re.findall(r"auto(?:class|function):: lapwing\.(\w+)", (tmp_path / "names.md").read_text(encoding="utf-8"))
-    )
-    nouns = {name for name in lapwing.__all__ if callable(getattr(lapwing, name))}
-    assert nouns <= told
+    page_of_names = (tmp_path / "names.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"auto(?:class|function):: lapwing\.(?:\w+\.)?(\w+)$", page_of_names, re.MULTILINE))
+    for package in (lapwing, *(importlib.import_module(f"lapwing.{name}") for name in PACKAGES)):
+        nouns = {name for name in package.__all__ if callable(getattr(package, name))}
+        assert nouns <= told, package.__name__
 
 
 def test_every_operation_is_on_the_page_of_operations_with_its_body(tmp_path):
@@ -90,3 +92,31 @@ def test_code_and_links_are_left_alone():
     assert "`x_i`" in told
     assert "(a_b.md)" in told
     assert told.count("<math") == 2
+
+
+@pytest.mark.parametrize(
+    "written", ["γe^{-l_j}", "(1 - δ)^k", "u/2^(b-1)", "2^-(m+2)", "e^(-(x - (1-α)k))", "∫_m^∞ f", "(1 - x)_+"]
+)
+def test_what_has_an_exponent_is_set_wherever_it_stands(written):
+    assert not re.search(r"[\^_]", page(f"As {written}, so.\n"))
+
+
+def test_a_link_to_nowhere_and_a_fetch_from_elsewhere_are_found(tmp_path):
+    faults = runpy.run_path(str(SITE / "check.py"))["faults"]
+    here = tmp_path / "here.html"
+    here.write_text('<a href="there.html#place">x</a><a href="#up">x</a><p id="up"><img src="a.png">')
+    (tmp_path / "there.html").write_text(
+        '<p id="place"><a href="https://example.org">leads away, and fetches nothing</a>'
+    )
+    (tmp_path / "a.png").write_bytes(b"")
+    assert faults(tmp_path) == []
+    (tmp_path / "a.css").write_text("@import 'https://example.org/a.css';")
+    here.write_text(
+        '<a href="gone.html">x</a><a href="there.html#gone">x</a><script src="//example.org/a.js"></script>'
+    )
+    assert faults(tmp_path) == [
+        "here.html fetches //example.org/a.js",
+        "here.html leads to gone.html, which is not there",
+        "here.html leads to there.html#gone, and that page has no such place",
+        "a.css fetches something from elsewhere",
+    ]

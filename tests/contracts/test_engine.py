@@ -23,7 +23,7 @@ from lapwing.queries.catalogue import KeyType, Population, Table
 from lapwing.queries.column import Column, Text
 from lapwing.queries.planning import plan
 from lapwing.queries.predicate import ALWAYS
-from lapwing.queries.term import OnGrid
+from lapwing.queries.term import OnGrid, Rounded
 from lapwing.vocabulary.exact import Sensitive
 from lapwing.vocabulary.guarantee import PrivacyUnit
 from queries.asked import QUESTIONS
@@ -202,6 +202,18 @@ def test_values_are_clipped_rounded_half_up_and_summed_on_the_grid(bench) -> Non
         }
     )
     assert numbers(bench, ask.total("patients", "bmi")) == (640 + 641 + 3840,)
+
+
+@pytest.mark.parametrize("rows", [1, 1000], ids="{} rows a person".format)
+def test_products_of_four_are_rounded_down_alike(bench, rows) -> None:
+    question = ask.correlation("visits", "cost", "patients.bmi", max_rows=rows)
+    assert any(isinstance(term, Rounded) for term in plan(question, CLINIC).aggregate.bounding.terms)
+    ends, far = (-50.0, 1000.0, 0.0, 999.0, 333.0), (1e300, -math.inf, 9.99)
+    visits = [visit(i % 3, cost=cost) for i, cost in enumerate([*ends, *far, *ends])]
+    tables = {"patients": [patient(i, bmi=bmi) for i, bmi in enumerate([10.0, 59.984375, 31.4])], "visits": visits}
+    tables["codes"] = []
+    bench.load(tables)
+    assert numbers(bench, question) == numbers(RowsInMemory(CLINIC, tables), question)
 
 
 def test_extreme_integers_are_clipped_and_compared(bench) -> None:

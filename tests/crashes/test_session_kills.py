@@ -1,6 +1,7 @@
 """kill -9 at every step of a question and of a stream; and an adversary that kills by what was just decided."""
 
 import ast
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ from crashes.session_workload import (
 )
 from crashes.workload import Release, child, told
 from lapwing import session
+from lapwing.ledger.ledger import Ledger
 from lapwing.streams import STEPS
 from ledger.clinic import Place
 from session.clinic import FixedNumber, door
@@ -54,52 +56,54 @@ def test_every_fault_point_of_the_door_is_in_the_plan() -> None:
     assert len(named) == 11
 
 
+def released_before_kills(
+    place: Place,
+    work: Callable[..., None],
+    faults: list[tuple[str, int]],
+    after_each: Callable[[Ledger], None] = lambda _: None,
+) -> dict[str, Release]:
+    """Kill work at one fault point after the other, when it comes there for the nth time; return what it had told."""
+    releases: dict[str, Release] = {}
+    clinic(place)
+    for number, (point, nth) in enumerate(faults):
+        with child(work, place, f"{point}:kill:{nth}", f"{number}") as (process, pipe):
+            for release in told(pipe):
+                assert releases.setdefault(release.key, release).told == release.told, release
+            process.join()
+            assert process.exitcode == KILLED, point
+        with place.open() as ledger:
+            after_each(ledger)
+            recover(ledger)
+            check_charges(ledger, releases)
+    return releases
+
+
 @pytest.mark.parametrize(
     ("kind", "turn"), [(kind, turn) for kind, turns in TURNS.items() for turn in range(1, turns + 1)]
 )
 def test_whatever_was_told_before_a_kill_was_charged(request, kind, turn) -> None:
     place = Place.chosen(kind, request)
-    releases: dict[str, Release] = {}
-    clinic(place)
-    kills = 0
-    for number, point in enumerate(SESSION_POINTS):
-        again = 1 + (turn - 1) % REACHED.get(point.partition(".")[0], 1)
-        with child(ask_everything, place, f"{point}:kill:{again}", f"{number}") as (process, pipe):
-            for release in told(pipe):
-                assert releases.setdefault(release.key, release).told == release.told, release
-            process.join()
-            kills += process.exitcode == KILLED
-        with place.open() as ledger:
-            recover(ledger)
-            check_charges(ledger, releases)
+    faults = [(point, 1 + (turn - 1) % REACHED.get(point.partition(".")[0], 1)) for point in SESSION_POINTS]
+    releases = released_before_kills(place, ask_everything, faults)
     with place.open() as ledger:
         check(ledger, releases)
-    assert kills == len(SESSION_POINTS) == 29
+    assert len(faults) == 29
     assert len(releases) >= 20
 
 
 @pytest.mark.parametrize("kind", BACK_ENDS)
 @pytest.mark.parametrize("turn", [1, 2])
 def test_many_questions_are_all_charged_before_any_is_told_and_all_answered_or_none(request, kind, turn) -> None:
+    def have_their_ends_together(ledger: Ledger) -> None:
+        assert len(ledger.questions.unsettled()) in {0, 4 if turn == 1 else 3}
+
     place = Place.chosen(kind, request)
-    releases: dict[str, Release] = {}
-    clinic(place)
     points = [f"{act}.{phase}" for act in ("charge", "answer") for phase in PHASES] + list(session.STEPS)
-    kills = 0
-    for number, point in enumerate(points):
-        with child(ask_many_at_once, place, f"{point}:kill:{turn}", f"{number}") as (process, pipe):
-            for release in told(pipe):
-                assert releases.setdefault(release.key, release).told == release.told, release
-            process.join()
-            kills += process.exitcode == KILLED
-        with place.open() as ledger:
-            left = len(ledger.questions.unsettled())
-            assert left in {0, 4 if turn == 1 else 3}, f"{point}: the charges of a batch have their ends together"
-            recover(ledger)
-            check_charges(ledger, releases)
+    faults = [(point, turn) for point in points]
+    releases = released_before_kills(place, ask_many_at_once, faults, after_each=have_their_ends_together)
     with place.open() as ledger:
         check_many(ledger, releases)
-    assert kills == len(points) == 11
+    assert len(points) == 11
     assert len(releases) == (turn - 1) * len(points)
 
 
@@ -107,23 +111,13 @@ def test_many_questions_are_all_charged_before_any_is_told_and_all_answered_or_n
 @pytest.mark.parametrize("turn", [1, 2])
 def test_whatever_was_told_of_a_batch_before_a_kill_was_charged(request, kind, turn) -> None:
     place = Place.chosen(kind, request)
-    releases: dict[str, Release] = {}
-    clinic(place)
-    kills = 0
     points = [f"{act}.{phase}" for act in ("open", "intend", "decide", "close") for phase in PHASES] + list(STEPS)
-    for number, point in enumerate(points):
-        again = turn if point.startswith(("intend", "decide", "stream.intended", "stream.read", "stream.told")) else 1
-        with child(ask_batches, place, f"{point}:kill:{again}", f"{number}") as (process, pipe):
-            for release in told(pipe):
-                assert releases.setdefault(release.key, release).told == release.told, release
-            process.join()
-            kills += process.exitcode == KILLED
-        with place.open() as ledger:
-            recover(ledger)
-            check_charges(ledger, releases)
+    often = ("intend", "decide", "stream.intended", "stream.read", "stream.told")
+    releases = released_before_kills(
+        place, ask_batches, [(point, turn if point.startswith(often) else 1) for point in points]
+    )
     with place.open() as ledger:
         check_batches(ledger, releases)
-    assert kills == len(points)
     assert len(releases) >= 9
 
 

@@ -18,7 +18,8 @@ import lapwing as ask
 from engines.cancelling import cancel_one_of_two
 from engines.parquet_writers import WRITERS, with_the_notes_of_another
 from lapwing.engines.duckdb import DuckDB
-from lapwing.engines.spark import Spark, SparkTable
+from lapwing.engines.emitter import emit
+from lapwing.engines.spark import Spark, SparkTable, _sent
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.column import Boolean, Column, Date, Integer, Real, Text
 from lapwing.queries.planning import plan
@@ -188,6 +189,32 @@ ASKED = [
 
 def vectors(engine):
     return [engine.vector(aggregate).open_for_release() for aggregate in ASKED]
+
+
+OFTEN, SEVEN = ask.has("patients", at_least=2), ask.col("kind") == 7
+LISTED = ask.col("kind").is_in([3 * i for i in range(400)])
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        ~OFTEN,
+        ~OFTEN | (ask.col("kind") == 7),
+        ~LISTED | (ask.col("kind") == 7),
+        "kind = 7 or not has(patients, cost > 3)",
+    ],
+    ids=["not twice", "or", "not listed", "not compared"],
+)
+def test_no_row_is_compared_with_everybody_s(spark, where) -> None:
+    """Rows are found by their person, or by the value that is looked up."""
+    with Spark(VISITS, {"patients": spark.createDataFrame(rows_of_many())}, spark) as engine:
+        aggregate = plan(ask.count("patients", where), VISITS).aggregate
+        statement = emit(aggregate, VISITS, engine._dialect, engine._relations)
+        sent = {f"p{n}": _sent(value) for n, value in enumerate(statement.parameters)}
+        planned = str(engine._session.sql(statement.text, args=sent)._jdf.queryExecution().executedPlan())
+    assert "Join" in planned
+    assert "NestedLoop" not in planned
+    assert "Cartesian" not in planned
 
 
 def test_partitions_and_order_do_not_change_the_numbers(spark) -> None:

@@ -1,19 +1,17 @@
 """What a ledger in a file does beyond the contract: settings, schema, locks, full disks, read-only folders."""
 
 import os
-import signal
 import sqlite3
 import subprocess
 import sys
 import textwrap
-import threading
-import time
 from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
+from crashes.forking import waits_for_its_fork
 from lapwing.ledger import entries as head
 from lapwing.ledger import store
 from lapwing.ledger.entries import Lookup
@@ -297,27 +295,9 @@ class TestTrouble:
             mine.close()
 
     def test_a_fork_while_the_head_is_written_keeps_nobody_waiting(self, path, monkeypatch) -> None:
-        """The child has a copy of the opened file, and with it of the lock, for as long as it lives."""
-        sync, children = head.sync, []
-
-        def fork_and_sync(file) -> None:
-            if not children:
-                children.append(os.fork())
-                if not children[0]:
-                    time.sleep(60)
-                    os._exit(0)
-            sync(file)
-
         with Place.in_file(path).clinic() as ledger:
-            monkeypatch.setattr(head, "sync", fork_and_sync)
-            asking = threading.Thread(target=ask, args=(ledger, "the parent forks"), daemon=True)
-            asking.start()
-            asking.join(10)
-            waits = asking.is_alive()
-            os.kill(children[0], signal.SIGKILL)
-            os.waitpid(children[0], 0)
-            asking.join(10)
-            assert not waits
+            assert not waits_for_its_fork(lambda: ask(ledger, "the parent forks"), head, "sync", monkeypatch)
+            assert spent(ledger) == Fraction(1, 10)
 
     def test_a_head_of_which_only_a_part_is_written_is_not_taken_for_written(self, path, monkeypatch) -> None:
         with Place.in_file(path).clinic() as ledger:

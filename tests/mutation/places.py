@@ -85,7 +85,7 @@ def nearest_tests(path: Path) -> list[Path]:
 
     def rank(test: Path) -> tuple[bool, bool, int, Path]:
         beside = TESTS != test.parent in (TESTS / (path if path.parent.parts else Path("session", path))).parents
-        alike = test.stem == f"test_{path.stem}"
+        alike = f"test_{path.stem}_".startswith(f"{test.stem}_")  # test_sql is about sql_rows, too
         return not (alike and beside), not alike, steps[test] + 1 - beside, test
 
     return sorted(steps, key=rank)

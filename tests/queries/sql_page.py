@@ -103,7 +103,7 @@ def disagreement(statement: Statement, engine: Engine, truth: duckdb.DuckDBPyCon
     selection, releases = asked(statement.text)
     plans = {name: one.plan for name, one in releases.items()}
     told = truth.execute(statement.plain.replace("current_date", f"date '{NOW}'")).fetchall()
-    is_number = [is_statistic(item.node) for item in items_of(parsed(statement.text))]  # type: ignore[arg-type]
+    is_number = [is_statistic(item.node) for item in items_of(parsed(statement.plain))]  # type: ignore[arg-type]
     chosen = {name: plan for name, plan in plans.items() if isinstance(plan.meaning, ChosenMeaning)}
     if not any(is_number) or not chosen:
         return None if chosen else _unlike_numbers(statement, selection, releases, engine, told)
@@ -120,7 +120,7 @@ def disagreement(statement: Statement, engine: Engine, truth: duckdb.DuckDBPyCon
 def _unlike_numbers(
     statement: Statement, selection: Selection, releases: dict[str, Release], engine: Engine, told: list[tuple]
 ) -> str | None:
-    is_number = [is_statistic(item.node) for item in items_of(parsed(statement.text))]  # type: ignore[arg-type]
+    is_number = [is_statistic(item.node) for item in items_of(parsed(statement.plain))]  # type: ignore[arg-type]
     first = next(iter(releases.values())).plan
     cells: dict[Any, dict[str, BoundedValue]] = {}
     for name, release in releases.items():

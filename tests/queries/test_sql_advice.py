@@ -41,6 +41,8 @@ ADVICE = {
     "select count(*) from people where date_diff('week', born, current_date) >= 65": "age(born, day)",
     "select substr(day, 2, 3), count(*) from visits group by 1": "left(code, 3)",
     "select count(*) from people p join visits v on p.id = v.id": 'on p."Patient Nr" = v."Patient Nr"',
+    'select count(*) from visits v join visits V on v."Patient Nr" = V."Patient Nr"': "two tables are called 'V'",
+    'select count(*) from people p full join visits v on p."Patient Nr" = v."Patient Nr"': "write JOIN or LEFT JOIN",
 }
 
 

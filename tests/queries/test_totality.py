@@ -387,11 +387,21 @@ def test_a_third_row_behind_a_case_is_one_too_many_as_in_a_condition(text) -> No
         plan(ask.count("visits", text), EVENTS)
 
 
+@pytest.mark.parametrize("compared", ["codes.day > visits.day", "codes.day - visits.day < 30"])
+def test_a_case_inside_of_a_has_speaks_of_its_own_row_and_says_so(compared) -> None:
+    with pytest.raises(BadQuestionError, match="a case is about its own row"):
+        plan(ask.count("visits", f"has(codes, case when {compared} then 1 else 0 end = 1)"), EVENTS)
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "case when has(codes, codes.day > visits.day) then 1 else 0 end = 1",
         "has(codes, case when has(visits, visits.day > codes.day) then 1 else 0 end = 1)",
+        (
+            "has(codes, case when has(visits, day > codes.day) then 1 else 0 end = 1) and "
+            "has(codes, codes.day > visits.day and case when codes.day > date '2020-01-01' then 1 else 0 end = 1)"
+        ),
         "has(codes, codes.day - visits.day < 30)",
         "has(codes, codes.day - visits.day < 30) and not has(codes, visits.day - codes.day < 30, 2)",
         "has(patients, patients.born < visits.day and has(codes, codes.day - patients.born > 30))",

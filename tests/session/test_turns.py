@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -64,9 +65,28 @@ def ask(session: Session) -> Any:
     return session.ask(count("patients"), epsilon=PRICE)
 
 
-def all_at_once(acts: list[Callable[[], Any]], data: Slow) -> list[Any]:
-    """Run all in threads of their own; data comes when all have had the time to ask for it."""
-    start = threading.Barrier(len(acts))
+class Waiters:
+    """Those who wait for their turn: whoever was sent away twice has seen what is in progress, and waits for it."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._sent_away = Counter[int]()
+        gate, enter = ledger.store.gate, ledger.store.gate.enter
+
+        def counted(place: int, holder: Any) -> bool:
+            granted = enter(place, holder)
+            self._sent_away[threading.get_ident()] += not granted
+            return granted
+
+        gate.enter = counted
+
+    def until(self, number: int) -> None:
+        """Return when so many wait."""
+        assert eventually(lambda: sum(times > 1 for times in self._sent_away.copy().values()) >= number)
+
+
+def all_at_once(acts: list[Callable[[], Any]], data: Slow, ledger: Ledger) -> list[Any]:
+    """Run all in threads of their own; data comes to the one who asked for it when all others wait."""
+    start, waiters = threading.Barrier(len(acts)), Waiters(ledger)
 
     def run(act: Callable[[], Any]) -> Any:
         start.wait(60)
@@ -78,7 +98,7 @@ def all_at_once(acts: list[Callable[[], Any]], data: Slow) -> list[Any]:
     with ThreadPoolExecutor(len(acts)) as pool:
         running = [pool.submit(run, act) for act in acts]
         assert data.asked.wait(60)
-        time.sleep(0.3)
+        waiters.until(len(acts) - 1)
         data.go.set()
         return [one.result(60) for one in running]
 
@@ -86,7 +106,7 @@ def all_at_once(acts: list[Callable[[], Any]], data: Slow) -> list[Any]:
 def test_threads_that_ask_the_same_at_once_pay_once_and_are_told_the_same(ledger) -> None:
     data = Slow()
     sessions = [door(ledger, data, analyst=f"analyst {i}") for i in range(THREADS)]
-    told = all_at_once([lambda one=one: ask(one) for one in sessions], data)
+    told = all_at_once([lambda one=one: ask(one) for one in sessions], data, ledger)
     assert len({str(answer.numbers) for answer in told}) == 1
     assert sorted(answer.free for answer in told) == [False] + [True] * (THREADS - 1)
     assert (spent(ledger), data.times) == (PRICE, 1)
@@ -95,7 +115,7 @@ def test_threads_that_ask_the_same_at_once_pay_once_and_are_told_the_same(ledger
 def test_the_same_key_at_once_is_told_the_same(ledger) -> None:
     data = Slow()
     session = door(ledger, data)
-    told = all_at_once([lambda: session.ask(count("patients"), epsilon=PRICE, key="k")] * THREADS, data)
+    told = all_at_once([lambda: session.ask(count("patients"), epsilon=PRICE, key="k")] * THREADS, data, ledger)
     assert len({str(answer.numbers) for answer in told}) == 1
     assert spent(ledger) == PRICE
 
@@ -103,7 +123,7 @@ def test_the_same_key_at_once_is_told_the_same(ledger) -> None:
 def test_whoever_waited_for_a_failure_fails_free_of_charge_and_may_ask_anew(ledger) -> None:
     data = SlowlyFailing()
     session = door(ledger, data)
-    told = all_at_once([lambda: ask(session)] * THREADS, data)
+    told = all_at_once([lambda: ask(session)] * THREADS, data, ledger)
     kinds = sorted(type(one).__name__ for one in told)
     assert kinds == ["EngineError"] + ["UnavailableError"] * (THREADS - 1), "who was charged, and who was not"
     assert (spent(ledger), data.times) == (PRICE, 1)
@@ -129,7 +149,7 @@ def test_whoever_waited_for_one_that_was_refused_asks_in_its_place(ledger, monke
         assert data.asked.wait(60)
         return ask(rich)
 
-    refused, answer = all_at_once([lambda: ask(poor), after_the_poor], data)
+    refused, answer = all_at_once([lambda: ask(poor), after_the_poor], data, ledger)
     assert isinstance(refused, BudgetExceededError)
     assert (answer.free, spent(ledger)) == (False, PRICE)
 
@@ -140,8 +160,8 @@ def test_a_version_that_is_new_is_another_question(ledger) -> None:
         first = pool.submit(ask, door(ledger, data))
         assert data.asked.wait(60)
         ledger.administration.advance_version("clinic", "patients")
-        second = pool.submit(ask, door(ledger, FixedNumber(7)))
-        time.sleep(0.1)
+        waiters, second = Waiters(ledger), pool.submit(ask, door(ledger, FixedNumber(7)))
+        waiters.until(1)
         data.go.set()
         assert [one.result(60).versions["patients"] for one in (first, second)] == [1, 2]
     assert spent(ledger) == 2 * PRICE
@@ -190,9 +210,8 @@ def test_whoever_waits_for_a_process_that_dies_fails_free_of_charge(place) -> No
     place.clinic(unit=population().unit).close()
     with child(ask_and_hang, place) as (process, pipe), place.open() as ledger, ThreadPoolExecutor(1) as pool:
         assert pipe.recv() == "charged"
-        waiting = pool.submit(ask, door(ledger, FixedNumber(100)))
-        time.sleep(0.5)
-        assert not waiting.done()
+        waiters, waiting = Waiters(ledger), pool.submit(ask, door(ledger, FixedNumber(100)))
+        waiters.until(1)
         os.kill(process.pid, signal.SIGKILL)
         with pytest.raises(EngineError):
             waiting.result(60)
@@ -250,8 +269,9 @@ class TestWhatDeadProcessesLeft:
         with ThreadPoolExecutor() as pool:
             first = pool.submit(lambda: door(ledger, data).resume("s").ask("age = 1"))
             assert data.asked.wait(60)
+            waiters = Waiters(ledger)
             second = pool.submit(lambda: door(ledger, data).resume("s").ask("age = 2"))
-            time.sleep(0.1)
+            waiters.until(1)
             assert data.times == 1, "one question of a stream is decided at a time"
             data.go.set()
             assert first.result(60).verdict

@@ -1,12 +1,10 @@
 """Files are known by their content: what changed under one data version is noticed, whatever it looks like outside."""
 
 import os
-import signal
-import threading
-import time
 
 import pytest
 
+from crashes.forking import waits_for_its_fork
 from lapwing.tables import Fingerprints
 from lapwing.vocabulary.errors import RegistrationError
 
@@ -64,24 +62,8 @@ def test_a_file_that_was_only_touched_or_copied_is_the_same(known, file) -> None
 
 
 def test_a_fork_while_fingerprints_are_written_keeps_nobody_waiting(known, file, monkeypatch) -> None:
-    """The child has a copy of the opened file, and with it of the lock, for as long as it lives."""
-    sync, children = os.fsync, []
+    def check_two_versions() -> None:
+        for version in (1, 2):
+            known.check("clinic", "patients", version, file)
 
-    def fork_and_sync(opened) -> None:
-        if not children:
-            children.append(os.fork())
-            if not children[0]:
-                time.sleep(60)
-                os._exit(0)
-        sync(opened)
-
-    monkeypatch.setattr(os, "fsync", fork_and_sync)
-    known.check("clinic", "patients", 1, file)
-    asking = threading.Thread(target=known.check, args=("clinic", "patients", 2, file), daemon=True)
-    asking.start()
-    asking.join(10)
-    waits = asking.is_alive()
-    os.kill(children[0], signal.SIGKILL)
-    os.waitpid(children[0], 0)
-    asking.join(10)
-    assert not waits
+    assert not waits_for_its_fork(check_two_versions, os, "fsync", monkeypatch)

@@ -8,7 +8,7 @@ import pytest
 
 import lapwing as lw
 from lapwing.vocabulary.errors import BadQuestionError, RegistrationError, SettingsError
-from omop_clinic import CONCEPTS, make_omop, truth
+from omop_clinic import CONCEPTS, truth
 
 DESCENDANTS = (
     "condition_concept_id in (select descendant_concept_id from concept_ancestor where ancestor_concept_id = {})"
@@ -17,18 +17,9 @@ DESCENDANTS = (
 _COUNTED = "select count(distinct person_id) from condition_occurrence where {}"
 
 
-@pytest.fixture(scope="session")
-def made_once(tmp_path_factory) -> Path:
-    folder = make_omop(tmp_path_factory.mktemp("omop") / "omop")
-    lw.create(folder).close()
-    return folder
-
-
 @pytest.fixture
-def folder(made_once, quick_path) -> Path:
-    place = quick_path / "omop"
-    shutil.copytree(made_once, place)
-    return place
+def folder(omop_once, quick_path) -> Path:
+    return Path(shutil.copytree(omop_once, quick_path / "omop"))
 
 
 @pytest.fixture

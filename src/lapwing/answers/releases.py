@@ -2,6 +2,8 @@
 
 Everything but `read` and `release` depends on the plan and its mechanism alone, never on data. The session calls these
 two, after the charge.
+
+Proof: proofs/priced_questions.md
 """
 
 from abc import ABC, abstractmethod
@@ -355,6 +357,11 @@ class PricedQuestion:
     def text(self) -> str:
         """The canonical text: equal for what is the same question at the same price."""
         return to_text([PricedPlan(question=one.plan.question, event=one.event) for one in self.sources])
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers are released."""
+        return sum(one.plan.numbers for one in self.sources)
 
     @cached_property
     def tables(self) -> frozenset[str]:

@@ -64,6 +64,7 @@ class Dialect:
     beginning : the first day of the year, quarter or month, whose name comes first, that a day expression is in
     starts_with : whether a text expression starts with another
     in_list : whether an expression is in a list that is one parameter, given its mark and the type of its values
+    among : whether an expression, which is not missing where it counts, is one of what a SELECT gives
     compares_rows : whether a subquery may compare its rows with columns of the queries around it by other signs than
         equality; if not, each row is joined by its person with the values that it is compared with
     in_order : a SELECT that is best planned on its own, with its rows in an order that the next step can use
@@ -90,6 +91,7 @@ class Dialect:
     text_order: str = "{}"
     starts_with: str = "starts_with({}, {})"
     in_list: str = "{0} IN (SELECT unnest(CAST({1} AS {2}[])))"
+    among: str = "({0} IN ({1}))"
     in_order: str = "{0}"
     compares_rows: bool = True
 
@@ -173,9 +175,15 @@ SPARK = Dialect(
     beginning="trunc({1}, '{0}')",
     text_number="CAST(conv(substr(md5(CAST({} AS BINARY)), 1, 15), 16, 10) AS BIGINT)",
     starts_with="startswith({}, {})",
-    in_list="{0} IN (SELECT explode(from_json({1}, 'array<{2}>')))",  # a list goes as text: there are none in its API
+    # A list goes as text: there are none in its API. See `among` for why it is not looked up with IN.
+    in_list=(
+        "CASE WHEN {0} IS NOT NULL THEN EXISTS (SELECT 1 FROM "
+        "(SELECT explode(from_json({1}, 'array<{2}>')) AS item) AS listed WHERE listed.item = {0}) END"
+    ),
     # It sees no further than the query around, and pairs every row with everybody's values where those are not equated.
     compares_rows=False,
+    # Its NOT IN looks for missing values, too, and in an OR it compares every row with every other.
+    among="EXISTS (SELECT 1 FROM ({1}) AS several (person) WHERE several.person = {0})",
 )
 
 

@@ -236,7 +236,7 @@ def _has(writer: Writer, row: RowOf, has: HasRows | LacksRows) -> str:
     key = writer.person(inner)
     where = f"{key} IS NOT NULL AND {predicate_sql(writer, inner, has.where)}"
     grouped = f"SELECT {key} FROM {source} WHERE {where} GROUP BY {key} HAVING COUNT(*) >= {writer.value(has.at_least)}"
-    return f"({writer.person(row)} IN ({grouped}))"
+    return writer.dialect.among.format(writer.person(row), grouped)
 
 
 def _carried(writer: Writer, where: Predicate) -> dict[tuple[int, str], str]:

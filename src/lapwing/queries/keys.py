@@ -62,6 +62,7 @@ from lapwing.queries.scope import Scope
 from lapwing.queries.simplifying import simplified
 from lapwing.queries.term import Elapsed
 from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.wording import Call
 
 _MOST_SINGLES = 1000
@@ -78,7 +79,8 @@ def bind_key(by: By, scope: Scope, where: Predicate = ALWAYS) -> KeyOfColumn:
         raise BadQuestionError("a constant makes no groups; group by a column or by a value that is computed from one")
     if by.edges is not None:
         column = scope.column(value)
-        domain, places = _places(column, by.edges)
+        edges = by.edges if len(by.edges) != 1 else _edges_of(column, by.edges[0], where)
+        domain, places = _places(column, edges)
         return _binned(column, domain, _bins(column, places))
     match value:
         case DatePart("year", day):
@@ -199,6 +201,18 @@ def _steps(column: Column, width: Fraction, where: Predicate) -> BinnedKey:
     edges = tuple(Literal(width * i) for i in range(first, last + 2))
     domain, places = _places(column, edges)
     return _binned(column, domain, _between(column, places))
+
+
+def _edges_of(column: Column, number: Literal, where: Predicate) -> tuple[Literal, ...]:
+    """Return the edges of a number of bins of the same width, from the least to the greatest value there may be."""
+    bins, span = as_int("bins", number.value, most=_MOST_BINS), _span(column, where)
+    if not isinstance(column.type, Integer | Real) or span is None:
+        raise BadQuestionError(
+            f"{column.name!r} has no declared bounds to make {bins} bins between; give their edges: ",
+            Call("bins", (column.name, [0, 18, 65])),
+        )
+    low, high = (Fraction(double_at(p)) if isinstance(column.type, Real) else Fraction(p) for p in span)
+    return tuple(Literal(low + (high - low) * i / bins) for i in range(bins + 1))
 
 
 def _decades(column: Column) -> Call:

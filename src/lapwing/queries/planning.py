@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from lapwing.queries.arrangement import Arrangement
 
 _MOST_BITS = 63
-_MOST_STEPS = 2**28
+MOST_STEPS = 2**28
 """One person moves a total or a moment by at most 2^28 grid steps: noise a thousand times as large can be drawn."""
 
 
@@ -207,18 +207,25 @@ class Planner:
         """Whether each person has at most one row in the table."""
         return self.scope.table.rows is RowsPerPerson.ONE_A_PERSON
 
-    def measure(self, values: Sequence[Value], most: Callable[[list[Measure]], int]) -> list[Measure]:
-        """Return the values on their own grids, or on the finest coarser ones on which a person moves few enough steps.
+    def measure(
+        self,
+        values: Sequence[Value],
+        most: Callable[[list[Measure]], int],
+        limit: int = MOST_STEPS,
+        size: "Callable[[Measure], int] | None" = None,
+    ) -> list[Measure]:
+        """Return the values on their own grids, or on the finest coarser ones on which `most` keeps to the limit.
 
-        What is rounded away is far below the noise, which is at least as many steps as one person moves.
+        That is how far a person moves the sums, or what a row adds to them; the values with the largest `size` are
+        rounded first. What is rounded away is far below the noise, which is at least as many steps as one person moves.
         """
         measures = [measure(self.scope.spelled(value), self.scope) for value in values]
         for bits in range(_MOST_BITS, 1, -1):
-            coarser = [value.coarser(max(0, _size(value).bit_length() - bits)) for value in measures]
-            if most(coarser) <= _MOST_STEPS:
+            coarser = [value.coarser(max(0, (size or _size)(value).bit_length() - bits)) for value in measures]
+            if most(coarser) <= limit:
                 return coarser
         raise BadQuestionError(
-            f"one person could move this by more than {_MOST_STEPS} steps of the coarsest grid; clip tighter, or count "
+            f"one person could move this by more than {limit} steps of the coarsest grid; clip tighter, or count "
             "fewer rows and groups of a person"
         )
 

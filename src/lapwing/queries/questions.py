@@ -129,14 +129,17 @@ def _most(given: int | None) -> Literal | None:
     return None if given is None else Literal(as_int("most", given, most=2**20))
 
 
-def bins(column: str | Value, edges: Sequence[Exact | date]) -> By:
+def bins(column: str | Value, edges: Sequence[Exact | date] | int) -> By:
     """Group a column, or a value such as "age(born)", into bins between rising `edges`.
 
-    Each holds its lower edge, the last both.
+    Each holds its lower edge, the last both. A number stands for so many bins of the same width between the declared
+    bounds, or between those that the condition leaves.
 
     >>> bins("age", [0, 18, 65, 120]).edges[1].value
     18
     """
+    if isinstance(edges, int):
+        return By(column=as_value(column), edges=(Literal(edges),))
     return By(column=as_value(column), edges=tuple(_edge(edge) for edge in edges))
 
 

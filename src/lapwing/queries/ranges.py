@@ -11,7 +11,18 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Final, NamedTuple
 
-from lapwing.queries.column import INT64_HIGHEST, INT64_LOWEST, MOST_GRID, DerivedColumn
+from lapwing.queries.column import (
+    INT64_HIGHEST,
+    INT64_LOWEST,
+    MOST_GRID,
+    Category,
+    Column,
+    Date,
+    DerivedColumn,
+    Integer,
+    Real,
+    Text,
+)
 from lapwing.queries.derived import (
     Beginning,
     CaseResult,
@@ -24,7 +35,7 @@ from lapwing.queries.derived import (
     PartOfDay,
     Respelled,
 )
-from lapwing.queries.predicate import DAYS, GAPS, INTEGERS, Domain, InIntervals, Interval, Unit, ymd
+from lapwing.queries.predicate import DAYS, DOUBLES, GAPS, INTEGERS, TRUTHS, Domain, InIntervals, Interval, Unit, ymd
 from lapwing.queries.term import (
     MOST_TERM,
     ConstantTerm,
@@ -167,3 +178,20 @@ def of_derived(derived: DerivedColumn) -> Iterator[Number]:
             pass  # values as they are stored, and days of the calendar
         case _:
             raise TypeError(derived)
+
+
+def domain_of(column: Column) -> Domain | None:
+    """Return the domain of whole numbers that a column's values are on, or None where it holds text."""
+    match column.type:
+        case Integer():
+            return INTEGERS
+        case Real():
+            return DOUBLES
+        case Date():
+            return DAYS
+        case Category(values=values):
+            return None if isinstance(values[0], str) else INTEGERS
+        case Text():
+            return None
+        case _:
+            return TRUTHS

@@ -96,11 +96,33 @@ def read_sql(text: str, *, max_rows: int | None = None, max_groups: int | None =
     tree = parsed(text)
     if not isinstance(tree, exp.Select):
         raise _no_select(tree)
-    select = _Select(tree, text, max_rows, max_groups)
+    select = _Select(_without_histogram(tree), text, max_rows, max_groups)
     selection = select.selection()
-    check_all_read(tree)
+    check_all_read(select.tree)
     select.reader.check_all_used()
     return selection
+
+
+def _without_histogram(tree: exp.Select) -> exp.Select:
+    """Return SELECT HISTOGRAM(x) or HISTOGRAM(x, 10) as a count of rows by x, or by bins of it."""
+    asked = [node.unalias() for node in tree.expressions]
+    found = asked[0] if len(asked) == 1 else None
+    if not isinstance(found, exp.Anonymous) or str(found.this).casefold() != "histogram" or tree.args.get("group"):
+        return tree
+    only(found, "this", "expressions")
+    match found.expressions:
+        case [value]:
+            by = value
+        case [value, exp.Literal() as number] if number.is_int:
+            by = exp.Anonymous(this="bins", expressions=[value, number])
+        case _:
+            raise BadQuestionError(
+                "the bins of a histogram are a number of them; write histogram(age, 10), or give their edges: select "
+                "bins(age, 0, 18, 65, 120), count(*) ... group by 1"
+            )
+    key = exp.alias_(by, tree.expressions[0].alias) if tree.expressions[0].alias else by
+    counted = tree.select(key, exp.Count(this=exp.Star()), append=False).group_by(by)
+    return counted.where(exp.Not(this=exp.Is(this=value.copy(), expression=exp.null())))
 
 
 class _Select:

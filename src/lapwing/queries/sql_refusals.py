@@ -97,7 +97,7 @@ _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
 }
 _INSTEAD_OF_NAMED = {
     "now": 'write current_date, the day that the population calls "now"',
-    "histogram": "count rows by bins: select bins(age, 0, 10, 20), count(*) ... group by 1, or by the column itself",
+    "histogram": "beside others and in groups count rows by bins: select bins(age, 10), count(*) ... group by 1",
 }
 _ARGUMENTS: dict[tuple[str, str], tuple[str, str]] = {
     ("Table", "db"): ("a schema", "write the name of the table alone, as it is registered"),

@@ -12,8 +12,7 @@ written.
 Proof: proofs/totality.md
 """
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -35,8 +34,7 @@ from lapwing.queries.aggregate import (
     PrivateKey,
 )
 from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
-from lapwing.queries.column import Category, Column, Date, DerivedColumn, Integer, Real, Text
-from lapwing.queries.column import check_text as check_is_text
+from lapwing.queries.column import Category, Date, DerivedColumn, Integer, Real, Text, check_text
 from lapwing.queries.derived import (
     Beginning,
     CaseResult,
@@ -97,9 +95,9 @@ MOST_CONSTANTS = 20_000
 DEEPEST = 100
 """So deep expressions and conditions may be nested: the databases parse them by recursion."""
 _MOST_TIMES = 2**20 + 1
+_ELSEWHERE = "a case is about its own row, and names a row around it; compare the two outside of the case"
 _TOO_MANY_COMPARED = (
-    "the question compares three rows of a person or more, each in a has within another; compare two rows "
-    "at a time, and join such conditions by and"
+    "three rows of a person or more are compared, each in a has within another; compare two at a time, joined by and"
 )
 
 
@@ -214,6 +212,8 @@ def _of_ranks(salt: int) -> tuple[Number, ...]:
 _SIGNS = ((0,), (-1, 1), (-1, 0, 1), (-1,), (1,), (-1, 0), (0, 1))
 _Where: TypeAlias = tuple[Table, ...]
 """The table of a row and those of the rows around it, from the inside out."""
+_Looking: TypeAlias = tuple[tuple[Table, Mapping[str, int]], ...]  # each with what is `behind` its derived columns
+_Derived: TypeAlias = tuple[DerivedColumn, ...]
 
 
 class _Conditions:
@@ -222,17 +222,16 @@ class _Conditions:
     def __init__(self, population: Population) -> None:
         self.population = population
         self.constants = 0
-        self.behind: Counter[tuple[str, str]] = Counter()  # rows within each other that make a column of a table
 
     def check(self, aggregate: Aggregate, table: Table) -> None:
         self.count(10)  # limits, clips and the salt
-        self.about_rows(aggregate.counted, table)
+        self.about_rows(aggregate.counted, table, aggregate.derived)
         for key in aggregate.keys:
             self.key(key, table)
         match aggregate.bounding:
             case LastStepPerPerson(steps=steps):
                 for step in steps:
-                    self.about_rows(step, table)
+                    self.about_rows(step, table, aggregate.derived)
             case ClippedSumPerPerson(term=term):
                 self.term(term, table)
             case BoundedRowsPerPerson(terms=terms):
@@ -241,15 +240,14 @@ class _Conditions:
             case CountPerPerson() | DistinctKeys():
                 pass
 
-    def seen(self, name: str, derived: tuple[DerivedColumn, ...], depth: int = 0) -> Table:
+    def seen(self, name: str, derived: _Derived, depth: int = 0) -> Table:
         """Return a table as its rows are seen; each derived column is made of what there is, in its own type."""
         _check_depth(depth)
         table = self.population.table(name)
         for one in derived:
             self.derived(one, table, depth + 1)
             table = widened(table, (one,), self.population)
-            rows = max((self.behind[name, column] for column in inputs(one)), default=0)
-            self.behind |= Counter({(name, table.columns[-1].name): rows})  # the larger number
+        self.behind(table, derived)
         return table
 
     def derived(self, derived: DerivedColumn, table: Table, depth: int) -> None:
@@ -259,7 +257,7 @@ class _Conditions:
                 self.population.table(other).column(column)
             case ExtremeOfPerson(rows=rows, column=column) | NumberOfPerson(rows=rows, column=column):
                 seen = self.seen(rows.table, rows.derived, depth)
-                self.about_rows(rows.where, seen, depth)
+                self.about_rows(rows.where, seen, rows.derived, depth)
                 if column is not None:
                     seen.column(column)
             case PartOfDay(day=day) | Beginning(day=day):
@@ -276,7 +274,7 @@ class _Conditions:
             case CaseResult(branches=branches, results=results):
                 _require(len({type(result) for result in results}) == 1, "a case gives constants of one kind")
                 for branch in branches:
-                    self.behind |= Counter({(table.name, derived.name): self.about_rows(branch.where, table, depth)})
+                    self.condition(branch.where, (table,), depth)
                 self.count(2 * len(branches) + 1)
             case Computed(term=term):
                 self.term(term, table, depth)
@@ -296,9 +294,17 @@ class _Conditions:
             case DeclaredKey() | PrivateKey():
                 pass
 
-    def about_rows(self, predicate: Predicate, table: Table, depth: int = 0) -> int:
+    def about_rows(self, predicate: Predicate, table: Table, derived: _Derived, depth: int = 0) -> None:
         self.condition(predicate, (table,), depth)
-        return self.looks_out(predicate, (table,))[1]
+        self.looks_out(predicate, ((table, self.behind(table, derived)),))
+
+    def behind(self, table: Table, derived: _Derived) -> dict[str, int]:
+        """Return how many rows within each other are compared for each derived column, perhaps anew for every pair."""
+        known: dict[str, int] = {}
+        for one in derived:
+            looks = [self.looks_out(case.where, ((table, known),))[1] for case in getattr(one, "branches", ())]
+            known[one.name] = max([0, *looks, *(known.get(column, 0) for column in inputs(one))])
+        return known
 
     def condition(self, predicate: Predicate, where: _Where, depth: int) -> None:
         _check_depth(depth)
@@ -324,12 +330,11 @@ class _Conditions:
             case IsMissing() | IsPresent():
                 self.count(2)
 
-    def looks_out(self, predicate: Predicate, where: _Where) -> tuple[frozenset[int], int]:
+    def looks_out(self, predicate: Predicate, where: _Looking) -> tuple[frozenset[int], int]:
         """Return at which rows further out a predicate looks, and by how many rows within each other it does so.
 
-        Rows of which a person has one do not count. Two rows that are compared make as many pairs as a person has rows,
-        squared. With a third, no database would end in time for somebody with a few hundred rows: a question that fails
-        would tell that they are there. A derived column may be computed anew for every pair: what is behind it counts.
+        Rows of which a person has one do not count. Two rows make as many pairs as a person has rows, squared; with a
+        third no database would end in time for somebody with some hundred rows, and its failure would tell of them.
         """
         match predicate:
             case AllOf(parts) | AnyOf(parts):
@@ -337,16 +342,16 @@ class _Conditions:
                 return frozenset().union(*(seen for seen, _ in looks)), max((rows for _, rows in looks), default=0)
             case Gap(until=one, since=other) | Compared(left=one, right=other):
                 ups = {ref.up for ref in (one, other) if ref.up}
-                behind = max(self.behind[where[ref.up].name, ref.column] for ref in (one, other))
-                return frozenset(up for up in ups if where[up].rows is RowsPerPerson.MANY_A_PERSON), behind
+                behind = max(where[ref.up][1].get(ref.column, 0) for ref in (one, other))
+                return frozenset(up for up in ups if where[up][0].rows is RowsPerPerson.MANY_A_PERSON), behind
             case HasRows(table=name, where=inner) | LacksRows(table=name, where=inner):
                 table = self.population.table(name)
-                seen, rows = self.looks_out(inner, (table, *where))
+                seen, rows = self.looks_out(inner, ((table, self.behind(table, predicate.derived)), *where))
                 rows = rows + (table.rows is RowsPerPerson.MANY_A_PERSON) if seen else 0
                 _require(rows <= 1, _TOO_MANY_COMPARED)
                 return frozenset(up - 1 for up in seen if up > 1), rows
             case _:
-                return frozenset(), self.behind[where[0].name, predicate.column]
+                return frozenset(), where[0][1].get(predicate.column, 0)
 
     def intervals(self, table: Table, column: str, domain: Domain, intervals: tuple[Interval, ...]) -> None:
         _require(self.domain(table, column) == domain, f"{column!r} is compared with what it does not hold")
@@ -355,7 +360,7 @@ class _Conditions:
     def texts(self, table: Table, column: str, texts: tuple[str, ...]) -> None:
         _require(self.domain(table, column) is None, f"{column!r} holds no text to compare with")
         for text in texts:
-            check_is_text(column, text)
+            check_text(column, text)
         self.count(len(texts) if len(texts) <= FEW else 1)
 
     def patterns(self, table: Table, column: str, patterns: tuple[str, ...]) -> None:
@@ -373,7 +378,7 @@ class _Conditions:
             self.count(6 * len(atom.intervals))
             return
         refs, signs = (atom.left, atom.right), atom.signs
-        _require(all(ref.up < len(where) for ref in refs), "a column is that of no row around")
+        _require(all(ref.up < len(where) for ref in refs), _ELSEWHERE)
         lines = {self.domain(where[ref.up], ref.column) for ref in refs}
         alike = len(lines) == 1 or lines == {INTEGERS, DOUBLES}
         _require(alike, f"{atom.left.column!r} and {atom.right.column!r} do not hold the same")
@@ -382,8 +387,9 @@ class _Conditions:
         self.count(2)
 
     def day(self, ref: Ref, where: _Where) -> None:
-        kind = where[ref.up].column(ref.column).type if ref.up < len(where) else None
-        _require(isinstance(kind, Date), f"{ref.column!r} holds no days to count between")
+        _require(ref.up < len(where), _ELSEWHERE)
+        column = where[ref.up].column(ref.column)
+        _require(isinstance(column.type, Date), f"{ref.column!r} holds no days to count between")
 
     def term(self, term: Term, table: Table, depth: int = 0) -> None:
         _check_depth(depth)
@@ -417,7 +423,18 @@ class _Conditions:
         """Return the domain that a column's numbers are on, or None where it holds text."""
         if column == self.population.person_key(table):
             return INTEGERS if table.key_type is KeyType.INTEGER else None
-        return line_of(table.column(column))
+        kind = table.column(column).type
+        if isinstance(kind.values[0] if isinstance(kind, Category) else kind, str | Text):
+            return None
+        match kind:
+            case Integer() | Category():
+                return INTEGERS
+            case Real():
+                return DOUBLES
+            case Date():
+                return DAYS
+            case _:
+                return TRUTHS
 
     def count(self, constants: int) -> None:
         self.constants += constants
@@ -425,23 +442,6 @@ class _Conditions:
             self.constants <= MOST_CONSTANTS,
             f"the question has more than about {MOST_CONSTANTS} constants; ask about fewer values or groups at a time",
         )
-
-
-def line_of(column: Column) -> Domain | None:
-    """Return the domain of whole numbers that a column's values are on, or None where it holds text."""
-    match column.type:
-        case Integer():
-            return INTEGERS
-        case Real():
-            return DOUBLES
-        case Date():
-            return DAYS
-        case Category(values=values):
-            return None if isinstance(values[0], str) else INTEGERS
-        case Text():
-            return None
-        case _:
-            return TRUTHS
 
 
 def _check_intervals(domain: Domain, intervals: tuple[Interval, ...]) -> None:

@@ -222,7 +222,8 @@ def test_a_clinic_opens_as_a_workspace_whose_every_column_can_be_asked_about(cli
 
 
 def test_declared_bounds_and_categories_hold_all_rows(clinic) -> None:
-    settings = lw.open_workspace(clinic).settings.populations["clinic"]
+    with lw.open_workspace(clinic) as workspace:
+        settings = workspace.settings.populations["clinic"]
     for table in settings.population.tables:
         for column in table.columns:
             name, kind = column.name, column.type

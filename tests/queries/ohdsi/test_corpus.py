@@ -6,22 +6,9 @@ from pathlib import Path
 import pytest
 
 import lapwing as lw
-from omop_clinic import make_omop, truth
+from omop_clinic import truth
 
 DEFINITIONS = sorted((Path(__file__).parent / "definitions").glob("*.json"))
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    place = make_omop(tmp_path_factory.mktemp("omop") / "omop")
-    lw.create(place).close()
-    return place
-
-
-@pytest.fixture(scope="module")
-def clinic(folder):
-    with lw.open(folder, analyst="ana") as session:
-        yield session
 
 
 def test_there_are_enough_of_them() -> None:

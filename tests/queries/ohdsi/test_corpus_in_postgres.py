@@ -50,12 +50,6 @@ def _load(admin, file: Path) -> None:
             copy.write_row([cell or None for cell in row])
 
 
-@pytest.fixture(scope="module")
-def clinic(folder):
-    with lw.open(folder, analyst="ana") as session:
-        yield session
-
-
 @pytest.mark.parametrize("file", DEFINITIONS, ids=lambda file: file.stem)
 def test_a_definition_counts_whom_sql_counts(clinic, folder, file) -> None:
     (expected,) = truth(folder, file.with_suffix(".sql").read_text(encoding="utf-8"))

@@ -2,7 +2,6 @@
 
 import copy
 import json
-from pathlib import Path
 
 import pytest
 
@@ -52,19 +51,6 @@ def changed(place: tuple, value: object) -> dict:
         inner = inner[step]
     inner[place[-1]] = value
     return definition
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    place = make_omop(tmp_path_factory.mktemp("omop") / "omop")
-    lw.create(place).close()
-    return place
-
-
-@pytest.fixture(scope="module")
-def clinic(folder):
-    with lw.open(folder, analyst="ana") as session:
-        yield session
 
 
 @pytest.mark.parametrize(
@@ -168,6 +154,12 @@ def test_descendants_need_the_vocabulary(quick_path) -> None:
 def test_sentences_tell_concept_sets_by_their_names(clinic) -> None:
     definition = lw.cohort_definition(changed((*EVENT, "CodesetId"), 1))
     assert "is one of the 4 values of 'diabetes'" in clinic.preview(definition.count(), epsilon=1).asked.words
+
+
+def test_a_definition_that_names_no_limits_takes_all_events() -> None:
+    unlimited = {name: part for name, part in PLAIN["PrimaryCriteria"].items() if name != "PrimaryCriteriaLimit"}
+    read = lw.cohort_definition(changed(("PrimaryCriteria",), unlimited))
+    assert repr(read) == repr(lw.cohort_definition(PLAIN))
 
 
 def test_how_the_definition_is_read_a_little_differently_is_said() -> None:

@@ -1,11 +1,12 @@
 """What a custodian declares: a workspace (`lapwing init`) and its tables (`lapwing add`).
 
-A workspace is made from options or, at a terminal, from questions. The columns of a table are options as well:
---integer age=0..120 --category sex=F,M.
+A workspace is made from options or, at a terminal, from questions, which end with the options that say the same.
+The columns of a table are options as well: --integer age=0..120 --category sex=F,M.
 """
 
+import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +135,7 @@ def _allowance(given: str) -> tuple[str, dict[str, str]]:
 
 def _make_by_questions(draft: Draft) -> None:
     """Ask at the terminal, show what would be written, and write it after a yes."""
-    from lapwing.app.cli.wizard import complete, confirm, without_questions
+    from lapwing.app.cli.wizard import complete, confirm
 
     try:
         whole = complete(draft)
@@ -143,14 +144,57 @@ def _make_by_questions(draft: Draft) -> None:
         click.echo("\nlapwing: stopped; nothing was written", err=True)
         click.get_current_context().exit(130)
     if not agreed:
-        click.echo("Nothing was written. The same, without questions:\n\n" + without_questions(whole))
+        click.echo("Nothing was written. The same, without questions:\n\n" + _without_questions(whole))
         return
     try:
         _make(whole, as_json=False)
     except Exception:
-        click.echo("No workspace was made. To say all of it again, corrected:\n\n" + without_questions(whole) + "\n")
+        click.echo("No workspace was made. To say all of it again, corrected:\n\n" + _without_questions(whole) + "\n")
         raise
-    click.echo("\nThe same, without questions:\n\n" + without_questions(whole))
+    click.echo("\nThe same, without questions:\n\n" + _without_questions(whole))
+
+
+def _without_questions(draft: Draft) -> str:
+    """Return the commands that do the same without a question."""
+    budget = [word for name, text in draft.budget.items() for word in (f"--{name}", text)]
+    words = ["lapwing", "init", str(draft.place), "--population", draft.name]
+    words += ["--person-key", str(draft.person_key), *budget]
+    others = {"--adjacency": draft.adjacency, "--groups-of": draft.groups_of, "--ledger": draft.ledger}
+    words += [word for name, given in others.items() if given is not None for word in (name, str(given))]
+    words += [word for who, part in draft.analysts.items() for word in ("--allow", f"{who}={part['epsilon']}")]
+    return "\n".join([shlex.join(words), *(shlex.join(_addition(draft, one)) for one in draft.tables)])
+
+
+def _addition(draft: Draft, table: DeclaredTable) -> list[str]:
+    place = table.place
+    options = {
+        "--source": place.source,
+        "--postgres": place.postgres,
+        "--name": place.inner,
+        "--schema": None if place.schema == "public" else place.schema,
+        "--person-key": table.person_key,
+        "--key-type": table.key_type,
+        "--rows": None if table.rows == "one" else table.rows,
+        "--max-rows": table.max_rows,
+    }
+    words = [word for name, given in options.items() if given is not None for word in (name, str(given))]
+    for name, column in table.columns.columns.items():
+        words += [f"--{column['type']}", _as_option(name, column)]
+    optional = [name for name, column in table.columns.columns.items() if column.get("nullable")]
+    words += ["--nullable", ",".join(optional)] if optional else []
+    return ["lapwing", "add", table.name, *words, "-w", str(draft.place)]
+
+
+def _as_option(name: str, column: Mapping[str, Any]) -> str:
+    """Return a column as `lapwing add` takes it.
+
+    >>> _as_option("age", {"type": "integer", "low": 0, "high": 120}), _as_option("city", {"type": "text"})
+    ('age=0..120', 'city')
+    """
+    if "values" in column:
+        return f"{name}={','.join(map(str, column['values']))}"
+    ends = [str(column[end]) for end in ("low", "high", "first", "last") if end in column]
+    return f"{name}={'..'.join(ends)}" if ends else name
 
 
 def _make(draft: Draft, *, as_json: bool) -> None:

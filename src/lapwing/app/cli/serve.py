@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 ROLES: Final = ("guest", "analyst", "custodian", "auditor")
 _DEMO_PEOPLE: Final = 20_000
+_ALL_ADDRESSES: Final = ("0.0.0.0", "::")  # noqa: S104 - they are recognised, and not used
 
 
 @click.command()
@@ -92,6 +93,10 @@ def _serve(folder: Path, listening: "Listening", *, workers: int, tokens: dict[s
         click.echo(
             f"lapwing serves {folder.name} at {listening.address} ({several(workers, 'process')}); Ctrl+C ends it."
         )
+        if listening.host in _ALL_ADDRESSES and not listening.has_a_name:
+            click.echo(
+                'It has no name that clients could call it by: write hosts = ["clinic.example.org"] into door.toml.'
+            )
         _say_how_to_come_in(folder, listening, tokens)
         run(folder, listening, bound, workers=workers)
 

@@ -5,7 +5,6 @@ people in it, and lapwing.toml is public. So the names and types of columns are 
 """
 
 import json
-import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -179,49 +178,6 @@ def confirm(draft: Draft) -> bool:
     """Show the lapwing.toml, and return whether it may be written."""
     click.echo(f"\nThis will be {draft.place / 'lapwing.toml'}:\n\n{draft.text()}")
     return click.confirm("Write it, and make the account", default=False)
-
-
-def without_questions(draft: Draft) -> str:
-    """Return the commands that do the same without a question."""
-    budget = [word for name, text in draft.budget.items() for word in (f"--{name}", text)]
-    words = ["lapwing", "init", str(draft.place), "--population", draft.name]
-    words += ["--person-key", str(draft.person_key), *budget]
-    others = {"--adjacency": draft.adjacency, "--groups-of": draft.groups_of, "--ledger": draft.ledger}
-    words += [word for name, given in others.items() if given is not None for word in (name, str(given))]
-    words += [word for who, part in draft.analysts.items() for word in ("--allow", f"{who}={part['epsilon']}")]
-    return "\n".join([shlex.join(words), *(shlex.join(_addition(draft, one)) for one in draft.tables)])
-
-
-def _addition(draft: Draft, table: DeclaredTable) -> list[str]:
-    place = table.place
-    options = {
-        "--source": place.source,
-        "--postgres": place.postgres,
-        "--name": place.inner,
-        "--schema": None if place.schema == "public" else place.schema,
-        "--person-key": table.person_key,
-        "--key-type": table.key_type,
-        "--rows": None if table.rows == "one" else table.rows,
-        "--max-rows": table.max_rows,
-    }
-    words = [word for name, given in options.items() if given is not None for word in (name, str(given))]
-    for name, column in table.columns.columns.items():
-        words += [f"--{column['type']}", _as_option(name, column)]
-    optional = [name for name, column in table.columns.columns.items() if column.get("nullable")]
-    words += ["--nullable", ",".join(optional)] if optional else []
-    return ["lapwing", "add", table.name, *words, "-w", str(draft.place)]
-
-
-def _as_option(name: str, column: Mapping[str, Any]) -> str:
-    """Return a column as `lapwing add` takes it.
-
-    >>> _as_option("age", {"type": "integer", "low": 0, "high": 120}), _as_option("city", {"type": "text"})
-    ('age=0..120', 'city')
-    """
-    if "values" in column:
-        return f"{name}={','.join(map(str, column['values']))}"
-    ends = [str(column[end]) for end in ("low", "high", "first", "last") if end in column]
-    return f"{name}={'..'.join(ends)}" if ends else name
 
 
 def _ask(question: str, read: Callable[[str], Answer], default: str = "") -> Answer:

@@ -77,6 +77,11 @@ class Listening:
         return f"{'https' if self.is_secure else 'http'}://{host}{port}"
 
     @property
+    def has_a_name(self) -> bool:
+        """Whether door.toml says what clients elsewhere call it."""
+        return bool(self.door.hosts - LOOPBACK)
+
+    @property
     def is_secure(self) -> bool:
         """Whether clients come by TLS, to here or to the proxy in front."""
         return self.tls is not None or self.plain

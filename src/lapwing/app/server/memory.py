@@ -10,6 +10,7 @@ will have, under the key itself. So a key that was answered for nothing is not c
 
 import time
 from collections.abc import Callable
+from itertools import accumulate
 from typing import Any, Final
 
 import msgspec
@@ -21,6 +22,10 @@ from lapwing.stream_opening import name_of_key
 _COLUMNS: Final = ("key", "kind", "body", "at", "number")
 _REMEMBER: Final = """insert into asked select ?, ?, ?, ?, ?, ?, ?, coalesce(max(number), 0) + 1, ?, null, null
     from asked where population = ? and person = ? on conflict do nothing"""
+_LISTED: Final = """from asked where population = ? and person = ? and number < ? and entry >= ?
+    order by number desc"""
+_MOST_LISTED: Final = 4_000_000
+"""Characters that are listed at once, or one request that has more."""
 LEDGER: Final = 0
 """Stands for the entry of what the ledger has, or will have, under the key itself."""
 
@@ -47,9 +52,7 @@ class Memory:
         keep = self._store.keep if entry != LEDGER else self._store.do  # what the ledger has is durable there
         if keep(_REMEMBER, *values):
             return entry
-        known = self._store.one(
-            "select digest, entry from asked where population = ? and person = ? and key = ?", population, person, key
-        )
+        known = self._found("digest, entry", population, person, key)
         if known is None or known[0] != digest:
             raise conflict()
         return int(known[1])
@@ -71,30 +74,22 @@ class Memory:
 
     def ending(self, population: str, person: str, key: str) -> tuple[int, bytes] | None:
         """Return what came of such a request, if it has ended."""
-        row = self._store.one(
-            "select status, outcome from asked where population = ? and person = ? and key = ? and status is not null",
-            population,
-            person,
-            key,
-        )
-        return None if row is None else (int(row[0]), str(row[1]).encode())
+        row = self._found("status, outcome", population, person, key)
+        return None if row is None or row[0] is None else (int(row[0]), str(row[1]).encode())
 
     def entry(self, population: str, person: str, key: str) -> int:
         """Return the entry of the answer that a key stands for, or `LEDGER`."""
-        row = self._store.one(
-            "select entry from asked where population = ? and person = ? and key = ?", population, person, key
-        )
+        row = self._found("entry", population, person, key)
         return LEDGER if row is None else int(row[0])
 
     def recall(self, population: str, person: str, key: str) -> dict[str, Any] | None:
         """Return what a person put under a key."""
-        row = self._store.one(
-            "select key, kind, body, at, number from asked where population = ? and person = ? and key = ?",
-            population,
-            person,
-            key,
-        )
+        row = self._found(", ".join(_COLUMNS), population, person, key)
         return None if row is None else _record(row)
+
+    def _found(self, columns: str, population: str, person: str, key: str) -> tuple[Any, ...] | None:
+        statement = f"select {columns} from asked where population = ? and person = ? and key = ?"  # noqa: S608 - ours
+        return self._store.one(statement, population, person, key)
 
     def titles(self, population: str, person: str) -> dict[str, str]:
         """Return what a person called streams, by their names, which follow from keys."""
@@ -111,17 +106,13 @@ class Memory:
     ) -> list[dict[str, Any]]:
         """Return what a person put, the newest first: those `before` a number, at most `limit`.
 
-        With `free`, those alone that stand for an answer which was there already.
+        With `free`, those alone that stand for an answer which was there already. There are fewer where they are long.
         """
-        rows = self._store.all(
-            """select key, kind, body, at, number from asked
-               where population = ? and person = ? and number < ? and entry >= ? order by number desc limit ?""",
-            population,
-            person,
-            2**62 if before is None else before,
-            LEDGER + free,
-            limit,
-        )
+        asked = (population, person, 2**62 if before is None else before, LEDGER + free)
+        known = self._store.all(f"select number, length(body) {_LISTED} limit ?", *asked, limit)
+        sizes = accumulate(size for _, size in known)
+        wanted = sum(size <= _MOST_LISTED for size in sizes) or 1
+        rows = self._store.all(f"select key, kind, body, at, number {_LISTED} limit ?", *asked, min(wanted, limit))
         return [_record(row) for row in rows]
 
 

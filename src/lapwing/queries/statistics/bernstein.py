@@ -28,7 +28,7 @@ import numpy as np
 
 from lapwing.mechanisms.weighted_sums import Reach, Weights
 from lapwing.queries.plan import Estimate, Scale
-from lapwing.queries.term import ConstantTerm, Term, bounds, plus, times
+from lapwing.queries.term import ConstantTerm, Plus, Rounded, Term, bounds, plus, times
 
 Ends: TypeAlias = tuple[float, float]
 
@@ -63,6 +63,33 @@ def basis(term: Term, degree: int) -> list[Term]:
 def products(bases: Sequence[Sequence[Term]]) -> tuple[Term, ...]:
     """Return all products of one polynomial from each basis, the last basis running fastest."""
     return tuple(_product(list(factors)) for factors in itertools.product(*bases))
+
+
+def coarser(terms: tuple[Term, ...], whole: int, most: int) -> tuple[tuple[Term, ...], int]:
+    """Return terms that add up to `whole`, rounded down to a grid on which they add up to at most `most`, and that sum.
+
+    Proof: proofs/bernstein_moments.md
+
+    >>> from lapwing.queries.term import OnGrid
+    >>> terms, unit = coarser(tuple(basis(OnGrid(column="age", bits=0, low=0, high=1000), 2)), 10**6, 2**16)
+    >>> unit, [bounds(term) for term in terms]
+    (62500, [(0, 62500), (0, 125000), (0, 62500)])
+    """
+    bits = max(0, whole.bit_length() - most.bit_length())
+    bits += whole >> bits > most
+    if not bits:
+        return terms, whole
+    half = ConstantTerm(-(2 ** (bits - 1)))  # so that what is rounded to the nearest is rounded down
+    return tuple(Rounded(plus(term, half), bits) for term in terms), whole >> bits
+
+
+def unrounded(term: Term) -> Term:
+    """Return what `coarser` rounded, if it did."""
+    match term:
+        case Rounded(Plus(ConstantTerm(), inner) | Plus(inner, ConstantTerm()), _):
+            return inner
+        case _:
+            return term
 
 
 def _product(factors: list[Term]) -> Term:

@@ -23,7 +23,7 @@ from lapwing.queries.arrangement import Arrangement
 from lapwing.queries.expressions import Case, Literal, Value
 from lapwing.queries.measure import Measure
 from lapwing.queries.plan import BoundedValue, CellKey, Estimate, Noise, NoisyMeaning, Plan, Scale, plain_number
-from lapwing.queries.planning import Planner, Question, scale_of
+from lapwing.queries.planning import MOST_STEPS, Planner, Question, scale_of
 from lapwing.queries.questions import (
     ConditionLike,
     GroupWords,
@@ -35,7 +35,7 @@ from lapwing.queries.questions import (
     rows_of,
 )
 from lapwing.queries.sql_nodes import only
-from lapwing.queries.statistics.bernstein import Moment, basis, moment, products
+from lapwing.queries.statistics.bernstein import Moment, basis, coarser, moment, products, unrounded
 from lapwing.queries.statistics.moment_intervals import moment_interval
 from lapwing.queries.term import Term
 from lapwing.queries.words import from_to, groups_at_most, leaves, picked_rows, rows_at_most, value_words
@@ -46,6 +46,8 @@ from lapwing.vocabulary.frozen import frozen
 
 _DEGREES = {Moment.MEAN: 1, Moment.VARIANCE: 2, Moment.COVARIANCE: 1, Moment.CORRELATION: 2}
 """The degree of the polynomials whose sums give a moment."""
+_MOST_PRODUCT = 2**48
+"""What a row adds to the sums before it is rounded: every database computes products of four so large exactly."""
 
 
 @frozen(repr=False, eq=False)
@@ -66,9 +68,14 @@ class MomentQuestion(Question):
         def most(values: list[Measure]) -> int:
             return math.prod(scale_of(value).extent ** degree for value in values)
 
-        values = planner.measure(self.values, lambda values: rows * (groups or 1) * most(values))
+        often = rows * (groups or 1)
+        if self.moment is Moment.CORRELATION:  # of products of four the grids of the values would be coarse
+            values = planner.measure(self.values, most, _MOST_PRODUCT, lambda value: scale_of(value).extent)
+        else:
+            values = planner.measure(self.values, lambda values: often * most(values))
         terms = products([basis(value.term, degree) for value in values])
-        bounding = BoundedRowsPerPerson(terms=terms, most=most(values), max_rows=rows, max_cells=groups)
+        terms, unit = coarser(terms, most(values), max(1, MOST_STEPS // often))
+        bounding = BoundedRowsPerPerson(terms=terms, most=unit, max_rows=rows, max_cells=groups)
         scales = tuple(scale_of(value) for value in values)
         return planner.build(bounding, Moments(moment=self.moment, scales=scales))
 
@@ -218,18 +225,19 @@ class Moments(NoisyMeaning):
 
     def asked(self, plan: Plan) -> str:
         """Say what is asked."""
-        terms = plan.bounded_by(BoundedRowsPerPerson).terms
-        value = value_words(terms, as_it_is=self._of_columns(terms))
+        bounded = plan.bounded_by(BoundedRowsPerPerson)
+        value = value_words(bounded.terms, as_it_is=self._of_columns(bounded.terms, bounded.most))
         return f"the {self.moment.value} of {value}, and with it the number of rows"
 
-    def _of_columns(self, terms: tuple[Term, ...]) -> bool:
+    def _of_columns(self, terms: tuple[Term, ...], most: int) -> bool:
         """Whether these are the moments of columns themselves: nothing else is computed from them."""
-        columns = sorted(set().union(*map(leaves, terms)), key=repr)
+        columns, degree = sorted(set().union(*map(leaves, map(unrounded, terms))), key=repr), _DEGREES[self.moment]
         if len(columns) != len(self.scales):
             return False
+        whole = math.prod(scale.extent**degree for scale in self.scales)
         with suppress(BadQuestionError):  # too wide to be what was planned
             return any(
-                terms == products([basis(column, _DEGREES[self.moment]) for column in order])
+                terms == coarser(products([basis(column, degree) for column in order]), whole, most)[0]
                 for order in itertools.permutations(columns)
             )
         return False
