@@ -40,6 +40,13 @@ ADVICE = {
     "select count(*) from people where born > 1980": "year(day) >= 2000",
     "select count(*) from people where date_diff('week', born, current_date) >= 65": "age(born, day)",
     "select substr(day, 2, 3), count(*) from visits group by 1": "left(code, 3)",
+    "select count(*) from people where year // 10 = 197": "floor(age / 10) = 6",
+    "select year / 10, count(*) from people group by 1": "floor(age / 10) * 10",
+    "select count(*) from visits where day > day - interval 1 month": "day + interval 365 day",
+    'select avg(n) from (select "Patient Nr", sum(1) n from visits group by 1)': "sum(cost) / count(distinct person)",
+    "select top 5 year, count(*) from people group by 1": "limit 5 at the end",
+    "select smoker, count(*) / (select count(*) from people) from people group by 1": "divide each by the sum",
+    "select histogram(year, [1900, 1950]) from people": "histogram(age, 10)",
     "select count(*) from people p join visits v on p.id = v.id": 'on p."Patient Nr" = v."Patient Nr"',
 }
 
