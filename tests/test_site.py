@@ -80,8 +80,10 @@ def test_the_first_use_of_a_word_leads_to_the_glossary():
         ("e^(-x/b)", "<msup><mi>e</mi><mrow><mo>−</mo><mi>x</mi><mo>/</mo><mi>b</mi></mrow></msup>"),
         (
             "2^-(m)",
-            '<msup><mn>2</mn><mrow><mo>−</mo><mo stretchy="false">(</mo><mi>m</mi>'
-            '<mo stretchy="false">)</mo></mrow></msup>',
+            (
+                '<msup><mn>2</mn><mrow><mo>−</mo><mo stretchy="false">(</mo><mi>m</mi>'
+                '<mo stretchy="false">)</mo></mrow></msup>'
+            ),
         ),
         ("x <= y", "<mi>x</mi><mo>≤</mo><mi>y</mi>"),
         ("Σ_{j<k} p", "<msub><mo>Σ</mo><mrow><mi>j</mi><mo>&lt;</mo><mi>k</mi></mrow></msub><mi>p</mi>"),
