@@ -17,19 +17,19 @@ TOKEN = re.compile(
     r"\s{2,}|\s|<=|>=|!=|\.\.\.|\d+(?:\.\d+)?|[A-Za-z]+(?:_[a-z]{2,}\b)?|[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+|[₀₁₂₃₄₅₆₇₈₉]+|'+|.", re.DOTALL
 )
 INNER = r"\((?:[^()\n]|\((?:[^()\n]|\([^()\n]*\))*\))*\)"  # brackets within brackets within brackets
-GROUP = rf"(?:\{{[^{{}}\n]*\}}|[-−]?{INNER}|[-−]?\w+|∞)"
+GROUP = rf"(?:\{{[^{{}}\n]*\}}|[-−]?{INNER}|[-−]?\w+|[∞+])"
 BASE = r"(?:[A-Za-zα-ωΑ-ΩŝĈ∫∏]|\d+|sup|max|min)'?"
 INLINE = re.compile(
     rf"(?<![A-Za-z_`/.])({BASE}(?:[\^_]{GROUP})+'?)"  # e^x, 2q_i; a path such as a/b_c is none
     rf"|(?<=[/.])({BASE}\^{GROUP})"  # n/2^b
-    rf"|(?<=[\])])(\^{GROUP})"  # (1 - p)^k, whose base stands before it
+    rf"|(?<=[\])])([\^_]{GROUP})"  # (1 - p)^k and (x)_+, whose base stands before it
 )
 CODE = re.compile(
     r"(<div class=\"formula\">.*?</div>|```.*?```|`[^`\n]*`|\[[^\]]*\]\([^)\s]*\.(?:md|py|svg)[^)\n]*\))", re.DOTALL
 )
 PAGES = {f"docs/{name}" for name in ("errata", "guarantee", "interpretation", "sparse_vector", "tutorials/lectures")}
 STAMPS = re.compile(r"(?:^- `lapwing[^`\n]*` `[0-9a-f]{16}`\n)+", re.MULTILINE)
-INDENTED = re.compile(r"(?<=\n\n)((?: {4}\S[^\n]*\n)+)(?=\n|$)")
+INDENTED = re.compile(r"(?<=\n\n)( {4,7}\S[^\n]*\n(?: {4,}\S[^\n]*\n)*)(?=\n|$)")
 
 
 def set_formulas(_app, name: str, source: list[str]) -> None:
@@ -51,9 +51,12 @@ def page(text: str) -> str:
 
 
 def _displayed(block: str) -> str:
+    margin = " " * (len(block) - len(block.lstrip(" ")) - 4)  # of the list that it stands in
     lines = (line.strip() for line in block.splitlines())
     rows = "".join(f"<mtr><mtd>{row(line)}</mtd></mtr>" for line in lines)
-    return f'<div class="formula"><math display="block"><mtable columnalign="left">{rows}</mtable></math></div>\n'
+    return (
+        f'{margin}<div class="formula"><math display="block"><mtable columnalign="left">{rows}</mtable></math></div>\n'
+    )
 
 
 def _inline(text: str) -> str:
@@ -63,12 +66,12 @@ def _inline(text: str) -> str:
 
 
 def row(text: str, base: str = "") -> str:
-    """Return one line of mathematics; what begins with an exponent raises the `base`.
+    """Return one line of mathematics; what begins with an exponent or an index has this `base`.
 
     >>> row("e^{-x}")
     '<mrow><msup><mi>e</mi><mrow><mo>−</mo><mi>x</mi></mrow></msup></mrow>'
     """
-    atoms: list[str] = [base] if text[:1] == "^" and base else []
+    atoms: list[str] = [base] if text[:1] in {"^", "_"} and base else []
     tokens = TOKEN.findall(text)
     position = 0
     while position < len(tokens):
@@ -123,8 +126,8 @@ def _script(tokens: list[str], position: int) -> tuple[str, int]:
             end += 1
         return row("".join(tokens[position + 1 : end - 1])), end
     if first in {"-", "−"}:
-        script, end = _script(tokens, position + 1)
-        return f"<mrow><mo>−</mo>{script}</mrow>", end
+        _, end = _script(tokens, position + 1)
+        return row("".join(tokens[position:end])), end  # brackets stay: -(m+2) is not -m+2
     return row(first), position + 1
 
 

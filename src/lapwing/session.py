@@ -25,6 +25,7 @@ from lapwing.ledger.states import MovedOnError
 from lapwing.ledger.store import fault_point
 from lapwing.noise.randomness import fresh_name
 from lapwing.queries.catalogue import Population, TableList
+from lapwing.queries.limits import MOST_NUMBERS, MOST_TOGETHER_CANONICAL
 from lapwing.queries.public_tables import ConceptSet, concept_set
 from lapwing.queries.questions import ConditionLike
 from lapwing.queries.statistics.funnel import funnel
@@ -149,7 +150,7 @@ class Session(StreamOpener):
         Parameters
         ----------
         questions : at most 1,000, as in `ask`
-        key : the idempotency key of the whole; each question has it with its number, from 1
+        key : the idempotency key of the whole; each different question has it with its number, from 1
         """
         asked = list(questions)
         if len(asked) > MOST_TOGETHER:
@@ -274,7 +275,13 @@ class Session(StreamOpener):
         """Plan questions and choose the releases of their plans, in each way to pay, at one moment of the ledger."""
         target, snapshot = parse_target(**offer), self._snapshot()
         terms = OfferedTerms(target, snapshot.account.budget, max_rows, max_groups)
-        return [self._pricing.price(question, self.population, terms) for question in questions], snapshot
+        ways, numbers, characters = list[list[PricedQuestion]](), 0, 0
+        for question in questions:
+            ways.append(self._pricing.price(question, self.population, terms))
+            if len(questions) > 1:  # of one alone they were counted
+                numbers, characters = numbers + ways[-1][0].numbers, characters + len(ways[-1][0].text)
+                _check_together(numbers, characters)
+        return ways, snapshot
 
     def _ask_together(
         self, questions: Sequence[QuestionLike], keys: Sequence[str | None], **words: Unpack[QuestionWords]
@@ -361,6 +368,16 @@ class Session(StreamOpener):
         told = self.ledger.questions.answer_many(written)
         fault_point("ask.answered")
         return {text: told[end.seq] for text, end in charged.items()}
+
+
+def _check_together(numbers: int, characters: int) -> None:
+    """Refuse questions whose answers, or whose canonical texts, are too much to be worked on at once."""
+    for what, found, most in (
+        ("numbers in their answers", numbers, MOST_NUMBERS),
+        ("characters when they are written out", characters, MOST_TOGETHER_CANONICAL),
+    ):
+        if found > most:
+            raise BadQuestionError(f"these questions have more than {most:,} {what}; ask them in parts")
 
 
 def _answers(

@@ -168,6 +168,9 @@ SAME = {
     "select avg(t.n) from (select v.pid, v.nights as n from visits v) t where t.n > 3": ask.mean(
         "visits", "nights", "nights > 3"
     ),
+    "select avg(t.nights) from (select v.nights from patients p join visits v on v.pid = p.pid where p.sex = 'F') t": (
+        ask.mean("visits", "nights", "has(patients, sex = 'F')", max_rows=2)
+    ),
     "select count(*) from patients order by 1 limit 1 offset 0": ask.count("patients"),
     "select sex, count(*) from patients group by 1 order by 2 desc nulls first limit 3": ask.count(
         "patients", by="sex"

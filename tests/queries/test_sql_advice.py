@@ -48,6 +48,8 @@ ADVICE = {
     "select smoker, count(*) / (select count(*) from people) from people group by 1": "divide each by the sum",
     "select histogram(year, [1900, 1950]) from people": "histogram(age, 10)",
     "select count(*) from people p join visits v on p.id = v.id": 'on p."Patient Nr" = v."Patient Nr"',
+    'select count(*) from visits v join visits V on v."Patient Nr" = V."Patient Nr"': "two tables are called 'V'",
+    'select count(*) from people p full join visits v on p."Patient Nr" = v."Patient Nr"': "write JOIN or LEFT JOIN",
 }
 
 

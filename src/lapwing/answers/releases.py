@@ -358,6 +358,11 @@ class PricedQuestion:
         """The canonical text: equal for what is the same question at the same price."""
         return to_text([PricedPlan(question=one.plan.question, event=one.event) for one in self.sources])
 
+    @property
+    def numbers(self) -> int:
+        """How many numbers are released."""
+        return sum(one.plan.numbers for one in self.sources)
+
     @cached_property
     def tables(self) -> frozenset[str]:
         """Every table that is read."""

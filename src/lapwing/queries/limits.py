@@ -36,3 +36,5 @@ MOST_NUMBERS = 100_000
 """Numbers that a question releases in all: terms times cells, of all its statistics."""
 MOST_CANONICAL = 4_000_000
 """Characters of the canonical text of a question, which the ledger keeps with the charge."""
+MOST_TOGETHER_CANONICAL = 16_000_000
+"""The same of all questions that are asked at once."""

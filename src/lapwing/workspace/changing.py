@@ -123,8 +123,15 @@ def grant(workspace: Workspace, population: str, number: int, *, by: str = "cust
 
 
 def files_of(workspace: Workspace) -> list[str]:
-    """Return the files that may become tables, as lapwing.toml names them: those beside it, and beside its data."""
-    return sorted(_files(workspace))[:_MOST_FILES]
+    """Return the files that may become tables, as lapwing.toml names them: those beside it, and beside its data.
+
+    Those that are tables already come last.
+    """
+    declared = workspace.settings.populations.values()
+    sources = [one for people in declared for one in people.sources.values() if isinstance(one, FileSource)]
+    taken = {(workspace.folder / one.path).resolve() for one in sources}
+    found = {name: path.resolve() in taken for name, path in _files(workspace).items()}
+    return sorted(found, key=lambda name: (found[name], name))[:_MOST_FILES]
 
 
 def _files(workspace: Workspace) -> dict[str, Path]:

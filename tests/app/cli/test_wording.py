@@ -94,7 +94,7 @@ SAID = {
     "keys that only the data knows, with a delta": "a delta, which this budget does not have",
     "no text": "to mean the text, write 'M' in single quotes",
     "no condition": 'in quotes: "age > 3"',
-    "a median of days": "ask about the time between two days, such as age(born, date '2025-01-01')",
+    "a median of days": "or about the time between two days, such as age(born, date '2025-01-01')",
     "a stream about no table": "say --table, one of patients, staff, visits",
 }
 

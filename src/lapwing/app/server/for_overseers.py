@@ -3,7 +3,7 @@
 import tempfile
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from lapwing.answers.budget import amounts, budget_record
 from lapwing.app.server.calls import Reply, ServerCall
@@ -12,6 +12,8 @@ from lapwing.ledger.export import export_json
 from lapwing.ledger.replay import verify
 from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.wording import format_exact
+
+_MOST_CHARACTERS: Final = 4_000_000
 
 
 def show_account(call: ServerCall) -> Any:
@@ -47,11 +49,16 @@ def _left(call: ServerCall, analyst: str) -> str | None:
 
 
 def list_entries(call: ServerCall) -> Any:
-    """Return entries of the ledger, in their order: those after a number."""
+    """Return entries of the ledger, in their order: those after a number, and fewer where they are long."""
     after, limit = call.query.get("after", 0), call.query.get("limit", 100)
+    told, length = list[dict[str, Any]](), 0
     with call.server.house.ledger.store.reading() as transaction:
-        found = list(islice(transaction.entries(after), limit))
-    return [{"entry": one.record, "hash": one.hash.hex()} for one in found]
+        for one in islice(transaction.entries(after), limit):
+            length += sum(len(value) for value in one.record.values() if isinstance(value, str))
+            if told and length > _MOST_CHARACTERS:
+                break
+            told.append({"entry": one.record, "hash": one.hash.hex()})
+    return told
 
 
 def show_head(call: ServerCall) -> Any:

@@ -25,15 +25,20 @@ from lapwing.workspace.workspace import Workspace, failure_log
 K = TypeVar("K")
 V = TypeVar("V")
 _KEPT: Final = 2048
+_MOST_BYTES: Final = 64 * 1024 * 1024
 _ADMITTED: Final = frozenset({Role.GUEST, Role.ANALYST})
 """Who sees a population only if it admits them: a guest sees no more than the analyst whom they may become."""
 
 
 class Recent(Generic[K, V]):
-    """A limited number of things by name: what was not wanted for longest goes first. Threads may share it."""
+    """A limited number of things by name: what was not wanted for longest goes first. Threads may share it.
 
-    def __init__(self, most: int = _KEPT) -> None:
+    Of bytes there are so many in all, too: one answer may have twenty million.
+    """
+
+    def __init__(self, most: int = _KEPT, *, most_bytes: int = _MOST_BYTES) -> None:
         self._most, self._kept, self._lock = most, OrderedDict[K, V](), threading.Lock()
+        self._most_bytes, self._bytes = most_bytes, 0
 
     def get(self, name: K) -> V | None:
         """Return what is kept under a name, and keep it for longer."""
@@ -46,15 +51,22 @@ class Recent(Generic[K, V]):
     def put(self, name: K, value: V) -> None:
         """Keep something; what was not wanted for longest goes."""
         with self._lock:
+            self._bytes += _size(value) - _size(self._kept.get(name))
             self._kept[name] = value
             self._kept.move_to_end(name)
-            if len(self._kept) > self._most:
-                self._kept.popitem(last=False)
+            while len(self._kept) > self._most or self._bytes > self._most_bytes:
+                _, gone = self._kept.popitem(last=False)
+                self._bytes -= _size(gone)
 
     def clear(self) -> None:
         """Keep nothing."""
         with self._lock:
             self._kept.clear()
+            self._bytes = 0
+
+
+def _size(kept: object) -> int:
+    return len(kept) if isinstance(kept, bytes) else 0
 
 
 class House:

@@ -25,6 +25,7 @@ from lapwing.session import Session
 from lapwing.vocabulary.errors import LapwingError
 
 _KEPT: Final = 2_000
+_MOST_BYTES: Final = 64 * 1024 * 1024
 _GONE: Final = 410
 _OK: Final = 200
 _TO_THE_END: Final = 3.0
@@ -94,12 +95,14 @@ class Jobs:
     at_once: int
     most_waiting: int
     on_failure: Callable[[Exception], None]
+    most_bytes: int = _MOST_BYTES
     _jobs: OrderedDict[JobName, Job] = field(default_factory=OrderedDict)
     _threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))
     _turns: "WeakValueDictionary[str, asyncio.Semaphore]" = field(default_factory=WeakValueDictionary)
     _streams: "WeakValueDictionary[str, asyncio.Lock]" = field(default_factory=WeakValueDictionary)
     _watchers: "set[asyncio.Task[None]]" = field(default_factory=set)
     _open: int = 0
+    _bytes: int = 0
 
     def find(self, name: JobName) -> Job | None:
         """Return a job of this process."""
@@ -118,9 +121,10 @@ class Jobs:
             raise ProblemError(
                 503, "busy", "too many questions are waiting; ask again soon", headers={"Retry-After": "2"}
             )
+        if known is not None:
+            self._remove(known)
         job = Job(name=name, digest=digest, session=session, begun=begun)
         self._jobs[name] = job
-        self._jobs.move_to_end(name)
         self._forget()
         self._open += 1
         job.task = asyncio.create_task(self._run(job, work, stream))
@@ -168,19 +172,25 @@ class Jobs:
             await asyncio.wait(tasks, timeout=_TO_THE_END)
 
     def _forget(self) -> None:
-        while len(self._jobs) > _KEPT:
+        """Forget what ended longest ago, of too many or too long endings: the ledger and the memory have them."""
+        for _ in range(len(self._jobs)):
+            if len(self._jobs) <= _KEPT and self._bytes <= self.most_bytes:
+                return
             oldest = next(iter(self._jobs.values()))
             if oldest.state in {JobState.QUEUED, JobState.RUNNING}:
                 self._jobs.move_to_end(oldest.name)
-                return
-            del self._jobs[oldest.name]
+            else:
+                self._remove(oldest)
+
+    def _remove(self, job: Job) -> None:
+        del self._jobs[job.name]
+        self._bytes -= _length_of(job)
 
     def _end(self, job: Job, task: "asyncio.Task[Ending]") -> None:
         self._open -= 1
-        if task.cancelled():
-            job.state = JobState.CANCELLED
-            return
-        job.state = state_after(task.result().status)
+        job.state = JobState.CANCELLED if task.cancelled() else state_after(task.result().status)
+        self._bytes += _length_of(job)
+        self._forget()
 
     async def _run(self, job: Job, work: Work, stream: str | None) -> Ending:
         async with AsyncExitStack() as turns:
@@ -224,6 +234,11 @@ def ending_of(job: Job) -> Ending | None:
         problem = ProblemError(409, "cancelled", "it was cancelled before it was charged; ask again if it is wanted")
         return Ending(problem.status, msgspec.json.encode(problem.body()))
     return job.task.result()
+
+
+def _length_of(job: Job) -> int:
+    ending = ending_of(job)
+    return 0 if ending is None else len(ending.body)
 
 
 async def at_a_tick(begun: float, tick: float) -> None:

@@ -10,6 +10,7 @@ will have, under the key itself. So a key that was answered for nothing is not c
 
 import time
 from collections.abc import Callable
+from itertools import accumulate
 from typing import Any, Final
 
 import msgspec
@@ -21,6 +22,10 @@ from lapwing.stream_opening import name_of_key
 _COLUMNS: Final = ("key", "kind", "body", "at", "number")
 _REMEMBER: Final = """insert into asked select ?, ?, ?, ?, ?, ?, ?, coalesce(max(number), 0) + 1, ?, null, null
     from asked where population = ? and person = ? on conflict do nothing"""
+_LISTED: Final = """from asked where population = ? and person = ? and number < ? and entry >= ?
+    order by number desc"""
+_MOST_LISTED: Final = 4_000_000
+"""Characters that are listed at once, or one request that has more."""
 LEDGER: Final = 0
 """Stands for the entry of what the ledger has, or will have, under the key itself."""
 
@@ -101,17 +106,13 @@ class Memory:
     ) -> list[dict[str, Any]]:
         """Return what a person put, the newest first: those `before` a number, at most `limit`.
 
-        With `free`, those alone that stand for an answer which was there already.
+        With `free`, those alone that stand for an answer which was there already. There are fewer where they are long.
         """
-        rows = self._store.all(
-            """select key, kind, body, at, number from asked
-               where population = ? and person = ? and number < ? and entry >= ? order by number desc limit ?""",
-            population,
-            person,
-            2**62 if before is None else before,
-            LEDGER + free,
-            limit,
-        )
+        asked = (population, person, 2**62 if before is None else before, LEDGER + free)
+        known = self._store.all(f"select number, length(body) {_LISTED} limit ?", *asked, limit)
+        sizes = accumulate(size for _, size in known)
+        wanted = sum(size <= _MOST_LISTED for size in sizes) or 1
+        rows = self._store.all(f"select key, kind, body, at, number {_LISTED} limit ?", *asked, min(wanted, limit))
         return [_record(row) for row in rows]
 
 

@@ -133,7 +133,7 @@ def test_every_kind_of_entry_has_words(pages) -> None:
     entries = [json.loads(line).get("entry") for line in golden.read_text().splitlines()]
     names = {entry_name(entry) for entry in entries if entry}
     assert names == {name for name in words_of("en").names if name.startswith("entry.")}
-    assert "table added clinic" in text_of(pages.browser("otto").get("/custody/ledger"))
+    assert "table added (patient) clinic" in text_of(pages.browser("otto").get("/custody/ledger"))
 
 
 def test_the_ledger_says_whether_there_were_receipts_to_compare(pages) -> None:
@@ -190,7 +190,9 @@ def test_new_people_have_an_account_in_two_steps(pages) -> None:
     made = cleo.post("/custody/new", {**typed, **terms})
     goal = "/populations/Ward%203%20%26%20co/custody"
     assert made.headers["location"] == f"{goal}/tables?added=ward"
-    assert "Table ward is there" in text_of(cleo.get(made.headers["location"]))
+    there = text_of(cleo.get(made.headers["location"]))
+    assert "Table ward is there" in there
+    assert "Nobody may ask yet: only members may, and no analyst has an allowance." in there
     written = tomllib.loads((pages.door.folder / "lapwing.toml").read_text())["populations"]["Ward 3 & co"]
     assert written["budget"] == {"epsilon": "2"}
     assert (written["adjacency"], written["unnamed_analysts"]) == ("replace", "refused")
@@ -208,3 +210,33 @@ def test_custody_is_shown_without_computing_how_often_a_count_could_be_asked(pag
     for place, said in (("/custody", "What a budget buys"), ("/custody/policy", "What it buys")):
         seen = pages.browser("cleo").get(P + place)
         assert (seen.status_code, said in text_of(seen)) == (200, True), text_of(seen)
+
+
+def test_what_takes_a_while_to_count_comes_after_the_page(pages) -> None:
+    (pages.door.folder / "late.csv").write_text("person_id,age\n7,40\n8,41\n")
+    cleo = pages.browser("cleo")
+    typed = {"people": "late", "name": "late", "source": "file:late.csv", "person_key": "person_id", "rows": "one"}
+    typed |= {"key_type": "integer", "c1.kind": "integer", "c1.low": "120", "c1.high": "0", "adjacency": "add-remove"}
+    typed |= {"currency": "delta", "amount": "3", "delta": "1e-6", "groups_of": "1"}
+    turned = cleo.post("/custody/new", typed)
+    assert "age: from 120 to 0 is the wrong way round" in text_of(turned)
+    assert cleo.post("/custody/new", {**typed, "c1.low": "0", "c1.high": "120"}).status_code == 303
+    for place in ("/populations/late", "/populations/late/account"):
+        first, later = cleo.get(place), cleo.get(place, params={"left": "1"})
+        assert f'data-late="{place}?left=1"' in first.text
+        assert "Usual counts" not in text_of(first)
+        assert "data-late" not in later.text
+        assert "Usual counts" in text_of(later)
+
+
+def test_an_invitation_says_with_which_name_one_will_sign_in_and_when_it_is_gone(pages) -> None:
+    cleo, nobody = pages.browser("cleo"), pages.browser()
+    invited = cleo.post("/custody/people", {"id": "vera", "name": "Vera", "role": "analyst"})
+    link = re.search(r"/invitations/[\w-]+", invited.text)
+    assert link is not None
+    assert "they sign in as vera" in text_of(invited)
+    assert "You will sign in as vera ." in text_of(nobody.get(link[0]))
+    assert cleo.post(f"{P}/custody/policy/analysts", {"analyst": "vera", "allowance": "1"}).status_code == 303
+    assert "Nobody here is called" not in text_of(cleo.get(f"{P}/custody/policy?saved=1&analyst=vera"))
+    assert "Nobody here is called vero" in text_of(cleo.get(f"{P}/custody/policy?saved=1&analyst=vero"))
+    assert "This link was used, or is too old." in text_of(nobody.get("/invitations/absent"))

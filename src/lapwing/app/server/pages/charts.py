@@ -123,7 +123,7 @@ def burn_down(points: Sequence[tuple[str, float, float]], budget: float, say: Me
 def bars(rows: Sequence[BarRow], title: Any) -> Markup:
     """Draw numbers with their error bars; a label stands above its bar, so that long ones have room."""
     each, top = 46, 8
-    room = max([118, *(7 * len(row.told) + 20 for row in rows)])
+    room = max([118, *(9 * len(row.told) + 20 for row in rows)])
     x = axis(0, max([1.0, *(row.high for row in rows)]), 12, WIDTH - room)
     body = []
     for place, row in enumerate(rows):
@@ -182,7 +182,8 @@ def belief_curve(epsilon: str, prior: int, say: Messages) -> Markup:
     body = [
         *(line(left, y(share), WIDTH - 20, y(share), "c-grid") for share in (0, 0.25, 0.5, 0.75, 1)),
         *(text(left - 8, y(share) + 4, percent(share, 0), "quiet", "end") for share in (0, 0.25, 0.5, 0.75, 1)),
-        *(text(x(share), base + 18, percent(share, 0), "quiet") for share in (0, 0.25, 0.5, 0.75, 1)),
+        *(text(x(share), base + 18, percent(share, 0), "quiet") for share in (0, 0.25, 0.5, 0.75)),
+        text(WIDTH - 2, base + 18, percent(1, 0), "quiet", "end"),  # so that it is not cut off
         path([(x(a), y(b)) for a, b in [*upper, *reversed(lower)]], "c-area", closed=True),
         *(path([(x(a), y(b)) for a, b in edge], "c-line") for edge in (upper, lower)),
         line(left, base, WIDTH - 20, top, "c-threshold"),

@@ -62,12 +62,12 @@ def ticks(low: float, high: float, wanted: int = 5) -> list[float]:
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """Return a share in percent, as all pages write it.
+    """Return a share in percent, as all pages write it: on one line.
 
-    >>> percent(0.0274), percent(0.5, 0)
-    ('2.7 %', '50 %')
+    >>> percent(0.0274).split(), percent(0.5, 0).split()
+    (['2.7', '%'], ['50', '%'])
     """
-    return f"{100 * share:.{digits}f} %"
+    return f"{100 * share:.{digits}f}\N{NO-BREAK SPACE}%"
 
 
 def precise(number: float) -> str:

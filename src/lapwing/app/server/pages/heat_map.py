@@ -112,7 +112,7 @@ def _drawn(
             x = left + width * place
             body.append(rect(x + 1, top + 1, width - 2, _CELL - 2, kind, opacity=_DARKEST * share))
             body.append(text(x + width / 2, top + 21, said, "t-cell"))
-    return svg(_HEAD + _CELL * len(rows) + 4, title, body, about, name="chart grow")
+    return svg(_HEAD + _CELL * len(rows) + 4, title, body, about, name="chart grow map")
 
 
 def _short(name: str) -> str:

@@ -35,7 +35,7 @@ def ledger_rows(visit: Visit, entries: Sequence[Record]) -> list[LedgerRow]:
 
 def _row(entry: Record, asked: Mapping[tuple[str, int], str], say: Messages) -> LedgerRow:
     who, analyst, name = entry.get("by"), entry.get("analyst"), entry_name(entry)
-    about = f"({analyst})" if who and analyst else ""
+    about = f"({analyst or entry.get('table')})" if who and (analyst or entry.get("table")) else ""
     if (number := entry.get("budget_request")) is not None:
         whose = asked.get((entry["population"], number), analyst or "")
         about = str(say("ledger.request_of", number=str(number), who=whose))

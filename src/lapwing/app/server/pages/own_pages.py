@@ -14,6 +14,7 @@ from lapwing.app.server.pages.stream_log import outcomes_of
 from lapwing.app.server.pages.visits import Visit
 from lapwing.app.server.roles import Role
 from lapwing.noise.randomness import fresh_name
+from lapwing.vocabulary.guarantee import ApproximateDP
 
 _PAGE = 50
 _PLACE = re.compile(r"\d{1,2}:\d{1,2}:[^|<>\"]{1,200}")
@@ -34,11 +35,25 @@ async def show_home(visit: Visit) -> Response:
         return visit.go("/custody" if visit.person.role is Role.AUDITOR else "/dictionary")
     streams = [one for one in await visit.do("streams") if one["status"] == "open"]
     budget, recent = await visit.do("budget"), await visit.in_thread(lambda: history_of(visit, most=5))
-    left = await left_in_counts(visit)
+    late = _is_late(visit)
+    left = [] if late else await left_in_counts(visit)
     waiting = len(await open_requests(visit)) if visit.may("decide_request") else None
     return visit.show(
-        "home.html", dictionary=dictionary, streams=streams, budget=budget, left=left, rows=recent, waiting=waiting
+        "home.html",
+        dictionary=dictionary,
+        streams=streams,
+        budget=budget,
+        left=left,
+        late=late,
+        rows=recent,
+        waiting=waiting,
     )
+
+
+def _is_late(visit: Visit) -> bool:
+    """Whether it is told later how many counts are left: under an (epsilon, delta) budget that takes a while."""
+    budget = visit.server.house.ledger.account(visit.population).budget
+    return isinstance(budget, ApproximateDP) and not visit.asked("left")
 
 
 async def show_dictionary(visit: Visit) -> Response:
@@ -97,9 +112,11 @@ async def show_account(visit: Visit) -> Response:
 
 async def _account(visit: Visit) -> dict[str, Any]:
     may_ask = visit.may("ask")
+    late = may_ask and _is_late(visit)
     return {
+        "late": late,
         "account": await visit.in_thread(lambda: own_account(visit)) if may_ask else None,
-        "left": await left_in_counts(visit) if may_ask else [],
+        "left": await left_in_counts(visit) if may_ask and not late else [],
         "budget": await visit.do("budget") if may_ask else None,
         "requests": await visit.do("own_requests") if may_ask else [],
         "tokens": [one for one in await visit.do("tokens") if not one["revoked"]],

@@ -67,7 +67,9 @@ async def show_answer_page(
         is_below_zero=set(answer["unit"].values()) == {"people"} and not is_single and _is_below_zero(rows),
         axes=[one.title for one in _fields(visit, question)] if kind in {"grid", "groups"} else [],
         maps=(maps := _maps(visit, question, answer, rows, margin)),
-        picture=Markup() if maps else _picture(visit, told, rows, margin, is_single=is_single),
+        picture=Markup()
+        if maps or (is_single and is_ranked)
+        else _picture(visit, told, rows, margin, is_single=is_single),
         sentence=words_of_cohort(visit, cohort, answer["asked"]),
         link=link,
         share=shared(visit, link),

@@ -188,7 +188,20 @@
       const fresh = holder.content.querySelector(`#${CSS.escape(place.id)}`);
       if (fresh && !place.contains(document.activeElement)) place.replaceChildren(...fresh.childNodes);
     }
+    late();
   }
+  // What takes a while to work out comes after the page, in the place that waits for it.
+  async function late() {
+    for (const place of document.querySelectorAll("[data-late]")) {
+      const answer = await fetch(place.dataset.late, { credentials: "same-origin" });
+      if (!answer.ok || answer.redirected) continue;
+      const holder = document.createElement("template");
+      holder.innerHTML = policy.createHTML(await answer.text());
+      const fresh = holder.content.querySelector(`#${CSS.escape(place.id)}`);
+      if (fresh) place.replaceWith(fresh);
+    }
+  }
+  late();
   others?.addEventListener("message", refresh);
   document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
   if (document.querySelector("[data-told]")) others?.postMessage("told");
