@@ -160,9 +160,7 @@ REFUSED = [
     (lambda: ask.total("visits", "cost * cost * cost * cost * cost * cost * cost"), r"more than 2\^62"),
     (lambda: ask.mean("visits", "cost * cost * cost * cost * cost * cost"), r"more than 2\^52"),
     (
-        lambda: ask.correlation(
-            "visits", "nights", "cost", by=ask.bins("nights", range(31)), max_rows=2**20, max_groups=30
-        ),
+        lambda: ask.mean("visits", "cost", by=ask.bins("cost", range(301)), max_rows=2**20, max_groups=300),
         "steps of the coarsest grid",
     ),
     (lambda: ask.total("visits", "nights * 0.1"), "scale the answer"),

@@ -140,6 +140,8 @@ def bins(column: str | Value, edges: Sequence[Exact | date] | int) -> By:
     """
     if isinstance(edges, int):
         return By(column=as_value(column), edges=(Literal(edges),))
+    if len(edges) == 1:
+        raise BadQuestionError("one edge makes no bin: edges must rise; write [0, 18, 65], or 3 for so many bins")
     return By(column=as_value(column), edges=tuple(_edge(edge) for edge in edges))
 
 

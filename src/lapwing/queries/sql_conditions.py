@@ -58,7 +58,7 @@ def read_condition(text: str) -> Condition:
     >>> read_condition("1/age > 0.1")
     Traceback (most recent call last):
     ...
-    lapwing.errors.BadQuestionError: division is not part of the language; it fails where ...
+    lapwing.errors.BadQuestionError: division by what is no constant is not part of the language; it fails where ...
     """
     if len(text) <= _SHORT:
         with suppress(BadQuestionError):  # the refusal of a part does not speak of the whole
@@ -116,6 +116,12 @@ class Reader(RowsReader):
 
     def __init__(self, given: Mapping[str, Given]) -> None:
         self.given, self.used, self.seen, self.person, self.firsts = given, set(), [], None, []
+
+    def beside(self) -> "Reader":
+        """Return a reader of another SELECT, which knows what WITH names and nothing of the rows here."""
+        other = Reader(self.given)
+        other.used = self.used
+        return other
 
     def condition(self, node: exp.Expr) -> Condition:
         """Return the condition that a node writes."""

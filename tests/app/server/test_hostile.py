@@ -119,6 +119,17 @@ REQUESTS = {
     "foreign origin": (request("POST", QUESTIONS, "Origin: https://evil.example", JSON, KEY, body=ASKED), 403),
     "no origin at all": (request("POST", QUESTIONS, "Origin: null", JSON, KEY, body=ASKED), 403),
     "cross-site": (request("POST", QUESTIONS, "Sec-Fetch-Site: cross-site", JSON, KEY, body=ASKED), 403),
+    **{
+        f"two of {first.partition(':')[0]}": (request("POST", QUESTIONS, *others, first, second, body=ASKED), 400)
+        for first, second, others in (
+            ("Authorization: Bearer lw_a", "Authorization: Bearer lw_b", (JSON, KEY)),
+            (KEY, "Idempotency-Key: abcdefgh-2", (JSON,)),
+            ("Origin: https://evil.example", "Origin: http://127.0.0.1", (JSON, KEY)),
+            ("Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: none", (JSON, KEY)),
+            ("Content-Type: text/plain", JSON, (KEY,)),
+            ("Cookie: a=1", "Cookie: a=2", (JSON, KEY)),
+        )
+    },
     "length and chunks": (
         request("POST", QUESTIONS, JSON, KEY, "Transfer-Encoding: chunked", "Content-Length: 5") + b"0\r\n\r\n",
         400,
@@ -165,6 +176,13 @@ def test_a_strange_request_is_refused_and_nothing_is_charged(door, name) -> None
     found, answer = door.raw(head + b"\r\n" + (token if b"HTTP/" in head else b"") + rest)
     assert found == status, answer
     assert door.left() == left
+
+
+def test_what_is_absent_and_what_is_for_others_are_told_in_the_same_bytes(door) -> None:
+    places = ("/api/v1/people", "/api/v1/nothing", f"{P}/account", f"{P}/nothing", "/api/v1/populations/none/budget")
+    told = [door.get("ana", place) for place in places]
+    assert {(one.status_code, one.content) for one in told} == {(404, told[0].content)}
+    assert len({tuple(sorted(one.headers)) for one in told}) == 1
 
 
 def test_the_same_words_for_no_token_and_a_dead_one(door) -> None:

@@ -71,6 +71,11 @@ def test_long_requests_and_entries_are_listed_a_few_at_a_time(quick_path, monkey
             seen += [one["key"] for one in page]
             before = {"before": page[-1]["number"]}
         assert seen == [f"a-long-one-{number}" for number in (3, 2, 1, 0)]
+        monkeypatch.setattr("lapwing.app.server.for_analysts._ACTS_AT_ONCE", 1)
+        acts = door.get("ana", f"{P}/history", params={"limit": 3}).json()
+        monkeypatch.setattr("lapwing.app.server.for_analysts._MOST_CHARACTERS", 1)
+        assert door.get("ana", f"{P}/history", params={"limit": 3}).json() == acts[:1]
+        assert len({one["entry"] for one in acts}) == 3
         entries, after = [], 0
         while page := door.get("otto", "/api/v1/ledger/entries", params={"limit": 100, "after": after}).json():
             entries += page

@@ -2,7 +2,9 @@
 
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
 import lapwing as lw
@@ -142,6 +144,24 @@ def test_the_last_custodian_stays(door) -> None:
 def test_rights_grow_with_roles() -> None:
     assert RIGHTS[GUEST] < RIGHTS[ANALYST] < RIGHTS[CUSTODIAN] == frozenset(Right)
     assert RIGHTS[AUDITOR] == {Right.READ}
+
+
+def test_a_token_ends_no_other_that_may_do_more(door) -> None:
+    """Whoever steals a token that may only read could otherwise send all programs of its owner away."""
+
+    def made(**more: Any) -> dict[str, Any]:
+        return door.call("ben", "POST", "/api/v1/tokens", {"name": "one", **more}).json()
+
+    full, asking, reading, other = made(), made(may=["ask", "read"]), made(may=["read"]), made(may=["read"])
+    with httpx.Client(base_url=door.url, headers={"Authorization": f"Bearer {reading['secret']}"}) as thief:
+        told = [thief.delete(f"/api/v1/tokens/{one['id']}") for one in (full, asking, {"id": "none"}, other, reading)]
+        assert [one.status_code for one in told] == [404, 404, 404, 200, 200]
+        assert told[0].content == told[2].content
+    for one, status in ((full, 200), (asking, 200), (other, 401), (reading, 401)):
+        headers = {"Authorization": f"Bearer {one['secret']}"}
+        assert httpx.get(f"{door.url}/api/v1/me", headers=headers).status_code == status
+    assert door.call("ben", "DELETE", f"/api/v1/tokens/{asking['id']}").status_code == 200
+    assert door.call("ben", "DELETE", f"/api/v1/tokens/{full['id']}").status_code == 200
 
 
 def test_no_live_token_is_kept_anywhere(door) -> None:

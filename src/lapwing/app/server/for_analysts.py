@@ -23,6 +23,7 @@ QUESTION, QUESTIONS = "ask", "ask_many"
 """What a question, and several together, are remembered as; what a stream is asked has the names of its operations."""
 
 _LONGEST_KEY: Final = 128
+_ACTS_AT_ONCE, _MOST_CHARACTERS = 25, 4_000_000
 
 
 def show_budget(call: ServerCall) -> Any:
@@ -257,11 +258,18 @@ def answered_together_again(call: ServerCall, key: str, known: dict[str, Any]) -
 
 
 def show_history(call: ServerCall) -> Any:
-    """Tell what whoever calls has done, also in Python and at the command line, in sentences."""
+    """Tell what whoever calls has done, also in Python and at the command line, in sentences; less, if it is long."""
     before, limit = call.query.get("before"), call.query.get("limit", 50)
-    ledger = call.server.house.ledger
-    page = HistoryPage.read(ledger, call.population, call.person.id, before=before, limit=limit)
-    return [act.to_dict() for act in page.acts]
+    ledger, told, length = call.server.house.ledger, list[dict[str, Any]](), 0
+    while len(told) < limit and length <= _MOST_CHARACTERS:  # a question may have millions
+        some = min(limit - len(told), _ACTS_AT_ONCE)
+        page = HistoryPage.read(ledger, call.population, call.person.id, before=before, limit=some)
+        told += [act.to_dict() for act in page.acts]
+        length += sum(len(one.get("question", "")) for one in page.entries.values())
+        if len(page.acts) < some:
+            break
+        before = page.acts[-1].entry
+    return told
 
 
 def check_receipt(call: ServerCall) -> Any:

@@ -8,7 +8,7 @@ from lapwing import __version__
 from lapwing.app.server.calls import Reply, ServerCall
 from lapwing.app.server.passwords import digest_of
 from lapwing.app.server.problems import ProblemError
-from lapwing.app.server.roles import Right
+from lapwing.app.server.roles import RIGHTS, Right
 from lapwing.vocabulary.codec import FORMAT, to_record
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 
@@ -55,7 +55,11 @@ def make_token(call: ServerCall) -> Any:
 
 
 def revoke_token(call: ServerCall) -> Any:
-    """End a token of whoever calls."""
+    """End a token of whoever calls; one token ends another only if that may do no more than it."""
+    tokens, rights = call.server.people.tokens(call.person.id), RIGHTS[call.person.role]
+    may: list[str] = next((one["may"] for one in tokens if one["id"] == call.path["token"]), [])
+    if not {Right(one) for one in may} & rights <= call.person.rights:
+        raise ProblemError.not_there()
     if not call.server.people.revoke_token(call.person.id, call.path["token"]):
         raise ProblemError.not_there()
     call.audit["always"] = True

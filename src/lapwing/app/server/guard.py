@@ -45,6 +45,16 @@ _HEADERS_OF_JSON: Final = [
 ]
 """JSON is no page: it loads, runs and opens nothing, and a browser that is shown it needs no more rules."""
 _JSON: Final = (b"content-type", b"application/json")
+_ONCE_IN_WORDS: Final = (
+    "Authorization",
+    "Content-Type",
+    "Cookie",
+    "Host",
+    "Idempotency-Key",
+    "Origin",
+    "Sec-Fetch-Site",
+)
+_ONCE: Final = frozenset(name.lower().encode() for name in _ONCE_IN_WORDS)
 _HARMLESS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -167,6 +177,9 @@ class Guard:
         head = sum(len(name) + len(value) for name, value in scope["headers"]) + len(scope["query_string"])
         if head > self.limits.most_in_head:
             return Refused(431, "too_large", f"the head of a request has at most {self.limits.most_in_head:,} bytes")
+        names = [name for name, _ in scope["headers"] if name in _ONCE]
+        if len(names) > len(set(names)):  # whoever looked at it on the way may have believed the other one
+            return Refused(400, "ambiguous", f"a request has one of each of these: {', '.join(_ONCE_IN_WORDS)}")
         if b"transfer-encoding" in headers and b"content-length" in headers:
             return Refused(400, "ambiguous", "a request has a length or comes in chunks, not both")
         if b"content-encoding" in headers:

@@ -116,5 +116,5 @@ def _told(failure: LapwingError) -> dict[str, Any]:
 
 
 def problem_bytes(code: str, message: str) -> bytes:
-    """Return the body of a refusal that is told before any application is asked."""
-    return json.dumps({"error": {"code": code, "message": message}}).encode()
+    """Return the body of a refusal that is told before any application is asked, byte for byte as all others are."""
+    return json.dumps({"error": {"code": code, "message": message}}, separators=(",", ":")).encode()
