@@ -29,7 +29,7 @@ CODE = re.compile(
 )
 PAGES = {f"docs/{name}" for name in ("errata", "guarantee", "interpretation", "sparse_vector", "tutorials/lectures")}
 STAMPS = re.compile(r"(?:^- `lapwing[^`\n]*` `[0-9a-f]{16}`\n)+", re.MULTILINE)
-INDENTED = re.compile(r"(?<=\n\n)((?: {4}\S[^\n]*\n)+)(?=\n|$)")
+INDENTED = re.compile(r"(?<=\n\n)( {4,7}\S[^\n]*\n(?: {4,}\S[^\n]*\n)*)(?=\n|$)")
 
 
 def set_formulas(_app, name: str, source: list[str]) -> None:
@@ -51,9 +51,12 @@ def page(text: str) -> str:
 
 
 def _displayed(block: str) -> str:
+    margin = " " * (len(block) - len(block.lstrip(" ")) - 4)  # of the list that it stands in
     lines = (line.strip() for line in block.splitlines())
     rows = "".join(f"<mtr><mtd>{row(line)}</mtd></mtr>" for line in lines)
-    return f'<div class="formula"><math display="block"><mtable columnalign="left">{rows}</mtable></math></div>\n'
+    return (
+        f'{margin}<div class="formula"><math display="block"><mtable columnalign="left">{rows}</mtable></math></div>\n'
+    )
 
 
 def _inline(text: str) -> str:
@@ -123,8 +126,8 @@ def _script(tokens: list[str], position: int) -> tuple[str, int]:
             end += 1
         return row("".join(tokens[position + 1 : end - 1])), end
     if first in {"-", "−"}:
-        script, end = _script(tokens, position + 1)
-        return f"<mrow><mo>−</mo>{script}</mrow>", end
+        _, end = _script(tokens, position + 1)
+        return row("".join(tokens[position:end])), end  # brackets stay: -(m+2) is not -m+2
     return row(first), position + 1
 
 

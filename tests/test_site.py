@@ -78,12 +78,24 @@ def test_the_first_use_of_a_word_leads_to_the_glossary():
         ("b²", "<msup><mi>b</mi><mn>2</mn></msup>"),
         ("σ₁²", "<msubsup><mi>σ</mi><mn>1</mn><mn>2</mn></msubsup>"),
         ("e^(-x/b)", "<msup><mi>e</mi><mrow><mo>−</mo><mi>x</mi><mo>/</mo><mi>b</mi></mrow></msup>"),
+        (
+            "2^-(m)",
+            (
+                '<msup><mn>2</mn><mrow><mo>−</mo><mo stretchy="false">(</mo><mi>m</mi>'
+                '<mo stretchy="false">)</mo></mrow></msup>'
+            ),
+        ),
         ("x <= y", "<mi>x</mi><mo>≤</mo><mi>y</mi>"),
         ("Σ_{j<k} p", "<msub><mo>Σ</mo><mrow><mi>j</mi><mo>&lt;</mo><mi>k</mi></mrow></msub><mi>p</mi>"),
     ],
 )
 def test_a_formula_is_set(written, set_):
     assert row(written) == f"<mrow>{set_}</mrow>"
+
+
+def test_a_formula_may_go_on_further_in_and_stand_in_a_list():
+    assert page("Hence\n\n    P(E) = x_1\n         = y_2.\n\nSo.\n").count("<mtr>") == 2
+    assert '\n   <div class="formula">' in page("1. So\n\n       x_1 <= 2\n\n   and on.\n")
 
 
 def test_code_and_links_are_left_alone():
@@ -112,9 +124,10 @@ def test_a_link_to_nowhere_and_a_fetch_from_elsewhere_are_found(tmp_path):
     assert faults(tmp_path) == []
     (tmp_path / "a.css").write_text("@import 'https://example.org/a.css';")
     here.write_text(
-        '<a href="gone.html">x</a><a href="there.html#gone">x</a><script src="//example.org/a.js"></script>'
+        '&lt;math&gt;<a href="gone.html">x</a><a href="there.html#gone">x</a><script src="//example.org/a.js"></script>'
     )
     assert faults(tmp_path) == [
+        "here.html shows the markup of a formula",
         "here.html fetches //example.org/a.js",
         "here.html leads to gone.html, which is not there",
         "here.html leads to there.html#gone, and that page has no such place",

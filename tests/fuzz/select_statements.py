@@ -157,6 +157,8 @@ class Statements:
         if self.random.random() < 0.7:
             return self._statistic(rows, grouped=grouped)
         one, other = (self.random.choice(["count(*)", f"sum({self._value(rows)})"]) for _ in range(2))
+        if not grouped and self.random.random() < 0.2:
+            return f"100.0 * {one} / (select count(*) from {self.random.choice(['patients', 'visits'])})"
         one, other = (
             f"{each} filter (where {self._atom(rows)})" if self.random.random() < 0.7 else each for each in (one, other)
         )

@@ -49,6 +49,27 @@ SAME = {
     "select bins(age, 0, 18, 120), count(*) from patients group by bins(age, 0, 18, 120)": ask.count(
         "patients", by=ask.bins("age", [0, 18, 120])
     ),
+    "select histogram(age, 6) from patients": ask.count("patients", "age is not null", by=ask.bins("age", 6)),
+    "select histogram(sex) from patients where age > 3": ask.count("patients", "sex is not null and age > 3", by="sex"),
+    "select bins(age, 6) b, count(*) from patients group by b": ask.count(
+        "patients", by=ask.bins("age", [0, 20, 40, 60, 80, 100, 120])
+    ),
+    "select count(*) from patients where born < date '2024-02-29' - interval '1 year'": ask.count(
+        "patients", "born < date '2023-02-28'"
+    ),
+    "select count(*) from patients where age / 4 > 10 and floor(bmi / 10) = 2": ask.count(
+        "patients", "age > 40 and bmi >= 20 and bmi < 30"
+    ),
+    "select avg(nullif(age, 0)) from patients": ask.mean("patients", "age", "age <> 0"),
+    "select median(case when sex = 'F' then age end) from patients": ask.median("patients", "age", "sex = 'F'"),
+    "with r as (select *, row_number() over (partition by pid order by day) as n from visits) "
+    "select avg(nights) from r where n = 1": ask.mean(
+        "visits",
+        "nights",
+        "day is not null and not exists (select 1 from visits o where o.pid = visits.pid and o.day < visits.day) or "
+        "day is null and not exists (select 1 from visits o where o.pid = visits.pid and o.day is not null)",
+        max_rows=1,
+    ),
     "select sex from patients group by sex order by count(*) desc limit 2": ask.top("patients", "sex", 2),
     "with old as (select * from patients where age > 65) select count(*) from old where sex = 'F'": ask.count(
         "patients", "age > 65 and sex = 'F'"

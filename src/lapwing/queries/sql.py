@@ -38,7 +38,7 @@ from lapwing.queries.sql_clauses import (
 )
 from lapwing.queries.sql_conditions import Reader
 from lapwing.queries.sql_nodes import check_all_read, identifier, literal, name_of, only, parsed
-from lapwing.queries.sql_refusals import refusal
+from lapwing.queries.sql_refusals import no_share, refusal
 from lapwing.queries.statistics import (
     is_of_sample,
     is_root,
@@ -128,7 +128,9 @@ def _without_histogram(tree: exp.Select) -> exp.Select:
 class _Select:
     """One SELECT on its way to questions."""
 
-    def __init__(self, tree: exp.Select, text: str, max_rows: int | None, max_groups: int | None) -> None:
+    def __init__(
+        self, tree: exp.Select, text: str, max_rows: int | None, max_groups: int | None, around: Reader | None = None
+    ) -> None:
         if tree.args.get("distinct"):
             raise BadQuestionError(
                 "SELECT DISTINCT would show which values people have; count them, with count(distinct column), or how "
@@ -138,7 +140,8 @@ class _Select:
         self.tree, self.roots, self.samples = tree, set[str](), set[str]()
         self.items = items_of(tree, text)
         self.statistics = [item for item in self.items if is_statistic(item.node)]
-        self.reader = _read_with(tree.args.get("with_"))
+        self.limits = max_rows, max_groups
+        self.reader = _read_with(tree.args.get("with_")) if around is None else around.beside()
         rows, joins, condition = self.reader.chosen(tree)
         base = rows[0]
         self.reader.seen.append(rows)
@@ -239,26 +242,19 @@ class _Select:
 
     def fraction(self, node: exp.Expr, questions: dict[str, Question], taken: Iterable[str]) -> AnswerFraction:
         """Return the weights of the statistics above and below; a constant has the name ""."""
+        same = _as_arithmetic(node)
+        if same is not None:
+            return self.fraction(same, questions, taken)
         match node:
-            case exp.Paren():
-                only(node, "this")
-                return self.fraction(node.this, questions, taken)
-            case exp.Cast() if node.args["to"].this in exp.DataType.NUMERIC_TYPES:
-                only(node, "this", "to")
-                for part in node.args["to"].walk():
-                    only(part, *part.args)
-                return self.fraction(node.this, questions, taken)
-            case exp.Avg() | exp.Sum() if (scale := scaled_inside(node)) is not None:
-                only(node, "this")
-                return self.fraction(scale, questions, taken)
-            case exp.Nullif(expression=exp.Literal(this="0")):
-                only(node, "this", "expression")
-                only(node.expression, "this")
-                return self.fraction(node.this, questions, taken)
             case exp.Neg():
                 only(node, "this")
                 above, below = self.fraction(node.this, questions, taken)
                 return scaled(above, -1), below
+            case exp.Subquery(this=exp.Select() as select):
+                only(node, "this")
+                if self.group:
+                    raise no_share()
+                return {self.asked_beside(select, questions, taken): Fraction(1)}, {}
             case exp.Literal() if not node.is_string:
                 return {"": Fraction(exact("number", literal(node).value))}, {}
             case exp.Mul() | exp.Div() | exp.Add() | exp.Sub():
@@ -267,6 +263,16 @@ class _Select:
                 return combined(type(node), *sides)
             case _:
                 return {self.asked(node, questions, None, taken, hidden=True): Fraction(1)}, {}
+
+    def asked_beside(self, select: exp.Select, questions: dict[str, Question], taken: Iterable[str]) -> str:
+        """Add the question of another SELECT that gives one number, as in a share of all."""
+        other = _Select(select, "", *self.limits, around=self.reader)
+        if other.group or len(other.statistics) != 1 or len(other.items) != 1 or select.args.get("with_"):
+            raise refusal(exp.Subquery())
+        name = other.asked(other.items[0].node, questions, None, taken, hidden=True)
+        self.roots |= other.roots
+        self.samples |= other.samples
+        return name
 
     def check_known(self, node: exp.Expr) -> None:
         """Refuse a column of a table that is not here, where it looks like one that is grouped by."""
@@ -301,9 +307,38 @@ class _Select:
         return Selection(questions={keys[0]: top}, key_names=())
 
 
+def _as_arithmetic(node: exp.Expr) -> exp.Expr | None:
+    """Return what means the same of released numbers and is simpler, or None where nothing is."""
+    match node:
+        case exp.Paren(this=exp.Expr() as inner):
+            only(node, "this")
+            return inner
+        case exp.Cast(this=exp.Expr() as inner) if node.args["to"].this in exp.DataType.NUMERIC_TYPES:
+            only(node, "this", "to")
+            for part in node.args["to"].walk():
+                only(part, *part.args)
+            return inner
+        case exp.Nullif(this=exp.Expr() as inner, expression=exp.Literal(this="0")):
+            only(node, "this", "expression")
+            only(node.expression, "this")
+            return inner
+        case exp.Avg() | exp.Sum() if (scale := scaled_inside(node)) is not None:
+            only(node, "this")
+            return scale
+        case exp.RegrSlope(this=y, expression=x):  # of the rows that have both
+            only(node, "this", "expression")
+            there = exp.Where(this=exp.Not(this=exp.Is(this=y.copy(), expression=exp.null())))
+            around = exp.Filter(this=exp.VariancePop(this=x.copy()), expression=there)
+            return exp.Div(this=exp.CovarPop(this=y, expression=x), expression=around)
+        case _:
+            return None
+
+
 def is_computed(node: exp.Expr) -> bool:
     """Say whether a column of a SELECT computes with statistics."""
     kinds = exp.Paren | exp.Neg | exp.Mul | exp.Div | exp.Add | exp.Sub | exp.Round | exp.Cast | exp.Nullif
+    if isinstance(node, exp.RegrSlope):
+        return True
     return (isinstance(node, kinds) and is_statistic(node)) or scaled_inside(node) is not None
 
 

@@ -117,6 +117,12 @@ class Reader(RowsReader):
     def __init__(self, given: Mapping[str, Given]) -> None:
         self.given, self.used, self.seen, self.person, self.firsts = given, set(), [], None, []
 
+    def beside(self) -> "Reader":
+        """Return a reader of another SELECT, which knows what WITH names and nothing of the rows here."""
+        other = Reader(self.given)
+        other.used = self.used
+        return other
+
     def condition(self, node: exp.Expr) -> Condition:
         """Return the condition that a node writes."""
         match node:

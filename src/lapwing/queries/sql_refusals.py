@@ -171,6 +171,11 @@ def refused_argument(node: exp.Expr, name: str, argument: object) -> BadQuestion
     return BadQuestionError(f"{what} is not part of the language; {_LANGUAGE}")
 
 
+def no_share() -> BadQuestionError:
+    """Return the refusal of a number of all beside those of groups."""
+    return BadQuestionError(f"a SELECT beside groups is not part of the language; {_SHARES}")
+
+
 def no_place() -> BadQuestionError:
     """Return the refusal of a place of a row that is not the first."""
     return BadQuestionError(
