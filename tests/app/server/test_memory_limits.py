@@ -1,6 +1,8 @@
 """What a server keeps, and what it works on at once, has a limit in bytes: large answers cost next to nothing."""
 
 import asyncio
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import lapwing as lw
@@ -8,6 +10,7 @@ from app.server.doors import P, code_of, make_folder, serving
 from lapwing.app.server import memory as memories
 from lapwing.app.server.house import Recent
 from lapwing.app.server.jobs import Ending, JobName, Jobs
+from lapwing.app.server.rates import Buckets, Rate
 from lapwing.noise.randomness import fresh_name
 
 CELLS = {"ask": "count", "table": "patient", "by": ["sex", {"column": "age", "edges": list(range(121))}]}
@@ -23,6 +26,43 @@ def test_what_was_not_wanted_for_longest_goes_when_there_are_too_many_bytes() ->
     kept.clear()
     kept.put("d", b"x" * 10)
     assert kept.get("d") is not None
+
+
+def test_questions_that_were_read_are_kept_by_the_length_of_what_they_were_read_from(quick_path, monkeypatch) -> None:
+    """A preview is free: a megabyte of numbers each would be thirty megabytes each, two thousand times."""
+    with serving(make_folder(quick_path / "clinic")) as door:
+        kept = []
+        put = Recent.put
+
+        def watched(recent, name, value, *, size=0):
+            put(recent, name, value, size=size)
+            kept.append((size, recent._bytes, recent._most_bytes))
+
+        several = {f"q{number}": {**CELLS, "by": [], "where": f"age = 1{' ' * 19_000}"} for number in range(20)}
+        monkeypatch.setattr(Recent, "put", watched)
+        for number in range(12):
+            body = {"question": {"ask": "together", "questions": several}, "price": {"epsilon": f"0.{number + 1}"}}
+            assert door.call("ana", "POST", f"{P}/previews", body).status_code == 200
+        large = [one for one in kept if one[0] > 300_000]
+        assert len(large) == 12
+        assert max(held for _, held, _ in large) <= large[0][2] == 4 * 1024 * 1024
+        edges = [{"column": "age", "edges": list(range(1000))}] * 8
+        body = {
+            "question": {"ask": "together", "questions": {"a": {**CELLS, "by": edges}, "b": {**CELLS, "by": edges}}}
+        }
+        told = door.call("ana", "POST", f"{P}/previews", {**body, "price": {"epsilon": "1"}})
+        assert (told.status_code, "16000 edges of bins, more than 10000" in told.text) == (422, True), told.text
+
+
+def test_two_at_once_do_not_find_a_full_bucket_each() -> None:
+    buckets, before = Buckets(Rate(burst=50, a_second=1e-9), clock=lambda: 0.0), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            told = list(pool.map(lambda _: buckets.take("ana"), range(4_000)))
+    finally:
+        sys.setswitchinterval(before)
+    assert told.count(0.0) == 50
 
 
 def test_finished_jobs_are_forgotten_by_their_bytes_and_running_ones_are_not() -> None:

@@ -77,7 +77,7 @@ def _asked(call: ServerCall) -> tuple[QuestionLike, dict[str, Any]]:
     if known is None:
         question, words = read_question(call.body.question)
         known = question, {**call.body.price.words(), **words}
-        call.server.house.asked.put(call.fingerprint, known)
+        call.server.house.asked.put(call.fingerprint, known, size=len(call.raw))
     return known
 
 

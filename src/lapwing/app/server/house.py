@@ -26,6 +26,8 @@ K = TypeVar("K")
 V = TypeVar("V")
 _KEPT: Final = 2048
 _MOST_BYTES: Final = 64 * 1024 * 1024
+_MOST_READ: Final = 4 * 1024 * 1024
+"""Bytes of the bodies whose questions are kept: a question takes thirty times as many."""
 _ADMITTED: Final = frozenset({Role.GUEST, Role.ANALYST})
 """Who sees a population only if it admits them: a guest sees no more than the analyst whom they may become."""
 
@@ -33,11 +35,11 @@ _ADMITTED: Final = frozenset({Role.GUEST, Role.ANALYST})
 class Recent(Generic[K, V]):
     """A limited number of things by name: what was not wanted for longest goes first. Threads may share it.
 
-    Of bytes there are so many in all, too: one answer may have twenty million.
+    What is bytes, or was read from them, has a size, and all together have a limit: one answer may have 20 million.
     """
 
     def __init__(self, most: int = _KEPT, *, most_bytes: int = _MOST_BYTES) -> None:
-        self._most, self._kept, self._lock = most, OrderedDict[K, V](), threading.Lock()
+        self._most, self._kept, self._lock = most, OrderedDict[K, tuple[V, int]](), threading.Lock()
         self._most_bytes, self._bytes = most_bytes, 0
 
     def get(self, name: K) -> V | None:
@@ -46,17 +48,18 @@ class Recent(Generic[K, V]):
             found = self._kept.get(name)
             if found is not None:
                 self._kept.move_to_end(name)
-            return found
+            return None if found is None else found[0]
 
-    def put(self, name: K, value: V) -> None:
+    def put(self, name: K, value: V, *, size: int = 0) -> None:
         """Keep something; what was not wanted for longest goes."""
+        size = len(value) if isinstance(value, bytes) else size
         with self._lock:
-            self._bytes += _size(value) - _size(self._kept.get(name))
-            self._kept[name] = value
-            self._kept.move_to_end(name)
+            _, before = self._kept.pop(name, (None, 0))
+            self._kept[name] = value, size
+            self._bytes += size - before
             while len(self._kept) > self._most or self._bytes > self._most_bytes:
-                _, gone = self._kept.popitem(last=False)
-                self._bytes -= _size(gone)
+                _, (_, gone) = self._kept.popitem(last=False)
+                self._bytes -= gone
 
     def clear(self) -> None:
         """Keep nothing."""
@@ -65,17 +68,13 @@ class Recent(Generic[K, V]):
             self._bytes = 0
 
 
-def _size(kept: object) -> int:
-    return len(kept) if isinstance(kept, bytes) else 0
-
-
 class House:
     """One workspace and its populations, for everybody who comes in."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
         self.log = failure_log(workspace.folder)
-        self.asked: Recent[bytes, tuple[QuestionLike, dict[str, Any]]] = Recent()
+        self.asked: Recent[bytes, tuple[QuestionLike, dict[str, Any]]] = Recent(most_bytes=_MOST_READ)
         self.previews: Recent[tuple[int, str, str, bytes], bytes] = Recent()
         self.streams: Recent[tuple[str, str, str], tuple[Session, QuestionStream]] = Recent()
         self.trouble: str | None = None

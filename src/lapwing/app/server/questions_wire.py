@@ -5,7 +5,7 @@ names that its builder gives them, its options are those that it takes, and `ask
 """
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Annotated, Any, Final, Union, get_type_hints
 
@@ -17,7 +17,9 @@ from lapwing.queries.planning import Question
 from lapwing.queries.questions import Grouping, Statistic, bins
 from lapwing.queries.statistics import STATISTICS
 from lapwing.session import MOST_TOGETHER
-from lapwing.vocabulary.exact import as_written
+from lapwing.vocabulary.exact import as_written, check_most
+
+_MOST_EDGES: Final = 10_000
 
 
 class Bins(Strict):
@@ -144,8 +146,15 @@ def read_question(given: Any) -> tuple[QuestionLike, dict[str, Any]]:
         return words.pop("text"), words
     if isinstance(given, together_type()):
         asked: Any = given
+        _check_edges(asked.questions.values())
         return {name: _alone(one) for name, one in asked.questions.items()}, {}
     return _alone(given), {}
+
+
+def _check_edges(questions: Iterable[Any]) -> None:
+    """Refuse more edges than any answer has numbers to show for, before each is read as an exact number."""
+    several = [one for question in questions for one in getattr(question, "by", None) or () if isinstance(one, Bins)]
+    check_most("edges of bins", sum(len(one.edges) for one in several), _MOST_EDGES)
 
 
 def _alone(given: Any) -> Question:
