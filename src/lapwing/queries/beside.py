@@ -433,8 +433,11 @@ def _without_tie(where: Condition, inner: Scope, outer: Scope) -> Condition:
 def _is_tie(part: Condition, inner: Scope, outer: Scope) -> bool:
     match part:
         case Compare("=", Name() as one, Name() as other):
-            pairs = ((one, other), (other, one))
-            return any(_is_key_of(a, inner, inner) and _is_key_of(b, inner, outer) for a, b in pairs)
+            # Every row around is one of the same person, so the tie may name any of them.
+            around, pairs = tuple(outer.outwards()), ((one, other), (other, one))
+            return any(
+                _is_key_of(a, inner, inner) and any(_is_key_of(b, inner, each) for each in around) for a, b in pairs
+            )
         case _:
             return False
 
