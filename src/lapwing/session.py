@@ -291,7 +291,7 @@ class Session(StreamOpener):
         first, *others = in_each_way(ways)
         while True:  # once more for each version that is announced before the charge
             # What they are about stays open until they have their end.
-            with suppress(MovedOnError), self._tables.hold(snapshot.versions) as held:
+            with suppress(MovedOnError), self._tables.hold(snapshot.versions, reads=True) as held:
                 fault_point("ask.checked")
                 try:
                     return self._charge_and_answer(first, keys, snapshot, held)

@@ -14,7 +14,7 @@ from dataclasses import field, replace
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from lapwing.engines.duckdb import DuckDBTable
 from lapwing.engines.engine import Engine, Generation, Generations
@@ -30,6 +30,8 @@ from lapwing.vocabulary.lifetime import LockedFile
 if TYPE_CHECKING:
     from lapwing.engines.survey import TableSurvey
 
+
+T = TypeVar("T")
 
 _PATIENCE = 3
 """How often tables are opened anew when a file is replaced while it is opened."""
@@ -297,13 +299,16 @@ class Tables:
         self._rehearsal: Engine | None = None
 
     @contextmanager
-    def hold(self, versions: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
+    def hold(self, versions: Mapping[str, int], *, reads: bool = False) -> Iterator[Mapping[str, int]]:
         """Keep open what a question will be about, until it has its end; refuse what changed unannounced.
 
+        With `reads`, a database that is away is refused as well, though its tables were opened before.
         `versions` are those of all tables; where newer ones were announced just now, those count, and are given. A
         question is charged for them or not at all (`MovedOnError`): what is charged for is open.
         """
         with self._lease(self._present(versions), charged=False) as held:
+            if reads:
+                self._uncharged(held.engine.require_here)
             yield held.versions
 
     @contextmanager
@@ -333,10 +338,15 @@ class Tables:
             self._engines.give_back(held)
 
     def _opened(self, versions: Mapping[str, int], *, charged: bool) -> tuple[Engine, Mapping[str, int]]:
-        """Open the tables; whoever was not charged yet is told so, and whatever the reason was, in the same words."""
+        if charged:
+            return hide_failures(lambda: self._open_at(versions, charged=True), self._on_failure)
+        return self._uncharged(lambda: self._open_at(versions, charged=False))
+
+    def _uncharged(self, work: Callable[[], T]) -> T:
+        """Do something before the charge; whoever asks is told that, and whatever the reason was, in the same words."""
         with suppress(EngineError):
-            return hide_failures(lambda: self._open_at(versions, charged=charged), self._on_failure)
-        raise EngineError if charged else UnavailableError
+            return hide_failures(work, self._on_failure)
+        raise UnavailableError
 
     def _open_at(self, versions: Mapping[str, int], *, charged: bool) -> tuple[Engine, Mapping[str, int]]:
         for _ in range(_PATIENCE):

@@ -14,7 +14,8 @@ from lapwing.accounting import (
     SingleRelease,
     open_account,
 )
-from lapwing.answers.budget import BudgetStatus, amounts
+from lapwing.answers.budget import BudgetStatus, amounts, request_record
+from lapwing.ledger.budget_requests import BudgetRequest, Raise
 
 HALF = PureRelease(epsilon=Fraction(1, 2))
 NOISE = GaussianNoise(l2_sensitivity_squared=Fraction(1, 64), sigma_squared=Fraction(1))
@@ -56,3 +57,15 @@ def test_a_sum_of_epsilons_is_told_only_while_it_counts_in_every_segment() -> No
     account = account_of(WIDE, told(HALF, "north"), told(NOISE, "south"))
     assert amounts(account) == (None, None, None)
     assert amounts(account.within(frozenset({"north"}))) == (Fraction(1, 2), 0, None)
+
+
+def test_a_request_says_what_a_yes_would_change_while_it_is_open() -> None:
+    request = BudgetRequest(number=1, population="clinic", analyst="ana", more=PURE, purpose="a paper", at="today")
+    assert request_record(request)["raises"] is None
+    for whose, what in (("ana", "allowance"), (None, "budget")):
+        effect = Raise(whose, PureDP(epsilon=Fraction(1)), PureDP(epsilon=Fraction(3)))
+        assert request_record(request, effect)["raises"] == {
+            "what": what,
+            "from": {"epsilon": "1"},
+            "to": {"epsilon": "3"},
+        }

@@ -193,6 +193,23 @@ def test_sql_and_python_make_the_same_plan(text) -> None:
     assert plan(question, CLINIC).canonical == plan(SAME[text], CLINIC).canonical
 
 
+def test_the_first_row_of_a_person_is_asked_for_in_three_ways() -> None:
+    ranked = (
+        "with r as (select v.*, row_number() over (partition by v.pid order by v.day) as n from visits v) "
+        "select count(distinct pid) from r where n {}"
+    )
+    read = [read_sql(ranked.format(such)).questions.values() for such in ("= 1", "<= 1", "< 2")]
+    plans = [plan(question, CLINIC).canonical for (question,) in read]
+    assert plans[0] == plans[1] == plans[2]
+    with pytest.raises(BadQuestionError):
+        read_sql(ranked.format("<= 0"))
+
+
+def test_twos_are_added_up_and_not_counted() -> None:
+    (twos,) = read_sql("select sum(case when age > 65 then 2 else 0 end) from patients").questions.values()
+    assert plan(twos, CLINIC).canonical != plan(ask.count("patients", "age > 65"), CLINIC).canonical
+
+
 def test_a_select_asks_one_question_for_each_statistic() -> None:
     asked = read_sql("select sex as s, count(*), avg(age) as a, avg(bmi), avg(bmi) from patients group by sex")
     assert list(asked.questions) == ["count", "a", "avg", "avg_2"]

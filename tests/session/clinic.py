@@ -82,7 +82,7 @@ class FixedNumber:
         return self
 
     @contextmanager
-    def hold(self, versions: Mapping[str, int]) -> Iterator[None]:
+    def hold(self, versions: Mapping[str, int], *, reads: bool = False) -> Iterator[None]:  # noqa: ARG002 - it is here
         del versions  # it answers about any
         self.check()
         yield

@@ -61,7 +61,7 @@ class Tables:
         return self._engines[0]
 
     @contextmanager
-    def hold(self, versions: Mapping[str, int]) -> Iterator[None]:
+    def hold(self, versions: Mapping[str, int], *, reads: bool = False) -> Iterator[None]:  # noqa: ARG002 - it is here
         del versions  # it answers about any
         yield
 

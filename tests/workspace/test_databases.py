@@ -166,6 +166,24 @@ def test_a_database_that_is_not_there_costs_nothing(quick_path, monkeypatch, add
     assert SECRET not in log
 
 
+def test_a_database_that_goes_away_after_it_was_opened_costs_nothing(quick_path, request, postgres) -> None:
+    """It was noticed after the charge only, so that everybody paid for nothing until it was back."""
+    lw.create(quick_path, settings(in_postgres(request, quick_path))).close()
+    with lw.open(quick_path) as clinic:
+        clinic.ask(lw.count("patients"), epsilon=1)
+        postgres.stop()
+        try:
+            for _ in range(2):
+                with pytest.raises(UnavailableError):
+                    clinic.ask(lw.count("patients", "age > 3"), epsilon=1, key="once")
+            assert clinic.stored(lw.count("patients"), epsilon=1).free, "what was answered is told"
+        finally:
+            postgres.start()
+        assert clinic.budget().left == 99
+        assert not clinic.ask(lw.count("patients", "age > 3"), epsilon=1, key="once").free
+        assert clinic.budget().left == 98
+
+
 def test_an_address_in_the_wrong_place_is_not_repeated(quick_path) -> None:
     with pytest.raises(SettingsError, match="source = an address is not a file") as refused:
         lw.create(quick_path, settings(f'"postgresql://reader:{SECRET}@localhost/db"'))

@@ -98,6 +98,9 @@ class Engine(ABC):
         memory = self._bitmap_memory
         return Cohorts(self._read_size, self._read_facts, self._read_counts, memory=memory)
 
+    def require_here(self) -> None:  # noqa: B027 - most are always here
+        """Fail if the database cannot be asked just now. What is in this process, or in files, can be."""
+
     def number(self, aggregate: Aggregate) -> Sensitive[int]:
         """Return the one number of an aggregate that has one public cell and one term."""
         check_number(aggregate)

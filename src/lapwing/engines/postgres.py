@@ -139,6 +139,11 @@ class PostgreSQL(Engine):
         for connection in open_:
             connection.close()
 
+    def require_here(self) -> None:
+        """Fail if no transaction can be begun: a server that is away is better noticed before a charge than after."""
+        with self._transaction():
+            pass
+
     def _rows(self, statement: Statement) -> Sequence[Row]:
         with self._transaction() as connection, stoppable(lambda: connection.cancel_safe(timeout=_CONNECT_SECONDS)):
             if shape_of(connection, self._sources) != self._shape:
