@@ -258,7 +258,7 @@ class _Select:
             case exp.Literal() if not node.is_string:
                 return {"": Fraction(exact("number", literal(node).value))}, {}
             case exp.Mul() | exp.Div() | exp.Add() | exp.Sub():
-                only(node, "this", "expression", "typed", "safe")
+                only(node, "this", "expression")
                 sides = (self.fraction(side, questions, taken) for side in (node.this, node.expression))
                 return combined(type(node), *sides)
             case _:

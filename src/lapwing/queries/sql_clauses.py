@@ -345,7 +345,7 @@ def scaled_inside(node: exp.Expr) -> exp.Expr | None:
             continue
         number = Fraction(exact("number", str(factor.this)))
         if isinstance(inner, exp.Div) or number.denominator.bit_count() > 1:  # else it is a multiple on the grid
-            only(inner, "this", "expression", "typed", "safe")
+            only(inner, "this", "expression")
             return type(inner)(this=type(node)(this=value), expression=factor)
     return None
 

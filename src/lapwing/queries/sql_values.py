@@ -117,7 +117,7 @@ class ValueReader(ABC):
                 only(node, "this", "expression")
                 return Arithmetic(_ARITHMETIC[type(node)], self.value(node.this), self.value(node.expression))
             case exp.Div():
-                only(node, "this", "expression", "typed", "safe")
+                only(node, "this", "expression")
                 return Arithmetic("*", self.value(node.this), Literal(1 / divisor(node)))
             case _:
                 return self._called(node)
@@ -206,7 +206,7 @@ class ValueReader(ABC):
         only(node, "this", "expression")
         floor, width = (node.this, node.expression) if _is_floor(node.this) else (node.expression, node.this)
         only(floor, "this")
-        only(floor.this, "this", "expression", "typed", "safe")
+        only(floor.this, "this", "expression")
         widths = self.value(floor.this.expression), self.value(width)
         if not all(isinstance(each, Literal) for each in widths) or widths[0].value != widths[1].value:  # type: ignore[attr-defined]
             raise BadQuestionError("a step is as wide as its divisor, a constant; write floor(age / 10) * 10")
