@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 import lapwing as ask
 from engines.clinic import HOSTILE, NASTY_INTEGERS, clinic
-from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
-from lapwing.queries.expressions import (
+from lapwing.queries.algebra.pattern import canonical, pieces, plain
+from lapwing.queries.catalogue.column import Boolean, Category, Date, Integer, Real, Text
+from lapwing.queries.language.expressions import (
     Age,
     And,
     Arithmetic,
@@ -30,9 +31,8 @@ from lapwing.queries.expressions import (
     TextOf,
     Truth,
 )
-from lapwing.queries.pattern import canonical, pieces, plain
-from lapwing.queries.planning import plan
-from lapwing.queries.sql_conditions import read_condition
+from lapwing.queries.language.sql.reader import read_condition
+from lapwing.queries.planning.planner import plan
 from lapwing.vocabulary.errors import BadQuestionError
 
 COMPARISONS = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])

@@ -7,8 +7,8 @@ from datetime import date
 from fractions import Fraction
 
 from engines.clinic import FAR_DAYS
-from lapwing.queries.column import Category
-from lapwing.queries.expressions import (
+from lapwing.queries.catalogue.column import Category
+from lapwing.queries.language.expressions import (
     Age,
     And,
     Arithmetic,
@@ -28,7 +28,7 @@ from lapwing.queries.expressions import (
     TextOf,
     Truth,
 )
-from lapwing.queries.joined import Has
+from lapwing.queries.language.joined import Has
 
 OPERATORS = {
     "=": operator.eq,

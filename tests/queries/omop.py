@@ -6,8 +6,8 @@ Everything is within what is declared, so that any database counts as lapwing do
 from datetime import date, timedelta
 from random import Random
 
-from lapwing.queries.catalogue import Population, RowsPerPerson, Table
-from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
+from lapwing.queries.catalogue.column import Boolean, Category, Column, Date, Integer, Real, Text
+from lapwing.queries.catalogue.population import Population, RowsPerPerson, Table
 from lapwing.vocabulary.guarantee import PrivacyUnit
 
 NOW = date(2024, 1, 1)

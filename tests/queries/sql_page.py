@@ -20,16 +20,16 @@ from engines.clinic import arrow_tables
 from lapwing.answers.releases import PricedQuestion, ReadColumn, Release
 from lapwing.answers.target import Target, parse_target, release_together
 from lapwing.engines.engine import Engine
-from lapwing.queries.aggregate import BinnedKey, GridKey
-from lapwing.queries.arrangement import Quotient
-from lapwing.queries.plan import BoundedValue, ChosenMeaning, Family, NoisyMeaning, Plan, Scale
-from lapwing.queries.planning import plan_together
-from lapwing.queries.predicate import DAYS, DOUBLES, double_at
-from lapwing.queries.readings import RowsOfSums
-from lapwing.queries.sql import Selection, read_sql
-from lapwing.queries.sql_clauses import items_of
-from lapwing.queries.sql_nodes import parsed
+from lapwing.queries.algebra.aggregate import BinnedKey, GridKey
+from lapwing.queries.catalogue.domains import DAYS, DOUBLES, double_at
+from lapwing.queries.language.sql.clauses import items_of
+from lapwing.queries.language.sql.nodes import parsed
+from lapwing.queries.planning.plan import BoundedValue, ChosenMeaning, Family, NoisyMeaning, Plan, Scale
+from lapwing.queries.planning.planner import plan_together
+from lapwing.queries.planning.presentation import Quotient
+from lapwing.queries.statements.select import Selection, read_sql
 from lapwing.queries.statistics import is_statistic
+from lapwing.queries.statistics.postprocessing import RowsOfSums
 from lapwing.queries.statistics.quantiles import QuantileOfGroups
 from lapwing.queries.statistics.top import CountedTopMeaning
 from lapwing.vocabulary.errors import BadQuestionError
@@ -133,7 +133,7 @@ def _unlike_numbers(
     for name, made in selection.arrangement.made.items():
         for row in cells.values():
             row[name] = _quotient(made, row)
-    shown = selection.arrangement.shown(cells, first.in_order(list(cells)))
+    shown = selection.arrangement.shown(cells, first.in_order(list(cells)), first.grouped_by)
     as_days = "date_trunc" in statement.text
     ours = {_labels(first, key, as_days=as_days): [cells[key][name].value for name in columns] for key in shown}
     theirs = {

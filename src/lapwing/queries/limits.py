@@ -1,7 +1,9 @@
-"""How large a question may be, counted before the work that it bounds is done.
+"""How large a question may be, counted while it is built: before the work that it bounds is done.
 
 Reading, planning and previewing are free, so whoever asks could otherwise keep everybody waiting with a few hundred
-characters. The numbers are far above what people write and far below what takes a fifth of a second.
+characters. The numbers are far above what people write and far below what takes a fifth of a second; what no number
+bounds, such as the search for a price, ends at a deadline (`vocabulary/deadline.py`). Parts of a question count
+themselves as they are made (`sized`), so that whoever builds them cannot forget it.
 """
 
 LONGEST_TEXT = 20_000
@@ -13,9 +15,11 @@ MOST_BRACKETS = 20
 MOST_DEPTH = 100
 """Parts within parts of a syntax tree or of a condition, with what WITH names put in its place."""
 MOST_NODES = 5_000
-"""Parts of a question, with what WITH names put in its place."""
+"""Parts of a question, with what WITH names put in its place; and again with what its joins mean."""
 MOST_CONDITIONS = 200
 """Conditions that are joined by and, or, not in a question."""
+MOST_UNKNOWNS = 4
+"""Times that it is asked within one another whether a condition is unknown, `(...) is null`: each doubles it."""
 MOST_VALUES = 1_000
 """Values of all IN lists of a question."""
 MOST_AMONG = 100_000

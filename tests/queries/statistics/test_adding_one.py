@@ -7,12 +7,13 @@ import pytest
 import lapwing as lw
 from app.cli.at_the_prompt import run, write_patients
 from lapwing.errors import BadQuestionError
-from lapwing.queries.aggregate import CountPerPerson
-from lapwing.queries.plan import CanonicalQuestion, NoisyMeaning
-from lapwing.queries.planning import Question, plan
-from lapwing.queries.questions import GROUPED, Statistic, as_condition, as_groups
-from lapwing.queries.sql_nodes import only
+from lapwing.queries.algebra.aggregate import CountPerPerson
+from lapwing.queries.language.builders import as_condition, as_groups
+from lapwing.queries.language.sql.nodes import only
+from lapwing.queries.planning.plan import CanonicalQuestion, NoisyMeaning
+from lapwing.queries.planning.planner import Question, plan
 from lapwing.queries.statistics import STATISTICS
+from lapwing.queries.statistics.statistic import Statistic
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.frozen import frozen
 
@@ -48,9 +49,7 @@ def _read(selected, node):
     return CountDozens(**selected.common)
 
 
-DOZENS = Statistic(
-    name="dozens", ask=dozens, result="dozens", options=GROUPED - {"max_rows"}, sql={"dozens": ("dozens", _read)}
-)
+DOZENS = Statistic(name="dozens", ask=dozens, result="dozens", sql={"dozens": ("dozens", _read)})
 
 
 # And how it is asked.
@@ -102,7 +101,7 @@ def test_it_is_asked_in_sql(folder) -> None:
         answer = clinic.sql(f"{SQL} where age >= 0", epsilon=10)
         assert answer.columns == ("dozens",)
         assert abs(answer.value - 100) < 1
-        with pytest.raises(BadQuestionError, match=r"the statistics count, .*, dozens$"):
+        with pytest.raises(BadQuestionError, match=r"the statistics are count, .*, dozens$"):
             clinic.sql("select scores(*) from patients", epsilon=10)
 
 
@@ -117,7 +116,9 @@ def test_it_is_asked_at_the_command_line(folder) -> None:
     value = told["rows"][0]["values"]["dozens"]["rounded"]["value"]
     assert abs(value - 100) < 1
     assert "dozens" in run(folder, "ask", "scores", "patients", "--epsilon", "10").err
-    assert run(folder, "ask", "dozens", "patients", "--max-rows", "3", "--epsilon", "10").code == 2
+    refused = run(folder, "ask", "dozens", "patients", "--max-rows", "3", "--epsilon", "10")
+    assert refused.code == 2
+    assert "--max-rows 3 does not go with dozens; it takes --by, --max-groups, --where" in refused.err
     assert "dozens TABLE\n" in run(folder, "ask", "--help").out
     explained = run(folder, "explain", "dozens", "patients").out
     assert "how many dozens of people there are, in patients" in " ".join(explained.split())

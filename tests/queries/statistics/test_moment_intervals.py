@@ -12,10 +12,12 @@ from scipy.stats import binom
 import lapwing as ask
 from engines.clinic import clinic
 from lapwing.mechanisms.laplace import GeometricMechanism
+from lapwing.mechanisms.weighted_sums import Reach
 from lapwing.noise.laws import DiscreteGaussian, DiscreteLaplace
-from lapwing.queries.plan import Scale
-from lapwing.queries.planning import plan
-from lapwing.queries.statistics.bernstein import Moment, ReleasedSums, moment
+from lapwing.queries.planning.plan import Scale
+from lapwing.queries.planning.planner import plan
+from lapwing.queries.statistics import bernstein
+from lapwing.queries.statistics.bernstein import Moment, ReleasedSums, length, moment
 from lapwing.queries.statistics.moment_intervals import TwoValues, _Squares, moment_interval
 from lapwing.vocabulary.event import DiscreteGaussianNoise, DiscreteLaplaceNoise
 from statistical.goodness import FALSE_ALARM
@@ -163,3 +165,25 @@ def test_all_groups_hold_at_once_by_the_product_of_their_laws() -> None:
     values = asked.meaning.values(asked, [120 * 500] * (2 * cells), mechanism, "0.95")
     alone = moment_interval(Moment.MEAN, asked.meaning.scales, (60_000, 60_000), mechanism.event, 0.05)
     assert all(one.low < alone[0] < one.value == 60 < alone[1] < one.high for one in values)
+
+
+def test_no_length_is_divided_by_fewer_rows_than_noise_reaches(monkeypatch) -> None:
+    """The means of a correlation have a hundredth of the chance, which reaches further than the fiftieth of a box."""
+    measured = []
+
+    def measure(rows, one, reach_at):
+        measured.append(rows > one)
+        return length(rows, one, reach_at)
+
+    monkeypatch.setattr(bernstein, "length", measure)
+    noise = DiscreteLaplaceNoise(l1_sensitivity=1, scale=Fraction(1000))
+    for kind in Moment:
+        terms = len(exact_sums(kind, [(0, 0)]))
+        for chance in (0.05, 0.3):
+            reach = Reach(noise, chance).of([1.0] * terms)
+            for rows in np.linspace(0.9 * reach, 4 * reach, 32):
+                block = tuple([round(rows / terms)] * terms)
+                low, high = moment_interval(kind, scales(kind), block, noise, chance)
+                assert low <= high
+    assert measured
+    assert all(measured)

@@ -5,16 +5,20 @@ from fractions import Fraction
 from itertools import combinations_with_replacement, product
 
 import pytest
+from scipy.stats import binom
 
 from lapwing import quantiles
 from lapwing.accounting import pricing
 from lapwing.answers.target import AtEpsilon, release_of, share_of
-from lapwing.mechanisms.histogram_selection import _ranks
-from lapwing.queries.catalogue import Population, RowsPerPerson, Table
-from lapwing.queries.column import Category, Column, Integer
-from lapwing.queries.planning import plan, plan_together
-from lapwing.queries.statistics.quantiles import score_sensitivity
+from lapwing.mechanisms.histogram_selection import PrivateQuantiles, _ranks
+from lapwing.queries.catalogue.column import Category, Column, Integer, Real
+from lapwing.queries.catalogue.population import Population, RowsPerPerson, Table
+from lapwing.queries.planning.plan import Scale
+from lapwing.queries.planning.planner import plan, plan_together
+from lapwing.queries.statistics.quantiles import round_width, score_sensitivity
+from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.guarantee import Adjacency, ConcentratedDP, PrivacyUnit, PureDP
+from statistical.goodness import FALSE_ALARM
 
 CELLS, MAX_ROWS = 3, 2
 BASES = [(0, 0, 0), (9, 0, 0), (0, 9, 0), (0, 0, 9), (7, 7, 7), (9, 0, 9)]
@@ -169,7 +173,7 @@ def test_several_quantiles_by_group_are_columns() -> None:
     ("high", "told"),
     [
         (8399, "values clipped to 0..8399"),
-        (26_999, "values clipped to 0..26999 and rounded down to steps of 27 from there"),
+        (26_999, "values clipped to 0..26999 and rounded down to steps of 5 from there"),
     ],
 )
 @pytest.mark.parametrize("by", [(), "kind"])
@@ -194,5 +198,46 @@ def test_whole_numbers_have_a_cell_each_where_they_are_few_enough() -> None:
         return plan(quantiles("visits", f"clip(nights, 0, {high})", "0.5", **cells), people).aggregate.keys[0]
 
     assert (grid(9000).width, grid(9000).cells) == (1, 9001)
-    assert grid(20_000).width == 21
+    assert (grid(20_000).width, grid(20_000).cells) == (5, 4001)
+    assert (grid(500_000).width, grid(500_000).cells) == (100, 5001)
+    assert (grid(35_000_000).width, grid(35_000_000).cells) == (5000, 7001)
     assert grid(9000, cells=10).cells == 10
+    assert (grid(500_000, cells=100_000).width, grid(500_000, cells=100_000).cells) == (6, 83_334)
+
+
+def test_parts_of_a_whole_have_a_cell_each_where_they_are_few_enough() -> None:
+    cost = Column(name="cost", type=Real(low=0, high=70, step="1/128"))
+    visits = Table(name="visits", rows=RowsPerPerson.MANY_A_PERSON, max_rows=2, columns=(cost,))
+    population = Population(name="clinic", unit=PrivacyUnit(person_key="id"), tables=(visits,))
+    assert plan(quantiles("visits", "cost", "0.5"), population).aggregate.keys[0].cells == 70 * 128 + 1
+
+
+@pytest.mark.parametrize("extent", [1, 9_999, 10_000, 10_001, 123_456, 10**6, 10**9, 10**15])
+@pytest.mark.parametrize("step", ["1", "1/100", "1/1024", "1/3", "7"])
+def test_a_grid_has_at_most_so_many_cells_and_no_fewer_than_two_fifths_of_them(extent, step) -> None:
+    for most in (2, 100, 10_000):
+        width = round_width(Scale(low=Fraction(0), step=Fraction(step), extent=extent), most)
+        cells = extent // width + 1
+        assert cells <= most
+        assert width == 1 or cells * 2.5 >= most - 2
+
+
+def test_the_work_of_many_quantiles_stays_bounded() -> None:
+    people = clinic(PrivacyUnit(person_key="id"))
+    fractions = [Fraction(i, 101) for i in range(1, 101)]
+    value = "clip(nights, 0, 5000000)"
+    (key,) = plan(quantiles("visits", value, fractions), people).aggregate.keys
+    assert key.cells * 100 <= 300_000
+    with pytest.raises(BadQuestionError, match="10000000 cells of all its quantiles, more than 1000000; ask for fewer"):
+        plan(quantiles("visits", value, fractions, cells=100_000), people)
+
+
+def test_an_interval_on_a_fine_grid_holds_as_often_as_it_says() -> None:
+    """Ten thousand cells, and rows in two of them; intervals that said nothing would be as wide as the range."""
+    rows = [0] * 10_000
+    rows[4_000], rows[4_001] = 600, 600
+    chooser = PrivateQuantiles(at=[Fraction(1, 2)], cells=10_000, sensitivities=[1], epsilon=1, interval="0.95")
+    ends = [chooser.release(rows) for _ in range(60)]
+    held = sum(low <= 4_000 <= high for low, _, high in ends)
+    assert held >= binom.ppf(FALSE_ALARM, 60, 0.95)
+    assert sum(high - low < 9_000 for low, _, high in ends) > 0

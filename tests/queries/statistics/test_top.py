@@ -11,11 +11,11 @@ import lapwing as lw
 from lapwing.answers.target import AtEpsilon, release_of
 from lapwing.mechanisms.counted_top import CountedTop
 from lapwing.mechanisms.laplace import GeometricMechanism
-from lapwing.queries.aggregate import CountPerPerson
-from lapwing.queries.catalogue import Population, RowsPerPerson, Table
-from lapwing.queries.column import Category, Column, Text
-from lapwing.queries.planning import plan
-from lapwing.queries.sql import read_sql
+from lapwing.queries.algebra.aggregate import CountPerPerson
+from lapwing.queries.catalogue.column import Category, Column, Integer, Text
+from lapwing.queries.catalogue.population import Population, RowsPerPerson, Table
+from lapwing.queries.planning.planner import plan
+from lapwing.queries.statements.select import read_sql
 from lapwing.queries.statistics.counts import People
 from lapwing.queries.statistics.top import CountedTopMeaning, TopCounts
 from lapwing.vocabulary.errors import BadQuestionError
@@ -195,3 +195,17 @@ def test_undeclared_values_are_told_where_a_delta_is_offered(folder) -> None:
         ]
         with pytest.raises(BadQuestionError, match="delta"):
             clinic.ask(question, epsilon=20)
+
+
+@pytest.mark.parametrize(("max_groups", "chosen"), [(None, True), (1, False), (2, True)])
+def test_the_larger_of_two_is_chosen_unless_a_person_counts_in_one(max_groups, chosen) -> None:
+    two = replace(VISITS, columns=(Column(name="kind", type=Category(values=("a", "b")), nullable=False),))
+    assert isinstance(of(1, max_groups, replace(CLINIC, tables=(two,))).meaning, CountedTopMeaning) is chosen
+
+
+def test_a_narrower_range_makes_the_cells_of_a_quantile_finer_in_sql() -> None:
+    costs = Column(name="cost", type=Integer(low=0, high=500_000))
+    population = replace(CLINIC, tables=(replace(VISITS, columns=(costs,)),))
+    texts = [f"select quantile_cont({of}, 0.5) from visits" for of in ("cost", "clip(cost, 0, 5000)")]  # noqa: S608 - made here
+    asked = [read_sql(text, max_rows=1).questions.popitem()[1] for text in texts]
+    assert [plan(one, population).meaning.scale.step for one in asked] == [100, 1]

@@ -12,15 +12,13 @@ from typing import Any, Final
 
 from sqlglot import exp
 
-from lapwing.queries.expressions import And, Case, Condition, Literal, Missing, Not
-from lapwing.queries.planning import Question
-from lapwing.queries.questions import Selected, SqlWord, Statistic
-from lapwing.queries.sql_nodes import name_of, only
-from lapwing.queries.sql_refusals import refusal
+from lapwing.queries.language.expressions import And, Case, Condition, Literal, Missing, Not
+from lapwing.queries.language.sql.nodes import name_of, only
+from lapwing.queries.language.sql.refusals import refusal
+from lapwing.queries.planning.planner import Question
 from lapwing.queries.statistics import counts, distinct, funnel, moments, quantiles, top, total
 from lapwing.queries.statistics.counts import CountRows
-from lapwing.queries.statistics.moments import MomentQuestion
-from lapwing.queries.statistics.quantiles import QuantileQuestion
+from lapwing.queries.statistics.statistic import Selected, SqlWord, Statistic
 from lapwing.queries.statistics.top import TopCategories
 from lapwing.queries.statistics.total import Sum
 from lapwing.vocabulary.errors import BadQuestionError
@@ -93,8 +91,7 @@ def read_filtered(selected: Selected, node: exp.Expr) -> tuple[str, Question]:
             only(node, "this", "big_int")
             return "count", _count_of_case(selected, selected.reader.value(node.this))
         case _:
-            name, question = _read_other_word(selected, node)
-            return name, _of_branch(question)
+            return _read_other_word(selected, node)
 
 
 def _read_other_word(selected: Selected, node: exp.Expr) -> tuple[str, Question]:
@@ -123,21 +120,6 @@ def _read_other_word(selected: Selected, node: exp.Expr) -> tuple[str, Question]
             return read_statistic(selected, exp.Count(this=exp.Distinct(expressions=[node.this])))
         case _:
             return read_statistic(selected, node)
-
-
-def _of_branch(question: Question) -> Question:
-    """Return the statistic of a case with one branch, which is missing elsewhere, as that of the rows in the branch."""
-    match question:
-        case Sum(value=value) | QuantileQuestion(value=value) | MomentQuestion(values=(value,)):
-            pass
-        case _:
-            return question
-    match value:
-        case Case(branches=((condition, made),), otherwise=None | Literal(value=None)) if not isinstance(made, Literal):
-            of = {"values": (made,)} if isinstance(question, MomentQuestion) else {"value": made}
-            return replace(question, kept=And((question.kept, condition)), **of)
-        case _:
-            return question
 
 
 def is_root(node: exp.Expr) -> bool:

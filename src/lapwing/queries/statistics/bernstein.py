@@ -8,7 +8,8 @@ are never negative and add up to R^d, whatever X is. So a row moves the vector o
 no more than it moves a count in units of R^d, and yet all moments up to degree d are linear in these sums.
 
 What is read from released sums is arithmetic, so it costs nothing. Where a formula has no meaning (a mean over no
-rows), a fixed public rule answers instead: the middle of the range, no variance, no correlation. Answers are moved into
+rows), a fixed public rule answers instead: the middle of the range, no variance, no correlation. It is never shown:
+where noise may have made a moment of nobody, its value is missing. Answers are moved into
 the range that the values allow. `ReleasedSums` are those of one cell with their noise: the averages that they give, and
 the lengths at which tests of them refuse.
 
@@ -27,8 +28,8 @@ from typing import TypeAlias
 import numpy as np
 
 from lapwing.mechanisms.weighted_sums import Reach, Weights
-from lapwing.queries.plan import Estimate, Scale
-from lapwing.queries.term import ConstantTerm, Plus, Rounded, Term, bounds, plus, times
+from lapwing.queries.algebra.term import ConstantTerm, Plus, Rounded, Term, bounds, plus, times
+from lapwing.queries.planning.plan import Estimate, Scale
 
 Ends: TypeAlias = tuple[float, float]
 
@@ -49,7 +50,7 @@ def basis(term: Term, degree: int) -> list[Term]:
 
     Proof: proofs/bernstein_moments.md
 
-    >>> from lapwing.queries.term import OnGrid
+    >>> from lapwing.queries.algebra.term import OnGrid
     >>> [bounds(b) for b in basis(OnGrid(column="age", bits=0, low=20, high=30), 1)]
     [(0, 10), (0, 10)]
     """
@@ -70,7 +71,7 @@ def coarser(terms: tuple[Term, ...], whole: int, most: int) -> tuple[tuple[Term,
 
     Proof: proofs/bernstein_moments.md
 
-    >>> from lapwing.queries.term import OnGrid
+    >>> from lapwing.queries.algebra.term import OnGrid
     >>> terms, unit = coarser(tuple(basis(OnGrid(column="age", bits=0, low=0, high=1000), 2)), 10**6, 2**16)
     >>> unit, [bounds(term) for term in terms]
     (62500, [(0, 62500), (0, 125000), (0, 62500)])

@@ -8,27 +8,20 @@ from typing import Unpack
 
 from sqlglot import exp
 
-from lapwing.queries.aggregate import BoundedRowsPerPerson, ClippedSumPerPerson, CountPerPerson
-from lapwing.queries.binding import bind
-from lapwing.queries.expressions import Missing, Name, Not
-from lapwing.queries.plan import Family, Meaning, NoisyMeaning, Plan
-from lapwing.queries.planning import Planner, Question
-from lapwing.queries.predicate import every
-from lapwing.queries.questions import (
-    GROUPED,
-    ConditionLike,
-    Groupings,
-    GroupWords,
-    Selected,
-    Statistic,
-    as_condition,
-    as_groups,
-    rows_of,
-)
-from lapwing.queries.sql_nodes import literal, name_of, only
-from lapwing.queries.sql_refusals import refusal
-from lapwing.queries.term import ConstantTerm
-from lapwing.queries.words import at_most, groups_at_most, picked_rows, rows_at_most, rows_count
+from lapwing.queries.algebra.aggregate import BoundedRowsPerPerson, ClippedSumPerPerson, CountPerPerson
+from lapwing.queries.algebra.predicate import every
+from lapwing.queries.algebra.term import ConstantTerm
+from lapwing.queries.algebra.words import at_most, groups_at_most, picked_rows, rows_at_most, rows_count
+from lapwing.queries.language.builders import ConditionLike, Groupings, as_condition, as_groups
+from lapwing.queries.language.expressions import Missing, Name, Not, Value
+from lapwing.queries.language.joined import PerPerson
+from lapwing.queries.language.sql.nodes import literal, only
+from lapwing.queries.language.sql.refusals import refusal
+from lapwing.queries.planning.binding import bind
+from lapwing.queries.planning.plan import Family, Meaning, NoisyMeaning, Plan
+from lapwing.queries.planning.planner import Planner, Question
+from lapwing.queries.planning.scope import Scope
+from lapwing.queries.statistics.statistic import GroupWords, Selected, Statistic, rows_of
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int
@@ -86,7 +79,7 @@ class CountRows(Question):
     one row for `each` person, people are counted.
     """
 
-    present: Name | None = None
+    present: Value | None = None
 
     def distinct_column(self) -> Name | None:
         """Return the person key, where one row for each was left."""
@@ -98,17 +91,19 @@ class CountRows(Question):
 
     def plan(self, planner: Planner) -> Plan:
         """Clip a person's number of rows, in a group or in all together; where everybody has one row, count people."""
-        if self.each is not None:
-            return plan_people(planner)
-        if self.present is not None and not planner.scope.is_person_key(self.present):  # rows of nobody never count
+        if self.present is not None and not _is_key(self.present, planner.scope):  # rows of nobody never count
             planner.where = every([planner.where, bind(Not(Missing(self.present)), planner.scope)])
-        if planner.one_a_person:
+        if planner.one_a_person or self.each is not None:
             return plan_people(planner)
         rows, groups = planner.rows(), planner.groups_of_rows()
         if groups is None:
             return planner.build(rows_of_all_groups(rows), RowCount())
         bounding = ClippedSumPerPerson(term=ConstantTerm(1), low=0, high=rows, max_cells=groups)
         return planner.build(bounding, RowCount())
+
+
+def _is_key(value: Value, scope: Scope) -> bool:
+    return isinstance(value, Name) and scope.is_person_key(value)
 
 
 def rows_of_all_groups(rows: int) -> BoundedRowsPerPerson:
@@ -154,14 +149,16 @@ def _read(selected: Selected, node: exp.Count) -> CountRows:
     """Read count(*), count(1) and count(column)."""
     only(node, "this", "big_int")
     match node.this:
+        case None:  # count() is count(*)
+            return CountRows(**selected.common)
         case exp.Star():
             only(node.this)
             return CountRows(**selected.common)
-        case exp.Column() if selected.each is not None:  # its rows are one a person: it is their key
-            name_of(node.this)
-            return CountRows(**selected.common)
         case exp.Column():
-            return CountRows(**selected.common, present=name_of(node.this))
+            present = selected.reader.value(node.this)
+            if isinstance(present, PerPerson) and present.function in {"count", "distinct"}:
+                return CountRows(**selected.common)  # a number of rows is never missing
+            return CountRows(**selected.common, present=present)
         case exp.Literal() if not node.this.is_string:
             literal(node.this)
             return CountRows(**selected.common)
@@ -206,6 +203,6 @@ def people_asked_for(meaning: Meaning) -> int:
 
 
 STATISTICS = (
-    Statistic(name="count", ask=count, result="people", options=GROUPED - {"max_rows"}),
+    Statistic(name="count", ask=count, result="people"),
     Statistic(name="rows", ask=count_rows, result="rows", sql={exp.Count: ("count", _read)}),
 )

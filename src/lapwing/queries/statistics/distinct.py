@@ -6,14 +6,15 @@ from typing import Any
 
 from sqlglot import exp
 
-from lapwing.queries.aggregate import DistinctKeys
-from lapwing.queries.expressions import By, Name
-from lapwing.queries.plan import BoundedValue, Family, Noise, NoisyMeaning, Plan
-from lapwing.queries.planning import Planner, Question
-from lapwing.queries.questions import WHERE, ConditionLike, Selected, Statistic, as_condition, as_name
-from lapwing.queries.sql_nodes import name_of, only
+from lapwing.queries.algebra.aggregate import DistinctKeys
+from lapwing.queries.algebra.words import at_most
+from lapwing.queries.language.builders import ConditionLike, as_condition, as_name
+from lapwing.queries.language.expressions import By, Name
+from lapwing.queries.language.sql.nodes import name_of, only
+from lapwing.queries.planning.plan import BoundedValue, Family, Noise, NoisyMeaning, Plan
+from lapwing.queries.planning.planner import Planner, Question
 from lapwing.queries.statistics.counts import plan_people
-from lapwing.queries.words import at_most
+from lapwing.queries.statistics.statistic import Selected, Statistic
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact
@@ -36,7 +37,7 @@ class CountDistinct(Question):
 
     def plan(self, planner: Planner) -> Plan:
         """Let a person bring few of the values; different people are people."""
-        if planner.scope.is_person_key(self.column):
+        if isinstance(self.column, Name) and planner.scope.is_person_key(self.column):
             return plan_people(planner)
         planner.require_ungrouped()
         key = planner.key(By(column=self.column))
@@ -90,7 +91,6 @@ STATISTICS = (
         ask=count_distinct,
         result="values",
         columns=1,
-        options=WHERE | {"max_groups"},
         sql={exp.Distinct: ("count", _read)},
     ),
 )

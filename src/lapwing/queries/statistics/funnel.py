@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-from lapwing.mechanisms.margins import margin_of_sum
-from lapwing.queries.aggregate import LastStepPerPerson
-from lapwing.queries.binding import bind
-from lapwing.queries.expressions import Condition
+from lapwing.mechanisms.weighted_sums import margin_of_equal_sum
+from lapwing.queries.algebra.aggregate import LastStepPerPerson
+from lapwing.queries.language.builders import ConditionLike, as_condition
+from lapwing.queries.language.expressions import Condition
 from lapwing.queries.limits import MOST_FRACTIONS
-from lapwing.queries.plan import BoundedValue, CellKey, Estimate, Noise, NoisyMeaning, Plan
-from lapwing.queries.planning import Planner, Question
-from lapwing.queries.questions import WHERE, ConditionLike, Statistic, as_condition
+from lapwing.queries.planning.binding import bind
+from lapwing.queries.planning.plan import BoundedValue, CellKey, Estimate, Noise, NoisyMeaning, Plan
+from lapwing.queries.planning.planner import Planner, Question
+from lapwing.queries.statistics.statistic import Statistic
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import DiscreteGaussianNoise, DiscreteLaplaceNoise
@@ -111,7 +112,7 @@ class Steps(NoisyMeaning):
 @lru_cache(maxsize=4096)
 def _margin(event: DiscreteLaplaceNoise | DiscreteGaussianNoise, bins: int, confidence: Fraction) -> int:
     """Remember a margin, which takes long to find: no condition changes it, and previews ask for it again and again."""
-    return margin_of_sum(event, bins, confidence)
+    return margin_of_equal_sum(event, bins, confidence)
 
 
 STATISTICS = (
@@ -119,7 +120,6 @@ STATISTICS = (
         name="funnel",
         ask=funnel,
         result="people",
-        options=WHERE | {"steps"},
         needs={"steps": "--step CONDITION, once for each"},
     ),
 )

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from lapwing.mechanisms.weighted_sums import Reach, Weights, WholeNoise
-from lapwing.queries.plan import Estimate, Scale
+from lapwing.queries.planning.plan import Estimate, Scale
 from lapwing.queries.statistics.bernstein import Ends, Moment, ReleasedSums, length, moment
 
 _X, _Y = (1, 0), (0, 1)
@@ -214,6 +214,14 @@ def moment_interval(
     return min(start + width * low, told), max(start + width * high, told)
 
 
+def is_known(kind: Moment, scales: tuple[Scale, ...], sums: tuple[int, ...], noise: WholeNoise, chance: float) -> bool:
+    """Say whether the bounds of a moment are less than all that it can be, whatever the rows are."""
+    low, high = moment_interval(kind, scales, sums, noise, chance)
+    start, width = float(scales[0].low) if kind is Moment.MEAN else 0.0, _width(kind, scales)
+    least, most = _RANGES[kind]
+    return low == high or (low, high) != (start + width * least, start + width * most)
+
+
 def _width(kind: Moment, scales: Sequence[Scale]) -> float:
     match kind:
         case Moment.MEAN:
@@ -231,7 +239,8 @@ def _ends(kind: Moment, released: ReleasedSums, noise: WholeNoise, chance: float
     least, most = _RANGES[kind]
     reach = Reach(noise, chance * (1 - _BOXES[kind] / _SHARE))
     boxes = Reach(noise, chance / _SHARE) if _BOXES[kind] else reach
-    if released.rows <= boxes.of(released.one):  # there may be nobody
+    finest = Reach(noise, boxes.chance / 2) if kind is Moment.CORRELATION else boxes  # the longest that is used
+    if released.rows <= finest.of(released.one):  # there may be nobody
         return least, most
     match kind:
         case Moment.MEAN:

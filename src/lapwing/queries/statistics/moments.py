@@ -10,35 +10,37 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Unpack
 
 from sqlglot import exp
 
-from lapwing.mechanisms.margins import margin_of_sum
-from lapwing.mechanisms.weighted_sums import Reach, WholeNoise
-from lapwing.queries.aggregate import BoundedRowsPerPerson
-from lapwing.queries.arrangement import Arrangement
-from lapwing.queries.expressions import Case, Literal, Value
-from lapwing.queries.measure import Measure
-from lapwing.queries.plan import BoundedValue, CellKey, Estimate, Noise, NoisyMeaning, Plan, Scale, plain_number
-from lapwing.queries.planning import MOST_STEPS, Planner, Question, scale_of
-from lapwing.queries.questions import (
-    ConditionLike,
-    GroupWords,
-    Selected,
-    Statistic,
-    ValueLike,
-    as_condition,
-    as_value,
-    rows_of,
+from lapwing.mechanisms.weighted_sums import WholeNoise, margin_of_equal_sum
+from lapwing.queries.algebra.aggregate import BoundedRowsPerPerson
+from lapwing.queries.algebra.term import Term
+from lapwing.queries.algebra.words import from_to, groups_at_most, leaves, picked_rows, rows_at_most, value_words
+from lapwing.queries.language.builders import ConditionLike, ValueLike, as_condition, as_value
+from lapwing.queries.language.expressions import Case, Literal, TruthOf, Value
+from lapwing.queries.language.sql.nodes import only
+from lapwing.queries.planning.deriving import can_be_unknown
+from lapwing.queries.planning.measure import Measure
+from lapwing.queries.planning.plan import (
+    BoundedValue,
+    CellKey,
+    Estimate,
+    Noise,
+    NoisyMeaning,
+    Plan,
+    Scale,
+    plain_number,
 )
-from lapwing.queries.sql_nodes import only
+from lapwing.queries.planning.planner import MOST_STEPS, Planner, Question, scale_of
+from lapwing.queries.planning.presentation import Arrangement
 from lapwing.queries.statistics.bernstein import Moment, basis, coarser, moment, products, unrounded
-from lapwing.queries.statistics.moment_intervals import moment_interval
-from lapwing.queries.term import Term
-from lapwing.queries.words import from_to, groups_at_most, leaves, picked_rows, rows_at_most, value_words
+from lapwing.queries.statistics.moment_intervals import is_known, moment_interval
+from lapwing.queries.statistics.statistic import GroupWords, Selected, Statistic, rows_of
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact
@@ -48,6 +50,10 @@ _DEGREES = {Moment.MEAN: 1, Moment.VARIANCE: 2, Moment.COVARIANCE: 1, Moment.COR
 """The degree of the polynomials whose sums give a moment."""
 _MOST_PRODUCT = 2**48
 """What a row adds to the sums before it is rounded: every database computes products of four so large exactly."""
+
+
+_KNOWN_AT = "0.95"
+"""The confidence at which a value is told, or missing."""
 
 
 @frozen(repr=False, eq=False)
@@ -63,16 +69,17 @@ class MomentQuestion(Question):
 
     def plan(self, planner: Planner) -> Plan:
         """Let few rows of a person count, in all groups together or in each of few."""
-        degree, rows, groups = _DEGREES[self.moment], planner.rows(*self.values), planner.groups_of_rows()
+        asked = tuple(map(planner.of_rows, self.values))
+        degree, rows, groups = _DEGREES[self.moment], planner.rows(*asked), planner.groups_of_rows()
 
         def most(values: list[Measure]) -> int:
             return math.prod(scale_of(value).extent ** degree for value in values)
 
         often = rows * (groups or 1)
         if self.moment is Moment.CORRELATION:  # of products of four the grids of the values would be coarse
-            values = planner.measure(self.values, most, _MOST_PRODUCT, lambda value: scale_of(value).extent)
+            values = planner.measure(asked, most, _MOST_PRODUCT, lambda value: scale_of(value).extent)
         else:
-            values = planner.measure(self.values, lambda values: often * most(values))
+            values = planner.measure(asked, lambda values: often * most(values))
         terms = products([basis(value.term, degree) for value in values])
         terms, unit = coarser(terms, most(values), max(1, MOST_STEPS // often))
         bounding = BoundedRowsPerPerson(terms=terms, most=unit, max_rows=rows, max_cells=groups)
@@ -98,19 +105,39 @@ def mean(table: str, of: ValueLike, where: ConditionLike = None, **grouped: Unpa
     return _ask(Moment.MEAN, (of,), rows_of(table, where, **grouped))
 
 
+@frozen(repr=False, eq=False)
+class ProportionQuestion(MomentQuestion):
+    """The part of the rows for which a condition is true, of those for which it is true or false."""
+
+    def called(self) -> tuple[str, dict[str, object]]:
+        """Return what it is asked for with."""
+        return "proportion", {"of": self.values[0]}
+
+    def plan(self, planner: Planner) -> Plan:
+        """Plan the mean of 1 and 0; a condition that is never unknown is one case, and 0 otherwise."""
+        match self.values:
+            case (TruthOf(condition),) if not can_be_unknown(condition, planner.scope):
+                met = Case(((condition, Literal(1)),), Literal(0))
+                return replace(self, values=(met,)).plan(planner)
+            case _:
+                return MomentQuestion.plan(self, planner)
+
+
 def proportion(
     table: str, of: ConditionLike, where: ConditionLike = None, **grouped: Unpack[GroupWords]
 ) -> MomentQuestion:
     """Ask which part of the rows that `where` keeps has `of` true, from 0 to 1, at the price of one count.
 
-    It is the mean of 1 where the condition is true and 0 elsewhere, so that two counts of different rows are released.
+    It is the mean of 1 where the condition is true and 0 where it is false, so that two counts of different rows are
+    released. Rows for which it is unknown, because a value is missing, are left out, as avg(condition) does.
+
     The words `by=`, `max_rows=` and `max_groups=` are those of `mean`.
 
     >>> proportion("patients", "age >= 65", by="sex").moment
     <Moment.MEAN: 'mean'>
     """
-    met = Case(((as_condition(of), Literal(1)),), Literal(0))
-    return _ask(Moment.MEAN, (met,), rows_of(table, where, **grouped))
+    rows = rows_of(table, where, **grouped)
+    return ProportionQuestion(moment=Moment.MEAN, values=(TruthOf(as_condition(of)),), **rows)
 
 
 def variance(table: str, of: ValueLike, where: ConditionLike = None, **grouped: Unpack[GroupWords]) -> MomentQuestion:
@@ -180,7 +207,7 @@ def row_count(key: CellKey, sums: Sequence[int], unit: int, noise: WholeNoise, c
 
 @lru_cache(maxsize=256)
 def _reach_of_rows(noise: WholeNoise, terms: int, chance: float) -> int:
-    return min(margin_of_sum(noise, terms, 1 - Fraction(chance)), math.floor(Reach(noise, chance).of([1.0] * terms)))
+    return margin_of_equal_sum(noise, terms, 1 - Fraction(chance))
 
 
 @stored("moments")
@@ -214,33 +241,43 @@ class Moments(NoisyMeaning):
         return float(high - low) / 2
 
     def values(self, plan: Plan, released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
-        """Return the moment in each cell with its bounds, and the number of rows with its own."""
+        """Return the moment in each cell with its bounds, and the number of rows with its own.
+
+        It is missing where its bounds at 95 %, a function of released numbers, are all that it can be.
+        """
         estimates, chance = self.estimates(plan, released), plan.chance_of_each(confidence)
+        usual = plan.chance_of_each(_KNOWN_AT)
         unit, found = plan.bounded_by(BoundedRowsPerPerson).most, []
         for key, block in plan.blocks(released):
             low, high = moment_interval(self.moment, self.scales, tuple(block), noise.event, chance)
             rows = row_count(key, block, unit, noise.event, chance)
-            found.append(BoundedValue(key=key, value=plain_number(estimates[key]), low=low, high=high, rows=rows))
+            known = is_known(self.moment, self.scales, tuple(block), noise.event, usual)
+            value = plain_number(estimates[key]) if known else None
+            found.append(BoundedValue(key=key, value=value, low=low, high=high, rows=rows))
         return found
 
     def asked(self, plan: Plan) -> str:
         """Say what is asked."""
         bounded = plan.bounded_by(BoundedRowsPerPerson)
-        value = value_words(bounded.terms, as_it_is=self._of_columns(bounded.terms, bounded.most))
+        value = value_words(bounded.terms, as_it_is=self.of_columns(bounded) is not None)
         return f"the {self.moment.value} of {value}, and with it the number of rows"
 
-    def _of_columns(self, terms: tuple[Term, ...], most: int) -> bool:
-        """Whether these are the moments of columns themselves: nothing else is computed from them."""
-        columns, degree = sorted(set().union(*map(leaves, map(unrounded, terms))), key=repr), _DEGREES[self.moment]
+    def of_columns(self, bounded: BoundedRowsPerPerson) -> tuple[Term, ...] | None:
+        """Return the columns whose moments these are, each on its grid; None where more is computed from them."""
+        columns = sorted(set().union(*map(leaves, map(unrounded, bounded.terms))), key=repr)
         if len(columns) != len(self.scales):
-            return False
-        whole = math.prod(scale.extent**degree for scale in self.scales)
+            return None
         with suppress(BadQuestionError):  # too wide to be what was planned
-            return any(
-                terms == coarser(products([basis(column, degree) for column in order]), whole, most)[0]
-                for order in itertools.permutations(columns)
+            return next(
+                (one for one in itertools.permutations(columns) if bounded.terms == self.sums(one, bounded.most)), None
             )
-        return False
+        return None
+
+    def sums(self, values: Sequence[Term], most: int) -> tuple[Term, ...]:
+        """Return what a row adds to the sums of these values, at most `most` in all."""
+        degree = _DEGREES[self.moment]
+        whole = math.prod(scale.extent**degree for scale in self.scales)
+        return coarser(products([basis(value, degree) for value in values]), whole, most)[0]
 
     def bounding(self, plan: Plan) -> str:
         """Say how many rows of a person count."""

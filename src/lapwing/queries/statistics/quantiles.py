@@ -14,35 +14,39 @@ from fractions import Fraction
 from sqlglot import exp
 
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles, Selector
-from lapwing.queries.aggregate import BoundedRowsPerPerson, GridKey, cell_count
-from lapwing.queries.expressions import Literal, Value
+from lapwing.queries.algebra.aggregate import BoundedRowsPerPerson, GridKey, cell_count
+from lapwing.queries.algebra.term import ConstantTerm, bounds
+from lapwing.queries.algebra.words import at_most, from_to, is_a_column, plain, rows_count, value_words
+from lapwing.queries.language.builders import ConditionLike, Groupings, ValueLike, as_condition, as_groups, as_value
+from lapwing.queries.language.expressions import Literal, Value
+from lapwing.queries.language.sql.nodes import only
+from lapwing.queries.language.sql.refusals import refusal
 from lapwing.queries.limits import MOST_FRACTIONS, MOST_NUMBERS
-from lapwing.queries.measure import measure
-from lapwing.queries.plan import BoundedValue, CellKey, Choosing, ChosenMeaning, Number, Plan, Scale, plain_number
-from lapwing.queries.planning import Planner, Question, scale_of
-from lapwing.queries.questions import (
-    WHERE,
-    ConditionLike,
-    Groupings,
-    Selected,
-    Statistic,
-    ValueLike,
-    as_condition,
-    as_groups,
-    as_value,
+from lapwing.queries.planning.measure import measure
+from lapwing.queries.planning.plan import (
+    BoundedValue,
+    CellKey,
+    Choosing,
+    ChosenMeaning,
+    Number,
+    Plan,
+    Scale,
+    plain_number,
 )
-from lapwing.queries.sql_nodes import only
-from lapwing.queries.sql_refusals import refusal
-from lapwing.queries.term import ConstantTerm, bounds
-from lapwing.queries.words import at_most, from_to, is_a_column, plain, rows_count, value_words
+from lapwing.queries.planning.planner import Planner, Question, scale_of
+from lapwing.queries.statistics.statistic import Selected, Statistic
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.exact import Exact, as_int, as_written, check_most, exact, probability
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 from lapwing.vocabulary.wording import format_exact
 
-_MOST_GRID_CELLS = 10_000
-_USUAL_CELLS = 1_000
+_MOST_GRID_CELLS = 100_000
+_USUAL_CELLS = 10_000
+"""How many cells there are at most where nothing is said. Ten times as many let a quantile be a fifth further off in
+the order, and the grid is hardly ever the larger error."""
+_MOST_SCORES, _USUAL_SCORES = 1_000_000, 300_000
+"""Cells times quantiles times groups: how many scores are drawn from, at most; and where nothing is said."""
 CONFIDENCE = "0.95"
 """How sure the interval of a quantile is, where nothing else is said: the confidence at which answers are shown."""
 
@@ -71,28 +75,45 @@ class QuantileQuestion(Question):
     def plan(self, planner: Planner) -> Plan:
         """Let few rows of a person count, in all groups and all cells of the grid together."""
         check_most("quantiles", len(self.at), MOST_FRACTIONS)
-        value = measure(planner.scope.spelled(self.value), planner.scope)
+        asked = planner.of_rows(self.value)
+        value = measure(asked, planner.scope)
         scale = scale_of(value)
-        width = -(-(scale.extent + 1) // self._cells(scale, cell_count(planner.keys) or 1))
-        key = GridKey(term=value.term, width=width)
+        key = GridKey(term=value.term, width=self._width(scale, cell_count(planner.keys) or 1))
         grouped = bool(planner.keys)
-        bounding = BoundedRowsPerPerson(
-            terms=(ConstantTerm(1),), most=1, max_rows=planner.rows(self.value), max_cells=None
-        )
+        bounding = BoundedRowsPerPerson(terms=(ConstantTerm(1),), most=1, max_rows=planner.rows(asked), max_cells=None)
         planner.keys = (*planner.keys, key)
-        coarse = Scale(low=scale.low, step=scale.step * width, extent=key.cells - 1)
+        coarse = Scale(low=scale.low, step=scale.step * key.width, extent=key.cells - 1)
         if not grouped:
             return planner.build(bounding, Quantiles(at=self.at, scale=coarse, interval=self.interval))
         (fraction,) = self.at
         return planner.build(bounding, QuantileOfGroups(at=fraction, scale=coarse, interval=self.interval))
 
-    def _cells(self, scale: Scale, groups: int) -> int:
-        """Return how many cells there are: one for each whole number, if these are few enough, and else a thousand."""
+    def _width(self, scale: Scale, groups: int) -> int:
+        """Return how many values are in a cell: one, if there are few enough, and else so many that edges are round."""
         if self.cells is not None:
-            return self.cells
-        each = scale.extent + 1
-        few = each <= _MOST_GRID_CELLS and each * groups <= MOST_NUMBERS
-        return each if scale.step.denominator == 1 and few else _USUAL_CELLS
+            check_most("cells of all its quantiles", self.cells * len(self.at) * groups, _MOST_SCORES, "ask for fewer")
+            return -(-(scale.extent + 1) // self.cells)
+        most = min(_USUAL_CELLS, MOST_NUMBERS // groups, _USUAL_SCORES // (groups * max(len(self.at), 1)))
+        return round_width(scale, max(2, most))
+
+
+def round_width(scale: Scale, most: int) -> int:
+    """Return the least round width for which at most `most` cells cover a scale: a function of the declared range.
+
+    Round is a power of two where values are halves, quarters and so on, and else 1, 2 or 5 with noughts.
+
+    >>> round_width(Scale(low=Fraction(0), step=Fraction(1), extent=120), 10_000)
+    1
+    >>> round_width(Scale(low=Fraction(0), step=Fraction(1), extent=35_000_000), 10_000)
+    5000
+    >>> round_width(Scale(low=Fraction(0), step=Fraction(1, 1024), extent=1024 * 15_000), 10_000)
+    2048
+    """
+    least, parts = -(-(scale.extent + 1) // most), scale.step.denominator
+    if parts > 1 and parts & (parts - 1) == 0:
+        return 1 << (least - 1).bit_length()
+    tens = int("1" + "0" * (len(str(least)) - 1))
+    return next(width for width in (tens, 2 * tens, 5 * tens, 10 * tens) if width >= least)
 
 
 def quantiles(
@@ -108,7 +129,8 @@ def quantiles(
 ) -> QuantileQuestion:
     """Ask below which value the fractions `at` of the rows lie; the answers are edges of `cells` cells of its range.
 
-    Where it is not said how many, there is one for each whole number, if these are few enough, and else a thousand.
+    Where it is not said how many, there is one for each value of the declared range, if these are at most ten thousand
+    in a group and a hundred thousand in all, and else fewer with round edges. The ends of intervals are edges too.
     At most `max_rows` rows of one person count, in all groups together (the table's own number if it is not said). So
     all groups together cost what one does, however many there are.
 
@@ -387,7 +409,6 @@ STATISTICS = (
         ask=median,
         result="median",
         columns=1,
-        options=WHERE | {"by", "max_rows"},
         sql={
             exp.Median: ("median", _read),
             exp.PercentileCont: ("quantile", _read),
@@ -399,7 +420,6 @@ STATISTICS = (
         ask=quantiles,
         result="value",
         columns=1,
-        options=WHERE | {"by", "max_rows", "at"},
         needs={"at": "--at 0.25,0.5,0.75"},
     ),
 )

@@ -17,18 +17,19 @@ from typing import Any, Final, overload
 from lapwing.mechanisms.counted_top import CountedTop
 from lapwing.mechanisms.histogram_selection import Selector, TopK
 from lapwing.mechanisms.laplace import GeometricMechanism
-from lapwing.mechanisms.margins import margin_of_sum
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
-from lapwing.queries.aggregate import CountPerPerson, DeclaredKey, cell_count
-from lapwing.queries.arrangement import Arrangement, Sorting
-from lapwing.queries.column import Category
-from lapwing.queries.expressions import By, Name
-from lapwing.queries.keys import narrow
-from lapwing.queries.plan import BoundedValue, Choosing, ChosenMeaning, Plan
-from lapwing.queries.planning import Planner, Question
-from lapwing.queries.questions import WHERE, ConditionLike, Statistic, as_condition, as_name
+from lapwing.mechanisms.weighted_sums import margin_of_equal_sum
+from lapwing.queries.algebra.aggregate import CountPerPerson, DeclaredKey, cell_count
+from lapwing.queries.catalogue.column import Category
+from lapwing.queries.language.builders import ConditionLike, as_condition, as_name
+from lapwing.queries.language.expressions import By, Name
+from lapwing.queries.planning.keys import narrow
+from lapwing.queries.planning.plan import BoundedValue, Choosing, ChosenMeaning, Plan
+from lapwing.queries.planning.planner import Planner, Question
+from lapwing.queries.planning.presentation import Arrangement, Sorting
 from lapwing.queries.statistics.counts import CountPeople, CountRows, People, plan_people
 from lapwing.queries.statistics.distinct import CountDistinct
+from lapwing.queries.statistics.statistic import Statistic
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, as_int
@@ -137,7 +138,7 @@ def better_by_choice(chosen: Plan, everywhere: Plan, k: int) -> bool:
     noise = GeometricMechanism(l1_sensitivity=everywhere.sensitivity.l1, epsilon=1)
     wrong = (1 - _JUDGED_AT) / 2
     pairs = k * (cells - k)  # one of them is shown, the other is not
-    left_out = margin_of_sum(noise.event, 2, 1 - 2 * wrong / pairs) if pairs > 1 else 0
+    left_out = margin_of_equal_sum(noise.event, 2, 1 - 2 * wrong / pairs) if pairs > 1 else 0
     worst = max(by_choice.margin(_JUDGED_AT), by_choice.margin_of_choice(_JUDGED_AT))
     return worst < max(left_out, noise.margin(1 - wrong, values=cells))
 
@@ -275,7 +276,6 @@ STATISTICS = (
         result="category",
         other_results={TopCounts: "people"},
         columns=1,
-        options=WHERE | {"k", "counts", "max_groups"},
         needs={"k": "-k 3"},
     ),
 )

@@ -10,15 +10,9 @@ from typing import Unpack
 
 from sqlglot import exp
 
-from lapwing.queries.aggregate import BoundedRowsPerPerson, ClippedSumPerPerson
-from lapwing.queries.expressions import Value
-from lapwing.queries.measure import Measure
-from lapwing.queries.plan import CellKey, Estimate, Noise, NoisyMeaning, Number, Plan
-from lapwing.queries.planning import Planner, Question
-from lapwing.queries.questions import ConditionLike, GroupWords, Selected, Statistic, ValueLike, as_value, rows_of
-from lapwing.queries.sql_nodes import only
-from lapwing.queries.term import Term, bounds
-from lapwing.queries.words import (
+from lapwing.queries.algebra.aggregate import BoundedRowsPerPerson, ClippedSumPerPerson
+from lapwing.queries.algebra.term import Term, bounds
+from lapwing.queries.algebra.words import (
     from_to,
     groups_at_most,
     in_groups,
@@ -28,6 +22,13 @@ from lapwing.queries.words import (
     rows_at_most,
     value_words,
 )
+from lapwing.queries.language.builders import ConditionLike, ValueLike, as_value
+from lapwing.queries.language.expressions import Value
+from lapwing.queries.language.sql.nodes import only
+from lapwing.queries.planning.measure import Measure
+from lapwing.queries.planning.plan import CellKey, Estimate, Noise, NoisyMeaning, Number, Plan
+from lapwing.queries.planning.planner import Planner, Question
+from lapwing.queries.statistics.statistic import GroupWords, Selected, Statistic, rows_of
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact
@@ -46,7 +47,8 @@ class Sum(Question):
 
     def plan(self, planner: Planner) -> Plan:
         """Clip a person's total in each of few groups, or let few of their rows count in all groups together."""
-        if not planner.one_a_person and planner.once(self.value):
+        asked = planner.of_rows(self.value)
+        if not planner.one_a_person and planner.once(asked):
             raise BadQuestionError(
                 f"this is the same in all rows that a person has in {planner.scope.table.name}, so that a total would "
                 "count it once for each; ask for its mean, or ask about a table with one row a person"
@@ -56,7 +58,7 @@ class Sum(Question):
         def most(values: list[Measure]) -> int:
             return rows * (groups or 1) * max(abs(bound) for bound in bounds(values[0].term))
 
-        (value,) = planner.measure([self.value], most)
+        (value,) = planner.measure([asked], most)
         low, high = (bound * rows for bound in bounds(value.term))
         if groups is None and low >= 0:
             picked = BoundedRowsPerPerson(terms=(value.term,), most=max(1, high // rows), max_rows=rows, max_cells=None)

@@ -1,0 +1,1 @@
+"""What is public: columns and what they may hold, tables and people, vocabularies and concept sets."""

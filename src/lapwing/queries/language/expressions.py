@@ -1,0 +1,497 @@
+"""What an analyst writes, before any name is looked up: the Python spelling, which the SQL spelling is read into.
+
+    col("age").between(20, 30) & (col("sex") == "M") & ~has("visits", where=col("kind") == "ER", at_least=2)
+
+    age between 20 and 30 and sex = 'M' and not has(visits, kind = 'ER', 2)
+
+Nothing here means anything yet: `binding` gives it a meaning in a catalogue, or refuses it.
+"""
+
+import re
+from datetime import date, datetime, time
+from fractions import Fraction
+from typing import Final, NoReturn, TypeAlias
+
+from lapwing.queries.algebra.pattern import canonical, plain
+from lapwing.queries.catalogue.public_tables import ConceptSet
+from lapwing.queries.language.sized import Sized
+from lapwing.queries.limits import MOST_VALUES
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.exact import exact
+from lapwing.vocabulary.frozen import frozen
+from lapwing.vocabulary.loading import ShownAsWritten, load_when_called
+
+(_read_condition,) = load_when_called("lapwing.queries.language.sql.reader", "read_condition")
+
+Constant: TypeAlias = str | int | Fraction | bool | date | None
+Given: TypeAlias = "Value | str | float | Constant"
+"""What may stand beside a column in Python: another value, or a constant."""
+
+
+class Value(Sized, ShownAsWritten):
+    """Something with a value in each row: a column, a constant, or arithmetic on them."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> "Compare":  # type: ignore[override]
+        return Compare("=", self, value(other))
+
+    def __ne__(self, other: object) -> "Compare":  # type: ignore[override]
+        return Compare("<>", self, value(other))
+
+    def __lt__(self, other: Given) -> "Compare":
+        return Compare("<", self, value(other))
+
+    def __le__(self, other: Given) -> "Compare":
+        return Compare("<=", self, value(other))
+
+    def __gt__(self, other: Given) -> "Compare":
+        return Compare(">", self, value(other))
+
+    def __ge__(self, other: Given) -> "Compare":
+        return Compare(">=", self, value(other))
+
+    def __add__(self, other: Given) -> "Arithmetic":
+        return Arithmetic("+", self, value(other))
+
+    def __radd__(self, other: Given) -> "Arithmetic":
+        return Arithmetic("+", value(other), self)
+
+    def __sub__(self, other: Given) -> "Arithmetic":
+        return Arithmetic("-", self, value(other))
+
+    def __rsub__(self, other: Given) -> "Arithmetic":
+        return Arithmetic("-", value(other), self)
+
+    def __mul__(self, other: Given) -> "Arithmetic":
+        return Arithmetic("*", self, value(other))
+
+    def __rmul__(self, other: Given) -> "Arithmetic":
+        return Arithmetic("*", value(other), self)
+
+    def __neg__(self) -> "Arithmetic":
+        return Arithmetic("-", Literal(0), self)
+
+    def __and__(self, other: object) -> "Condition":
+        return condition(self) & condition(other)
+
+    def __or__(self, other: object) -> "Condition":
+        return condition(self) | condition(other)
+
+    def __invert__(self) -> "Condition":
+        return ~condition(self)
+
+    def __bool__(self) -> NoReturn:
+        _no_truth()
+
+    def between(self, low: Given, high: Given) -> "Condition":
+        """Say that the value is from `low` to `high`, both included."""
+        return And((Compare(">=", self, value(low)), Compare("<=", self, value(high))))
+
+    def is_in(self, values: "tuple[Given, ...] | list[Given] | ConceptSet") -> "Condition":
+        """Say that the value is one of `values`."""
+        if isinstance(values, ConceptSet):
+            return Among(self, values.values, values.told)
+        if len(values) > MOST_VALUES and ({*map(type, values)} in ({int}, {str})):
+            return Among(self, tuple(values), f"{len({*values}):,} values")  # type: ignore[arg-type] # of one type
+        return OneOf(self, tuple(value(each) for each in values))
+
+    def is_null(self) -> "Condition":
+        """Say that the value is missing."""
+        return Missing(self)
+
+    def starts_with(self, prefix: str) -> "Condition":
+        """Say that the text starts with `prefix`, letter for letter."""
+        return Matches(self, f"{plain(prefix)}%")
+
+    def ends_with(self, end: str) -> "Condition":
+        """Say that the text ends with `end`, letter for letter."""
+        return Matches(self, f"%{plain(end)}")
+
+    def contains(self, text: str) -> "Condition":
+        """Say that `text` stands somewhere in the text, letter for letter."""
+        return Matches(self, f"%{plain(text)}%")
+
+    def like(self, pattern: str, *, escape: str | None = None, any_case: bool = False) -> "Condition":
+        """Say that the text fits a pattern: % stands for any characters and _ for one, but for those after `escape`."""
+        return Matches(self, canonical(pattern, escape), any_case)
+
+    def lower(self) -> "TextOf":
+        """Return the text with the letters A to Z made small."""
+        return TextOf("lower", self)
+
+    def upper(self) -> "TextOf":  # noqa: D102 - see lower
+        return TextOf("upper", self)
+
+    def trim(self) -> "TextOf":
+        """Return the text without the blanks around it."""
+        return TextOf("trim", self)
+
+    def prefix(self, length: int) -> "LeftOf":
+        """Return the first characters of the text: of an ICD code, its chapter or its block."""
+        return LeftOf(self, length)
+
+    def coalesce(self, otherwise: Given) -> "Coalesce":
+        """Return the value, or a constant where it is missing."""
+        return Coalesce(self, value(otherwise))
+
+    def __abs__(self) -> "NumberOf":
+        return NumberOf("abs", self)
+
+    def __round__(self, digits: int = 0) -> "NumberOf":
+        return NumberOf("round", self, digits)
+
+    def clip(self, low: Given, high: Given) -> "Clip":
+        """Return the value moved into `low`..`high`: the bounds that a sum or a mean then uses."""
+        return Clip(self, value(low), value(high))
+
+
+@frozen(kw_only=False, eq=False)
+class Name(Value):
+    """A column by its name, perhaps with the name of its table."""
+
+    name: str
+    table: str | None = None
+
+
+@frozen(kw_only=False, eq=False)
+class Literal(Value):
+    """A constant."""
+
+    value: Constant
+
+
+@frozen(kw_only=False, eq=False)
+class Days(Value):
+    """A number of days, which are added to days and to nothing else: SQL's interval '30' day.
+
+    `months` of the calendar are added to a day that is known when the question is asked, and to no column.
+    """
+
+    number: int
+    months: int = 0
+
+
+@frozen(kw_only=False, eq=False)
+class Now(Value):
+    """The day that the population calls "now": no question asks the clock."""
+
+
+@frozen(kw_only=False, eq=False)
+class Arithmetic(Value):
+    """A sum, a difference or a product."""
+
+    operator: str
+    left: Value
+    right: Value
+
+
+@frozen(kw_only=False, eq=False)
+class Clip(Value):
+    """A value moved into bounds."""
+
+    value: Value
+    low: Value
+    high: Value
+
+
+@frozen(kw_only=False, eq=False)
+class Age(Value):
+    """Completed years from `born` to `at`, or to the population's "now" where it is not given."""
+
+    born: Value
+    at: Value | None = None
+
+
+DATE_PARTS = ("year", "quarter", "month", "weekday", "day")
+"""Parts of a day that are whole numbers: weekdays are 1 for Monday to 7 for Sunday, a day is that of the month."""
+DATE_UNITS = ("year", "quarter", "month")
+"""What a day is moved to the beginning of."""
+TEXT_FUNCTIONS = ("lower", "upper", "trim")
+CASTS = ("integer", "number", "text", "day", "truth value")
+NUMBER_FUNCTIONS = ("abs", "floor", "ceil", "round")
+
+
+@frozen(kw_only=False, eq=False)
+class DatePart(Value):
+    """A part of a day, one of `DATE_PARTS`, as a whole number."""
+
+    part: str
+    day: Value
+
+
+@frozen(kw_only=False, eq=False)
+class DateTrunc(Value):
+    """The first day of the year, quarter or month that a day is in."""
+
+    unit: str
+    day: Value
+
+
+@frozen(kw_only=False, eq=False)
+class Case(Value):
+    """The value beside the first condition that is true, or `otherwise`; without one the value is missing.
+
+    The values are constants of one kind, all text, all whole numbers or all truth values, so that they are public.
+    """
+
+    branches: "tuple[tuple[Condition, Value], ...]"
+    otherwise: Value | None = None
+
+
+@frozen(kw_only=False, eq=False)
+class Step(Value):
+    """A number moved down to a multiple of `width`, a constant: floor(value / width) * width."""
+
+    value: Value
+    width: Value
+
+
+@frozen(kw_only=False, eq=False)
+class TextOf(Value):
+    """A text in lower or upper case or without blanks around it: one of `TEXT_FUNCTIONS`."""
+
+    function: str
+    value: Value
+
+
+@frozen(kw_only=False, eq=False)
+class LeftOf(Value):
+    """The first characters of a text, this many of them."""
+
+    value: Value
+    length: int
+
+
+@frozen(kw_only=False, eq=False)
+class NumberOf(Value):
+    """A number without its sign, or rounded: one of `NUMBER_FUNCTIONS`; halves are rounded away from zero."""
+
+    function: str
+    value: Value
+    digits: int = 0
+
+
+@frozen(kw_only=False, eq=False)
+class CastTo(Value):
+    """A value as one of `CASTS`, which it has to be already: no row may hold what cannot be converted."""
+
+    value: Value
+    kind: str
+
+
+@frozen(kw_only=False, eq=False)
+class TruthOf(Value):
+    """Whether a condition is true: a truth value, missing where the condition is unknown."""
+
+    condition: "Condition"
+
+
+@frozen(kw_only=False, eq=False)
+class Coalesce(Value):
+    """A value, or a constant where it is missing."""
+
+    value: Value
+    otherwise: Value
+
+
+@frozen(kw_only=False, eq=False)
+class Spelled(Value):
+    """A text that stands for a value: the column that is called exactly so, whatever the signs in its name.
+
+    Where there is none, it is the value that it reads as, or refused for the reason why it cannot be read.
+    """
+
+    text: str
+    value: Value | None
+    refusal: str = ""
+
+
+class Condition(Sized, ShownAsWritten):
+    """Something that is true or not in each row, or unknown where a value is missing."""
+
+    __slots__ = ()
+
+    def __and__(self, other: "Condition | Value | str") -> "Condition":
+        return And(
+            tuple(part for one in (self, condition(other)) for part in (one.parts if isinstance(one, And) else (one,)))
+        )
+
+    def __or__(self, other: "Condition | Value | str") -> "Condition":
+        return Or(
+            tuple(part for one in (self, condition(other)) for part in (one.parts if isinstance(one, Or) else (one,)))
+        )
+
+    def __invert__(self) -> "Condition":
+        return Not(self)
+
+    def __bool__(self) -> NoReturn:
+        _no_truth()
+
+
+@frozen(kw_only=False, eq=False)
+class Truth(Condition):
+    """A truth value of its own: a column, or TRUE and FALSE."""
+
+    value: Value
+
+
+@frozen(kw_only=False, eq=False)
+class Compare(Condition):
+    """One of = <> < <= > >= between two values."""
+
+    operator: str
+    left: Value
+    right: Value
+
+
+@frozen(kw_only=False, eq=False)
+class OneOf(Condition):
+    """The value is one of several."""
+
+    value: Value
+    values: tuple[Value, ...]
+
+
+@frozen(kw_only=False, eq=False)
+class Among(Condition):
+    """The value is one of many public ones, which are `told` in a few words: they would fill pages."""
+
+    value: Value
+    values: tuple[int, ...] | tuple[str, ...]
+    told: str
+
+
+@frozen(kw_only=False, eq=False)
+class Missing(Condition):
+    """The value is missing."""
+
+    value: Value
+
+
+@frozen(kw_only=False, eq=False)
+class Matches(Condition):
+    """The text fits a pattern of LIKE, in the canonical form of `pattern`; with `any_case` A to Z count as a to z."""
+
+    value: Value
+    pattern: str
+    any_case: bool = False
+
+
+@frozen(kw_only=False, eq=False)
+class Is(Condition):
+    """The condition is true, is false, or (`truth` is None) is unknown because a value is missing; this never is."""
+
+    part: Condition
+    truth: bool | None
+
+
+@frozen(kw_only=False, eq=False)
+class And(Condition):
+    """All parts are true."""
+
+    parts: tuple[Condition, ...]
+
+
+@frozen(kw_only=False, eq=False)
+class Or(Condition):
+    """At least one part is true."""
+
+    parts: tuple[Condition, ...]
+
+
+@frozen(kw_only=False, eq=False)
+class Not(Condition):
+    """The part is false; where it is unknown, so is this."""
+
+    part: Condition
+
+
+EVERYONE = And(())
+
+
+def col(name: str) -> Name:
+    """Return a column by its name; "visits.day" names the table too.
+
+    >>> col("visits.day")
+    Name(name='day', table='visits')
+    """
+    table, _, column = name.rpartition(".")
+    return Name(column, table or None)
+
+
+def value(given: object) -> Value:
+    """Return what was given as a value; numbers are taken exactly."""
+    match given:
+        case Value():
+            return given
+        case datetime() if given.time() == time() and given.tzinfo is None:  # midnight is the day
+            return Literal(given.date())
+        case datetime():
+            raise BadQuestionError("days have no hours here; write datetime.date(2025, 1, 31)")
+        case str() | bool() | int() | date() | None:
+            return Literal(given)
+        case _:
+            number = exact("value", given)
+            return Literal(int(number) if number.denominator == 1 else number)
+
+
+def condition(given: object) -> Condition:
+    """Return what was given as a condition; a column by itself must be true, and a text is read as SQL."""
+    match given:
+        case Condition():
+            return given
+        case Value():
+            return Truth(given)
+        case str():
+            return _read_condition(given)  # type: ignore[no-any-return]
+        case _:
+            raise BadQuestionError(
+                f'this is not a condition ({type(given).__name__}); write it as SQL text, "age < 30", or with col(...),'
+                " &, | and ~"
+            )
+
+
+def _no_truth() -> NoReturn:
+    raise BadQuestionError(
+        "a condition has no truth value before it meets a row; join conditions with & | ~ instead of and, or, not, "
+        "and write col(...).between(low, high) instead of low <= col(...) <= high"
+    )
+
+
+@frozen(eq=False)
+class By(Sized):
+    """What to group by: the values that a column or an expression can take, or its bins between `edges`.
+
+    Edges rise; a bin holds its lower edge and not its upper, but the last holds both.
+    """
+
+    column: Value
+    edges: tuple[Literal, ...] | None = None
+
+
+FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+_MOMENT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?)?")
+"""A day, or a moment of it: at midnight it is the day."""
+
+
+def day_of(literal: Literal, column: str | None = None) -> date:
+    """Return the day that a constant names, or that a column is compared with."""
+    value = literal.value
+    if isinstance(value, date):
+        return value
+    if isinstance(value, str) and _MOMENT.fullmatch(value):
+        given, of_day = value[: len("2025-01-01")], value[len("2025-01-01 ") :]
+        try:
+            found = date.fromisoformat(given)
+        except ValueError:
+            pass
+        else:
+            if not of_day.strip("0:."):
+                return found
+            raise BadQuestionError(f"{value!r} has a time of day, and days have no hours here; write date '{given}'")
+    reason = f"{value!r} is not a day" if column is None else f"{column!r} holds days, and {value!r} is not one"
+    raise BadQuestionError(f"{reason}; write a day as date '2025-01-31'")

@@ -1,0 +1,1 @@
+"""Reads conditions, values and rows from SQL text, which is never used again."""

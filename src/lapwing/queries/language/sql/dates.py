@@ -1,0 +1,206 @@
+"""Reads days from SQL text: dates, their parts, time between them and after them.
+
+Databases disagree about AGE: here it counts completed years from the first day to the second. The others give the later
+day first and an interval back, of which people take the years: `extract(year from age(day, born))` means that.
+"""
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from sqlglot import exp
+
+from lapwing.queries.language.expressions import (
+    Age,
+    Arithmetic,
+    Case,
+    Compare,
+    DatePart,
+    DateTrunc,
+    Days,
+    Literal,
+    Now,
+    Value,
+    day_of,
+)
+from lapwing.queries.language.sql.nodes import (
+    function_name,
+    is_date,
+    literal,
+    name_of,
+    number_of_days,
+    only,
+    upper_text,
+)
+from lapwing.queries.language.sql.refusals import refusal, refused_value
+from lapwing.vocabulary.errors import BadQuestionError
+
+Read: TypeAlias = Callable[[exp.Expr], Value]
+_PARTS: Final[dict[type[exp.Expr], str]] = {
+    exp.Year: "year",
+    exp.Quarter: "quarter",
+    exp.Month: "month",
+    exp.Day: "day",
+    exp.DayOfMonth: "day",
+    exp.DayOfWeekIso: "weekday",
+    exp.DayOfWeek: "dow",
+}
+_NAMED_PARTS: Final = {
+    "year": "year",
+    "quarter": "quarter",
+    "month": "month",
+    "day": "day",
+    "isodow": "weekday",
+    "dow": "dow",
+    "dayofweek": "dow",
+    "weekday": "dow",
+}
+_UNITS: Final = {"D": "DAY", "DD": "DAY", "M": "MONTH", "MM": "MONTH", "Y": "YEAR", "YY": "YEAR", "YYYY": "YEAR"}
+"""How some databases shorten the units of a time."""
+_DAYS_IN: Final = {"DAY": 1, "WEEK": 7}
+_MONTHS_IN: Final = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+_SUNDAY: Final = 7
+_MONTHS: Final = 12
+_MONTH_NAMES: Final = "January February March April May June July August September October November December"
+_DAY_NAMES: Final = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
+
+
+def read_days(node: exp.Expr, read: Read) -> Value:
+    """Return the value about days that a node writes; `read` reads what is inside of it."""
+    match node:
+        case exp.Cast() if is_date(node):
+            only(node, "this", "to")
+            only(node.to, "this")
+            return Literal(day_of(literal(node.this)))
+        case exp.Interval():
+            return _interval(node)
+        case exp.DateDiff():
+            only(node, "this", "expression", "unit", "date_part_boundary")
+            unit = node.args.get("unit")
+            if isinstance(unit, exp.Expr):
+                only(unit, "this")
+            return _between(upper_text(unit), read(node.expression), read(node.this))
+        case exp.DateAdd() | exp.DateSub() if isinstance(node.expression, exp.Interval):
+            only(node, "this", "expression", "unit")
+            return Arithmetic("+" if isinstance(node, exp.DateAdd) else "-", read(node.this), read(node.expression))
+        case exp.CurrentDate():
+            only(node)
+            return Now()
+        case _:
+            return _read_part(node, read)
+
+
+def _read_part(node: exp.Expr, read: Read) -> Value:
+    match node:
+        case exp.Extract() if upper_text(node.this).casefold() in _NAMED_PARTS:
+            only(node, "this", "expression")
+            only(node.this, "this")
+            return _part(_NAMED_PARTS[upper_text(node.this).casefold()], node.expression, read)
+        case exp.TimestampTrunc() | exp.DateTrunc():
+            only(node, "this", "unit")
+            only(node.args["unit"], "this", "is_string")  # of a constant day the parser keeps it a text
+            return DateTrunc(upper_text(node.args["unit"]).casefold(), read(node.this))
+        case _ if type(node) in _PARTS:
+            only(node, "this")
+            return _part(_PARTS[type(node)], node.this, read)
+        case exp.Monthname() | exp.Dayname():
+            only(node, "this")
+            return _name(read(node.this), month=isinstance(node, exp.Monthname))
+        case _:
+            raise refused_value(node)
+
+
+def read_call_about_days(node: exp.Anonymous, read: Read) -> Value | None:
+    """Return the value about days of a function that the parser does not know; None if it is about something else."""
+    arguments = node.expressions
+    match function_name(node), arguments:
+        case "age", [born]:
+            return Age(read(born))
+        case "age", [exp.CurrentDate() as today, born]:  # the later day first, as other databases have it
+            only(today)
+            return Age(read(born))
+        case "age", [born, day]:
+            return Age(read(born), read(day))
+        case "weekday", [day]:
+            return _part("dow", day, read)
+        case "date_part" | "datepart", [exp.Literal(is_string=True) as part, day]:
+            name = str(literal(part).value).casefold()
+            return _part(_NAMED_PARTS[name], day, read) if name in _NAMED_PARTS else None
+        case "date_sub" | "datesub", [exp.Literal(is_string=True) as unit, since, until]:
+            name = str(literal(unit).value).upper()
+            ends = read(since), read(until)
+            return Age(*ends) if name == "YEAR" else _between(name, *ends) if name == "DAY" else None
+        case _:
+            return _read_later(node, read)
+
+
+def _read_later(node: exp.Anonymous, read: Read) -> Value | None:
+    match function_name(node), node.expressions:
+        case "dateadd", [exp.Column() as unit, number, day]:
+            return Arithmetic("+", read(day), _time(name_of(unit).name.upper().rstrip("S"), number))
+        case "date_sub" | "datesub", [day, exp.Interval() as time]:
+            return Arithmetic("-", read(day), read(time))
+        case _:
+            return None
+
+
+def _between(unit: str, since: Value, until: Value) -> Value:
+    """Return the time from one day to another: of years and months their turns are counted, as DATEDIFF has it."""
+    match _UNITS.get(unit, unit):
+        case "DAY":
+            return Arithmetic("-", until, since)
+        case "YEAR":
+            return _turns("year", since, until)
+        case "MONTH":
+            years = Arithmetic("*", Literal(_MONTHS), _turns("year", since, until))
+            return Arithmetic("+", years, _turns("month", since, until))
+        case _:
+            raise BadQuestionError(
+                "the time between two days is counted in days, months or years; write datediff('day', admitted, "
+                "discharged), or age(born, day) for completed years"
+            )
+
+
+def _turns(part: str, since: Value, until: Value) -> Value:
+    return Arithmetic("-", DatePart(part, until), DatePart(part, since))
+
+
+def _name(day: Value, *, month: bool) -> Value:
+    names, part = (_MONTH_NAMES, "month") if month else (_DAY_NAMES, "weekday")
+    numbered = enumerate(names.split(), start=1)
+    return Case(tuple((Compare("=", DatePart(part, day), Literal(i)), Literal(name)) for i, name in numbered))
+
+
+def _interval(node: exp.Interval) -> Value:
+    only(node, "this", "unit")
+    unit = node.args.get("unit")
+    if isinstance(unit, exp.Expr):
+        only(unit, "this")
+    return _time(upper_text(unit).rstrip("S"), node.this)
+
+
+def _time(unit: str, number: exp.Expr) -> Value:
+    """Return a time that is added to a day: days, or months of the calendar."""
+    unit = _UNITS.get(unit, unit)
+    if unit in _DAYS_IN:
+        return Days(number_of_days(number) * _DAYS_IN[unit])
+    if unit in _MONTHS_IN:
+        return Days(0, number_of_days(number) * _MONTHS_IN[unit])
+    raise BadQuestionError("a time is counted in days, weeks, months or years; write interval 30 day")
+
+
+def _part(part: str, node: exp.Expr, read: Read) -> Value:
+    """Return a part of a day; "dow" counts weekdays from 0 for Sunday, as SQL does, and ours from 1 for Monday."""
+    if part == "year" and isinstance(node, exp.Anonymous) and function_name(node) == "age":
+        only(node, "this", "expressions")
+        match [read(each) for each in node.expressions]:
+            case [born]:
+                return Age(born)
+            case [day, born]:
+                return Age(born, day)
+            case _:
+                raise refusal(node)
+    day = read(node)
+    if part != "dow":
+        return DatePart(part, day)
+    weekday = DatePart("weekday", day)
+    return Case(tuple((Compare("=", weekday, Literal(i)), Literal(i % _SUNDAY)) for i in range(1, _SUNDAY + 1)))

@@ -1,0 +1,185 @@
+"""Values before they are given a meaning: constants are computed, and a cast that changes nothing is left out."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from fractions import Fraction
+from operator import add, mul, sub
+
+from lapwing.queries.algebra.derived import Part, begin, part_of
+from lapwing.queries.catalogue.column import Boolean, Category, Column, Date, Integer, Real
+from lapwing.queries.language.expressions import (
+    DATE_PARTS,
+    DATE_UNITS,
+    Arithmetic,
+    Case,
+    CastTo,
+    Clip,
+    Coalesce,
+    Condition,
+    Constant,
+    DatePart,
+    DateTrunc,
+    Days,
+    Literal,
+    Name,
+    Not,
+    Now,
+    NumberOf,
+    Step,
+    TextOf,
+    Truth,
+    TruthOf,
+    Value,
+    day_of,
+)
+from lapwing.queries.planning.days import months_later, now
+from lapwing.queries.planning.scope import Scope
+from lapwing.vocabulary.deadline import spend
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.exact import exact
+
+_OPERATORS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {"+": add, "-": sub, "*": mul}
+_LARGEST = 10**100
+_OF_TRUTH = ("integer", "number", "truth value")
+"""What a truth value may be cast to: as a number, true is 1 and false is 0."""
+
+
+def simplified(value: Value, scope: Scope) -> Value:
+    """Return a value with its constants computed and without casts.
+
+    A cast is refused unless its column holds what is cast to already: a row that cannot be converted would fail.
+    """
+    spend()
+    match value:
+        case CastTo(inner, kind):
+            return _cast(simplified(inner, scope), kind, scope)
+        case Arithmetic(operator, left, right):
+            return _arithmetic(operator, simplified(left, scope), simplified(right, scope), scope)
+        case Coalesce(inner, otherwise):
+            first, second = simplified(inner, scope), simplified(otherwise, scope)
+            if not isinstance(first, Literal):
+                return Coalesce(first, second)
+            return second if first.value is None else first
+        case NumberOf() | TextOf() | Step() | Clip():
+            return replace(value, value=simplified(value.value, scope))
+        case DatePart(part, Now() | Literal() as day) if part in DATE_PARTS:
+            return Literal(part_of(Part(part), _day(day, scope)))
+        case DateTrunc(unit, Now() | Literal() as day) if unit in DATE_UNITS:
+            return Literal(begin(Part(unit), _day(day, scope)))
+        case _:
+            return value
+
+
+def _day(day: Value, scope: Scope) -> date:
+    return day_of(day) if isinstance(day, Literal) else now(scope)
+
+
+def as_number(truth: Condition) -> Case:
+    """Return a condition as 1 where it is true and 0 where it is false.
+
+    Where it is unknown, the number is missing.
+    """
+    return Case(((truth, Literal(1)), (Not(truth), Literal(0))))
+
+
+def _arithmetic(operator: str, left: Value, right: Value, scope: Scope) -> Value:
+    match left, right:
+        case (Now() | Literal() as day, Days(months=months)) if months:
+            return Literal(months_later(_day(day, scope), months if operator == "+" else -months))
+        case (Days(months=months), Now() | Literal() as day) if months and operator == "+":
+            return Literal(months_later(_day(day, scope), months))
+        case _:
+            pass
+    one, other = _number(left), _number(right)
+    if one is None or other is None:
+        return Arithmetic(operator, left, right)
+    return _literal(_OPERATORS[operator](one, other))
+
+
+def _number(value: Value) -> Fraction | None:
+    number = value.value if isinstance(value, Literal) else None
+    if isinstance(number, bool) or not isinstance(number, int | Fraction):
+        return None
+    exactly = Fraction(number)
+    return exactly if abs(exactly) < _LARGEST else None
+
+
+def _literal(number: Fraction) -> Literal:
+    return Literal(int(number) if number.denominator == 1 else number)
+
+
+def _cast(value: Value, kind: str, scope: Scope) -> Value:
+    if isinstance(value, Literal):
+        return Literal(_converted(value, kind))
+    if isinstance(value, TruthOf) and kind in _OF_TRUTH:
+        return value if kind == "truth value" else as_number(value.condition)
+    inner: Value = value
+    while not isinstance(inner, Name):
+        match inner:
+            case Coalesce(deeper, _) | TextOf(_, deeper):
+                inner = deeper
+            case _ if kind == "number":  # arithmetic is exact, whatever it is cast to
+                return value
+            case _:
+                raise BadQuestionError(f"what is computed cannot be cast to {_named(kind)}; write it without the cast")
+    _, column = scope.seen(inner)
+    if isinstance(column.type, Boolean) and kind in _OF_TRUTH:
+        return value if kind == "truth value" else as_number(Truth(value))
+    if kind != kind_of(column) and (kind, kind_of(column)) != ("number", "integer"):
+        raise BadQuestionError(
+            f"{column.name!r} holds {_plural(kind_of(column))}, and a cast to {_named(kind)} could fail; "
+            f"{_instead(column, kind)}"
+        )
+    return value
+
+
+def kind_of(column: Column) -> str:
+    """Return what a column holds, as one of `CASTS`."""
+    match column.type:
+        case Integer():
+            return "integer"
+        case Real():
+            return "number"
+        case Category(values=values):
+            return "text" if isinstance(values[0], str) else "integer"
+        case Date():
+            return "day"
+        case Boolean():
+            return "truth value"
+        case _:
+            return "text"
+
+
+def _converted(literal: Literal, kind: str) -> Constant:
+    given = literal.value
+    if given is None:
+        return None
+    match kind:
+        case "day":
+            return day_of(literal)
+        case "text" if isinstance(given, str | int | date) and not isinstance(given, bool):
+            return str(given)
+        case "truth value" if isinstance(given, bool):
+            return given
+        case "integer" | "number" if not isinstance(given, bool | date):
+            number = exact("cast", given)
+            if kind == "number" or number.denominator == 1:
+                return int(number) if number.denominator == 1 else number
+    raise BadQuestionError(f"{given!r} is no {kind}; write the constant itself, without a cast")
+
+
+def _instead(column: Column, kind: str) -> str:
+    if kind == "integer" and isinstance(column.type, Real):
+        return f"write round({column.written}) or floor({column.written})"
+    if isinstance(column.type, Date):
+        return f"write year({column.written}) = 2020, or compare it with days"
+    return f"compare {column.written} with constants of its own kind"
+
+
+def _named(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
+
+
+def _plural(kind: str) -> str:
+    return {"text": "text", "integer": "whole numbers"}.get(kind, f"{kind}s")

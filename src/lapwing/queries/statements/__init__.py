@@ -1,0 +1,1 @@
+"""Whole documents that hold questions: SELECT statements and cohort definitions of OHDSI."""

@@ -1,0 +1,113 @@
+"""What is refused says what to write instead, in words that can be written."""
+
+import datetime as dt
+import re
+
+import pytest
+
+from lapwing import col, count
+from lapwing.queries.catalogue.column import Boolean, Column, Date, Integer, Text
+from lapwing.queries.catalogue.population import Population, RowsPerPerson, Table
+from lapwing.queries.language.expressions import Condition
+from lapwing.queries.planning.planner import plan
+from lapwing.queries.statements.select import read_sql
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.guarantee import PrivacyUnit
+
+PEOPLE = Table(
+    name="people",
+    rows=RowsPerPerson.ONE_A_PERSON,
+    person_key="Patient Nr",
+    columns=(
+        Column(name="born", type=Date()),
+        Column(name="year", type=Integer(low=1900, high=2020)),
+        Column(name="smoker", type=Boolean()),
+        Column(name="city", type=Text()),
+        Column(name="town", type=Text()),
+        Column(name="code", type=Integer()),
+    ),
+)
+VISITS = Table(
+    name="visits",
+    rows=RowsPerPerson.MANY_A_PERSON,
+    person_key="Patient Nr",
+    max_rows=3,
+    columns=(Column(name="day", type=Date()),),
+)
+CLINIC = Population(
+    name="clinic", unit=PrivacyUnit(person_key="Patient Nr"), tables=(PEOPLE, VISITS), now=dt.date(2025, 1, 1)
+)
+ADVICE = {
+    "select count(*) * avg(year) from people": "compute the rest with the answers",
+    "select strftime(day, '%Y-%m') m, count(*) from visits group by m": "date_trunc('month', day)",
+    "select to_char(day, 'YYYY-MM') m, count(*) from visits group by m": "date_trunc('month', day)",
+    "select avg(born) from people": "age(born, date '2025-01-01')",
+    "select count(*) from people where born > 1980": "year(day) >= 2000",
+    "select count(*) from people where date_diff('week', born, current_date) >= 65": "age(born, day)",
+    "select substr(day, 2, 3), count(*) from visits group by 1": "left(code, 3)",
+    "select count(*) from people where year // 10 = 197": "floor(year / 10) = 6",
+    "select year / 10, count(*) from people group by 1": "floor(year / 10) * 10",
+    "select count(*) from visits where day > day - interval 1 month": "day + interval 365 day",
+    'select avg(n) from (select "Patient Nr", sum(1) n from visits group by 1)': "sum(cost) / count(distinct person)",
+    "select top 5 year, count(*) from people group by 1": "limit 5 at the end",
+    "select smoker, count(*) / (select count(*) from people) from people group by 1": "divide each by the sum",
+    "select histogram(year, [1900, 1950]) from people": "histogram(age, 10)",
+    "select count(*) from people p join visits v on p.id = v.id": 'on p."Patient Nr" = v."Patient Nr"',
+    'select count(*) from visits v join visits V on v."Patient Nr" = V."Patient Nr"': "two tables are called 'V'",
+    "select (year // 10) * 10, count(*) from people group by 1": "floor(year / 10) * 10",
+    "select count(*) from people where year % 4 = 0": "year in (4, 8, 12), or group by year",
+    "select count(*) from people where born >= timestamp '2023-01-01 12:30:00'": "write date '2023-01-01'",
+    "select regr_intercept(year, year) from people": "regr_slope(year)",
+    "select regr_r2(year, smoker) from people": "corr(year, smoker)",
+    "select make_date(2020, month(born), 1), count(*) from people group by 1": "year(born), month(born)",
+    "select week(day), count(*) from visits group by 1": "date_trunc('month', day)",
+    "select greatest(year, 1950), count(*) from people group by 1": "clip(year, 18, 65)",
+    "select city || '-' || town, count(*) from people group by 1": "group by city, town",
+    "select city, avg(year) from people group by 1": "where city in ('A', 'B'), which makes these groups public",
+    "select code, avg(year) from people group by 1": "where code in (1, 2), which makes these groups public",
+    "select lower(city), avg(year) from people group by 1": "only people can be counted by such a column; count people",
+    'select p.city, count(*) from visits v join people p using ("Patient Nr") group by 1': "people.city in ('A', ",
+    "show tables": "`lapwing tables` at the prompt and by session.tables",
+    "describe people": "session.tables",
+    "summarize people": "session.tables",
+    "show columns from people": "session.tables",
+    "select * from information_schema.tables": "session.tables",
+    "select count(*) from people where quartr(born) = 2": "the nearest is quarter",
+    "select sqrt(year), count(*) from people group by 1": "write year as it is",
+    "select count(distinct trim(city)) from people": "it cannot stand here; write city as it is",
+    "select kurtosis(year) from people": "the statistics are count",
+    'select count(*) from people p full join visits v on p."Patient Nr" = v."Patient Nr"': "write JOIN or LEFT JOIN",
+}
+
+
+@pytest.mark.parametrize("text", ADVICE)
+def test_the_advice_can_be_followed(text) -> None:
+    with pytest.raises(BadQuestionError, match=re.escape(ADVICE[text])):
+        plan(next(iter(read_sql(text).values())), CLINIC)
+
+
+@pytest.mark.parametrize("text", [*ADVICE, "select foo(city), count(*) from people group by 1"])
+def test_no_refusal_lists_the_whole_language(text) -> None:
+    with pytest.raises(BadQuestionError) as refused:
+        plan(next(iter(read_sql(text).values())), CLINIC)
+    words = {"coalesce", "datediff", "date_trunc", "clip", "has", "between", "trim"}
+    assert len(words & set(re.findall(r"\w+", str(refused.value)))) < len(words) - 3
+
+
+@pytest.mark.parametrize(
+    "moment", ["timestamp '2023-01-01 00:00:00'", "'2023-01-01 00:00'", "cast('2023-01-01T00:00:00.000' as timestamp)"]
+)
+def test_midnight_is_a_day(moment) -> None:
+    def asked(day: str) -> str:
+        (question,) = read_sql(f"select count(*) from people where born >= {day}").values()  # noqa: S608 - a test
+        return plan(question, CLINIC).canonical
+
+    assert asked(moment) == asked("date '2023-01-01'")
+
+
+def test_a_text_stands_beside_a_condition_in_python() -> None:
+    def asked(where: Condition | str) -> str:
+        return plan(count("people", where), CLINIC).canonical
+
+    assert asked((col("year") > 1950) | "smoker") == asked("year > 1950 or smoker")
+    assert asked(col("smoker") & "year > 1950") == asked("smoker and year > 1950")
