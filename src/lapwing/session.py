@@ -5,8 +5,9 @@ charge, nothing depends on data; a refusal costs nothing. After it, there is the
 nothing and keeps the charge. Noise is drawn once for a charge, never again.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, Self, Unpack
 
@@ -15,29 +16,37 @@ from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.answers.answer import Answer
 from lapwing.answers.budget import BudgetStatus
 from lapwing.answers.preview import OfferedTerms, Preview, Pricing, QuestionLike, QuestionWords
-from lapwing.answers.releases import CONFIDENCE, Price, PricedQuestion, StoredAnswer, meanings_of, read_together
+from lapwing.answers.releases import CONFIDENCE, PricedQuestion, StoredAnswer, meanings_of, read_together
+from lapwing.answers.stream_preview import StreamPreview
+from lapwing.answers.stream_terms import StreamOffer, StreamTerms
 from lapwing.answers.target import TargetWords, accuracy_at, in_each_way, parse_target
 from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger, Snapshot
 from lapwing.ledger.questions import Charged, Released, Request
+from lapwing.ledger.reservation_states import STREAM, Opening, ReservationKind
 from lapwing.ledger.states import MovedOnError
 from lapwing.ledger.store import fault_point
 from lapwing.noise.randomness import fresh_name
-from lapwing.queries.catalogue import Population, TableList
+from lapwing.queries.catalogue.population import Population, TableList
+from lapwing.queries.catalogue.public_tables import ConceptSet, concept_set
+from lapwing.queries.language.builders import ConditionLike
 from lapwing.queries.limits import MOST_NUMBERS, MOST_TOGETHER_CANONICAL
-from lapwing.queries.public_tables import ConceptSet, concept_set
-from lapwing.queries.questions import ConditionLike
 from lapwing.queries.statistics.funnel import funnel
-from lapwing.stream_opening import StreamOpener
+from lapwing.rounds import Rounds, public_text
+from lapwing.streams import QuestionStream, name_of_key
 from lapwing.tables import Tables
-from lapwing.vocabulary.codec import from_text, to_text
+from lapwing.vocabulary.codec import canonical, digest, from_text, parse, to_record, to_text
+from lapwing.vocabulary.deadline import deadline, no_deadline, seconds_for
 from lapwing.vocabulary.errors import (
     BadQuestionError,
     BudgetExceededError,
     EngineError,
+    ParameterError,
+    PolicyError,
     RequestConflictError,
 )
+from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.lifetime import Lifetime
 from lapwing.vocabulary.results import shows_words
@@ -45,11 +54,17 @@ from lapwing.vocabulary.results import shows_words
 STEPS: Final = ("ask.checked", "ask.charged", "ask.read", "ask.noised", "ask.answered")
 """The fault points of a question, in their order (see `lapwing.ledger.store`)."""
 
+_NOT_SO: Final = (BudgetExceededError, PolicyError, RequestConflictError)
+"""What a question is refused with, before anything is charged, that may be paid for in another way."""
+
+_MOST_WORDS: Final = 1000
+"""How many characters of its words stand in the ledger beside a question."""
+
 MOST_TOGETHER: Final = 1000
 """How many questions are charged, read and answered together; whoever else asks waits for them."""
 
 
-class Session(StreamOpener):
+class Session:
     """One analyst at the door of one population, whose `population.tables` say what may be asked; `lw.open` makes one.
 
     Parameters
@@ -112,13 +127,14 @@ class Session(StreamOpener):
             `confidence=`, for the smallest price that gives it; `max_rows=` and `max_groups=` are for a SELECT from
             tables with many rows a person: any other question says them itself
         """
-        (ways,), snapshot = self._ways([question], **words)
-        confidence = words.get("confidence", CONFIDENCE)
-        segments, previews = self.population.touched, list[Preview]()
-        for asked in ways:
-            charge = SingleRelease(event=asked.event, segments=segments)
-            status = BudgetStatus.of(snapshot, self.analyst, segments, charge, asked.tables)
-            previews.append(Preview.of(asked, status, confidence))
+        with deadline():
+            ways, snapshot = self._ways([question], **words)
+            confidence = words.get("confidence", CONFIDENCE)
+            segments, previews = self.population.touched, list[Preview]()
+            for (asked,) in self._cheapest_first(ways, snapshot):
+                charge = SingleRelease(event=asked.event, segments=segments)
+                status = BudgetStatus.of(snapshot, self.analyst, segments, charge, asked.tables)
+                previews.append(Preview.of(asked, status, confidence))
         return next((one for one in previews if one.affordable), previews[0])
 
     @shows_words(QuestionWords, confidence="0.95")
@@ -196,6 +212,107 @@ class Session(StreamOpener):
         """
         return self.ask({"people": funnel(table, steps)}, key=key, **offer)
 
+    @shows_words(StreamOffer, confidence="0.95")
+    def preview_stream(self, **terms: Unpack[StreamOffer]) -> StreamPreview:
+        """Say what a stream would cost, how sure its verdicts would be, and what would be left. It is free.
+
+        The terms are those of `stream`. The margin is for `questions` verdicts, one if it is not said.
+        """
+        with deadline():
+            return self._preview_stream(**terms)
+
+    def _preview_stream(self, **terms: Unpack[StreamOffer]) -> StreamPreview:
+        agreed = StreamTerms.of(self.population, **terms)
+        confidence, questions = terms.get("confidence", CONFIDENCE), terms.get("questions", 1)
+        snapshot = self._snapshot()
+        status = BudgetStatus.of(snapshot, self.analyst, None, agreed.reservation("preview"), [agreed.table])
+        return StreamPreview.of(agreed, status, confidence, questions)
+
+    @shows_words(StreamOffer, confidence="0.95")
+    def stream(
+        self, *, name: str | None = None, key: str | None = None, **terms: Unpack[StreamOffer]
+    ) -> QuestionStream:
+        """Open a stream of "at least N people?" questions that is paid per yes; use it in a `with`, or close it.
+
+        Parameters
+        ----------
+        name : what to call it, to go on with it in another process
+        key : the idempotency key
+        terms : `at_least=`, the number of people that is asked for, where a question does not say another; `yeses=`,
+            after which it halts; `table=`, which may be left out where there is one table with a row a person; and
+            `epsilon=`, what it costs when all yeses are given, or `within=` at a `confidence=`, for the smallest one at
+            which the verdicts of `questions=` (one, if not said) are right for counts that are so far away. With
+            `epsilon=` and `questions=` the threshold is placed for these questions; more may be asked
+        """
+        self._lifetime.require()
+        with deadline():
+            agreed = StreamTerms.of(self.population, **terms)
+        given = fresh_name() if key is None else key
+        stream = self._stream(name_of_key(self.population.name, self.analyst, given) if name is None else name, agreed)
+        with self._tables.hold(self.ledger.population(self.population.name).tables):
+            return stream.open(self.analyst, given)
+
+    def resume(self, name: str) -> QuestionStream:
+        """Go on with a stream of this analyst that was opened before, here or in another process.
+
+        A question that a dead process left in flight is settled first.
+        """
+        self._lifetime.require()
+        record = self.ledger.reservations.find(name)
+        if (record.analyst, record.population, record.kind) != (self.analyst, self.population.name, STREAM):
+            raise ParameterError("stream", name, reason="is not in this ledger", remedy="open it first")
+        return self._stream(name, StreamTerms.read(record.terms), record.tables).settle(record)
+
+    def reserve(
+        self,
+        kind: ReservationKind,
+        *,
+        event: Event,
+        rounds: int,
+        terms: object = None,
+        tables: Iterable[str] | None = None,
+        key: str | None = None,
+    ) -> Rounds:
+        """Charge an event as a whole, and return the rounds that may be drawn under it, one after the other.
+
+        It is for analyses that read, look at what was released, and read again; see `lapwing.rounds`. The same key
+        returns the same reservation, here or in another process, with all that its rounds have released.
+
+        Parameters
+        ----------
+        kind : what it is for, and what becomes of it when a round is lost
+        event : all that its rounds can ever do, whatever they release: that it is so is proved with the analysis
+        rounds : how many there are at most
+        terms : what is agreed besides, as JSON values without floats; none of it can change
+        tables : those that it reads; all of the population's that this analyst may ask about, if it is not said
+        key : the idempotency key
+        """
+        self._lifetime.require()
+        given = fresh_name() if key is None else named("key", key)
+        name = digest(["reservation", self.population.name, self.analyst, given])[:32]
+        allowed = [table.name for table in self._allowed_tables().tables]
+        opening = Opening(
+            population=self.population.name,
+            analyst=self.analyst,
+            key=given,
+            name=name,
+            charge=SingleRelease(event=event, segments=self.population.touched),
+            tables=frozenset(allowed if tables is None else [self.population.table(one).name for one in tables]),
+            terms=canonical({"event": to_record(event), "terms": parse(public_text("terms", terms))}),
+            rounds=rounds,
+            kind=kind,
+        )
+        with self._tables.hold(self.ledger.population(self.population.name).tables):
+            self.ledger.reservations.open(opening)
+        return Rounds(
+            name,
+            ledger=self.ledger,
+            tables=self._tables,
+            running=self._running,
+            on_failure=self._on_failure,
+            lifetime=self._lifetime,
+        )
+
     def concept_set(self, name: str, ids: "Iterable[int] | Iterable[str] | str | Path") -> ConceptSet:
         """Give many values one name, for `column in concept_set('name')` in the questions of this session.
 
@@ -212,7 +329,7 @@ class Session(StreamOpener):
 
         The words are those of `preview`, so that the noise is what it would be.
         """
-        ((asked, *_),), _ = self._ways([question], **words)
+        (asked,), *_ = self._cheapest_first(*self._ways([question], **words))
         engine = self._tables.rehearsal()
         numbers = hide_failures(
             lambda: asked.by_column([one.release(one.read(engine)) for one in asked.sources]), self._on_failure
@@ -264,6 +381,30 @@ class Session(StreamOpener):
         self._lifetime.require()
         return self.ledger.snapshot(self.population.name, self.analyst)
 
+    def _stream(self, name: str, terms: StreamTerms, opened_for: Collection[str] | None = None) -> QuestionStream:
+        """Return a stream whose conditions are about tables that are allowed and that its intents have versions of."""
+        people = self._allowed_tables()
+        if opened_for is not None:
+            people = replace(people, tables=tuple(table for table in people.tables if table.name in opened_for))
+        return QuestionStream(
+            name,
+            terms,
+            population=people,
+            ledger=self.ledger,
+            tables=self._tables,
+            running=self._running,
+            key=self._key,
+            on_failure=self._on_failure,
+            lifetime=self._lifetime,
+        )
+
+    def _allowed_tables(self) -> Population:
+        """Return the population with those of its tables that this analyst may ask about."""
+        may = self.ledger.population(self.population.name).analyst(self.analyst).tables
+        if may is None:
+            return self.population
+        return replace(self.population, tables=tuple(one for one in self.population.tables if one.name in may))
+
     def _ways(
         self,
         questions: Sequence[QuestionLike],
@@ -276,32 +417,68 @@ class Session(StreamOpener):
         target, snapshot = parse_target(**offer), self._snapshot()
         terms = OfferedTerms(target, snapshot.account.budget, max_rows, max_groups)
         ways, numbers, characters = list[list[PricedQuestion]](), 0, 0
-        for question in questions:
-            ways.append(self._pricing.price(question, self.population, terms))
-            if len(questions) > 1:  # of one alone they were counted
-                numbers, characters = numbers + ways[-1][0].numbers, characters + len(ways[-1][0].text)
-                _check_together(numbers, characters)
+        with deadline(seconds_for(len(questions))):
+            for question in questions:
+                ways.append(self._pricing.price(question, self.population, terms))
+                if len(questions) > 1:  # of one alone they were counted
+                    numbers, characters = numbers + ways[-1][0].numbers, characters + len(ways[-1][0].text)
+                    _check_together(numbers, characters)
         return ways, snapshot
+
+    def _cheapest_first(
+        self, ways: Sequence[Sequence[PricedQuestion]], snapshot: Snapshot
+    ) -> list[list[PricedQuestion]]:
+        """Return what is asked together in each way to pay, that first after which least of the budget is spent.
+
+        Of two that spend the same, that in epsilon comes first: both arms of an (epsilon, delta) account live on.
+        """
+        each = in_each_way(ways)[::-1]  # that in epsilon is the last there
+        if len(each) == 1:
+            return each
+        touched = self.population.touched
+
+        def spent(way: Sequence[PricedQuestion]) -> float:
+            different = {one.text: one.event for one in way}
+            return snapshot.account.spent_after(
+                SingleRelease(event=one, segments=touched) for one in different.values()
+            )
+
+        return sorted(each, key=spent)
+
+    def _known_first(self, ways: list[list[PricedQuestion]], keys: Sequence[str | None]) -> list[list[PricedQuestion]]:
+        """Return that way first in which most has been answered before: it is free, whatever is cheapest now."""
+        if len(ways) == 1:
+            return ways
+
+        def unknown(way: Sequence[PricedQuestion]) -> int:
+            found = 0
+            for one, key in zip(way, keys, strict=True):
+                with suppress(RequestConflictError):  # the key has paid in another way
+                    found += self.ledger.questions.stored(self._request(one, key)) is not None
+            return len(way) - found
+
+        return sorted(ways, key=unknown)
 
     def _ask_together(
         self, questions: Sequence[QuestionLike], keys: Sequence[str | None], **words: Unpack[QuestionWords]
     ) -> list[Answer]:
         """Price, charge, touch data, release, tell: for one question, or for many at once."""
         ways, snapshot = self._ways(questions, **words)
-        first, *others = in_each_way(ways)
+        first, *others = self._known_first(self._cheapest_first(ways, snapshot), keys)
         while True:  # once more for each version that is announced before the charge
             # What they are about stays open until they have their end.
             with suppress(MovedOnError), self._tables.hold(snapshot.versions, reads=True) as held:
                 fault_point("ask.checked")
                 try:
                     return self._charge_and_answer(first, keys, snapshot, held)
-                except (BudgetExceededError, RequestConflictError):
+                except _NOT_SO:
                     for other in others:
-                        with suppress(BudgetExceededError, RequestConflictError):
+                        with suppress(*_NOT_SO):
                             return self._charge_and_answer(other, keys, snapshot, held)
                     raise
             snapshot = self._snapshot()
 
+    @no_deadline()
     def _charge_and_answer(
         self, asked: Sequence[PricedQuestion], keys: Sequence[str | None], snapshot: Snapshot, held: Mapping[str, int]
     ) -> list[Answer]:
@@ -324,6 +501,7 @@ class Session(StreamOpener):
             charge=SingleRelease(event=asked.event, segments=self.population.touched),
             fresh=key is None,
             held=held,
+            words=(asked.words_of_columns or "")[:_MOST_WORDS] or None,
         )
 
     def _charge(
@@ -335,7 +513,7 @@ class Session(StreamOpener):
             if len(asked) > 1:
                 raise refused.of_each(len(asked)) from None
             accuracy = accuracy_at(asked[0].releases, refused.fits, snapshot.account.budget)
-            raise refused.about(accuracy=accuracy, price=Price.of(asked[0].event)) from None
+            raise refused.about(accuracy=accuracy, price=asked[0].price) from None
 
     def _answer_charged(
         self, asked: Sequence[PricedQuestion], charged: Mapping[str, Charged], ends: Mapping[str, Charged | Released]

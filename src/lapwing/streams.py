@@ -1,15 +1,15 @@
 """Streams of "at least N people?" questions, paid per yes, that survive any crash.
 
-The protocol of one question, which no path may shorten:
+A stream is a reservation (`ledger.reservations`), and its questions are the rounds:
 
-1. its intent is committed, with the sealed seed of its noise, before data is read;
+1. the intent is committed, with the sealed seed of its noise, before data is read;
 2. data is read, and the answer is decided with the noise that follows from that seed and no other;
 3. outcome, price and halt are committed together, and only what was committed is returned.
 
-A question that a dead process left in flight is decided again with the same seed: a crash can depend only on an answer
-that is given anyway. Where that cannot be, because the data moved on or the database failed, it is lost and costs
-what a yes costs. Where the key or a seal is broken, or a value cannot be decided on, the stream is closed at its full
-price. Fresh noise is never drawn.
+What a dead process left in flight is decided again with the same seed: a crash can depend only on an answer that is
+given anyway. Where that cannot be, because the data moved on or the database failed, it is lost and costs what a yes
+costs. Where the key or a seal is broken, or a value cannot be decided on, the stream is closed at its full price. Fresh
+noise is never drawn.
 
 Proof: proofs/stream_recovery.md
 """
@@ -26,19 +26,20 @@ from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.queue import PATIENCE
+from lapwing.ledger.reservation_states import Decision, Intent, Opening, ReservationRecord, RoundOutcome
 from lapwing.ledger.states import MovedOnError
 from lapwing.ledger.store import fault_point
-from lapwing.ledger.stream_states import Decision, Intent, Opening, StreamOutcome, StreamRecord
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus, SparseVectorStream
 from lapwing.noise.randomness import fresh_name
 from lapwing.noise.sealing import Purpose, SealedSource, fresh_seed, seal, unseal
-from lapwing.queries.catalogue import Population
-from lapwing.queries.cohort_grid import Cohort, StreamPlanner
-from lapwing.queries.plan import CanonicalQuestion, Plan
-from lapwing.queries.questions import ConditionLike
+from lapwing.queries.catalogue.population import Population
+from lapwing.queries.language.builders import ConditionLike
+from lapwing.queries.planning.plan import CanonicalQuestion, Plan
+from lapwing.queries.statistics.cohort_grid import Cohort, StreamPlanner
 from lapwing.queries.statistics.counts import AtLeastQuestion, people_asked_for
 from lapwing.tables import Tables
 from lapwing.vocabulary.codec import digest
+from lapwing.vocabulary.deadline import no_deadline
 from lapwing.vocabulary.errors import (
     EngineError,
     ParameterError,
@@ -92,7 +93,7 @@ class QuestionStream:
         lifetime: Lifetime,
     ) -> None:
         self.name, self.terms, self._population = name, terms, population
-        self._ledger, self._streams, self._batches = ledger, ledger.streams, ledger.batches
+        self._ledger, self._streams, self._reservations = ledger, ledger.streams, ledger.reservations
         self._tables, self._running = tables, running
         self._key, self._on_failure, self._lifetime = key, on_failure, lifetime
 
@@ -100,14 +101,15 @@ class QuestionStream:
         """Draw the noise of the threshold, seal it, and charge the stream with it."""
         sealed = self._seal_threshold()
         fault_point("stream.sealed")
-        self._streams.open(
+        self._reservations.open(
             Opening(
                 population=self._population.name,
                 analyst=analyst,
                 key=key,
-                stream=self.name,
+                name=self.name,
                 charge=self.terms.reservation(self.name),
                 units=self.terms.yeses,
+                dearest=1,
                 tables=frozenset({self.terms.table, *(table.name for table in self._population.tables)}),
                 terms=self.terms.to_text(),
                 sealed=sealed,
@@ -116,7 +118,7 @@ class QuestionStream:
         fault_point("stream.opened")
         return self
 
-    def settle(self, record: StreamRecord) -> Self:
+    def settle(self, record: ReservationRecord) -> Self:
         """Decide what `record` has in flight, if anything, unless a process that lives is deciding it just now."""
         with self._ledger.store.gate.working(self.name) as is_ours:
             if is_ours and record.in_flight is not None:
@@ -124,25 +126,21 @@ class QuestionStream:
         return self
 
     def _settle(self, intent: Intent) -> None:
-        """Decide what is in flight as it was asked; a batch that fails again is lost."""
-        questions = [CanonicalQuestion.read(question) for question in intent.questions]
-        if intent.many:
-            try:
-                self._decide_many(intent, questions)
-            except EngineError:
-                self._lose_many(intent)
-        else:
-            self._decide(intent, questions[0])
+        """Decide what is in flight as it was asked; if the database fails again, it is lost."""
+        try:
+            self._decide(intent, [CanonicalQuestion.read(question) for question in intent.questions])
+        except EngineError:
+            self._lose(intent)
 
     @property
-    def record(self) -> StreamRecord:
+    def record(self) -> ReservationRecord:
         """The stream as it stands in the ledger."""
-        return self._streams.stream(self.name)
+        return self._reservations.find(self.name)
 
     @property
-    def _seen(self) -> StreamRecord:
+    def _seen(self) -> ReservationRecord:
         """The stream as this process saw it last; where it has moved on since, the ledger says so when it is asked."""
-        return self._streams.seen(self.name) or self.record
+        return self._reservations.seen(self.name) or self.record
 
     @property
     def spent(self) -> Fraction:
@@ -186,21 +184,8 @@ class QuestionStream:
         If the database fails (`EngineError`), the question is lost, which costs what a yes costs.
         """
         self._lifetime.require()
-        ((question, text),), given = self._planner.plan([where], at_least), fresh_name() if key is None else key
-        record = self._seen
-
-        def put(number: int, seed: bytes) -> Intent | Decision:
-            return self._streams.intend(
-                self.name, number=number, key=given, question=text, sealed=seed, fresh=key is None, held=held
-            )
-
-        while True:  # once more for each version that is announced before the intent
-            with suppress(MovedOnError), self._hold(record) as held:
-                intent = self._commit(record, put)
-                if isinstance(intent, Decision):
-                    return self._answer(intent, free=True)
-                return self._answer(self._decide(intent, question), free=False)
-            record = self.record
+        ((question, text),) = self._planner.plan([where], at_least)
+        return self._ask_together({text: question}, fresh_name() if key is None else key, fresh=key is None)[text]
 
     def ask_many(
         self,
@@ -218,7 +203,7 @@ class QuestionStream:
 
         If the database fails (`EngineError`), up to 2,000 questions stay in flight, and nothing is lost: the next
         question decides them with the noise that they have. If it fails again then, they are lost, which costs a yes
-        for each of them, as far as the stream has yeses left.
+        for each of them, as far as the stream has yeses left. (Where only one had to be asked, it is lost at once.)
 
         Parameters
         ----------
@@ -237,7 +222,8 @@ class QuestionStream:
         named("key", f"{given} {len(texts)}")  # a key that is too long for a later part is refused before the first
         for part, start in zip(_keys(given, len(texts)), range(0, len(texts), MOST_TOGETHER), strict=True):
             some = {text: asked[text] for text in texts[start : start + MOST_TOGETHER]}
-            told |= self._ask_together(some, part, fresh=key is None)
+            with suppress(StreamHaltedError):  # a later part may have been asked before
+                told |= self._ask_together(some, part, fresh=key is None)
             if progress is not None:
                 progress(start + len(some), len(texts))
         if texts and not told:
@@ -246,22 +232,39 @@ class QuestionStream:
         return StreamAnswers(answers=tuple(told.get(text) for _, text in planned), labels=labels if any(labels) else ())
 
     def _ask_together(self, questions: dict[str, Plan], key: str, *, fresh: bool) -> dict[str, StreamAnswer]:
+        """Commit, read, decide, commit, tell: for one question, or for many at once."""
         record, texts = self._seen, list(questions)
 
         def put(number: int, seed: bytes) -> tuple[Intent | None, dict[str, Decision]]:
-            return self._batches.intend(
+            return self._streams.intend(
                 self.name, number=number, key=key, questions=texts, sealed=seed, fresh=fresh, held=held
             )
 
-        while True:
+        while True:  # once more for each version that is announced before the intent
             with suppress(MovedOnError), self._hold(record) as held:
                 intent, known = self._commit(record, put)
                 told = {text: self._answer(one, free=True) for text, one in known.items()}
                 if intent is not None:
-                    decided = self._decide_many(intent, [questions[text] for text in intent.questions])
+                    decided = self._decide(intent, [questions[text] for text in intent.questions])
+                    if not decided:
+                        raise UnansweredError(key, seq=intent.seq, lost=True)
                     told |= {text: self._answer(one, free=False) for text, one in decided.items()}
                 return told
             record = self.record
+
+    def stored(
+        self, wheres: Iterable[ConditionLike | AtLeastQuestion], *, at_least: int | None = None
+    ) -> StreamAnswers | None:
+        """Return the answers that `ask_many` would give for nothing, or None if it would ask something.
+
+        Nothing is written, charged or read from a database. See `Session.stored`.
+        """
+        self._lifetime.require()
+        texts = [text for _, text in self._planner.plan(wheres, at_least)]
+        known = self._streams.recalled(self.name, list(dict.fromkeys(texts)))
+        if any(text not in known for text in texts):
+            return None
+        return StreamAnswers(answers=tuple(self._answer(known[text], free=True) for text in texts), labels=())
 
     def recover(self) -> None:
         """Settle the question that a dead process left in flight, if there is one: with its own seed, or as lost."""
@@ -271,7 +274,7 @@ class QuestionStream:
     def close(self) -> None:
         """End the stream: its secrets are destroyed, and what no yes has used is given back."""
         self.recover()
-        self._streams.close(self.name)
+        self._reservations.close(self.name)
 
     def __enter__(self) -> Self:
         return self
@@ -299,12 +302,13 @@ class QuestionStream:
         return StreamPlanner(self._population, self.terms.table, self.terms.at_least)
 
     @contextmanager
-    def _hold(self, record: StreamRecord) -> Iterator[Mapping[str, int]]:
+    def _hold(self, record: ReservationRecord) -> Iterator[Mapping[str, int]]:
         """Keep open what is asked about until it has its outcome; until then nobody takes it for abandoned."""
         with self._tables.hold(record.versions) as held, self._ledger.store.gate.working(self.name, PATIENCE):
             yield held
 
-    def _commit(self, record: StreamRecord, put: Callable[[int, bytes], T]) -> T:
+    @no_deadline()
+    def _commit(self, record: ReservationRecord, put: Callable[[int, bytes], T]) -> T:
         """Commit what is asked, with its seed, as the next number; again, where another process came first."""
         for attempt in range(1, _PATIENCE + 1):
             number = record.asked + 1
@@ -325,63 +329,44 @@ class QuestionStream:
                 return committed
         raise AssertionError  # pragma: no cover - the last attempt returns or raises
 
-    def _decide(self, intent: Intent, question: Plan | CanonicalQuestion) -> Decision:
-        """Decide a question with the noise of its seed, and commit the outcome; return the one that stands."""
-        return self._unless_broken(self._read_and_decide(intent, question, people_asked_for(question.meaning)))
-
-    def _decide_many(self, intent: Intent, questions: Sequence[Plan | CanonicalQuestion]) -> dict[str, Decision]:
-        """Decide a batch with the noise of its one seed, and commit the outcomes; return those that stand."""
+    @no_deadline()
+    def _decide(self, intent: Intent, questions: Sequence[Plan | CanonicalQuestion]) -> dict[str, Decision]:
+        """Decide questions with the noise of their one seed, and commit the outcomes; return those that stand."""
         people = [people_asked_for(question.meaning) for question in questions]
-        return self._unless_broken(self._read_and_decide_many(intent, questions, people))
+        return self._unless_broken(self._read_and_decide(intent, questions, people))
 
     def _unless_broken(self, decided: T | SealBrokenError) -> T:
         if isinstance(decided, SealBrokenError):  # what cannot be opened is never guessed
-            self._streams.forfeit(self.name)
+            self._reservations.forfeit(self.name)
             raise decided
         return decided
 
     @opaque
     def _read_and_decide(
-        self, intent: Intent, question: Plan | CanonicalQuestion, people: int
-    ) -> Decision | SealBrokenError:
-        """Read, decide, commit. What fails and is not settled here leaves the question in flight, with its seed."""
+        self, intent: Intent, questions: Sequence[Plan | CanonicalQuestion], people: Sequence[int]
+    ) -> dict[str, Decision] | SealBrokenError:
+        """Read once, decide in order, commit once. What fails and is not settled here leaves the questions in flight.
+
+        One alone and a list draw from a seed in different ways, and it must be the same way each time.
+        """
         opened = self._unseal(intent)
         if isinstance(opened, SealBrokenError):
             return opened
         stream, source = opened
         try:
-            (value,) = self._read(intent, [question])
+            values = self._read(intent, questions)
         except EngineError:
-            self._lose(intent, stream)
+            if len(questions) == 1:  # of many too much would be lost: they may be tried once more, with the same seed
+                self._count_lost(intent)
             raise
         fault_point("stream.read")
-        answer = self._compare(lambda: stream.ask(value, people, source=source))
+        if intent.many:
+            answers = list(self._compare(lambda: stream.ask_many(values, people, source=source)))
+        else:
+            answers = [self._compare(lambda: stream.ask(values[0], people[0], source=source))]
         fault_point("stream.decided")
-        decision = self._streams.decide(
-            self.name,
-            number=intent.number,
-            outcome=StreamOutcome.YES if answer else StreamOutcome.NO,
-            answer=verdict_text(answer),
-            sealed=stream.suspend(self._key),
-        )
-        fault_point("stream.told")
-        return decision
-
-    @opaque
-    def _read_and_decide_many(
-        self, intent: Intent, questions: Sequence[Plan | CanonicalQuestion], people: Sequence[int]
-    ) -> dict[str, Decision] | SealBrokenError:
-        """Read once, decide in order, commit once. What fails and is not settled here leaves the batch in flight."""
-        opened = self._unseal(intent)
-        if isinstance(opened, SealBrokenError):
-            return opened
-        stream, source = opened
-        values = self._read(intent, questions)
-        fault_point("stream.read")
-        answers = self._compare(lambda: stream.ask_many(values, people, source=source))
-        fault_point("stream.decided")
-        told = [(StreamOutcome.YES if answer else StreamOutcome.NO, verdict_text(answer)) for answer in answers]
-        decisions = self._batches.decide(
+        told = [(RoundOutcome.YES if answer else RoundOutcome.NO, verdict_text(answer)) for answer in answers]
+        decisions = self._streams.decide(
             self.name, number=intent.number, answers=told, sealed=stream.suspend(self._key)
         )
         fault_point("stream.told")
@@ -397,7 +382,7 @@ class QuestionStream:
         try:
             return hide_failures(decide, self._on_failure)
         except EngineError:  # what failed on the value may depend on it, and has closed itself
-            self._streams.forfeit(self.name)
+            self._reservations.forfeit(self.name)
             raise
 
     @opaque
@@ -417,14 +402,8 @@ class QuestionStream:
     def _seal_seed(self, number: int) -> bytes:
         return seal(fresh_seed(), key=self._key, purpose=Purpose.SEED, stream=self.name, sequence=number)
 
-    def _lose(self, intent: Intent, stream: SparseVectorStream) -> None:
-        stream.lose()
-        self._streams.decide(
-            self.name, number=intent.number, outcome=StreamOutcome.LOST, sealed=stream.suspend(self._key)
-        )
-
-    def _lose_many(self, intent: Intent) -> None:
-        """Give a batch up: as if each of its questions had been a yes, as far as the stream has yeses left."""
+    def _lose(self, intent: Intent) -> None:
+        """Give questions up: as if each had been a yes, as far as the stream has yeses left."""
         self._unless_broken(self._count_lost(intent))
 
     @opaque
@@ -436,17 +415,17 @@ class QuestionStream:
         for _ in intent.questions:
             if stream.status is SparseVectorStatus.OPEN:
                 stream.lose()
-        self._batches.decide(self.name, number=intent.number, answers=None, sealed=stream.suspend(self._key))
+        self._streams.decide(self.name, number=intent.number, answers=None, sealed=stream.suspend(self._key))
         return None
 
-    def _answer(self, decision: Decision, *, free: bool) -> StreamAnswer:
-        if decision.answer is None:
-            raise UnansweredError(f"question {decision.number}", seq=decision.receipt.seq, lost=True)
-        return self._read_verdict(decision.answer, decision, free=free)
-
     @opaque
-    def _read_verdict(self, told: str, decision: Decision, *, free: bool) -> StreamAnswer:
-        return read_verdict(told, decision, self.terms, free=free)
+    def _answer(self, decision: Decision, *, free: bool) -> StreamAnswer:
+        return read_verdict(decision, self.terms, free=free)
+
+
+def name_of_key(population: str, analyst: str, key: object) -> str:
+    """Return the name of a stream that was given a key only, so that the same key opens the same stream again."""
+    return digest(["stream", population, analyst, str(key)])[:32]
 
 
 def _keys(key: str, questions: int) -> list[str]:

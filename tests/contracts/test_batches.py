@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from lapwing.ledger.replay import verify
-from lapwing.ledger.stream_states import StreamOutcome, StreamStatus
+from lapwing.ledger.reservation_states import ReservationStatus, RoundOutcome
 from lapwing.vocabulary.errors import (
     LedgerDamagedError,
     ParameterError,
@@ -14,9 +14,9 @@ from lapwing.vocabulary.errors import (
     StreamError,
     UnansweredError,
 )
-from ledger.clinic import SECRET, SEED, Place, opening, reserved, spent
+from ledger.clinic import SECRET, SEED, Place, decide_one, intend_one, opening, reserved, spent
 
-YES, NO = (StreamOutcome.YES, "yes"), (StreamOutcome.NO, "no")
+YES, NO = (RoundOutcome.YES, "yes"), (RoundOutcome.NO, "no")
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -27,17 +27,17 @@ def place(request) -> Place:
 @pytest.fixture
 def ledger(place):
     with place.clinic() as ledger:
-        ledger.streams.open(opening())  # 1/10 and three yeses of 1/10
+        ledger.reservations.open(opening())  # 1/10 and three yeses of 1/10
         yield ledger
 
 
 def intend(ledger, number, *questions, key=None):
     key = key or f"k{number}"
-    return ledger.batches.intend("s", number=number, key=key, questions=questions, sealed=SEED)
+    return ledger.streams.intend("s", number=number, key=key, questions=questions, sealed=SEED)
 
 
 def decide(ledger, number, *answers):
-    return ledger.batches.decide("s", number=number, answers=answers or None, sealed=SECRET)
+    return ledger.streams.decide("s", number=number, answers=answers or None, sealed=SECRET)
 
 
 def told(decisions):
@@ -52,15 +52,15 @@ def test_a_batch_is_one_intent_and_one_outcome_and_its_yeses_are_paid(ledger) ->
     assert told(decided) == {"a": (1, "no", "no"), "b": (2, "yes", "yes"), "c": (3, "no", "no")}
     assert ledger.head().seq == before + 2
     assert (spent(ledger), reserved(ledger)) == (Fraction(2, 10), Fraction(2, 10))
-    assert ledger.streams.stream("s").asked == 3
+    assert ledger.reservations.find("s").asked == 3
     verify(ledger)
 
 
 def test_a_stream_whose_yeses_have_different_prices_is_asked_one_question_at_a_time(ledger) -> None:
-    ledger.streams.open(opening("two prices", yeses=4, dearest=2))
+    ledger.reservations.open(opening("two prices", yeses=4, dearest=2))
     with pytest.raises(StreamError, match="have different prices; ask its questions one at a time"):
-        ledger.batches.intend("two prices", number=1, key="k", questions=["a", "b"], sealed=SEED)
-    assert ledger.streams.stream("two prices").asked == 0
+        ledger.streams.intend("two prices", number=1, key="k", questions=["a", "b"], sealed=SEED)
+    assert ledger.reservations.find("two prices").asked == 0
 
 
 def test_more_questions_than_one_statement_has_values_for_are_all_found_again(ledger) -> None:
@@ -72,15 +72,15 @@ def test_more_questions_than_one_statement_has_values_for_are_all_found_again(le
 
 
 def test_what_was_asked_before_is_told_again_one_by_one_or_together(ledger) -> None:
-    ledger.streams.intend("s", number=1, key="one", question="a", sealed=SEED)
-    ledger.streams.decide("s", number=1, outcome=StreamOutcome.NO, answer="alone", sealed=SECRET)
+    intend_one(ledger, "s", number=1, key="one", question="a", sealed=SEED)
+    decide_one(ledger, "s", number=1, outcome=RoundOutcome.NO, answer="alone", sealed=SECRET)
     intent, known = intend(ledger, 2, "a", "b", "c")
     assert intent.questions == ("b", "c")
     assert told(known) == {"a": (1, "no", "alone")}
     decide(ledger, 2, NO, YES)
-    again = ledger.streams.intend("s", number=4, key="two", question="c", sealed=SEED)
+    again = intend_one(ledger, "s", number=4, key="two", question="c", sealed=SEED)
     assert (again.number, again.answer) == (3, "yes")
-    assert ledger.streams.intend("s", number=4, key="two", question="c", sealed=SEED) == again
+    assert intend_one(ledger, "s", number=4, key="two", question="c", sealed=SEED) == again
     intent, known = intend(ledger, 4, "c", "a", "b", key="all")
     assert intent is None
     assert told(known) == {"c": (3, "yes", "yes"), "a": (1, "no", "alone"), "b": (2, "no", "no")}
@@ -102,9 +102,9 @@ def test_the_last_yes_halts_and_what_comes_after_it_was_not_asked(ledger) -> Non
     intend(ledger, 1, *"abcdef")
     decided = decide(ledger, 1, YES, NO, YES, YES)
     assert list(decided) == ["a", "b", "c", "d"]
-    assert decided["d"].status is StreamStatus.HALTED
+    assert decided["d"].status is ReservationStatus.HALTED
     assert (spent(ledger), reserved(ledger)) == (Fraction(4, 10), 0)
-    assert ledger.streams.stream("s").asked == 4
+    assert ledger.reservations.find("s").asked == 4
     intent, known = intend(ledger, 5, "f", "a")
     assert (intent, list(known)) == (None, ["a"])
     verify(ledger)
@@ -123,13 +123,13 @@ def test_nothing_else_is_asked_while_a_batch_is_in_flight(ledger) -> None:
     for act in (
         lambda: intend(ledger, 3, "c"),
         lambda: intend(ledger, 1, "a", "b", key="k1"),
-        lambda: ledger.streams.intend("s", number=3, key="x", question="c", sealed=SEED),
-        lambda: ledger.streams.close("s"),
+        lambda: intend_one(ledger, "s", number=3, key="x", question="c", sealed=SEED),
+        lambda: ledger.reservations.close("s"),
     ):
         with pytest.raises(StreamBusyError, match="question 1 of stream 's'"):
             act()
-    with pytest.raises(ParameterError, match="was never asked"):
-        ledger.streams.decide("s", number=1, outcome=StreamOutcome.NO, answer="no", sealed=SECRET)
+    with pytest.raises(ParameterError, match="is not the number of questions, 2"):
+        decide_one(ledger, "s", number=1, outcome=RoundOutcome.NO, answer="no", sealed=SECRET)
 
 
 def test_the_first_outcome_stands(ledger) -> None:
@@ -144,7 +144,7 @@ def test_a_lost_batch_costs_a_yes_for_each_question_as_far_as_there_are_yeses(le
     intend(ledger, 1, *questions)
     assert decide(ledger, 1) == {}
     assert spent(ledger) == Fraction(1 + cost, 10)
-    halted = ledger.streams.stream("s").status is StreamStatus.HALTED
+    halted = ledger.reservations.find("s").status is ReservationStatus.HALTED
     assert halted == (cost == 3)
     with pytest.raises(UnansweredError):
         intend(ledger, 1, *questions, key="k1")
@@ -153,10 +153,10 @@ def test_a_lost_batch_costs_a_yes_for_each_question_as_far_as_there_are_yeses(le
 
 def test_a_batch_in_flight_is_forfeited_with_its_stream(ledger) -> None:
     intend(ledger, 1, "a", "b")
-    assert [intent.questions for intent in ledger.streams.unsettled()] == [("a", "b")]
-    ledger.streams.forfeit("s")
+    assert [intent.questions for intent in ledger.reservations.unsettled()] == [("a", "b")]
+    ledger.reservations.forfeit("s")
     assert spent(ledger) == Fraction(4, 10)
-    assert ledger.streams.unsettled() == []
+    assert ledger.reservations.unsettled() == []
     verify(ledger)
 
 

@@ -21,7 +21,7 @@ from lapwing.vocabulary.errors import (
 )
 from lapwing.vocabulary.event import GaussianNoise
 from lapwing.vocabulary.guarantee import Adjacency, ConcentratedDP, PrivacyUnit, PureDP
-from ledger.clinic import PEOPLE, Place, ask, opening, pure, request, spent
+from ledger.clinic import PEOPLE, Place, ask, intend_one, opening, pure, request, spent
 
 ONE, TWO = PureDP(epsilon=Fraction(1)), PureDP(epsilon=Fraction(2))
 OTHERS = PrivacyUnit(person_key="person_id")
@@ -113,8 +113,8 @@ class TestCorrection:
         if read == "question":
             ledger.questions.charge(request(tables=frozenset({"patients", "visits"})))
         else:
-            ledger.streams.open(opening(tables=frozenset({"visits"})))
-            ledger.streams.intend("s", number=1, key="q", question="?", sealed=b"\x01" * 60)
+            ledger.reservations.open(opening(tables=frozenset({"visits"})))
+            intend_one(ledger, "s", number=1, key="q", question="?", sealed=b"\x01" * 60)
         assert not ledger.administration.is_correctable("clinic", "visits")
         with pytest.raises(ParameterError, match="was released from"):
             ledger.administration.correct_key("clinic", "visits", ("person_id", "text"))
@@ -167,7 +167,7 @@ def _lose(ledger: Ledger) -> None:
 RELEASES: dict[str, Callable[[Ledger], object]] = {
     "asked": ask,
     "lost": _lose,
-    "stream": lambda ledger: ledger.streams.open(opening()),
+    "stream": lambda ledger: ledger.reservations.open(opening()),
     "written off": lambda ledger: ledger.administration.write_off("clinic", pure("1/10"), reason="lost"),
 }
 
@@ -235,7 +235,7 @@ class TestOnlyNamed:
         with pytest.raises(UnnamedAnalystError):
             ledger.questions.charge(request("k3", question="count k1", analyst="bob"))
         with pytest.raises(UnnamedAnalystError):
-            ledger.streams.open(opening(analyst="bob"))
+            ledger.reservations.open(opening(analyst="bob"))
         assert ask(ledger, "k1", question="count k1", analyst="ana").answer == answer
         ask(ledger, "k4", analyst="ana")
         ledger.administration.admit_analysts("clinic", only_named=False)
@@ -250,11 +250,11 @@ class TestOnlyNamed:
             ledger.questions.charge(request())
 
     def test_a_stream_that_was_open_can_be_closed_and_not_asked(self, ledger) -> None:
-        ledger.streams.open(opening(analyst="bob"))
+        ledger.reservations.open(opening(analyst="bob"))
         ledger.administration.admit_analysts("clinic", only_named=True)
         with pytest.raises(UnnamedAnalystError):
-            ledger.streams.intend("s", number=1, key="q", question="?", sealed=b"\x01" * 60)
-        ledger.streams.close("s")
+            intend_one(ledger, "s", number=1, key="q", question="?", sealed=b"\x01" * 60)
+        ledger.reservations.close("s")
         assert spent(ledger) == Fraction(1, 10)
         verify(ledger)
 

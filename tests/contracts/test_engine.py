@@ -18,12 +18,12 @@ from draws import drawn_for
 from engines.clinic import HOSTILE, clinic, rows_of_anyone
 from engines.rows_in_memory import RowsInMemory
 from engines.workbenches import ENGINES
-from lapwing.queries.aggregate import Aggregate, ClippedSumPerPerson
-from lapwing.queries.catalogue import KeyType, Population, Table
-from lapwing.queries.column import Column, Text
-from lapwing.queries.planning import plan
-from lapwing.queries.predicate import ALWAYS
-from lapwing.queries.term import OnGrid, Rounded
+from lapwing.queries.algebra.aggregate import Aggregate, ClippedSumPerPerson
+from lapwing.queries.algebra.predicate import ALWAYS
+from lapwing.queries.algebra.term import OnGrid, Rounded
+from lapwing.queries.catalogue.column import Column, Text
+from lapwing.queries.catalogue.population import KeyType, Population, Table
+from lapwing.queries.planning.planner import plan
 from lapwing.vocabulary.exact import Sensitive
 from lapwing.vocabulary.guarantee import PrivacyUnit
 from queries.asked import QUESTIONS

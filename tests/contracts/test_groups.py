@@ -15,7 +15,7 @@ from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.questions import Charged
 from lapwing.ledger.queue import MOST
 from lapwing.ledger.replay import verify
-from lapwing.ledger.stream_states import StreamOutcome, StreamRecord
+from lapwing.ledger.reservation_states import ReservationRecord, RoundOutcome
 from lapwing.vocabulary.errors import (
     BudgetExceededError,
     LedgerInDoubtError,
@@ -23,7 +23,7 @@ from lapwing.vocabulary.errors import (
     ParameterError,
     UnansweredError,
 )
-from ledger.clinic import SEED, Place, ask, opening, request, reserved, spent
+from ledger.clinic import SEED, Place, ask, decide_one, intend_one, opening, request, reserved, spent
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -146,8 +146,8 @@ class TestTogether:
         verify(ledger)
 
     def test_streams_and_charges_go_through_together(self, ledger) -> None:
-        ends = together(ledger, *charges(ledger, 2), lambda: ledger.streams.open(opening()), *charges(ledger, 2))
-        assert isinstance(ends[2], StreamRecord)
+        ends = together(ledger, *charges(ledger, 2), lambda: ledger.reservations.open(opening()), *charges(ledger, 2))
+        assert isinstance(ends[2], ReservationRecord)
         assert (spent(ledger), reserved(ledger)) == (Fraction(3, 10), Fraction(3, 10))
         verify(ledger)
 
@@ -155,12 +155,12 @@ class TestTogether:
 class TestFailures:
     def test_one_that_fails_after_it_wrote_is_undone_alone(self, ledger) -> None:
         """The new state of a stream is found to be too short after its outcome was appended."""
-        ledger.streams.open(opening())
-        ledger.streams.intend("s", number=1, key="q1", question="q1", sealed=SEED)
-        wrong = {"number": 1, "outcome": StreamOutcome.YES, "answer": "yes", "sealed": b"short"}
-        ends = together(ledger, *charges(ledger, 2), lambda: ledger.streams.decide("s", **wrong), *charges(ledger, 2))
+        ledger.reservations.open(opening())
+        intend_one(ledger, "s", number=1, key="q1", question="q1", sealed=SEED)
+        wrong = {"number": 1, "outcome": RoundOutcome.YES, "answer": "yes", "sealed": b"short"}
+        ends = together(ledger, *charges(ledger, 2), lambda: decide_one(ledger, "s", **wrong), *charges(ledger, 2))
         assert isinstance(ends[2], ParameterError)
-        assert ledger.streams.stream("s").in_flight is not None
+        assert ledger.reservations.find("s").in_flight is not None
         assert spent(ledger) == Fraction(3, 10)
         verify(ledger)
 

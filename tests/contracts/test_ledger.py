@@ -14,7 +14,7 @@ from lapwing.ledger.entries import Receipt
 from lapwing.ledger.export import check_export, export_json, export_parquet
 from lapwing.ledger.questions import Charged
 from lapwing.ledger.replay import verify
-from lapwing.ledger.stream_states import Decision, Intent, StreamOutcome, StreamStatus
+from lapwing.ledger.reservation_states import Decision, Intent, ReservationStatus, RoundOutcome
 from lapwing.vocabulary.errors import (
     BudgetExceededError,
     LedgerRolledBackError,
@@ -28,7 +28,20 @@ from lapwing.vocabulary.errors import (
 )
 from lapwing.vocabulary.event import GaussianNoise
 from lapwing.vocabulary.guarantee import Adjacency, ConcentratedDP, PrivacyUnit, PureDP
-from ledger.clinic import PEOPLE, SECRET, SEED, Place, ask, opening, pure, request, reserved, spent
+from ledger.clinic import (
+    PEOPLE,
+    SECRET,
+    SEED,
+    Place,
+    ask,
+    decide_one,
+    intend_one,
+    opening,
+    pure,
+    request,
+    reserved,
+    spent,
+)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -188,8 +201,8 @@ class TestPartitions:
     def test_a_yes_is_charged_to_every_segment_of_the_streams_scope(self, place) -> None:
         with place.clinic(segments=["east", "north", "south"]) as ledger:
             scope = frozenset({"north", "south"})
-            ledger.streams.open(opening(segments=scope))
-            _question(ledger, 1, StreamOutcome.YES)
+            ledger.reservations.open(opening(segments=scope))
+            _question(ledger, 1, RoundOutcome.YES)
             assert {segment: spent(ledger, segment=segment) for segment in ("east", "north", "south")} == {
                 "east": 0,
                 "north": Fraction(1, 5),
@@ -271,11 +284,11 @@ class TestIdempotency:
                 ledger.questions.answer(seq, "7")
 
 
-def _question(ledger, number: int, outcome: StreamOutcome, *, stream: str = "s", **ending) -> Decision:
-    intent = ledger.streams.intend(stream, number=number, key=f"{stream} {number}", question=f"q{number}", sealed=SEED)
+def _question(ledger, number: int, outcome: RoundOutcome, *, stream: str = "s", **ending) -> Decision:
+    intent = intend_one(ledger, stream, number=number, key=f"{stream} {number}", question=f"q{number}", sealed=SEED)
     assert isinstance(intent, Intent)
-    answer = None if outcome is StreamOutcome.LOST else outcome.value
-    return ledger.streams.decide(stream, number=number, outcome=outcome, answer=answer, **ending)
+    answer = None if outcome is RoundOutcome.LOST else outcome.value
+    return decide_one(ledger, stream, number=number, outcome=outcome, answer=answer, **ending)
 
 
 class TestCustody:
@@ -301,148 +314,150 @@ class TestCustody:
 
 class TestStreams:
     def test_noes_are_free_and_each_yes_has_its_price(self, ledger) -> None:
-        ledger.streams.open(opening())
+        ledger.reservations.open(opening())
         assert (spent(ledger), reserved(ledger)) == (Fraction(1, 10), Fraction(3, 10))
         for number in range(1, 4):
-            assert _question(ledger, number, StreamOutcome.NO).answer == "no"
+            assert _question(ledger, number, RoundOutcome.NO).answer == "no"
         assert (spent(ledger), reserved(ledger)) == (Fraction(1, 10), Fraction(3, 10))
-        _question(ledger, 4, StreamOutcome.YES)
+        _question(ledger, 4, RoundOutcome.YES)
         assert (spent(ledger), reserved(ledger)) == (Fraction(1, 5), Fraction(1, 5))
 
     def test_a_yes_can_always_be_paid(self, ledger) -> None:
-        ledger.streams.open(opening())
+        ledger.reservations.open(opening())
         ask(ledger, "k1", epsilon="6/10")
         with pytest.raises(BudgetExceededError):
             ledger.questions.charge(request("k2", epsilon="1/100"))
         for number in range(1, 4):
-            _question(ledger, number, StreamOutcome.YES)
+            _question(ledger, number, RoundOutcome.YES)
         assert spent(ledger) == 1
 
     def test_a_stream_that_does_not_fit_is_not_opened_and_leaves_no_secret(self, ledger) -> None:
         with pytest.raises(BudgetExceededError):
-            ledger.streams.open(opening(opening=1))
+            ledger.reservations.open(opening(opening=1))
         with pytest.raises(ParameterError, match="is not in this ledger"):
-            ledger.streams.stream("s")
+            ledger.reservations.find("s")
         assert _secrets(ledger) == []
 
     def test_the_last_yes_halts_it_and_destroys_its_secrets(self, ledger) -> None:
-        ledger.streams.open(opening(yeses=2))
-        _question(ledger, 1, StreamOutcome.YES)
-        assert _question(ledger, 2, StreamOutcome.YES).status is StreamStatus.HALTED
+        ledger.reservations.open(opening(yeses=2))
+        _question(ledger, 1, RoundOutcome.YES)
+        assert _question(ledger, 2, RoundOutcome.YES).status is ReservationStatus.HALTED
         with pytest.raises(StreamHaltedError):
-            ledger.streams.intend("s", number=3, key="x", question="q3", sealed=SEED)
+            intend_one(ledger, "s", number=3, key="x", question="q3", sealed=SEED)
         assert _secrets(ledger) == []
         assert ledger.account("clinic").streams == {}
 
     def test_closing_gives_back_what_no_yes_has_used_and_never_the_opening(self, ledger) -> None:
-        ledger.streams.open(opening())
-        _question(ledger, 1, StreamOutcome.YES)
-        assert ledger.streams.close("s").status is StreamStatus.CLOSED
+        ledger.reservations.open(opening())
+        _question(ledger, 1, RoundOutcome.YES)
+        assert ledger.reservations.close("s").status is ReservationStatus.CLOSED
         assert (spent(ledger), reserved(ledger)) == (Fraction(1, 5), 0)
         assert _secrets(ledger) == []
-        assert ledger.streams.close("s").status is StreamStatus.CLOSED
+        assert ledger.reservations.close("s").status is ReservationStatus.CLOSED
         with pytest.raises(StreamClosedError):
-            ledger.streams.intend("s", number=2, key="x", question="q2", sealed=SEED)
+            intend_one(ledger, "s", number=2, key="x", question="q2", sealed=SEED)
 
     def test_one_question_is_in_flight_at_a_time_and_none_at_closing(self, ledger) -> None:
-        ledger.streams.open(opening())
-        ledger.streams.intend("s", number=1, key="a", question="q1", sealed=SEED)
+        ledger.reservations.open(opening())
+        intend_one(ledger, "s", number=1, key="a", question="q1", sealed=SEED)
         for act in (
-            lambda: ledger.streams.intend("s", number=2, key="b", question="q2", sealed=SEED),
-            lambda: ledger.streams.intend("s", number=1, key="a", question="q1", sealed=SEED),
-            lambda: ledger.streams.close("s"),
+            lambda: intend_one(ledger, "s", number=2, key="b", question="q2", sealed=SEED),
+            lambda: intend_one(ledger, "s", number=1, key="a", question="q1", sealed=SEED),
+            lambda: ledger.reservations.close("s"),
         ):
             with pytest.raises(StreamBusyError, match="question 1 of stream 's' has no outcome yet"):
                 act()
 
     def test_questions_are_numbered_without_a_gap(self, ledger) -> None:
-        ledger.streams.open(opening())
+        ledger.reservations.open(opening())
         with pytest.raises(ParameterError, match="ask as 1"):
-            ledger.streams.intend("s", number=2, key="a", question="q", sealed=SEED)
+            intend_one(ledger, "s", number=2, key="a", question="q", sealed=SEED)
         with pytest.raises(ParameterError, match="was never asked"):
-            ledger.streams.decide("s", number=1, outcome=StreamOutcome.NO, answer="no")
+            decide_one(ledger, "s", number=1, outcome=RoundOutcome.NO, answer="no")
 
     def test_an_answer_goes_with_an_outcome_that_was_not_lost(self, ledger) -> None:
-        ledger.streams.open(opening())
-        ledger.streams.intend("s", number=1, key="a", question="q", sealed=SEED)
-        for outcome, answer in ((StreamOutcome.LOST, "yes"), (StreamOutcome.YES, None), (StreamOutcome.NO, None)):
-            with pytest.raises(ParameterError, match="does not go with"):
-                ledger.streams.decide("s", number=1, outcome=outcome, answer=answer)
+        ledger.reservations.open(opening())
+        intend_one(ledger, "s", number=1, key="a", question="q", sealed=SEED)
+        for outcome, answer in ((RoundOutcome.LOST, "yes"), (RoundOutcome.YES, None), (RoundOutcome.NO, None)):
+            with pytest.raises(ParameterError, match="answer = "):
+                ledger.streams.decide("s", number=1, answers=[(outcome, answer)])
 
     def test_a_lost_answer_costs_as_much_as_a_yes(self, ledger) -> None:
-        ledger.streams.open(opening(yeses=2))
-        _question(ledger, 1, StreamOutcome.LOST)
+        ledger.reservations.open(opening(yeses=2))
+        _question(ledger, 1, RoundOutcome.LOST)
         assert spent(ledger) == Fraction(1, 5)
-        assert _question(ledger, 2, StreamOutcome.LOST).status is StreamStatus.HALTED
+        _question(ledger, 2, RoundOutcome.LOST)
+        assert ledger.reservations.find("s").status is ReservationStatus.HALTED
         assert spent(ledger) == Fraction(3, 10)
 
     def test_the_first_outcome_of_a_question_stands(self, ledger) -> None:
-        ledger.streams.open(opening())
-        first = _question(ledger, 1, StreamOutcome.NO)
-        assert ledger.streams.decide("s", number=1, outcome=StreamOutcome.YES, answer="yes") == first
-        assert ledger.streams.decide("s", number=1, outcome=StreamOutcome.LOST) == first
+        ledger.reservations.open(opening())
+        first = _question(ledger, 1, RoundOutcome.NO)
+        assert decide_one(ledger, "s", number=1, outcome=RoundOutcome.YES, answer="yes") == first
+        assert decide_one(ledger, "s", number=1, outcome=RoundOutcome.LOST) == first
         assert spent(ledger) == Fraction(1, 10)
 
     def test_the_same_key_or_question_brings_back_the_outcome_even_after_the_end(self, ledger) -> None:
-        ledger.streams.open(opening(yeses=1))
-        first = _question(ledger, 1, StreamOutcome.YES)
+        ledger.reservations.open(opening(yeses=1))
+        first = _question(ledger, 1, RoundOutcome.YES)
         for key, question in (("s 1", "q1"), ("another", "q1"), ("another", "q1")):
-            assert ledger.streams.intend("s", number=9, key=key, question=question, sealed=SEED) == first
+            assert intend_one(ledger, "s", number=9, key=key, question=question, sealed=SEED) == first
         with pytest.raises(RequestConflictError):
-            ledger.streams.intend("s", number=9, key="s 1", question="q2", sealed=SEED)
+            intend_one(ledger, "s", number=9, key="s 1", question="q2", sealed=SEED)
 
     def test_a_lost_question_is_not_answered_from_the_store(self, ledger) -> None:
-        ledger.streams.open(opening())
-        lost = _question(ledger, 1, StreamOutcome.LOST)
-        assert ledger.streams.intend("s", number=2, key="s 1", question="q1", sealed=SEED) == lost
-        assert isinstance(ledger.streams.intend("s", number=2, key="new", question="q1", sealed=SEED), Intent)
+        ledger.reservations.open(opening())
+        assert _question(ledger, 1, RoundOutcome.LOST) is None
+        with pytest.raises(UnansweredError, match=r"'s 1'.*was lost after it was charged"):
+            intend_one(ledger, "s", number=2, key="s 1", question="q1", sealed=SEED)
+        assert isinstance(intend_one(ledger, "s", number=2, key="new", question="q1", sealed=SEED), Intent)
 
     def test_no_repr_shows_a_sealed_secret(self, ledger) -> None:
         wanted = opening()
-        stream = ledger.streams.open(wanted)
-        intent = ledger.streams.intend("s", number=1, key="a", question="q", sealed=SEED)
-        shown = f"{wanted!r} {stream!r} {intent!r} {ledger.streams.stream('s')!r}"
+        stream = ledger.reservations.open(wanted)
+        intent = intend_one(ledger, "s", number=1, key="a", question="q", sealed=SEED)
+        shown = f"{wanted!r} {stream!r} {intent!r} {ledger.reservations.find('s')!r}"
         assert repr(SECRET) not in shown
         assert repr(SEED) not in shown
 
     def test_it_goes_on_in_another_process_with_all_it_needs(self, place, ledger) -> None:
-        ledger.streams.open(opening())
-        _question(ledger, 1, StreamOutcome.YES, sealed=b"\x18" * len(SECRET))
-        ledger.streams.intend("s", number=2, key="k2", question="q2", sealed=SEED)
+        ledger.reservations.open(opening())
+        _question(ledger, 1, RoundOutcome.YES, sealed=b"\x18" * len(SECRET))
+        intend_one(ledger, "s", number=2, key="k2", question="q2", sealed=SEED)
         with place.open() as again:
-            stream = again.streams.stream("s")
-            assert (stream.status, stream.asked, stream.used, stream.seals) == (StreamStatus.OPEN, 2, 1, 2)
+            stream = again.reservations.find("s")
+            assert (stream.status, stream.asked, stream.used, stream.seals) == (ReservationStatus.OPEN, 2, 1, 2)
             assert stream.sealed == b"\x18" * len(SECRET)
             assert (stream.terms, stream.tables) == ('{"at_least":200}', frozenset({"patients"}))
-            assert again.streams.unsettled() == [stream.in_flight]
+            assert again.reservations.unsettled() == [stream.in_flight]
             assert (stream.in_flight.number, stream.in_flight.questions, stream.in_flight.sealed) == (2, ("q2",), SEED)
-            again.streams.decide("s", number=2, outcome=StreamOutcome.NO, answer="no")
-            assert again.streams.unsettled() == []
+            decide_one(again, "s", number=2, outcome=RoundOutcome.NO, answer="no")
+            assert again.reservations.unsettled() == []
 
     def test_opening_again_under_the_same_key_returns_the_stream_with_its_first_secret(self, ledger) -> None:
-        ledger.streams.open(opening())
-        again = ledger.streams.open(opening(sealed=b"\x99" * 77))
+        ledger.reservations.open(opening())
+        again = ledger.reservations.open(opening(sealed=b"\x99" * 77))
         assert again.sealed == SECRET
         assert spent(ledger) == Fraction(1, 10)
         with pytest.raises(ParameterError, match="is a stream of this ledger already"):
-            ledger.streams.open(opening(key="other"))
+            ledger.reservations.open(opening(key="other"))
         with pytest.raises(RequestConflictError):
-            ledger.streams.open(opening(terms="{}"))
+            ledger.reservations.open(opening(terms="{}"))
 
     def test_a_sealed_state_must_keep_its_width(self, ledger) -> None:
-        ledger.streams.open(opening())
-        ledger.streams.intend("s", number=1, key="a", question="q", sealed=SEED)
+        ledger.reservations.open(opening())
+        intend_one(ledger, "s", number=1, key="a", question="q", sealed=SEED)
         with pytest.raises(ParameterError, match="fixed width") as refused:
-            ledger.streams.decide("s", number=1, outcome=StreamOutcome.NO, answer="no", sealed=b"short")
+            decide_one(ledger, "s", number=1, outcome=RoundOutcome.NO, answer="no", sealed=b"short")
         assert "short" not in str(refused.value)
 
     def test_a_yes_of_several_units_and_a_halt_before_the_dearest_yes_would_not_fit(self, ledger) -> None:
-        ledger.streams.open(opening(yeses=3, dearest=2))
-        assert _question(ledger, 1, StreamOutcome.YES, units=2).status is StreamStatus.HALTED
+        ledger.reservations.open(opening(yeses=3, dearest=2))
+        assert _question(ledger, 1, RoundOutcome.YES, units=2).status is ReservationStatus.HALTED
         assert (spent(ledger), reserved(ledger)) == (Fraction(3, 10), 0)
-        ledger.streams.open(opening("t", yeses=3, dearest=2))
+        ledger.reservations.open(opening("t", yeses=3, dearest=2))
         with pytest.raises(ParameterError, match="more than the dearest yes"):
-            _question(ledger, 1, StreamOutcome.YES, stream="t", units=3)
+            _question(ledger, 1, RoundOutcome.YES, stream="t", units=3)
 
     def test_a_population_that_is_not_there_is_said_to_be_missing(self, ledger) -> None:
         for look in (ledger.account, ledger.administration.is_correctable):
@@ -450,63 +465,63 @@ class TestStreams:
                 look("ward")
 
     def test_a_stream_that_has_ended_has_no_units_left(self, ledger) -> None:
-        ledger.streams.open(opening(yeses=3))
-        assert ledger.streams.stream("s").units_left == 3
-        _question(ledger, 1, StreamOutcome.YES)
-        assert ledger.streams.stream("s").units_left == 2
-        assert ledger.streams.close("s").units_left == 0
+        ledger.reservations.open(opening(yeses=3))
+        assert ledger.reservations.find("s").units_left == 3
+        _question(ledger, 1, RoundOutcome.YES)
+        assert ledger.reservations.find("s").units_left == 2
+        assert ledger.reservations.close("s").units_left == 0
 
     def test_all_streams_of_a_population_are_listed(self, ledger) -> None:
-        ledger.streams.open(opening("s", yeses=1))
-        _question(ledger, 1, StreamOutcome.YES)
-        ledger.streams.open(opening("t", yeses=1))
-        listed = [(stream.name, stream.status) for stream in ledger.streams.streams("clinic")]
-        assert listed == [("s", StreamStatus.HALTED), ("t", StreamStatus.OPEN)]
+        ledger.reservations.open(opening("s", yeses=1))
+        _question(ledger, 1, RoundOutcome.YES)
+        ledger.reservations.open(opening("t", yeses=1))
+        listed = [(stream.name, stream.status) for stream in ledger.reservations.all("clinic")]
+        assert listed == [("s", ReservationStatus.HALTED), ("t", ReservationStatus.OPEN)]
 
     def test_forfeiting_spends_the_whole_reserve_and_loses_the_question_in_flight(self, ledger) -> None:
-        ledger.streams.open(opening())
-        ledger.streams.intend("s", number=1, key="a", question="q", sealed=SEED)
-        assert ledger.streams.forfeit("s").status is StreamStatus.CLOSED
+        ledger.reservations.open(opening())
+        intend_one(ledger, "s", number=1, key="a", question="q", sealed=SEED)
+        assert ledger.reservations.forfeit("s").status is ReservationStatus.CLOSED
         assert (spent(ledger), reserved(ledger)) == (Fraction(2, 5), 0)
-        decided = ledger.streams.intend("s", number=1, key="a", question="q", sealed=SEED)
-        assert decided.outcome is StreamOutcome.LOST
+        with pytest.raises(UnansweredError, match="was lost after it was charged"):
+            intend_one(ledger, "s", number=1, key="a", question="q", sealed=SEED)
         assert _secrets(ledger) == []
 
     def test_a_stream_paid_whole_gives_nothing_back_and_takes_no_more_questions_than_it_was_priced_for(
         self, ledger
     ) -> None:
-        ledger.streams.open(opening(charge=SingleRelease(event=pure("1/2")), questions=2))
-        _question(ledger, 1, StreamOutcome.YES)
-        assert _question(ledger, 2, StreamOutcome.NO).status is StreamStatus.HALTED
+        ledger.reservations.open(opening(charge=SingleRelease(event=pure("1/2")), rounds=2))
+        _question(ledger, 1, RoundOutcome.YES)
+        assert _question(ledger, 2, RoundOutcome.NO).status is ReservationStatus.HALTED
         assert spent(ledger) == Fraction(1, 2)
         with pytest.raises(Exception, match="was opened for 2 questions"):
-            ledger.streams.intend("s", number=3, key="x", question="q3", sealed=SEED)
+            intend_one(ledger, "s", number=3, key="x", question="q3", sealed=SEED)
 
     def test_a_concentrated_budget_pays_the_whole_stream_at_its_opening(self, place) -> None:
         with place.clinic(budget=ConcentratedDP(rho=Fraction(1))) as ledger:
-            ledger.streams.open(opening())
+            ledger.reservations.open(opening())
             paid = ledger.account("clinic").filters["everyone"].spent
-            _question(ledger, 1, StreamOutcome.YES)
-            ledger.streams.close("s")
+            _question(ledger, 1, RoundOutcome.YES)
+            ledger.reservations.close("s")
             assert ledger.account("clinic").filters["everyone"].spent == paid > 0
             verify(ledger)
 
     def test_an_analysts_allowance_pays_for_their_streams(self, ledger) -> None:
         ledger.administration.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(1, 2)))
-        ledger.streams.open(opening())
-        _question(ledger, 1, StreamOutcome.YES)
+        ledger.reservations.open(opening())
+        _question(ledger, 1, RoundOutcome.YES)
         own = ledger.snapshot("clinic", "ana").allowance.filters["everyone"]
         assert (own.spent, own.reserved) == (Fraction(1, 5), Fraction(1, 5))
         with pytest.raises(BudgetExceededError, match="analyst 'ana'"):
             ledger.questions.charge(request("k1", epsilon="1/5"))
-        ledger.streams.close("s")
+        ledger.reservations.close("s")
         ask(ledger, "k1", epsilon="3/10")
 
     def test_a_suspended_analyst_asks_no_stream(self, ledger) -> None:
-        ledger.streams.open(opening())
+        ledger.reservations.open(opening())
         ledger.administration.suspend("clinic", "ana")
         with pytest.raises(SuspendedError):
-            ledger.streams.intend("s", number=1, key="a", question="q", sealed=SEED)
+            intend_one(ledger, "s", number=1, key="a", question="q", sealed=SEED)
 
 
 def _secrets(ledger) -> list:
@@ -527,7 +542,7 @@ class TestRecovery:
 
     def test_a_ledger_is_the_same_after_reopening(self, place, ledger) -> None:
         ask(ledger, "k1")
-        ledger.streams.open(opening())
+        ledger.reservations.open(opening())
         with place.open() as again:
             assert again.head() == ledger.head()
             assert again.account("clinic") == ledger.account("clinic")
@@ -564,9 +579,9 @@ class TestReceipts:
             with where.clinic() as ledger:
                 clock = ledger.store._clock().replace(microsecond=0)
                 ledger.store._clock = lambda clock=clock: clock.replace(year=2020, month=1, day=1, hour=0)
-                ledger.streams.open(opening(sealed=secret))
-                ledger.streams.intend("s", number=1, key="a", question="q", sealed=secret)
-                ledger.streams.decide("s", number=1, outcome=StreamOutcome.YES, answer="yes")
+                ledger.reservations.open(opening(sealed=secret))
+                intend_one(ledger, "s", number=1, key="a", question="q", sealed=secret)
+                decide_one(ledger, "s", number=1, outcome=RoundOutcome.YES, answer="yes")
                 with ledger.store.reading() as book:
                     heads.append([entry.body for entry in book.entries()][3:])
         assert [_timeless(body) for body in heads[0]] == [_timeless(body) for body in heads[1]]
@@ -574,8 +589,8 @@ class TestReceipts:
 
     def test_an_answer_does_not_say_how_long_it_took(self, ledger) -> None:
         ask(ledger, "k1")
-        ledger.streams.open(opening())
-        _question(ledger, 1, StreamOutcome.NO)
+        ledger.reservations.open(opening())
+        _question(ledger, 1, RoundOutcome.NO)
         with ledger.store.reading() as book:
             timed = {entry.record["kind"]: "at" in entry.record for entry in book.entries()}
         assert timed == {
@@ -592,9 +607,9 @@ class TestExport:
     @pytest.fixture
     def busy(self, ledger):
         ask(ledger, "k1", answer='{"value": "naïve 17"}')
-        ledger.streams.open(opening())
-        _question(ledger, 1, StreamOutcome.YES)
-        ledger.streams.intend("s", number=2, key="k2", question="q2", sealed=SEED)
+        ledger.reservations.open(opening())
+        _question(ledger, 1, RoundOutcome.YES)
+        intend_one(ledger, "s", number=2, key="k2", question="q2", sealed=SEED)
         return ledger
 
     def test_json_can_be_checked_without_the_ledger(self, busy, tmp_path) -> None:
@@ -637,8 +652,8 @@ class TestSpeed:
                 line._connection = Listening(line.open(), asked)
             ask(ledger, "k1")
             ask(ledger, "k2", question="count k1")
-            ledger.streams.open(opening())
-            _question(ledger, 1, StreamOutcome.YES)
+            ledger.reservations.open(opening())
+            _question(ledger, 1, RoundOutcome.YES)
             ledger.administration.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(9)))
             ask(ledger, "k3")
             lookups = [
@@ -705,7 +720,7 @@ class TestSharing:
         acts = {
             "reading": ledger.head,
             "writing": lambda: ledger.administration.resume("clinic"),
-            "changing": lambda: ledger.streams.open(opening()),
+            "changing": lambda: ledger.reservations.open(opening()),
         }
         line, where = ledger.store._reader, "undo"
         if block != "reading":

@@ -6,10 +6,10 @@ from fractions import Fraction
 import pytest
 
 from lapwing.ledger.ledger import Ledger
-from lapwing.ledger.stream_states import StreamOutcome, StreamStatus
+from lapwing.ledger.reservation_states import ReservationStatus, RoundOutcome
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.guarantee import PureDP
-from ledger.clinic import PEOPLE, SEED, Place, ask, opening, pure, spent
+from ledger.clinic import PEOPLE, SEED, Place, ask, decide_one, intend_one, opening, pure, spent
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -26,9 +26,9 @@ def busy(ledger) -> Ledger:
         ask(ledger, f"a{number}")
     for number in range(2):
         ask(ledger, f"b{number}", analyst="bob", epsilon="1/5")
-    ledger.streams.open(opening())
-    ledger.streams.intend("s", number=1, key="q1", question="q1", sealed=SEED)
-    ledger.streams.decide("s", number=1, outcome=StreamOutcome.YES, answer="yes")
+    ledger.reservations.open(opening())
+    intend_one(ledger, "s", number=1, key="q1", question="q1", sealed=SEED)
+    decide_one(ledger, "s", number=1, outcome=RoundOutcome.YES, answer="yes")
     return ledger
 
 
@@ -92,18 +92,21 @@ class TestWhoSpent:
 
 class TestStreams:
     def test_they_are_found_by_analyst_and_status(self, busy) -> None:
-        busy.streams.open(opening("t", analyst="bob", opening="1/10"))
-        busy.streams.close("t")
-        busy.streams.intend("s", number=2, key="q2", question="q2", sealed=SEED)
+        busy.reservations.open(opening("t", analyst="bob", opening="1/10"))
+        busy.reservations.close("t")
+        intend_one(busy, "s", number=2, key="q2", question="q2", sealed=SEED)
 
         def names(**chosen) -> list[str]:
-            return [one.name for one in busy.streams.streams("clinic", **chosen)]
+            return [one.name for one in busy.reservations.all("clinic", **chosen)]
 
         assert (names(), names(analyst="bob"), names(analyst="carl")) == (["s", "t"], ["t"], [])
-        assert (names(status=StreamStatus.OPEN), names(analyst="ana", status=StreamStatus.CLOSED)) == (["s"], [])
-        (found,) = busy.streams.streams("clinic", analyst="ana")
-        known = busy.streams.stream("s")
+        assert (names(status=ReservationStatus.OPEN), names(analyst="ana", status=ReservationStatus.CLOSED)) == (
+            ["s"],
+            [],
+        )
+        (found,) = busy.reservations.all("clinic", analyst="ana")
+        known = busy.reservations.find("s")
         assert (found.asked, found.used, found.versions) == (known.asked, known.used, known.versions)
         assert found.in_flight is not None
         assert found.in_flight.number == 2
-        assert busy.streams.streams("other") == []
+        assert busy.reservations.all("other") == []

@@ -1,5 +1,6 @@
 """What the custodian allows, whatever is left: checked before the charge, and told again by verify."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -7,15 +8,18 @@ from fractions import Fraction
 
 import pytest
 
+from budgets import PURE, RHO, WITH_DELTA
+from lapwing.accounting.filters.charge import DeltaShares, SingleRelease
+from lapwing.answers.budget import amounts
 from lapwing.ledger.ledger import Ledger, open_ledger
 from lapwing.ledger.questions import Released
 from lapwing.ledger.replay import verify
-from lapwing.ledger.stream_states import Decision, Intent, StreamOutcome
+from lapwing.ledger.reservation_states import Decision, Intent, RoundOutcome
 from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError, PolicyError
-from lapwing.vocabulary.event import GaussianNoise
-from lapwing.vocabulary.guarantee import ConcentratedDP, GaussianDP, PureDP
-from ledger.clinic import SEED, Place, ask, opening, request, reserved, spent
+from lapwing.vocabulary.event import ApproximateRelease, GaussianNoise
+from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, PureDP
+from ledger.clinic import SEED, Place, ask, decide_one, intend_one, opening, request
 
 TENTH = PureDP(epsilon=Fraction(1, 10))
 
@@ -26,9 +30,14 @@ def place(request) -> Place:
 
 
 @pytest.fixture
-def ledger(place) -> Iterator[Ledger]:
-    with place.clinic() as opened:
+def ledger(place, budget) -> Iterator[Ledger]:
+    with place.clinic(budget=budget.promise(1)) as opened:
         yield opened
+
+
+def taken(ledger: Ledger) -> tuple[Fraction | None, Fraction | None]:
+    """Return what is spent and what is reserved, in the currency of the budget."""
+    return amounts(ledger.account("clinic"))[:2]
 
 
 def limit(ledger: Ledger, most: PureDP | None = None, noes_a_day: int | None = None) -> None:
@@ -40,13 +49,17 @@ def limit_ana(ledger: Ledger, tables: list[str] | None = None, most: PureDP | No
 
 
 class TestTheMostOfOneQuestion:
-    def test_a_dearer_one_is_refused_with_both_numbers_and_nothing_is_charged(self, ledger) -> None:
+    def test_a_dearer_one_is_refused_with_both_numbers_and_nothing_is_charged(self, ledger, budget) -> None:
         limit(ledger, TENTH)
-        with pytest.raises(
-            PolicyError, match=r"epsilon 0\.2 is asked at once.*population 'clinic' at most epsilon 0\.1"
-        ):
+        asked, most = {
+            PURE: (r"epsilon 0\.2", r"epsilon 0\.1"),
+            WITH_DELTA: (r"epsilon 0\.2 at delta 1e-6", r"epsilon 0\.1, delta 1e-6"),
+            RHO: (r"rho 0\.01994", r"rho 0\.004995 \(what epsilon 0\.1 costs\)"),
+        }[budget]
+        told = f"{asked} is asked at once, and of population 'clinic' at most {most} may be"
+        with pytest.raises(PolicyError, match=told):
             ledger.questions.charge(request(epsilon="1/5"))
-        assert spent(ledger) == 0
+        assert taken(ledger)[0] == 0
         ask(ledger, epsilon="1/10")
         verify(ledger)
 
@@ -58,19 +71,23 @@ class TestTheMostOfOneQuestion:
         ask(ledger, "k2", epsilon="1/5", analyst="bob")
         verify(ledger)
 
-    def test_a_stream_counts_with_all_that_it_sets_aside(self, ledger) -> None:
+    def test_a_stream_counts_with_all_that_it_sets_aside(self, ledger, budget) -> None:
         limit(ledger, PureDP(epsilon=Fraction(3, 10)))
-        with pytest.raises(PolicyError, match=r"epsilon 0\.4 is asked"):
-            ledger.streams.open(opening(yeses=3, opening="1/10", price="1/10"))
-        ledger.streams.open(opening(yeses=2, opening="1/10", price="1/10"))
-        assert (spent(ledger), reserved(ledger)) == (Fraction(1, 10), Fraction(2, 10))
+        with pytest.raises(PolicyError, match=r"epsilon 0\.4 |rho 0\.07896 is asked"):
+            ledger.reservations.open(opening(yeses=3, opening="1/10", price="1/10"))
+        ledger.reservations.open(opening(yeses=2, opening="1/10", price="1/10"))
+        if budget.currency == "epsilon":
+            assert taken(ledger) == (Fraction(1, 10), Fraction(2, 10))
+        else:  # which pays for all of it at once, nearly epsilon^2 / 2
+            assert taken(ledger) == (pytest.approx(0.3**2 / 2, rel=0.05), 0)
         verify(ledger)
 
-    def test_many_small_questions_are_not_one_large(self, ledger) -> None:
+    def test_many_small_questions_are_not_one_large(self, ledger, budget) -> None:
         limit(ledger, TENTH)
         for number in range(10):
             ask(ledger, f"k{number}")
-        assert spent(ledger) == 1
+        whole = 1 if budget.currency == "epsilon" else pytest.approx(10 * 0.1**2 / 2, rel=0.05)
+        assert taken(ledger)[0] == whole
 
     def test_stored_answers_and_what_is_written_off_have_no_limit(self, ledger) -> None:
         told = ask(ledger, epsilon="1/5")
@@ -87,6 +104,43 @@ class TestTheMostOfOneQuestion:
                 ledger.questions.charge(request(charge=replace(request().charge, event=dear)))
             ledger.questions.charge(request(charge=replace(request().charge, event=cheap)))
             verify(ledger)
+
+    def test_an_epsilon_alone_is_meant_as_the_budget_is(self, ledger, budget) -> None:
+        """At the delta of an (epsilon, delta) budget; as the rho of an epsilon where the budget is in rho."""
+        limit(ledger, PureDP(epsilon=Fraction(1, 2)))
+        open_groups = ApproximateRelease(epsilon=Fraction(1, 2), delta=Fraction(1, 10**6))
+        gauss, dear = (GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=s) for s in (100, 4))
+        known, account = ledger.population("clinic"), ledger.account("clinic")
+        admitted = {
+            event: known.forbids("ana", ["patients"], SingleRelease(event=event), account) is None
+            for event in (open_groups, gauss, dear)
+        }
+        with_a_delta = budget is WITH_DELTA
+        assert admitted == {open_groups: with_a_delta, gauss: budget is not PURE, dear: False}
+
+    def test_a_question_at_its_very_numbers_is_allowed(self, place) -> None:
+        """All of its delta counts: no share of it is kept for what an account would need it for."""
+        shares = DeltaShares(failures=Fraction(1, 10))
+        with place.clinic(budget=WITH_DELTA.promise(5), shares=shares) as ledger:
+            limit(ledger, ApproximateDP(epsilon=Fraction(1), delta=Fraction(1, 10**8)))
+            known, account = ledger.population("clinic"), ledger.account("clinic")
+            for delta, is_allowed in (("1e-8", True), ("1.001e-8", False)):
+                charge = SingleRelease(event=ApproximateRelease(epsilon=Fraction(1), delta=Fraction(delta)))
+                refused = known.forbids("ana", ["patients"], charge, account)
+                assert (refused is None) is is_allowed
+            assert "delta 1.001e-8 is asked at once, and of population 'clinic' at most" in str(refused)
+            assert "epsilon 1, delta 1e-8 may be" in str(refused)
+
+    def test_what_is_refused_is_said_in_the_words_of_the_limit(self, ledger, budget) -> None:
+        limit(ledger, budget.promise("1/10"))
+        dear = SingleRelease(event=GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(4)))
+        refused = ledger.population("clinic").forbids("ana", ["patients"], dear, ledger.account("clinic"))
+        asked = {
+            PURE: "more is asked at once",
+            WITH_DELTA: r"epsilon 2\.\d+ at delta 1e-6 is asked at once, .* at most epsilon 0\.1, delta 1e-6 may be",
+            RHO: r"rho 0\.125 is asked at once, .* at most rho 0\.1 may be",
+        }
+        assert re.search(asked[budget], str(refused))
 
     def test_it_can_be_taken_back(self, ledger) -> None:
         limit(ledger, TENTH)
@@ -117,7 +171,7 @@ class TestTables:
         limit_ana(ledger, ["patients"])
         with pytest.raises(PolicyError, match="'ana' may ask about patients, and this is about visits") as refused:
             ledger.questions.charge(request(tables=frozenset({"patients", "visits"})))
-        assert (refused.value.rule, spent(ledger)) == ("tables", 0)
+        assert (refused.value.rule, taken(ledger)[0]) == ("tables", 0)
         ask(ledger)
         ask(ledger, "k2", tables=frozenset({"visits"}), analyst="bob")
         verify(ledger)
@@ -134,15 +188,15 @@ class TestTables:
                 ledger.questions.stored(request(key, **visits))
 
     def test_a_stream_is_neither_opened_nor_asked_on(self, ledger) -> None:
-        ledger.streams.open(opening())
+        ledger.reservations.open(opening())
         limit_ana(ledger, ["visits"])
         with pytest.raises(PolicyError):
-            ledger.streams.intend("s", number=1, key="k1", question="q1", sealed=SEED)
+            intend_one(ledger, "s", number=1, key="k1", question="q1", sealed=SEED)
         with pytest.raises(PolicyError):
-            ledger.batches.intend("s", number=1, key="k1", questions=["q1"], sealed=SEED)
+            ledger.streams.intend("s", number=1, key="k1", questions=["q1"], sealed=SEED)
         with pytest.raises(PolicyError):
-            ledger.streams.open(opening("t"))
-        ledger.streams.close("s")
+            ledger.reservations.open(opening("t"))
+        ledger.reservations.close("s")
         verify(ledger)
 
     def test_only_tables_that_there_are_can_be_named(self, ledger) -> None:
@@ -156,19 +210,19 @@ class TestNoesADay:
         return [datetime(2026, 3, 1, 12, tzinfo=UTC)]
 
     @pytest.fixture
-    def ledger(self, place, now) -> Iterator[Ledger]:
-        place.clinic().close()
+    def ledger(self, place, now, budget) -> Iterator[Ledger]:
+        place.clinic(budget=budget.promise(1)).close()
         with open_ledger(place.database(), clock=lambda: now[0]) as opened:
             limit(opened, noes_a_day=3)
             for stream, analyst in (("s", "ana"), ("t", "ana"), ("u", "bob")):
-                opened.streams.open(opening(stream, analyst=analyst, opening="1/20", price="1/20"))
+                opened.reservations.open(opening(stream, analyst=analyst, opening="1/20", price="1/20"))
             yield opened
 
     def no(self, ledger: Ledger, stream: str) -> Decision:
-        number = ledger.streams.stream(stream).asked + 1
+        number = ledger.reservations.find(stream).asked + 1
         key = f"{stream} {number}"
-        assert isinstance(ledger.streams.intend(stream, number=number, key=key, question=key, sealed=SEED), Intent)
-        return ledger.streams.decide(stream, number=number, outcome=StreamOutcome.NO, answer="no")
+        assert isinstance(intend_one(ledger, stream, number=number, key=key, question=key, sealed=SEED), Intent)
+        return decide_one(ledger, stream, number=number, outcome=RoundOutcome.NO, answer="no")
 
     def test_more_are_refused_until_the_next_day_in_all_streams_of_an_analyst(self, ledger, now) -> None:
         for stream in ("s", "t", "s"):
@@ -187,15 +241,15 @@ class TestNoesADay:
     def test_a_batch_counts_with_all_its_questions_and_is_refused_whole(self, ledger) -> None:
         self.no(ledger, "s")
         with pytest.raises(PolicyError, match="question 4"):
-            ledger.batches.intend("s", number=2, key="b", questions=["x", "y", "z"], sealed=SEED)
-        intent, _ = ledger.batches.intend("s", number=2, key="b", questions=["x", "y"], sealed=SEED)
+            ledger.streams.intend("s", number=2, key="b", questions=["x", "y", "z"], sealed=SEED)
+        intent, _ = ledger.streams.intend("s", number=2, key="b", questions=["x", "y"], sealed=SEED)
         assert intent is not None
         verify(ledger)
 
     def test_asking_again_is_free_and_counts_nothing(self, ledger) -> None:
         for _ in range(3):
             self.no(ledger, "s")
-        assert isinstance(ledger.streams.intend("s", number=4, key="s 1", question="s 1", sealed=SEED), Decision)
+        assert isinstance(intend_one(ledger, "s", number=4, key="s 1", question="s 1", sealed=SEED), Decision)
 
     def test_a_limit_that_is_taken_back_and_set_again_begins_anew(self, ledger) -> None:
         for _ in range(3):
@@ -226,9 +280,9 @@ class TestVerify:
 
     def test_a_question_that_was_not_counted_is_found(self, ledger, monkeypatch) -> None:
         limit(ledger, noes_a_day=1)
-        ledger.streams.open(opening())
-        monkeypatch.setattr("lapwing.ledger.streams.asked_today", lambda *_: {"today": ["2026-03-01", 0]})
-        ledger.streams.intend("s", number=1, key="k1", question="q1", sealed=SEED)
+        ledger.reservations.open(opening())
+        monkeypatch.setattr("lapwing.ledger.streams._asked_today", lambda *_: {"today": ["2026-03-01", 0]})
+        intend_one(ledger, "s", number=1, key="k1", question="q1", sealed=SEED)
         with pytest.raises(LedgerDamagedError, match="does not count"):
             verify(ledger)
 

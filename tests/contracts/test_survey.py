@@ -6,8 +6,8 @@ from datetime import date
 import pytest
 
 from engines.workbenches import ENGINES
-from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
-from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
+from lapwing.queries.catalogue.column import Boolean, Category, Column, Date, Integer, Real, Text
+from lapwing.queries.catalogue.population import KeyType, Population, RowsPerPerson, Table
 from lapwing.vocabulary.guarantee import PrivacyUnit
 from lapwing.workspace.misfits import misfits_of
 

@@ -11,9 +11,9 @@ from typing import Any
 import lapwing as asking
 from crashes.workload import FORK, child
 from lapwing.ledger.questions import Charged
-from lapwing.ledger.stream_states import StreamOutcome
+from lapwing.ledger.reservation_states import RoundOutcome
 from lapwing.vocabulary.errors import BudgetExceededError, LapwingError, StreamError, UnansweredError
-from ledger.clinic import SEED, Place, ask, request
+from ledger.clinic import SEED, Place, ask, decide_one, intend_one, request
 from session.clinic import FixedNumber, door
 
 RACERS = 8
@@ -94,18 +94,16 @@ def ask_the_stream(pipe, place: Place, start, number: int) -> None:
     with place.open() as ledger:
         start.wait(60)
         for turn in range(200):
-            stream = ledger.streams.stream("s")
+            stream = ledger.reservations.find("s")
             try:
                 asked = stream.asked + 1
-                ledger.streams.intend(
-                    "s", number=asked, key=f"{number} {turn}", question=f"{number} {turn}", sealed=SEED
-                )
-                decided = ledger.streams.decide("s", number=asked, outcome=StreamOutcome.YES, answer="yes")
+                intend_one(ledger, "s", number=asked, key=f"{number} {turn}", question=f"{number} {turn}", sealed=SEED)
+                decided = decide_one(ledger, "s", number=asked, outcome=RoundOutcome.YES, answer="yes")
             except LapwingError as error:
                 if "all the" in str(error):
                     break
                 continue
-            told += decided.outcome is StreamOutcome.YES
+            told += decided.outcome is RoundOutcome.YES
     pipe.send(told)
 
 

@@ -124,7 +124,7 @@ def check_batches(ledger: Ledger, releases: dict[str, Release]) -> None:
     clinic, before = door(ledger, FixedNumber(200)), ledger.account("clinic")
     for key, release in releases.items():
         name, _, number = key.partition(" ")
-        terms = StreamTerms.read(ledger.streams.stream(name).terms)
+        terms = StreamTerms.read(ledger.reservations.find(name).terms)
         again = ask_batch(clinic._stream(name, terms), int(number))
         assert again is not None
         assert told_all(again) == release.told, key
@@ -139,8 +139,8 @@ def recover(ledger: Ledger) -> None:
     """What the next process does: it gives lost questions up, and settles each stream with its own seed."""
     for left in ledger.questions.unsettled():
         ledger.questions.lose(left.seq)
-    for intent in ledger.streams.unsettled():
-        door(ledger, FixedNumber(200)).resume(intent.stream)
+    for intent in ledger.reservations.unsettled():
+        door(ledger, FixedNumber(200)).resume(intent.reservation)
 
 
 def check_charges(ledger: Ledger, releases: dict[str, Release]) -> None:
@@ -158,7 +158,7 @@ def check(ledger: Ledger, releases: dict[str, Release]) -> None:
     for key, release in releases.items():
         turn, _, number = key.partition(" ")
         if turn.startswith("s"):
-            terms = StreamTerms.read(ledger.streams.stream(turn).terms)
+            terms = StreamTerms.read(ledger.reservations.find(turn).terms)
             again = ask_in(clinic._stream(turn, terms), int(number))
             assert again is not None
             assert told(again) == release.told, key

@@ -11,9 +11,9 @@ import pytest
 from crashes.forgetful_disk import CarelessConnection, ForgetfulDisk
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.replay import verify
-from lapwing.ledger.stream_states import StreamOutcome
+from lapwing.ledger.reservation_states import RoundOutcome
 from lapwing.vocabulary.errors import LedgerError, LedgerInDoubtError, LedgerRolledBackError, LedgerUnwritableError
-from ledger.clinic import SEED, Place, ask, opening
+from ledger.clinic import SEED, Place, ask, decide_one, intend_one, opening
 
 CUTS = 150
 
@@ -35,12 +35,10 @@ def work_until_the_lights_go_out(ledger: Ledger) -> list:
         for turn in count():
             receipts.append(ask(ledger, f"k{turn}").receipt)
             name = f"s{turn}"
-            ledger.streams.open(opening(name, yeses=1))
-            for number, outcome in ((1, StreamOutcome.NO), (2, StreamOutcome.YES)):
-                ledger.streams.intend(name, number=number, key=f"{name} {number}", question=f"q{number}", sealed=SEED)
-                receipts.append(
-                    ledger.streams.decide(name, number=number, outcome=outcome, answer=outcome.value).receipt
-                )
+            ledger.reservations.open(opening(name, yeses=1))
+            for number, outcome in ((1, RoundOutcome.NO), (2, RoundOutcome.YES)):
+                intend_one(ledger, name, number=number, key=f"{name} {number}", question=f"q{number}", sealed=SEED)
+                receipts.append(decide_one(ledger, name, number=number, outcome=outcome, answer=outcome.value).receipt)
     except (LedgerInDoubtError, LedgerUnwritableError):
         return receipts
     raise AssertionError

@@ -65,7 +65,7 @@ def test_one_key_is_charged_once(place) -> None:
 
 def test_a_stream_gives_no_more_yeses_than_it_was_opened_for(place) -> None:
     with place.clinic() as ledger:
-        ledger.streams.open(opening(yeses=6, opening="1/10", price="1/10"))
+        ledger.reservations.open(opening(yeses=6, opening="1/10", price="1/10"))
     assert sum(race(ask_the_stream, place)) == 6
     with place.open() as ledger:
         assert (spent(ledger), reserved(ledger)) == (Fraction(7, 10), 0)

@@ -17,10 +17,10 @@ from typing import Any
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.questions import Charged
 from lapwing.ledger.replay import verify
+from lapwing.ledger.reservation_states import Decision, Intent, RoundOutcome
 from lapwing.ledger.store import VARIABLE
-from lapwing.ledger.stream_states import Decision, Intent, StreamOutcome
 from lapwing.vocabulary.guarantee import PureDP
-from ledger.clinic import SEED, Place, opening, request, spent
+from ledger.clinic import SEED, Place, decide_one, intend_one, opening, request, spent
 
 PRICE = Fraction(1, 100)
 FORK = multiprocessing.get_context("forkserver")
@@ -62,9 +62,9 @@ def told(pipe: Connection) -> Iterator[Release]:
             return
 
 
-def seeded_decision(sealed: bytes, question: str) -> StreamOutcome:
+def seeded_decision(sealed: bytes, question: str) -> RoundOutcome:
     """A stand-in for a mechanism: the decision is a function of the seed and the question, and of nothing else."""
-    return StreamOutcome.YES if (sum(sealed) + sum(question.encode())) % 3 == 0 else StreamOutcome.NO
+    return RoundOutcome.YES if (sum(sealed) + sum(question.encode())) % 3 == 0 else RoundOutcome.NO
 
 
 def do_everything(pipe: Connection, place: Place, fault: str, turn: str) -> None:
@@ -81,13 +81,13 @@ def do_everything(pipe: Connection, place: Place, fault: str, turn: str) -> None
         lost = ledger.questions.charge(request(f"{turn} lost", epsilon=PRICE))
         ledger.questions.lose(lost.seq)
         name = f"s{turn}"
-        ledger.streams.open(opening(name, opening=PRICE, price=PRICE))
+        ledger.reservations.open(opening(name, opening=PRICE, price=PRICE))
         for number in range(1, 5):
             one_of_a_stream(pipe, ledger, name, number)
-        ledger.streams.close(name)
-        ledger.streams.open(opening(f"f{turn}", opening=PRICE, price=PRICE))
-        ledger.streams.intend(f"f{turn}", number=1, key=f"f{turn} 1", question="q1", sealed=SEED)
-        ledger.streams.forfeit(f"f{turn}")
+        ledger.reservations.close(name)
+        ledger.reservations.open(opening(f"f{turn}", opening=PRICE, price=PRICE))
+        intend_one(ledger, f"f{turn}", number=1, key=f"f{turn} 1", question="q1", sealed=SEED)
+        ledger.reservations.forfeit(f"f{turn}")
         ledger.administration.accept_rollback(f"turn {turn}")
 
 
@@ -100,10 +100,10 @@ def one_question(pipe: "Connection | OneAtATime", ledger: Ledger, key: str) -> N
 
 def one_of_a_stream(pipe: Connection, ledger: Ledger, stream: str, number: int) -> None:
     key = f"{stream} {number}"
-    intent = ledger.streams.intend(stream, number=number, key=key, question=f"q{number}", sealed=SEED)
+    intent = intend_one(ledger, stream, number=number, key=key, question=f"q{number}", sealed=SEED)
     decided = decide(ledger, intent)
     # the first answer of a stream costs its opening, every yes its price
-    cost = PRICE * (number == 1) + PRICE * (decided.outcome is StreamOutcome.YES)
+    cost = PRICE * (number == 1) + PRICE * (decided.outcome is RoundOutcome.YES)
     pipe.send(Release(key, decided.answer, cost))
 
 
@@ -111,7 +111,7 @@ def decide(ledger: Ledger, intent: Intent | Decision) -> Decision:
     if isinstance(intent, Decision):
         return intent
     outcome = seeded_decision(intent.sealed, intent.questions[0])
-    return ledger.streams.decide(intent.stream, number=intent.number, outcome=outcome, answer=outcome.value)
+    return decide_one(ledger, intent.reservation, number=intent.number, outcome=outcome, answer=outcome.value)
 
 
 def answer_first_and_charge_later(pipe: Connection, place: Place, fault: str) -> None:
@@ -194,7 +194,7 @@ class History:
     def _again(ledger: Ledger, key: str) -> str | None:
         stream, _, number = key.partition(" ")
         if stream[0] in "sf":
-            decided = ledger.streams.intend(stream, number=99, key=key, question=f"q{number}", sealed=SEED)
+            decided = intend_one(ledger, stream, number=99, key=key, question=f"q{number}", sealed=SEED)
             assert isinstance(decided, Decision), key
             return decided.answer
         stored = ledger.questions.charge(request(key, epsilon=PRICE))
@@ -207,7 +207,7 @@ def recover(ledger: Ledger, history: History) -> None:
     for left in ledger.questions.unsettled():
         assert left.key not in history.releases
         ledger.questions.lose(left.seq)
-    for intent in ledger.streams.unsettled():
+    for intent in ledger.reservations.unsettled():
         assert intent.key not in history.releases
         decide(ledger, intent)
 

@@ -7,13 +7,15 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import psycopg
+
 from lapwing.accounting.filters.charge import Reservation, SingleRelease
 from lapwing.ledger.database import Database
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.ledger.postgres import PostgresDatabase
 from lapwing.ledger.questions import Charged, Released, Request
+from lapwing.ledger.reservation_states import Decision, Intent, Opening, RoundOutcome
 from lapwing.ledger.sqlite import SqliteDatabase
-from lapwing.ledger.stream_states import Opening
 from lapwing.vocabulary.event import Event, PureRelease
 from lapwing.vocabulary.guarantee import Guarantee, PrivacyUnit, PureDP
 
@@ -107,14 +109,27 @@ def opening(
         "population": "clinic",
         "analyst": "ana",
         "key": f"open {stream}",
-        "stream": stream,
+        "name": stream,
         "charge": reservation,
         "units": yeses,
+        "dearest": 1,
         "tables": frozenset({"patients"}),
         "terms": '{"at_least":200}',
         "sealed": SECRET,
     }
     return Opening(**{**given, **changed})
+
+
+def intend_one(ledger: Ledger, stream: str, *, question: str, sealed: bytes = SEED, **asked) -> Intent | Decision:
+    """Ask a stream one question; return what it has decided about it before, if it has."""
+    intent, known = ledger.streams.intend(stream, questions=[question], sealed=sealed, **asked)
+    return known[question] if intent is None else intent
+
+
+def decide_one(ledger: Ledger, stream: str, *, outcome: RoundOutcome, answer: str | None = None, **ending) -> Decision:
+    """Say how the question in flight ended, and return what stands; None if it is lost."""
+    answers = None if outcome is RoundOutcome.LOST else [(outcome, answer)]
+    return next(iter(ledger.streams.decide(stream, answers=answers, **ending).values()), None)
 
 
 def spent(ledger: Ledger, population: str = "clinic", segment: str = "everyone") -> Fraction:
@@ -123,3 +138,19 @@ def spent(ledger: Ledger, population: str = "clinic", segment: str = "everyone")
 
 def reserved(ledger: Ledger, population: str = "clinic", segment: str = "everyone") -> Fraction:
     return ledger.account(population).filters[segment].reserved
+
+
+_SWAP = """update pg_class as one set relfilenode = other.relfilenode from pg_class as other
+    where (one.oid, other.oid) in (({0}, {1}), ({1}, {0}))"""
+
+
+def empty_index(dsn: str, schema: str, name: str) -> None:
+    """Let an index of a ledger in PostgreSQL lose all entries, and find those that come: its file is an empty one's."""
+    with psycopg.connect(dsn) as database:
+        database.execute(f"set search_path = {schema}")
+        (definition,) = database.execute("select pg_get_indexdef(to_regclass(%s))", (name,)).fetchone()
+        database.execute("create table empty_entries (like entries including generated)")
+        twin = definition.replace(f" {schema}.entries ", " empty_entries ")
+        database.execute(twin.replace(f"INDEX {name} ", "INDEX empty_one "))
+        database.execute(_SWAP.format(f"'{name}'::regclass", "'empty_one'::regclass"))
+        database.execute("drop table empty_entries")

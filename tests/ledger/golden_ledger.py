@@ -15,11 +15,12 @@ import lapwing as lw
 from lapwing.accounting.filters.charge import DeltaShares
 from lapwing.ledger.export import export_json
 from lapwing.ledger.ledger import Ledger, create_ledger
-from lapwing.queries.catalogue import Segment
+from lapwing.queries.catalogue.population import Segment
 from lapwing.session import Session
 from lapwing.vocabulary.errors import LapwingError
 from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, Guarantee, PureDP
+from ledger import three_rounds
 from session.clinic import KEY, Broken, FixedNumber, population
 
 GOLDEN = Path(__file__).parent / "format_1.jsonl"
@@ -38,6 +39,8 @@ def fill(ledger: Ledger) -> None:
     _decide(ledger)
     _streams(ledger)
     _request(ledger)
+    _rounds(ledger)
+    ledger.administration.accept_rollback("an older copy was restored", by="cleo")
 
 
 def _door(ledger: Ledger, name: str, number: int | None = 1000, analyst: str = "ana") -> Session:
@@ -134,6 +137,19 @@ def _streams(ledger: Ledger) -> None:
     other = Session(replace(population(), name="pure"), ledger, FixedNumber(5), analyst="ana", key=KEY[::-1])
     with suppress(LapwingError):
         other.resume(forfeit.name).ask("age > 30")
+
+
+def _rounds(ledger: Ledger) -> None:
+    """Reservations that are no streams: closed early, halted after the last round, and lost in one of either kind."""
+    door, broken = _door(ledger, "pure"), _door(ledger, "pure", None)
+    with three_rounds.reserve(door, "closed early") as rounds:
+        three_rounds.first(door, rounds)
+    with three_rounds.reserve(door, "all three") as rounds:
+        for _ in range(3):  # that depend on no noise, so that they are the same each time
+            three_rounds.first(door, rounds)
+    for kind in (three_rounds.ENDS, three_rounds.COUNTS):
+        with suppress(LapwingError):
+            three_rounds.first(broken, three_rounds.reserve(broken, f"lost, {kind.if_lost.value}", kind))
 
 
 def write(path: Path) -> None:

@@ -5,14 +5,15 @@ from fractions import Fraction
 
 import pytest
 
+from lapwing.accounting.filters import account
 from lapwing.accounting.filters.charge import SingleRelease
-from lapwing.ledger import claims
+from lapwing.ledger import claims, replay
 from lapwing.ledger.replay import verify
-from lapwing.ledger.stream_states import StreamOutcome
+from lapwing.ledger.reservation_states import RoundOutcome
 from lapwing.vocabulary.errors import BudgetExceededError, LedgerDamagedError
-from lapwing.vocabulary.event import GaussianNoise, PureRelease
-from lapwing.vocabulary.guarantee import ApproximateDP
-from ledger.clinic import SEED, Place, opening, request
+from lapwing.vocabulary.event import DiscreteLaplaceNoise, GaussianNoise, PureRelease
+from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP
+from ledger.clinic import SEED, Place, decide_one, intend_one, opening, request
 
 BUDGET = ApproximateDP(epsilon=Fraction(1), delta=Fraction(1, 10**6))
 GAUSSIAN = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(100))
@@ -55,11 +56,11 @@ def test_more_is_admitted_than_a_sum_would_and_then_no_more(place) -> None:
 
 def test_a_stream_is_paid_whole_by_one_arm_and_by_its_yeses_in_the_other(place) -> None:
     with place.clinic(budget=BUDGET) as ledger:
-        ledger.streams.open(opening(opening="1/100", price="1/100"))
-        ledger.streams.intend("s", number=1, key="a", question="q", sealed=SEED)
+        ledger.reservations.open(opening(opening="1/100", price="1/100"))
+        intend_one(ledger, "s", number=1, key="a", question="q", sealed=SEED)
         before = ledger.account("clinic").filters["everyone"]
-        ledger.streams.decide("s", number=1, outcome=StreamOutcome.YES, answer="yes")
-        ledger.streams.close("s")
+        decide_one(ledger, "s", number=1, outcome=RoundOutcome.YES, answer="yes")
+        ledger.reservations.close("s")
         after = ledger.account("clinic").filters["everyone"]
         assert after.residue == before.residue
         assert after.pure.left == Fraction(98, 100)
@@ -84,3 +85,31 @@ def test_residues_of_another_build_are_believed_and_larger_ones_are_not(place, m
         monkeypatch.setattr(claims, "_OTHER_BUILD", 1 - 1e-9)
         with pytest.raises(LedgerDamagedError):
             verify(ledger)
+
+
+LAPLACE = DiscreteLaplaceNoise(l1_sensitivity=38, scale=Fraction(380))
+"""Its rho is computed in floating point."""
+
+
+@pytest.mark.parametrize(
+    ("other", "sound"), [(1 + 2**-50, True), (1 - 2**-50, True), (1 + 1e-6, False), (1 - 1e-6, False)]
+)
+@pytest.mark.parametrize("rho", [True, False], ids=["rho", "delta"])
+def test_a_price_in_floats_may_differ_in_its_last_digits_on_another_machine(
+    place, monkeypatch, other, sound, rho
+) -> None:
+    """Processors round otherwise: a ledger that was written on one opened as damaged on another."""
+    budget = ConcentratedDP(rho=Fraction(3, 100)) if rho else BUDGET
+    with place.clinic(budget=budget) as ledger:
+        charge(ledger, "g", LAPLACE)
+        charge(ledger, "p", LAPLACE)
+        ledger.administration.set_budget("clinic", replace(budget, **{"rho" if rho else "epsilon": Fraction(2)}))
+        real = replay.cost_of
+        elsewhere = lambda one: replace(real(one), rho=real(one).rho * Fraction(other))  # noqa: E731
+        monkeypatch.setattr(replay, "cost_of", elsewhere)
+        monkeypatch.setattr(account, "cost_of", elsewhere)
+        if sound:
+            verify(ledger)
+        else:
+            with pytest.raises(LedgerDamagedError, match="was charged another price"):
+                verify(ledger)

@@ -1,4 +1,7 @@
-"""Opening from a checkpoint: quick, and as strict about what is read as the whole chain would be."""
+"""Opening from a checkpoint: quick, and as strict about what is read as the whole chain would be.
+
+The background check sees nothing here: what is refused is refused before it has come to it.
+"""
 
 import os
 import sqlite3
@@ -9,25 +12,27 @@ from fractions import Fraction
 import pytest
 
 from lapwing.ledger import ledger as ledger_module
+from lapwing.ledger.background_check import BackgroundCheck
 from lapwing.ledger.checkpoint import CheckpointFile
 from lapwing.ledger.entries import Lookup, link
 from lapwing.ledger.ledger import open_ledger
 from lapwing.ledger.replay import verify
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerRolledBackError
 from lapwing.vocabulary.guarantee import PrivacyUnit, PureDP
-from ledger.clinic import Place, ask, opening, spent
+from ledger.clinic import Place, ask, intend_one, opening, spent
 
 KEY = bytes(range(32))
 
 
 @pytest.fixture
 def place(quick_path, monkeypatch) -> Place:
+    monkeypatch.setattr(BackgroundCheck, "_run", lambda self: self._stopping.wait())
     monkeypatch.setattr(ledger_module, "EVERY", 1)
     place = Place.in_file(quick_path / "ledger.db")
     with place.clinic() as ledger:
         for number in range(5):
             ask(ledger, f"k{number}", epsilon="1/100")
-        ledger.streams.open(opening())
+        ledger.reservations.open(opening())
     return place
 
 
@@ -61,7 +66,9 @@ def test_what_was_checked_is_not_checked_again(place, monkeypatch) -> None:
     assert not followed(place, monkeypatch)
 
 
-@pytest.mark.parametrize("spoil", ["missing", "another key", "altered", "empty", "not text", "too large"])
+@pytest.mark.parametrize(
+    "spoil", ["missing", "another key", "altered", "other digests", "fewer digests", "empty", "not text", "too large"]
+)
 def test_what_cannot_be_believed_costs_time_and_nothing_else(place, monkeypatch, spoil) -> None:
     opened(place).close()
     file = place.where.with_name("ledger.checked")
@@ -69,17 +76,27 @@ def test_what_cannot_be_believed_costs_time_and_nothing_else(place, monkeypatch,
         case "missing":
             file.unlink()
         case "altered":
-            file.write_text(file.read_text().replace('"ACCOUNT",["clinic"],14', '"ACCOUNT",["clinic"],12'))
+            file.write_bytes(replaced(file.read_bytes(), b'"ACCOUNT",["clinic"],14', b'"ACCOUNT",["clinic"],12'))
+        case "other digests":
+            content = file.read_bytes()
+            file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        case "fewer digests":
+            file.write_bytes(file.read_bytes()[:-8])
         case "empty":
             file.write_bytes(b"")
         case "not text":
             file.write_bytes(os.urandom(500))
         case "too large":
-            file.write_bytes(b" " * (1 << 24) + b" ")
+            os.truncate(file, (1 << 30) + 1)
         case _:
             pass
     assert followed(place, monkeypatch, KEY[::-1] if spoil == "another key" else KEY)
     assert not followed(place, monkeypatch, KEY[::-1] if spoil == "another key" else KEY)
+
+
+def replaced(content: bytes, old: bytes, new: bytes) -> bytes:
+    assert old in content
+    return content.replace(old, new)
 
 
 def test_it_may_be_read_by_its_owner_only(place) -> None:
@@ -192,7 +209,7 @@ def test_an_account_with_a_new_hash_of_its_own_gives_nothing_back(place) -> None
 def test_a_stream_with_other_terms_and_a_new_hash_of_its_own_is_not_gone_on_with(place) -> None:
     first = followed_by_others(place)
     with opened(place) as ledger:
-        ledger.streams.intend("s", number=1, key="q", question="?", sealed=b"seed")
+        intend_one(ledger, "s", number=1, key="q", question="?", sealed=b"seed")
     with opened(place) as ledger:  # nobody looks at the stream here, and the next checkpoint knows its opening
         ledger.administration.create_population("third", unit=PrivacyUnit(person_key="id"), budget=PureDP(epsilon=1))
     opened(place).close()
@@ -220,6 +237,7 @@ def test_what_is_changed_while_the_ledger_is_open_is_not_taken_into_the_checkpoi
         forge(place, last, '"spent":"3/20"', '"spent":"0/1"')
         with pytest.raises(LedgerDamagedError, match="another hash before"):
             ledger.account("clinic")
-        ledger.administration.create_population("third", unit=PrivacyUnit(person_key="id"), budget=PureDP(epsilon=1))
+        with ledger.store.writing("policy") as transaction:
+            transaction.append("note", remark="the ledger grows")
     with pytest.raises(LedgerDamagedError, match="does not follow from the chain"):
         opened(place)

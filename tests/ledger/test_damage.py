@@ -14,8 +14,8 @@ from fuzz.damage import HEAD, LEDGER, LOG, Kept, flipped
 from lapwing.ledger.entries import Entry, HeadFile, Receipt, genesis, link, recall_digest
 from lapwing.ledger.export import check_export, export_json
 from lapwing.ledger.replay import verify
+from lapwing.ledger.reservation_states import RoundOutcome
 from lapwing.ledger.sqlite import SqliteDatabase
-from lapwing.ledger.stream_states import StreamOutcome
 from lapwing.vocabulary.errors import (
     LedgerDamagedError,
     LedgerRolledBackError,
@@ -23,7 +23,7 @@ from lapwing.vocabulary.errors import (
     ParameterError,
 )
 from lapwing.vocabulary.guarantee import PureDP
-from ledger.clinic import SEED, Place, ask, opening, request
+from ledger.clinic import SEED, Place, ask, decide_one, intend_one, opening, request
 
 
 @pytest.fixture
@@ -34,12 +34,12 @@ def file(quick_path):
         ledger.administration.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(9, 10)))
         for i in range(3):
             ask(ledger, f"k{i}")
-        ledger.streams.open(opening(yeses=2))
-        for number, outcome in ((1, StreamOutcome.NO), (2, StreamOutcome.YES)):
-            ledger.streams.intend("s", number=number, key=f"s{number}", question=f"q{number}", sealed=SEED)
-            ledger.streams.decide("s", number=number, outcome=outcome, answer=outcome.value)
+        ledger.reservations.open(opening(yeses=2))
+        for number, outcome in ((1, RoundOutcome.NO), (2, RoundOutcome.YES)):
+            intend_one(ledger, "s", number=number, key=f"s{number}", question=f"q{number}", sealed=SEED)
+            decide_one(ledger, "s", number=number, outcome=outcome, answer=outcome.value)
         ask(ledger, "again", question="count k0")
-        ledger.streams.close("s")
+        ledger.reservations.close("s")
         ledger.administration.advance_version("clinic", "patients")
         ledger.administration.set_budget("clinic", PureDP(epsilon=Fraction(2)))
         lost = ledger.questions.charge(request("lost"))
@@ -79,6 +79,19 @@ def forge(path, records: list[dict]) -> None:
         connection.execute("update ledger set seq = ?, hash = ?", (rows[-1][0], before))
         connection.commit()
     head_of(path).accept(Receipt(ledger="2f1c", seq=rows[-1][0], hash=before.hex()))
+
+
+def test_verify_looks_into_the_structures_of_the_database(file, monkeypatch) -> None:
+    """The chain and the arithmetic are right, and yet an index may be damaged: only the database can tell."""
+
+    def damaged(*_):
+        raise LedgerDamagedError("a page is damaged")
+
+    with Place.in_file(file).open() as ledger:
+        verify(ledger)
+        monkeypatch.setattr(SqliteDatabase, "inspect", damaged)
+        with pytest.raises(LedgerDamagedError, match="a page is damaged"):
+            verify(ledger)
 
 
 class TestRows:
@@ -390,15 +403,15 @@ class TestForgers:
         for act in ("charge", "opening", "intent"):
             with Place.in_file(path).clinic() as ledger:
                 if act == "intent":
-                    ledger.streams.open(opening())
+                    ledger.reservations.open(opening())
                 with ledger.store.writing("policy") as book:
                     last = book.append("note", by="me", remark="the suspension goes here").seq
                 if act == "charge":
                     ask(ledger, "k")
                 if act == "opening":
-                    ledger.streams.open(opening())
+                    ledger.reservations.open(opening())
                 if act == "intent":
-                    ledger.streams.intend("s", number=1, key="k", question="q", sealed=SEED)
+                    intend_one(ledger, "s", number=1, key="k", question="q", sealed=SEED)
                 ledger.administration.suspend("clinic", whose)
             records = [entry.record for entry in entries(path)]
             suspension = records[-1]
@@ -448,9 +461,9 @@ class TestForgers:
     def test_arithmetic_shows_what_became_of_a_question_in_flight(self, quick_path, changed, words) -> None:
         path = quick_path / "ledger.db"
         with Place.in_file(path).clinic() as ledger:
-            ledger.streams.open(opening())
-            ledger.streams.intend("s", number=1, key="k", question="q", sealed=SEED)
-            ledger.streams.forfeit("s")
+            ledger.reservations.open(opening())
+            intend_one(ledger, "s", number=1, key="k", question="q", sealed=SEED)
+            ledger.reservations.forfeit("s")
         records = [entry.record for entry in entries(path)]
         records[-1] |= changed
         forge(path, records)

@@ -10,6 +10,7 @@ from lapwing.ledger.replay import Replay
 from lapwing.vocabulary.codec import FORMAT, canonical
 from lapwing.vocabulary.errors import LedgerDamagedError
 from ledger.golden_ledger import BUDGETS, GOLDEN, write
+from ledger.three_rounds import COUNTS, ENDS
 
 HEAD, *LINES = [json.loads(line) for line in GOLDEN.read_text(encoding="ascii").splitlines()]
 RECORDS = [line["entry"] for line in LINES]
@@ -38,13 +39,14 @@ def test_an_entry_that_is_no_longer_understood_is_noticed() -> None:
 def test_it_has_every_kind_of_entry_and_every_tag_that_a_ledger_can_hold() -> None:
     kinds = {record["kind"] for record in RECORDS}
     assert kinds >= {"population", "policy", "charge", "answer", "lost", "recall", "write-off"}
-    assert kinds >= {"opening", "intent", "outcome", "closing", "request", "refusal"}
+    assert kinds >= {"opening", "intent", "outcome", "closing", "request", "refusal", "note"}
+    assert {record["reserves"] for record in RECORDS if "reserves" in record} == {ENDS.name, COUNTS.name}
     assert {record["change"] for record in RECORDS if record["kind"] == "policy" and "budget_request" in record} == {
         "allowance",
         "budget",
     }
     outcomes = {record.get("outcome", "many") for record in RECORDS if record["kind"] == "outcome"}
-    assert outcomes == {"yes", "no", "lost", "many"}
+    assert outcomes == {"yes", "no", "released", "lost", "many"}
     assert {len(record.get("questions", [0])) for record in RECORDS if record["kind"] == "intent"} == {1, 2, 3}
     assert {record["forfeit"] for record in RECORDS if record["kind"] == "closing"} == {True, False}
     changes = {record["change"] for record in RECORDS if record["kind"] == "policy"}

@@ -9,6 +9,7 @@ from psycopg import sql
 from lapwing.ledger.ledger import create_ledger, open_ledger
 from lapwing.ledger.postgres import PostgresDatabase
 from lapwing.ledger.replay import verify
+from lapwing.ledger.reservation_states import RoundOutcome
 from lapwing.vocabulary.errors import (
     BudgetExceededError,
     LedgerDamagedError,
@@ -20,7 +21,8 @@ from lapwing.vocabulary.errors import (
     ParameterError,
     UnansweredError,
 )
-from ledger.clinic import SEED, Place, ask, opening, request, spent
+from lapwing.vocabulary.guarantee import PureDP
+from ledger.clinic import SECRET, SEED, Place, ask, decide_one, empty_index, intend_one, opening, request, spent
 
 
 @pytest.fixture
@@ -71,6 +73,97 @@ class TestSettings:
         finally:
             with psycopg.connect(postgres.dsn(), autocommit=True) as admin:
                 admin.execute("drop database latin")
+
+
+INDEXES = {
+    "entries_policy": "is found nowhere",
+    "entries_account": "is found nowhere",
+    "entries_allowance": "is found nowhere",
+    "entries_request": "is found nowhere",
+    "entries_recall": "is found nowhere",
+    "entries_settles": "is found nowhere",
+    "entries_stream": "is found nowhere",
+    "entries_population": "is in a list of 1, of which 0 are found",
+    "entries_question": "is in a list of 1, of which 0 are found",
+    "entries_asked": "is in a list of 2, of which 0 are found",
+    "entries_budget_request": "is in a list of 1, of which 0 are found",
+    "entries_about": "is in a list of 14, of which 0 are found",
+    "entries_caused": "is in a list of [0-9]+, of which 0 are found",
+}
+
+
+class TestIndexes:
+    """Each comparison of an index with the entries is made to fail, at opening and by `verify`."""
+
+    @pytest.fixture
+    def ledger(self, place):
+        with place.clinic() as ledger:
+            ledger.administration.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(9, 10)))
+            ledger.budget_requests.make("clinic", "ana", PureDP(epsilon=Fraction(1)), purpose="a study")
+            for key in ("a", "b"):
+                ask(ledger, key)
+            ledger.reservations.open(opening(yeses=2))
+            intend_one(ledger, "s", number=1, key="s1", question="q1", sealed=SEED)
+            decide_one(ledger, "s", number=1, outcome=RoundOutcome.NO, answer="no")
+            ledger.streams.intend("s", number=2, key="s2", questions=["q2", "q3"], sealed=SEED)
+            ledger.streams.decide("s", number=2, answers=[(RoundOutcome.NO, "no")] * 2, sealed=SECRET)
+            yield ledger
+
+    def refused(self, place, ledger, words: str) -> None:
+        with pytest.raises(LedgerDamagedError, match=words):
+            verify(ledger)
+        with pytest.raises(LedgerDamagedError, match=words):
+            place.open()
+
+    def test_all_that_a_ledger_has_are_compared(self, place, ledger, database) -> None:
+        verify(ledger)
+        place.open().close()
+        with psycopg.connect(database) as admin:
+            found = admin.execute(
+                "select indexname from pg_indexes where schemaname = 'lapwing' and tablename = 'entries'"
+            )
+            assert {name for (name,) in found} == {*INDEXES, "entries_pkey"}
+
+    @pytest.mark.parametrize("index", INDEXES)
+    def test_one_that_lost_its_entries_is_found_out(self, place, ledger, database, index) -> None:
+        if index == "entries_about":  # of few entries a list is made without it
+            with ledger.store.writing("policy") as transaction:
+                for _ in range(2000):
+                    transaction.append("note", population="other", remark="of others")
+        empty_index(database, "lapwing", index)
+        self.refused(place, ledger, INDEXES[index])
+
+    def test_one_that_finds_an_older_state_is_found_out(self, place, ledger, database) -> None:
+        """The newest account is not found any more: the one before it has spent less."""
+        empty_index(database, "lapwing", "entries_account")
+        for before, after in ((6, 0), (0, 6)):  # now it finds that one
+            behind_its_back(database, "update entries set seq = %s where seq = %s", after, before)
+        self.refused(place, ledger, "is found at entry 6: an index")
+
+    def test_a_record_that_says_something_else_than_its_text_is_found_out(self, place, ledger, database) -> None:
+        behind_its_back(database, "alter table entries alter column record drop expression")
+        behind_its_back(
+            database, "update entries set record = jsonb_set(record, '{request}', '\"other\"') where seq = 6"
+        )
+        self.refused(place, ledger, "entry 6 of the ledger is found by other words than it says")
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            "delete from recalls",
+            "delete from recalls where place = 1",
+            "insert into recalls values ('ab', 3, 0)",
+            "insert into recalls select digest, 3, place from recalls where place = 0",
+            "update recalls set seq = 3",
+            "update recalls set place = 1 - place",
+            "update recalls set digest = digest || 'x'",
+        ],
+    )
+    def test_the_table_that_finds_answers_of_batches_is_compared_row_by_row(
+        self, place, ledger, database, change
+    ) -> None:
+        behind_its_back(database, change)
+        self.refused(place, ledger, "the index of the answers of batches")
 
 
 class TestSchema:
@@ -163,7 +256,7 @@ class TestSchema:
             with psycopg.connect(database) as admin:
                 admin.execute("drop table lapwing.secrets")
             with pytest.raises(LedgerDamagedError, match="secrets"):
-                ledger.streams.open(opening())
+                ledger.reservations.open(opening())
 
     def test_a_name_that_is_no_schema_is_refused(self, database) -> None:
         with pytest.raises(ParameterError, match="not a plain name"):
@@ -314,13 +407,13 @@ class TestConnections:
     def test_no_acknowledged_charge_is_lost_in_a_crash_of_the_server(self, place, postgres) -> None:
         with place.clinic(epsilon=100) as ledger:
             told = [ask(ledger, f"k{i}").receipt for i in range(30)]
-            ledger.streams.open(opening())
-            ledger.streams.intend("s", number=1, key="a", question="q", sealed=SEED)
+            ledger.reservations.open(opening())
+            intend_one(ledger, "s", number=1, key="a", question="q", sealed=SEED)
             postgres.crash()
             postgres.start()
         with place.open(receipts=told) as ledger:
             assert verify(ledger, told).receipts == 30
-            assert ledger.streams.stream("s").in_flight.sealed == SEED
+            assert ledger.reservations.find("s").in_flight.sealed == SEED
 
 
 def _breaks_at_the_next_commit(ledger, *, landed: bool) -> None:

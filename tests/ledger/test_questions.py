@@ -6,7 +6,7 @@ import pytest
 
 from lapwing.ledger.states import MovedOnError
 from lapwing.vocabulary.errors import ParameterError, RequestConflictError
-from ledger.clinic import REQUEST, SEED, Place, ask, opening, request
+from ledger.clinic import REQUEST, SEED, Place, ask, intend_one, opening, request
 
 
 @pytest.mark.parametrize("field", ["analyst", "key", "question"])
@@ -46,8 +46,8 @@ def test_what_became_of_questions_is_told_by_their_ends(place) -> None:
         ask(ledger, "again", question="count first")
         ledger.questions.lose(ledger.questions.charge(request("lost")).seq)
         ledger.questions.charge(request("in progress"))
-        ledger.streams.open(opening())
-        ledger.streams.intend("s", number=1, key="in flight", question="q", sealed=SEED)
+        ledger.reservations.open(opening())
+        intend_one(ledger, "s", number=1, key="in flight", question="q", sealed=SEED)
         asked = ledger.entries("clinic", kinds=("charge", "recall", "intent", "opening"))
         ends = {one["request"]: [end["kind"] for end in ledger.became([one])] for one in asked}
         assert ends == {
@@ -63,19 +63,19 @@ def test_what_became_of_questions_is_told_by_their_ends(place) -> None:
 
 def test_a_stream_is_seen_with_the_versions_of_its_tables(place) -> None:
     with place.clinic() as ledger:
-        ledger.streams.open(opening())
+        ledger.reservations.open(opening())
     with place.open() as ledger:
-        assert ledger.streams.seen("s").versions == {"patients": 1, "visits": 1}
-        assert ledger.streams.seen("another") is None
+        assert ledger.reservations.seen("s").versions == {"patients": 1, "visits": 1}
+        assert ledger.reservations.seen("another") is None
 
 
 def test_a_question_of_a_stream_is_stored_only_for_the_data_that_is_held_open(place) -> None:
     asked = {"number": 1, "key": "k", "question": "q", "sealed": SEED}
     with place.clinic() as ledger:
-        ledger.streams.open(opening())
+        ledger.reservations.open(opening())
         ledger.administration.advance_version("clinic", "patients")
         head = ledger.head()
         with pytest.raises(MovedOnError):
-            ledger.streams.intend("s", **asked, held={"patients": 1})
+            intend_one(ledger, "s", **asked, held={"patients": 1})
         assert ledger.head() == head
-        ledger.streams.intend("s", **asked, held={"patients": 2})
+        intend_one(ledger, "s", **asked, held={"patients": 2})

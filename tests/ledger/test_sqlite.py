@@ -17,8 +17,8 @@ from lapwing.ledger import store
 from lapwing.ledger.entries import Lookup
 from lapwing.ledger.ledger import create_ledger
 from lapwing.ledger.replay import verify
+from lapwing.ledger.reservation_states import ReservationStatus, RoundOutcome
 from lapwing.ledger.sqlite import SqliteDatabase
-from lapwing.ledger.stream_states import StreamOutcome, StreamStatus
 from lapwing.ledger.transaction import Transaction
 from lapwing.vocabulary.errors import (
     LedgerDurabilityError,
@@ -29,7 +29,7 @@ from lapwing.vocabulary.errors import (
     LedgerUnwritableError,
     UnansweredError,
 )
-from ledger.clinic import SECRET, Place, ask, opening, request, spent
+from ledger.clinic import SECRET, Place, ask, decide_one, intend_one, opening, request, spent
 
 
 @pytest.fixture
@@ -236,8 +236,8 @@ class TestTrouble:
 
         Place.in_file(path).clinic().close()
         with Place.in_file(path, driver=lambda file: Wrapped(file, full)).open() as ledger:
-            ledger.streams.open(opening())
-            assert ledger.streams.close("s").status is StreamStatus.CLOSED
+            ledger.reservations.open(opening())
+            assert ledger.reservations.close("s").status is ReservationStatus.CLOSED
 
     def test_a_ledger_that_cannot_be_written_leaves_neither_a_file_nor_a_connection(self, path) -> None:
         def full(statement) -> None:
@@ -312,11 +312,11 @@ class TestSecrets:
     def test_nothing_of_a_closed_stream_is_left_in_any_file(self, path) -> None:
         state, seed = bytes(range(64, 141)), bytes(range(180, 240))
         with Place.in_file(path).clinic() as ledger:
-            ledger.streams.open(opening(sealed=state))
-            ledger.streams.intend("s", number=1, key="a", question="q", sealed=seed)
+            ledger.reservations.open(opening(sealed=state))
+            intend_one(ledger, "s", number=1, key="a", question="q", sealed=seed)
             assert any(state in file.read_bytes() for file in path.parent.iterdir())
-            ledger.streams.decide("s", number=1, outcome=StreamOutcome.NO, answer="no", sealed=SECRET)
-            ledger.streams.close("s")
+            decide_one(ledger, "s", number=1, outcome=RoundOutcome.NO, answer="no", sealed=SECRET)
+            ledger.reservations.close("s")
             files = {file.name: file.read_bytes() for file in path.parent.iterdir()}
         assert {"ledger.db", "ledger.db-wal"} <= files.keys()
         for content in files.values():

@@ -4,9 +4,10 @@ The model has its own book of what was spent and its own record of what was told
 """
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,11 +16,20 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.ledger import store
 from lapwing.ledger.budget_requests import RequestState
 from lapwing.ledger.questions import Released
 from lapwing.ledger.replay import verify
-from lapwing.ledger.stream_states import Decision, Intent, StreamOutcome, StreamStatus
+from lapwing.ledger.reservation_states import (
+    Decision,
+    IfLost,
+    Intent,
+    Opening,
+    ReservationKind,
+    ReservationStatus,
+    RoundOutcome,
+)
 from lapwing.vocabulary.errors import (
     BudgetExceededError,
     LedgerInDoubtError,
@@ -28,16 +38,17 @@ from lapwing.vocabulary.errors import (
     RequestConflictError,
     StreamBusyError,
     StreamClosedError,
+    StreamError,
     StreamHaltedError,
     SuspendedError,
     UnansweredError,
 )
 from lapwing.vocabulary.guarantee import PureDP
-from ledger.clinic import PEOPLE, SECRET, SEED, Place, opening, pure, request, reserved, spent
+from ledger.clinic import PEOPLE, SECRET, SEED, Place, decide_one, intend_one, opening, pure, request, reserved, spent
 from postgres_server import where_there_is_room
 
 CAP, NO_LIMIT = Fraction(2), Fraction(1000)
-OPENING, PRICE, YESES = Fraction(1, 10), Fraction(1, 5), 2
+OPENING, PRICE, YESES, ROUNDS = Fraction(1, 10), Fraction(1, 5), 2, 3
 
 analysts = st.sampled_from(["ana", "bob"])
 keys = st.sampled_from(["k1", "k2", "k3", "k4"])
@@ -64,10 +75,20 @@ class Flow:
     analyst: str
     asked: int = 0
     yeses: int = 0
-    status: StreamStatus = StreamStatus.OPEN
+    status: ReservationStatus = ReservationStatus.OPEN
     in_flight: tuple[str, tuple[str, int]] | None = None
     told: dict[tuple[str, int], str] = field(default_factory=dict)
     keys: dict[str, str | None] = field(default_factory=dict)
+
+
+@dataclass
+class Drawing:
+    """What the model knows of a reservation of rounds: its outcomes, in their order, and whether it has ended."""
+
+    goes_on: bool
+    told: list[str | None] = field(default_factory=list)
+    in_flight: bool = False
+    ended: bool = False
 
 
 @dataclass
@@ -94,6 +115,7 @@ class Machine(RuleBasedStateMachine):
         self.keys: dict[tuple[str, str], Asked] = {}
         self.stored: dict[tuple[str, int], str] = {}
         self.flows: dict[str, Flow] = {}
+        self.rounds: dict[str, Drawing] = {}
         self.receipts = []
 
     def teardown(self) -> None:
@@ -278,16 +300,16 @@ class Machine(RuleBasedStateMachine):
         flow = self.flows.get(name)
         if flow:
             if flow.analyst == analyst:
-                assert self.ledger.streams.open(wanted).asked == flow.asked
+                assert self.ledger.reservations.open(wanted).asked == flow.asked
             else:
                 with pytest.raises(ParameterError, match="is a stream of this ledger already"):
-                    self.ledger.streams.open(wanted)
+                    self.ledger.reservations.open(wanted)
             return
         if self.suspended or not self.affordable(analyst, OPENING + YESES * PRICE):
             with pytest.raises(SuspendedError if self.suspended else BudgetExceededError):
-                self.ledger.streams.open(wanted)
+                self.ledger.reservations.open(wanted)
             return
-        _, counts = self.attempt("open", point, lambda: self.ledger.streams.open(wanted))
+        _, counts = self.attempt("open", point, lambda: self.ledger.reservations.open(wanted))
         if counts:
             self.pay(analyst, OPENING, YESES * PRICE)
             self.flows[name] = Flow(analyst)
@@ -300,12 +322,10 @@ class Machine(RuleBasedStateMachine):
         key = f"{name} {flow.asked + 1} {question}"
 
         def act():
-            return self.ledger.streams.intend(name, number=flow.asked + 1, key=key, question=question, sealed=SEED)
+            return intend_one(self.ledger, name, number=flow.asked + 1, key=key, question=question, sealed=SEED)
 
         if key in flow.keys:
-            found = act()
-            assert isinstance(found, Decision)
-            assert found.answer == flow.keys[key]
+            self.intend_again(act, flow.keys[key])
         elif (question, self.version) in flow.told and self.suspended:  # a new key is an entry, and none is written
             with pytest.raises(SuspendedError):
                 act()
@@ -315,8 +335,8 @@ class Machine(RuleBasedStateMachine):
             assert found is None or found.answer == told
             if counts:
                 flow.keys[key] = told
-        elif flow.status is not StreamStatus.OPEN:
-            with pytest.raises(StreamHaltedError if flow.status is StreamStatus.HALTED else StreamClosedError):
+        elif flow.status is not ReservationStatus.OPEN:
+            with pytest.raises(StreamHaltedError if flow.status is ReservationStatus.HALTED else StreamClosedError):
                 act()
         elif self.suspended:
             with pytest.raises(SuspendedError):
@@ -331,17 +351,27 @@ class Machine(RuleBasedStateMachine):
                 flow.asked += 1
                 flow.in_flight = key, (question, self.version)
 
-    @precondition(lambda self: any(flow.status is StreamStatus.OPEN for flow in self.flows.values()))
+    @staticmethod
+    def intend_again(act, told: str | None) -> None:
+        if told is None:
+            with pytest.raises(UnansweredError):
+                act()
+        else:
+            found = act()
+            assert isinstance(found, Decision)
+            assert found.answer == told
+
+    @precondition(lambda self: any(flow.status is ReservationStatus.OPEN for flow in self.flows.values()))
     @rule(data=st.data(), asked=st.lists(questions, min_size=1, max_size=3, unique=True), outcomes=st.data())
     def ask_together(self, data, asked, outcomes) -> None:
         """Ask several questions of a stream as one, and decide or lose them."""
-        idle = [n for n, f in sorted(self.flows.items()) if f.status is StreamStatus.OPEN and not f.in_flight]
+        idle = [n for n, f in sorted(self.flows.items()) if f.status is ReservationStatus.OPEN and not f.in_flight]
         if not idle or self.suspended:
             return
         name = data.draw(st.sampled_from(idle))
         flow = self.flows[name]
         key, number = f"{name} {len(flow.keys)} together", flow.asked + 1
-        intent, known = self.ledger.batches.intend(name, number=number, key=key, questions=asked, sealed=SEED)
+        intent, known = self.ledger.streams.intend(name, number=number, key=key, questions=asked, sealed=SEED)
         assert {one: told.answer for one, told in known.items()} == {
             one: flow.told[one, self.version] for one in asked if (one, self.version) in flow.told
         }
@@ -351,15 +381,15 @@ class Machine(RuleBasedStateMachine):
         drawn = [outcomes.draw(st.sampled_from(["yes", "no"])) for _ in intent.questions]
         left = YESES - flow.yeses
         halts = [place for place, one in enumerate(drawn) if one == "yes"][left - 1 : left]
-        answers = [(StreamOutcome(one), f"{one} {number + i}") for i, one in enumerate(drawn)][: (halts or [99])[0] + 1]
+        answers = [(RoundOutcome(one), f"{one} {number + i}") for i, one in enumerate(drawn)][: (halts or [99])[0] + 1]
         lost = outcomes.draw(st.booleans())
-        found = self.ledger.batches.decide(name, number=number, answers=None if lost else answers, sealed=SECRET)
-        yeses = min(len(drawn), left) if lost else sum(one is StreamOutcome.YES for one, _ in answers)
+        found = self.ledger.streams.decide(name, number=number, answers=None if lost else answers, sealed=SECRET)
+        yeses = min(len(drawn), left) if lost else sum(one is RoundOutcome.YES for one, _ in answers)
         flow.asked += len(drawn) if lost else len(answers)
         flow.yeses += yeses
         self.pay(flow.analyst, yeses * PRICE, -yeses * PRICE)
         if flow.yeses == YESES:
-            flow.status = StreamStatus.HALTED
+            flow.status = ReservationStatus.HALTED
         told = {} if lost else {one: text for one, (_, text) in zip(intent.questions, answers, strict=False)}
         assert {one: decision.answer for one, decision in found.items()} == told
         flow.told |= {(one, self.version): text for one, text in told.items()}
@@ -368,14 +398,14 @@ class Machine(RuleBasedStateMachine):
         return [name for name, flow in sorted(self.flows.items()) if flow.in_flight]
 
     @precondition(lambda self: self.in_flight())
-    @rule(data=st.data(), outcome=st.sampled_from(StreamOutcome), point=points)
+    @rule(data=st.data(), outcome=st.sampled_from([RoundOutcome.YES, RoundOutcome.NO, RoundOutcome.LOST]), point=points)
     def decide(self, data, outcome, point) -> None:
         name = data.draw(st.sampled_from(self.in_flight()))
         flow = self.flows[name]
-        answer = None if outcome is StreamOutcome.LOST else f"{outcome.value} {flow.asked}"
+        answer = None if outcome is RoundOutcome.LOST else f"{outcome.value} {flow.asked}"
 
         def act():
-            return self.ledger.streams.decide(name, number=flow.asked, outcome=outcome, answer=answer, sealed=SECRET)
+            return decide_one(self.ledger, name, number=flow.asked, outcome=outcome, answer=answer, sealed=SECRET)
 
         found, counts = self.attempt("decide", point, act)
         if not counts:
@@ -385,36 +415,96 @@ class Machine(RuleBasedStateMachine):
         if answer:
             flow.told[asked] = answer
         flow.in_flight = None
-        if outcome is not StreamOutcome.NO:
+        if outcome is not RoundOutcome.NO:
             flow.yeses += 1
             self.pay(flow.analyst, PRICE, -PRICE)
         if flow.yeses == YESES:
-            flow.status = StreamStatus.HALTED
+            flow.status = ReservationStatus.HALTED
         if found:
             assert (found.outcome, found.answer, found.status) == (outcome, answer, flow.status)
             self.receipts.append(found.receipt)
 
-    @precondition(lambda self: any(flow.status is StreamStatus.OPEN for flow in self.flows.values()))
+    @precondition(lambda self: any(flow.status is ReservationStatus.OPEN for flow in self.flows.values()))
     @rule(data=st.data(), forfeit=st.booleans(), point=points)
     def end(self, data, forfeit, point) -> None:
         name = data.draw(
-            st.sampled_from([n for n, flow in sorted(self.flows.items()) if flow.status is StreamStatus.OPEN])
+            st.sampled_from([n for n, flow in sorted(self.flows.items()) if flow.status is ReservationStatus.OPEN])
         )
         flow = self.flows[name]
         unused = (YESES - flow.yeses) * PRICE
         if forfeit:
-            _, counts = self.attempt("forfeit", point, lambda: self.ledger.streams.forfeit(name))
+            _, counts = self.attempt("forfeit", point, lambda: self.ledger.reservations.forfeit(name))
         elif flow.in_flight:
             with pytest.raises(StreamBusyError):
-                self.ledger.streams.close(name)
+                self.ledger.reservations.close(name)
             return
         else:
-            _, counts = self.attempt("close", point, lambda: self.ledger.streams.close(name))
+            _, counts = self.attempt("close", point, lambda: self.ledger.reservations.close(name))
         if counts:
             self.pay(flow.analyst, unused if forfeit else Fraction(0), -unused)
             if flow.in_flight:
                 flow.keys[flow.in_flight[0]] = None
-            flow.status, flow.in_flight = StreamStatus.CLOSED, None
+            flow.status, flow.in_flight = ReservationStatus.CLOSED, None
+
+    @rule(name=st.sampled_from(["r1", "r2"]), analyst=analysts, goes_on=st.booleans(), point=points)
+    def open_rounds(self, name, analyst, goes_on, point) -> None:
+        kind = ReservationKind(name="rounds", if_lost=IfLost.COUNTS if goes_on else IfLost.ENDS)
+        wanted = Opening(
+            population="clinic",
+            analyst=analyst,
+            key=f"open {name}",
+            name=name,
+            terms="{}",
+            charge=SingleRelease(event=pure(PRICE)),
+            tables=frozenset({"patients"}),
+            rounds=ROUNDS,
+            kind=kind,
+        )
+        if name in self.rounds:
+            with suppress(ParameterError, RequestConflictError):
+                assert self.ledger.reservations.open(wanted).asked >= len(self.rounds[name].told)
+        elif self.suspended or not self.affordable(analyst, PRICE):
+            with pytest.raises(SuspendedError if self.suspended else BudgetExceededError):
+                self.ledger.reservations.open(wanted)
+        elif self.attempt("open", point, lambda: self.ledger.reservations.open(wanted))[1]:
+            self.pay(analyst, PRICE)
+            self.rounds[name] = Drawing(goes_on)
+
+    @precondition(lambda self: self.rounds)
+    @rule(data=st.data(), back=st.integers(0, 2), outcome=st.booleans(), point=points)
+    def draw(self, data, back, outcome, point) -> None:
+        """Begin the next round, or ask for one again; and end the one in flight, or lose it."""
+        name = data.draw(st.sampled_from(sorted(self.rounds)))
+        drawing, reservations = self.rounds[name], self.ledger.reservations
+        number = max(1, len(drawing.told) + 1 - back)
+        if drawing.in_flight:
+            told = f"{name} {number}" if outcome else None
+            act = partial(reservations.settle, name, number=len(drawing.told) + 1, outcome=told)
+            if self.attempt("decide", point, act)[1]:
+                drawing.told.append(told)
+                drawing.in_flight = False
+                drawing.ended = len(drawing.told) == ROUNDS or (told is None and not drawing.goes_on)
+            return
+        act = partial(reservations.intend, name, number=number, parameters=f"p{number}")
+        if number <= len(drawing.told):
+            assert act().answer == drawing.told[number - 1]
+        elif drawing.ended or self.suspended:
+            with pytest.raises(StreamError if drawing.ended else SuspendedError):
+                act()
+        elif self.attempt("intend", point, act)[1]:
+            drawing.in_flight = True
+
+    @precondition(lambda self: any(not one.ended and not one.in_flight for one in self.rounds.values()))
+    @rule(data=st.data(), point=points)
+    def close_rounds(self, data, point) -> None:
+        idle = [name for name, one in sorted(self.rounds.items()) if not one.ended and not one.in_flight]
+        name = data.draw(st.sampled_from(idle))
+        self.rounds[name].ended = self.attempt("close", point, lambda: self.ledger.reservations.close(name))[1]
+
+    @invariant()
+    def every_round_has_the_outcome_that_it_was_given_first(self) -> None:
+        for name, drawing in self.rounds.items():
+            assert [one.answer for one in self.ledger.reservations.outcomes(name)] == drawing.told
 
     @rule()
     def restart(self) -> None:
@@ -437,7 +527,10 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def what_has_no_end_is_listed(self) -> None:
         assert {left.seq for left in self.ledger.questions.unsettled()} == {a.seq for a in self.open_charges()}
-        assert {intent.stream for intent in self.ledger.streams.unsettled()} == set(self.in_flight())
+        assert {intent.reservation for intent in self.ledger.reservations.unsettled()} == {
+            *self.in_flight(),
+            *(name for name, flow in self.rounds.items() if flow.in_flight),
+        }
 
 
 TestLedgerAgainstItsModel = Machine.TestCase

@@ -60,6 +60,7 @@ class Administration:
             if name in transaction.populations():
                 remedy = "its account goes on; choose another name"
                 raise ParameterError("population", name, reason="exists already", remedy=remedy)
+            transaction.follow()
             if _has_unrecorded_releases(transaction, name):  # its account may have been among the entries that are lost
                 population = replace(population, suspended=True)
             fields = {"policy": to_record(population), "account": state((), account)}
@@ -222,10 +223,14 @@ class Administration:
         """Allow spending again."""
         return self._switch(population, analyst, by, stopped=False)
 
-    def accept_rollback(self, remark: str, *, by: str = "custodian") -> Receipt:
-        """Write down what was lost with entries that are gone, and stop all spending of every population."""
+    def accept_rollback(self, remark: str, *, until: Receipt | None = None, by: str = "custodian") -> Receipt:
+        """Write down what was lost with entries that are gone, and stop all spending of every population.
+
+        `until` is the last of them, where it is known; `lost_entries` goes on from it.
+        """
+        known = {} if until is None else {"lost_until": until.seq, "lost_head": until.hash}
         with self._store.writing("rollback") as transaction:
-            transaction.append("note", by=named("by", by), remark=text("remark", remark))
+            transaction.append("note", by=named("by", by), remark=text("remark", remark), **known)
             for name in transaction.populations():
                 decide_in(transaction, replace(transaction.population(name), suspended=True), by, "suspension")
             return transaction.receipt

@@ -3,8 +3,9 @@
 A checkpoint names an entry up to which the chain was followed and the indexes compared, and the last entries before it
 that say how something stands: the policy and the account of each population, allowances, open streams. An index that
 has lost one of them is found out, as it is while a ledger is open. Their hashes stand in the checkpoint, too: who
-changes one of them and computes a new hash for it has to change the checkpoint as well. What else is read from before
-the checkpoint must still hang on the entry before it.
+changes one of them and computes a new hash for it has to change the checkpoint as well. Digests of all keys are in it,
+so that one that is found no more is missed. What else is read from before the checkpoint must still hang on the entry
+before it, and the whole chain is followed in the background (`background_check`).
 
 It is authenticated under a key that is kept outside the ledger: whoever can only write the ledger cannot forge it. One
 that is missing, damaged or forged costs time, and nothing else: the whole chain is followed. It never replaces
@@ -21,62 +22,96 @@ from pathlib import Path
 from typing import Final
 
 from lapwing.ledger.entries import Asked, Lookup, Receipt
+from lapwing.ledger.key_digests import KeyDigests, fingerprint
 from lapwing.vocabulary.codec import canonical, parse
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.frozen import frozen
 
 EVERY: Final = 1000
-"""A new checkpoint is written when the ledger has grown by this number of entries."""
-_LARGEST: Final = 1 << 24
+"""A new checkpoint is written when the ledger has grown, or was followed further on its round, by this many entries."""
+_LARGEST: Final = 1 << 30
 
 
 @frozen(kw_only=False)
 class Checkpoint:
     """An entry up to which everything was checked, and the `latest` entries by then for each lookup of a state.
 
-    `openings` are the first entries of the streams among them, and `hashes` those of all these entries when they were
-    checked.
+    `openings` are the first entries of the streams among them, `hashes` those of all these entries when they were
+    checked, and `keys` digests of all keys. `followed` is where the background check had come to, unless it was over.
     """
 
     receipt: Receipt
     latest: Mapping[Asked, int]
     openings: Mapping[str, int]
     hashes: Mapping[int, bytes]
+    keys: KeyDigests
+    followed: Receipt | None = None
 
 
 class CheckpointFile:
-    """The file of a checkpoint; `key` is any secret, from which one for this purpose is derived."""
+    """The file of a checkpoint; `key` is any secret, from which those for this purpose are derived.
+
+    It is a line of JSON, a line with its code, and the digests of the keys, whose fingerprint is in the JSON.
+    """
 
     def __init__(self, path: Path, key: bytes) -> None:
         self.path = path
-        self._key = hmac.digest(key, b"lapwing checkpoint 1", "sha256")
+        self._key, self._secret = (hmac.digest(key, name, "sha256") for name in (_FILE, _KEYS))
+
+    def no_keys(self) -> KeyDigests:
+        """Return digests of no keys yet, under the secret of this file."""
+        return KeyDigests(self._secret)
 
     def read(self) -> Checkpoint | None:
         """Return what was checked; `None` where nothing can be believed."""
         with suppress(OSError, ValueError, TypeError, KeyError, ParameterError):
             if self.path.stat().st_size > _LARGEST:
                 return None
-            body, _, code = self.path.read_text(encoding="ascii").rstrip("\n").rpartition("\n")
+            with self.path.open("rb", buffering=1 << 16) as file:
+                body, code, packed = file.readline().rstrip(b"\n"), file.readline().rstrip(b"\n"), file.read()
             if not hmac.compare_digest(self._code(body), code):
                 return None
-            said = parse(body)
+            said = parse(body.decode("ascii"))
+            if said["digests"] != fingerprint(packed):
+                return None
             latest = {(Lookup[lookup], tuple(values)): seq for lookup, values, seq in said["latest"]}
             hashes = {int(seq): bytes.fromhex(hash_) for seq, hash_ in said["hashes"]}
-            return Checkpoint(Receipt.parse(said["receipt"]), latest, dict(said["openings"]), hashes)
+            keys = KeyDigests(self._secret, dict(said["keys"]), packed)
+            followed = said["followed"] and Receipt.parse(said["followed"])
+            return Checkpoint(Receipt.parse(said["receipt"]), latest, dict(said["openings"]), hashes, keys, followed)
         return None
 
     def write(self, checkpoint: Checkpoint) -> None:
         """Keep what was checked. Where it cannot be written, the next opening takes longer."""
-        latest = sorted([one.name, list(values), seq] for (one, values), seq in checkpoint.latest.items())
-        hashes = sorted([seq, hash_.hex()] for seq, hash_ in checkpoint.hashes.items())
-        entries = {"latest": latest, "openings": dict(checkpoint.openings), "hashes": hashes}
-        body = canonical({"receipt": str(checkpoint.receipt), **entries})
+        counts, packed = checkpoint.keys.packed()
+        said = {
+            "receipt": str(checkpoint.receipt),
+            "latest": sorted([one.name, list(values), seq] for (one, values), seq in checkpoint.latest.items()),
+            "openings": dict(checkpoint.openings),
+            "hashes": sorted([seq, hash_.hex()] for seq, hash_ in checkpoint.hashes.items()),
+            "keys": [[name, count] for name, count in counts.items()],
+            "digests": fingerprint(packed),
+            "followed": None if checkpoint.followed is None else str(checkpoint.followed),
+        }
+        body = canonical(said).encode("ascii")
         making = self.path.with_name(f"{self.path.name}.making-{os.getpid()}-{threading.get_ident()}")
-        with suppress(OSError):
+        try:
             descriptor = os.open(making, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
-            with os.fdopen(descriptor, "w", encoding="ascii") as file:
-                file.write(f"{body}\n{self._code(body)}\n")
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(body + b"\n" + self._code(body) + b"\n" + packed)
             making.replace(self.path)
+        except OSError:
+            with suppress(OSError):
+                making.unlink(missing_ok=True)
 
-    def _code(self, body: str) -> str:
-        return hmac.new(self._key, body.encode(), sha256).hexdigest()
+    def forget(self) -> None:
+        """Let the next opening follow the whole chain, and find what is wrong with it."""
+        with suppress(OSError):
+            self.path.unlink(missing_ok=True)
+
+    def _code(self, body: bytes) -> bytes:
+        return hmac.new(self._key, body, sha256).hexdigest().encode()
+
+
+_FILE: Final = b"lapwing checkpoint 2"
+_KEYS: Final = b"lapwing checkpoint keys 1"

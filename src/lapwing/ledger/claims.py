@@ -1,7 +1,8 @@
 """Whether what an entry claims is what follows from those before it: prices, steps and accounts, told a second time.
 
-Residues are floats, and another build of a numerical library may find another last digit: what is claimed may be
-smaller than what is found, and never larger.
+Residues are floats, and so are the rhos of some releases; another processor, or another build of a numerical library,
+may find another last digit. A residue that is claimed may be smaller than what is found, and never larger; a price may
+differ in the ninth digit.
 """
 
 from collections import Counter
@@ -11,6 +12,7 @@ from typing import Any, Final
 
 from lapwing.accounting.filters.account import Account, Admission, Budget, raised_by
 from lapwing.accounting.filters.approximate import ApproximateFilter
+from lapwing.accounting.filters.charge import Cost
 from lapwing.ledger.entries import recall_digest
 from lapwing.ledger.states import PopulationRecord
 from lapwing.vocabulary.codec import from_record, parse, to_text
@@ -39,6 +41,14 @@ def units_of_one(record: Record, dearest: int) -> int:
     least, most = {"yes": (1, dearest), "no": (0, 0), "lost": (dearest, dearest)}[record["outcome"]]
     require(least <= units <= most, f"takes {units} units for a {record['outcome']}")
     return units
+
+
+def units_of_round(record: Record) -> int:
+    """Return the units that the outcome of a round takes which is no question of a stream: none, all is paid."""
+    require(record["outcome"] in {"released", "lost"}, "has an outcome that there is not")
+    held = {"answer", "versions"} & record.keys()
+    require(len(held) == (0 if record["outcome"] == "lost" else 2), "holds an answer and is lost, or neither")
+    return 0
 
 
 class OpenRequests:
@@ -95,15 +105,32 @@ def agreed_price(terms: str) -> Fraction | None:
         return None
 
 
+def agreed_event(terms: str) -> Event | None:
+    """Return what the terms of a reservation say that its rounds do together; `None` for terms that say nothing."""
+    try:
+        event: Event = from_record(Event, parse(terms)["event"])
+    except (ValueError, TypeError, KeyError):  # no terms of a session
+        return None
+    return event
+
+
 def require_same_question(record: Record, asked: Record, scope: str) -> None:
     """Refuse an answer that would be found under another question, or other data, than was paid for."""
     require(record["recall"] == recall_digest(scope, asked["question"]), "answers a question that was not charged")
     require(record["versions"] == asked["versions"], "answers from other data versions")
 
 
-def steps_agree(claimed: Admission, found: Any) -> bool:
+def prices_agree(claimed: Cost, found: Cost) -> bool:
+    """Say whether a price is what is found now, but for the last digits of a rho: a book may move to other machines."""
+    if claimed.rho is None or found.rho is None:
+        return claimed == found
+    same, digits = replace(claimed, rho=found.rho) == found, Fraction(_OTHER_BUILD)
+    return same and claimed.rho <= found.rho * digits and found.rho <= claimed.rho * digits
+
+
+def steps_agree(claimed: Admission, found: Admission) -> bool:
     """Say whether an admission took at least what it had to, and is otherwise what is found now."""
-    require(claimed.cost == found.cost and claimed.steps.keys() == found.steps.keys(), "was charged another price")
+    require(claimed.steps.keys() == found.steps.keys(), "was charged to other people")
     for segment, step in claimed.steps.items():
         if not _no_larger(step.residue, found.steps[segment].residue):
             return False

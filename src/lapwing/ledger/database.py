@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
 from lapwing.ledger.entries import Asked, Entry, HeadFile
-from lapwing.vocabulary.errors import LedgerError
+from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError
 from lapwing.vocabulary.lifetime import closing_on_failure
 
 Value: TypeAlias = str | int | bytes | None
@@ -70,6 +70,11 @@ class Database(ABC):
     def place(self) -> str:
         """Where it is, for messages: never a password."""
 
+    @property
+    @abstractmethod
+    def identity(self) -> str:
+        """What is the same for two that are at one place, and for no others."""
+
     def connect(self) -> Connection:
         """Return a new connection in autocommit mode whose durability settings were read back and are strong."""
         connection = self._dial()
@@ -120,12 +125,23 @@ class Database(ABC):
         """Look for damage in the structures of the database, and for an index that disagrees with the entries."""
 
     @abstractmethod
+    def interrupt(self, connection: Connection) -> None:
+        """Let what a connection does fail, from another thread."""
+
+    @abstractmethod
     def create(self, ledger: str, head: bytes) -> None:
         """Make an empty ledger with the name `ledger` and begin its head, whole or not at all."""
 
     @abstractmethod
     def gate(self) -> Turns:
         """Return where requests take turns."""
+
+
+def misplaced_answers(place: str) -> LedgerDamagedError:
+    """Return what is said where the answers of batches are not found where they are."""
+    return LedgerDamagedError(
+        f"the index of the answers of batches in {place} says something else than the entries: it is damaged"
+    )
 
 
 _INDEXES: Final = (

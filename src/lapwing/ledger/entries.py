@@ -104,6 +104,15 @@ class Entry(NamedTuple):
         return record
 
 
+def read_entry(row: tuple[Any, ...]) -> Entry:
+    """Return the entry that a row of the database is."""
+    match row:
+        case (int() as seq, str() as body, bytes() | memoryview() as hash_):
+            return Entry(seq, body, bytes(hash_))
+        case _:
+            raise LedgerDamagedError("is not an entry", seq=row[0] if isinstance(row[0], int) else 0)
+
+
 @frozen()
 class Receipt:
     """Proof that entry `seq` was in ledger `ledger` with the hash `hash`, and so was all that came before it.
@@ -419,12 +428,22 @@ def found_by(record: Record) -> list[Asked]:
     """Return the lookups that find an entry: the last word on something, or the first that used a key."""
     return [
         (lookup, tuple(record.get(one, "") for one in fields))
-        for field, lookup, fields in _FINDING
+        for field, lookup, fields in FINDING
         if record.get(field) is not None
     ]
 
 
-_FINDING: Final = (  # what an entry must say to be found by a lookup, and the values that it is found by
+def keys_statements() -> list[tuple[Lookup, str]]:
+    """Return the lookups with the statements that list all values with which they find something."""
+    said = [
+        (lookup, ", ".join(f"record ->> '{one}'" for one in fields), f"record ->> '{field}' is not null")
+        for field, lookup, fields in FINDING
+    ]
+    of_entries = [(lookup, f"select {values} from entries where {found}") for lookup, values, found in said]  # noqa: S608
+    return [*of_entries, (Lookup.RECALL, "select digest from recalls")]
+
+
+FINDING: Final = (
     ("policy", Lookup.POLICY, ("population",)),
     ("account", Lookup.ACCOUNT, ("population",)),
     ("allowance", Lookup.ALLOWANCE, ("population", "analyst")),
@@ -433,3 +452,4 @@ _FINDING: Final = (  # what an entry must say to be found by a lookup, and the v
     ("settles", Lookup.SETTLES, ("settles",)),
     ("stream", Lookup.STREAM, ("stream",)),
 )
+"""What an entry must say to be found by a lookup, and the values that it is found by."""

@@ -35,13 +35,14 @@ def describe(entry: Record) -> tuple[str, str]:
     words = [
         _describe_decision(entry) if kind == "policy" else None,
         entry.get("table"),
-        f"stream {entry['stream']}" if "stream" in entry else None,
+        f"{entry.get('reserves', 'stream')} {entry['stream']}" if "stream" in entry else None,
         _describe_questions(entry) if kind in {"intent", "outcome"} else None,
         f"of entry {entry['settles']}" if "settles" in entry and kind in {"answer", "lost"} else None,
         f"of entry {entry['recalls']}, free" if kind == "recall" else None,
         f"of request {entry['budget_request']}" if "budget_request" in entry and kind != "request" else None,
         f"version {entry['version']}" if "version" in entry else None,
         charged_words(entry) if kind in {"charge", "opening", "write-off"} else None,
+        entry["remark"] if kind == "note" else None,
     ]
     return who or entry.get("by") or "", " ".join(word for word in words if word)
 
@@ -50,7 +51,8 @@ def _describe_questions(entry: Record) -> str:
     """Return which questions of a stream were asked, and how they came out: one, or many together."""
     first, outcomes = entry["number"], [outcome for outcome, _ in entry.get("answers", ())]
     last = first + len(entry.get("questions") or outcomes) - 1
-    asked = f"question {first}" if last <= first else f"questions {first} to {last}"
+    one = "round" if "reserves" in entry else "question"
+    asked = f"{one} {first}" if last <= first else f"questions {first} to {last}"
     told = f"{outcomes.count('yes')} yes, {outcomes.count('no')} no" if outcomes else entry.get("outcome")
     return f"{asked} {told}" if told else asked
 
@@ -68,14 +70,25 @@ def _describe_decision(entry: Record) -> str:
     return f"{change} of {analyst or 'everybody'}{'' if whose['suspended'] else ' ended'}"
 
 
+def pays_by_yes(entry: Record) -> bool:
+    """Say whether the account of an entry adds epsilons up, so that a stream pays yes by yes."""
+    filters = entry["account"]["after"]["filters"].values()
+    return all(one["kind"] == "pure-filter" or one.get("pure") is not None for one in filters)
+
+
 def charged_words(entry: Record) -> str:
-    """Return what an entry has charged, in words."""
-    cost = entry["account"]["lines"][0]["cost"]
-    amounts = {"epsilon": cost["epsilon"], "delta": cost["delta"] if Fraction(cost["delta"]) else None}
-    amounts = amounts if amounts["epsilon"] else {"rho": cost["rho"]}
-    said = ", ".join(f"{name} {format_short(Fraction(amount))}" for name, amount in amounts.items() if amount)
-    reserved = Fraction(cost["reserved"])
-    return f"{said}, {format_short(reserved)} reserved" if reserved else said
+    """Return what an entry has charged, in words: in the currency in which its account is kept."""
+    cost, filters = entry["account"]["lines"][0]["cost"], list(entry["account"]["after"]["filters"].values())
+    reserved, rho = Fraction(cost["reserved"]), cost["rho"]
+    if cost["epsilon"] is None or any(one["kind"] == "concentrated-filter" for one in filters):
+        return "" if rho is None else f"rho {format_short(Fraction(rho))}"
+    is_sum = pays_by_yes(entry)
+    epsilon = Fraction(cost["epsilon"]) + (
+        0 if is_sum else reserved
+    )  # where there is no sum, all of it is paid at once
+    delta = f", delta {format_short(Fraction(cost['delta']))}" if Fraction(cost["delta"]) else ""
+    aside = f", {format_short(reserved)} reserved" if reserved and is_sum else ""
+    return f"epsilon {format_short(epsilon)}{delta}{aside}"
 
 
 def export_json(ledger: Ledger, path: Path) -> Receipt:
@@ -111,16 +124,39 @@ def check_export(path: Path, receipts: Iterable[Receipt] = ()) -> Receipt:
     first entry that is wrong; an export that is older than a receipt or has another past is a `LedgerRolledBackError`.
     """
     wanted = list(receipts)
-    with path.open(encoding="ascii", errors="replace") as file:  # what is replaced does not follow from the chain
-        head = _head(file, path)
-        last, hash_ = head["last"], bytes.fromhex(head["head"])
-        found: dict[int, bytes | None] = {receipt.seq: None for receipt in wanted}
-        for entry in check_chain(head["ledger"], _entries(file), last=last, head=hash_):
-            if entry.seq in found:
-                found[entry.seq] = entry.hash
+    end, entries = read_export(path)
+    found: dict[int, bytes | None] = {receipt.seq: None for receipt in wanted}
+    for entry in entries:
+        if entry.seq in found:
+            found[entry.seq] = entry.hash
     for receipt in wanted:
-        compare(receipt, ledger=head["ledger"], last=last, found=found[receipt.seq])
-    return Receipt(ledger=head["ledger"], seq=last, hash=hash_.hex())
+        compare(receipt, ledger=end.ledger, last=end.seq, found=found[receipt.seq])
+    return end
+
+
+def read_export(path: Path) -> tuple[Receipt, Iterator[Entry]]:
+    """Return the receipt of the last entry of a JSON export, and its entries while the chain is followed."""
+    with path.open(encoding="ascii", errors="replace") as file:
+        head = _head(file, path)
+    last, hash_ = head["last"], bytes.fromhex(head["head"])
+    entries = check_chain(head["ledger"], _entries_of(path), last=last, head=hash_)
+    return Receipt(ledger=head["ledger"], seq=last, hash=hash_.hex()), entries
+
+
+def is_export(path: Path) -> bool:
+    """Say whether a file begins as a JSON export does."""
+    with path.open(encoding="ascii", errors="replace") as file:
+        try:
+            _head(file, path)
+        except ParameterError:
+            return False
+    return True
+
+
+def _entries_of(path: Path) -> Iterator[Entry]:
+    with path.open(encoding="ascii", errors="replace") as file:  # what is replaced does not follow from the chain
+        file.readline()
+        yield from _entries(file)
 
 
 def _head(file: IO[str], path: Path) -> dict[str, Any]:

@@ -15,17 +15,18 @@ from typing import Final, Self
 
 from lapwing.accounting.filters.account import Account, Booking, charge_anew, open_account
 from lapwing.ledger.administration import Administration
-from lapwing.ledger.batches import Batches
+from lapwing.ledger.background_check import BackgroundCheck
 from lapwing.ledger.budget_requests import BudgetRequests
 from lapwing.ledger.checkpoint import EVERY, CheckpointFile
 from lapwing.ledger.database import Database
-from lapwing.ledger.entries import REMEDY, Entry, Lookup, Receipt, Record, compare, genesis, require_promised
+from lapwing.ledger.entries import REMEDY, Entry, Receipt, Record, compare, genesis, require_promised
 from lapwing.ledger.entries import name as named
-from lapwing.ledger.openings import Streams
 from lapwing.ledger.questions import Questions
+from lapwing.ledger.reservations import Reservations
 from lapwing.ledger.sqlite import SqliteDatabase
 from lapwing.ledger.states import PopulationRecord
 from lapwing.ledger.store import Store, now
+from lapwing.ledger.streams import Streams
 from lapwing.ledger.transaction import Clock, Transaction
 from lapwing.vocabulary.codec import from_record
 from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
@@ -96,6 +97,7 @@ class Ledger:
     def __init__(self, store: Store, checkpoints: CheckpointFile | None = None) -> None:
         self.store = store
         self._checkpoints, self._checked = checkpoints, 0
+        self._followed: Receipt | None = None
         self.questions = Questions(store)
         self._shares, self._counting = dict[str, _Shares](), Lock()
 
@@ -105,19 +107,19 @@ class Ledger:
         return Administration(self.store)
 
     @cached_property
+    def reservations(self) -> Reservations:
+        """Several draws under one charge: opened, drawn in rounds, closed."""
+        return Reservations(self.store)
+
+    @cached_property
     def streams(self) -> Streams:
-        """Streams of questions, answered from one charge."""
+        """Questions of streams, which are the rounds of reservations."""
         return Streams(self.store)
 
     @cached_property
     def budget_requests(self) -> BudgetRequests:
         """Requests of analysts for more budget, and what the custodian said."""
         return BudgetRequests(self.store)
-
-    @cached_property
-    def batches(self) -> Batches:
-        """Many questions, charged and answered together."""
-        return Batches(self.store)
 
     def populations(self) -> list[str]:
         """Return the names of all populations."""
@@ -156,6 +158,11 @@ class Ledger:
         with self.store.reading() as transaction:
             transaction.population(population)
             return [entry.record for entry in transaction.about(population)]
+
+    def notes(self) -> list[Record]:
+        """Return what the entries say that tell of lost ones: they concern every population, and name none."""
+        with self.store.reading() as transaction:
+            return [entry.record for entry in transaction.some("where record ->> 'kind' = 'note' order by seq")]
 
     def entries(
         self,
@@ -213,9 +220,7 @@ class Ledger:
     def request(self, population: str, analyst: str, key: str) -> Record | None:
         """Return the entry that first used an idempotency key of an analyst."""
         with self.store.reading() as transaction:
-            found = next(iter(transaction.all(Lookup.REQUEST, population, analyst, key)), None)
-            entry = transaction.entry(found[0]) if found else None
-            return entry and entry.record
+            return transaction.used(population, analyst, key)
 
     def tally(self, population: str, analyst: str) -> dict[tuple[str, str | None], int]:
         """Return how many entries of each kind, and with which outcome, an analyst has caused."""
@@ -291,14 +296,17 @@ class Ledger:
         """Follow the chain up to its end: from the checkpoint on, or all of it, beside its indexes."""
         known = None if self._checkpoints is None else self._checkpoints.read()
         if known is not None and self.store.begin_at(known):
-            self._checked = known.receipt.seq
+            self._checked, self._followed = known.receipt.seq, known.followed
             self.head()
+            self.store.background = BackgroundCheck.of(self.store.database, known)
         else:
             with ThreadPoolExecutor(max_workers=1) as beside:  # each takes about as long, and they need a core each
                 inspected = beside.submit(self.store.inspect)
                 self.head()
                 inspected.result()
             self._look_around()
+            if self._checkpoints is not None:
+                self.store.keep_keys(self._checkpoints.no_keys())
         self._keep_checkpoint()
 
     def _look_around(self) -> None:
@@ -308,18 +316,35 @@ class Ledger:
                 transaction.account(name)
                 for analyst in transaction.population(name).analysts:
                     transaction.allowance(name, analyst)
-            for stream in transaction.open_streams():
-                transaction.stream(stream)
+            for name in transaction.open_reservations():
+                transaction.reservation(name)
 
     def _keep_checkpoint(self) -> None:
-        checked = self.store.checked
-        if self._checkpoints and checked and checked.receipt.seq >= self._checked + EVERY:
+        """Write down how far the ledger was checked, if that is further than before; forget it if all is not well."""
+        background, checked = self.store.background, self.store.checked
+        if self._checkpoints is None:
+            return
+        if self.store.has_found_damage or (background is not None and background.has_failed):
+            self._checkpoints.forget()
+        elif checked is not None and (
+            checked.receipt.seq >= self._checked + EVERY or self._is_further(checked.followed)
+        ):
             self._checkpoints.write(checked)
-            self._checked = checked.receipt.seq
+            self._checked, self._followed = checked.receipt.seq, checked.followed
+
+    def _is_further(self, followed: Receipt | None) -> bool:
+        """Say whether the background check, which goes round up to its end, has come far from where it began."""
+        if (background := self.store.background) is None:
+            return False
+        before, now = (0 if one is None else one.seq for one in (self._followed, followed))
+        return (now - before) % background.until.seq >= EVERY
 
     def close(self) -> None:
         """Let go of files and connections."""
+        if self.store.background is not None:
+            self.store.background.leave()
         self._keep_checkpoint()
+        self.store.background = None
         self.questions.close()
         self.store.close()
 
@@ -428,7 +453,7 @@ def accept_rollback(address: str | Path | Database, *, head: Path | None = None,
             require_promised(promised, end, found=None)
         lost = f"those up to {promised.seq}" if promised else "nobody knows how many"
         remark = f"entries after {end.seq} are lost, {lost}; what they charged counts as spent"
-        end = ledger.administration.accept_rollback(remark, by=by)
+        end = ledger.administration.accept_rollback(remark, until=promised, by=by)
     kept.accept(end)
     return end
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 import psycopg
 from psycopg import sql
 
-from lapwing.ledger.database import POSTGRES_TABLES, Connection, Database
-from lapwing.ledger.entries import Asked, Entry, HeadFile, Lookup
+from lapwing.ledger.database import POSTGRES_TABLES, Connection, Database, misplaced_answers
+from lapwing.ledger.entries import FINDING, Asked, Entry, HeadFile, Lookup
 from lapwing.ledger.queue import Gate
 from lapwing.ledger.store import fault_point
 from lapwing.vocabulary.codec import FORMAT
@@ -43,27 +43,46 @@ with moved as (update ledger set seq = %s, hash = %s where seq = %s and hash = %
 insert into entries (seq, body, hash) select entry.* from moved, unnest(%b::bigint[], %b::text[], %b::bytea[]) as entry
 returning seq
 """
+_MISREAD: Final = "select seq from entries where record is distinct from body::jsonb order by seq limit 1"
+"""The first entry whose record, by which indexes find it, says something else than its text."""
 _MISFOUND: Final = """
 with said as materialized (
-    select body ->> 'population' as population, body ->> 'analyst' as analyst,
-        max(seq) filter (where body ->> 'policy' is not null) as policy,
-        max(seq) filter (where body ->> 'account' is not null) as account,
-        max(seq) filter (where body ->> 'allowance' is not null) as allowance
-    from (select seq, body::jsonb as body from entries offset 0) as entries group by 1, 2
-), populations as (
-    select population, max(policy) as policy, max(account) as account from said where population is not null group by 1
+    select {values}, max(seq) as seq
+    from (select seq, record from entries order by seq offset 0) as entries
+    where record ->> '{field}' is not null group by {places}
 )
-select population from populations where
-    policy is distinct from (select max(seq) from entries
-        where record ->> 'population' = population and record ->> 'policy' is not null)
-    or account is distinct from (select max(seq) from entries
-        where record ->> 'population' = population and record ->> 'account' is not null)
-union all
-select population from said where allowance is not null and allowance is distinct from (select max(seq) from entries
-    where record ->> 'population' = population and record ->> 'analyst' = analyst
-    and record ->> 'allowance' is not null)
-"""
-"""The populations whose state an index finds elsewhere than the texts of the entries have it."""
+select seq, {number} from said where seq is distinct from {number} order by 1 limit 1"""
+"""The first entry that a lookup does not find, where the entry says that it must."""
+_LISTED: Final = (
+    ("record ->> 'kind' = 'population'", ("record ->> 'population'",)),
+    ("record ->> 'kind' = 'intent'", ("record ->> 'stream'", "cast(record ->> 'number' as bigint)")),
+    ("record ->> 'kind' = 'intent'", ("record ->> 'population'", "record ->> 'analyst'")),
+    ("record ->> 'budget_request' is not null", ("record ->> 'population'",)),
+    ("true", ("coalesce(record ->> 'population', '')",)),
+    ("true", ("coalesce(record ->> 'population', '')", "coalesce(record ->> 'analyst', '')")),
+)
+"""What lists are made of: which entries, and by which values they are found."""
+_MISLISTED: Final = """
+with said as materialized (
+    select {values}, count(*) as entries, max(seq) as seq
+    from (select seq, record from entries order by seq offset 0) as entries
+    where {condition} group by {places}
+)
+select seq, found, entries from (select seq, entries, (select count(*) from (
+    select 1 from entries where {condition} and {same} order by seq offset 0) as found) as found from said) as lists
+where found is distinct from entries order by seq limit 1"""
+"""The last entry of a list that has more or fewer entries than there are."""
+_MISPLACED: Final = """
+with said as materialized (
+    select answer.digest, entries.seq, answer.place - 1 as place
+    from (select seq, record -> 'recalls' as answers from entries order by seq offset 0) as entries,
+        jsonb_array_elements_text(case jsonb_typeof(answers) when 'array' then answers else '[]' end)
+            with ordinality as answer(digest, place)
+)
+(select * from said except all select digest, seq, place from recalls)
+union all (select digest, seq, place from recalls except all select * from said)
+limit 1"""
+"""Answers of batches that their index does not find where an entry has them, or finds where none has."""
 
 
 class PostgresDatabase(Database):
@@ -89,6 +108,11 @@ class PostgresDatabase(Database):
         """The host, the database and the schema, without the password."""
         known = psycopg.conninfo.conninfo_to_dict(self._dsn)
         return f"schema {self._schema} of PostgreSQL database {known.get('dbname')} at {known.get('host')}"
+
+    @property
+    def identity(self) -> str:
+        """The address and the schema."""
+        return f"{self._dsn} {self._schema}"
 
     def _insist(self, connection: Connection) -> None:
         if not self._shows(connection, "select to_regclass('ledger') is not null"):
@@ -177,10 +201,29 @@ class PostgresDatabase(Database):
         connection.execute("vacuum secrets")
 
     def inspect(self, connection: Connection) -> None:
-        """Compare where indexes find each state with the entries; of pages PostgreSQL itself keeps checksums."""
-        row = connection.execute(_MISFOUND).fetchone()
-        if row is not None:
-            raise LedgerDamagedError(f"an index of {self.place} does not find the last state of population {row[0]!r}")
+        """Compare what lookups find with the texts of the entries; of pages PostgreSQL itself keeps checksums.
+
+        Entries are read in their order, by the index that the chain is followed by: one that it lacks is missing there.
+        First the record of each, which indexes are made of, is found to be what its text says.
+        """
+        if (row := connection.execute(_MISREAD).fetchone()) is not None:
+            raise LedgerDamagedError("is found by other words than it says", seq=row[0])
+        for field, lookup, names in FINDING:
+            if (row := connection.execute(_misfound(field, lookup, names)).fetchone()) is not None:
+                seq, found = row
+                where = f"at entry {found}" if found else "nowhere"
+                raise LedgerDamagedError(f"is found {where}: an index of {self.place} is damaged", seq=seq)
+        for condition, values in _LISTED:
+            if (row := connection.execute(_mislisted(condition, values)).fetchone()) is not None:
+                seq, found, due = row
+                reason = f"is in a list of {due}, of which {found} are found: an index of {self.place} is damaged"
+                raise LedgerDamagedError(reason, seq=seq)
+        if connection.execute(_MISPLACED).fetchone() is not None:
+            raise misplaced_answers(self.place)
+
+    def interrupt(self, connection: Any) -> None:
+        """Have the server cancel what a connection waits for."""
+        connection.cancel_safe(timeout=1.0)
 
     def create(self, ledger: str, head: bytes) -> None:
         """Make the schema, whole or not at all."""
@@ -211,11 +254,32 @@ class PostgresDatabase(Database):
 @lru_cache
 def _many(lookup: Lookup, values: int) -> str:
     """Return the statement that runs a lookup for each of many values, in their order."""
-    kinds, names = ("bigint" if lookup is Lookup.SETTLES else "text"), [f"asked.value{i}" for i in range(values)]
-    parts = lookup.split("?")
-    one = "".join(part + name for part, name in zip(parts, [*names, ""], strict=True))
+    kinds = "bigint" if lookup is Lookup.SETTLES else "text"
+    one = _filled(lookup, [f"asked.value{i}" for i in range(values)])
     arrays, columns = ", ".join([f"%b::{kinds}[]"] * values), ", ".join(f"value{i}" for i in range(values))
-    return f"select ({one}) from unnest({arrays}) with ordinality as asked({columns}, place) order by place"  # noqa: S608
+    return f"select {one} from unnest({arrays}) with ordinality as asked({columns}, place) order by place"  # noqa: S608
+
+
+def _misfound(field: str, lookup: Lookup, names: Sequence[str]) -> str:
+    """Return the statement that finds the first entry which a lookup does not find."""
+    cast = "::bigint" if lookup is Lookup.SETTLES else ""
+    values = ", ".join(f"(record ->> '{name}'){cast} as value{i}" for i, name in enumerate(names))
+    number = _filled(lookup, [f"said.value{i}" for i in range(len(names))])
+    places = ", ".join(str(place) for place in range(1, len(names) + 1))
+    return _MISFOUND.format(values=values, field=field, places=places, number=number)
+
+
+def _mislisted(condition: str, values: Sequence[str]) -> str:
+    """Return the statement that finds a list of entries which is not as long as it must be."""
+    places = ", ".join(str(place) for place in range(1, len(values) + 1))
+    named = ", ".join(f"{value} as value{i}" for i, value in enumerate(values))
+    same = " and ".join(f"{value} = said.value{i}" for i, value in enumerate(values))
+    return _MISLISTED.format(values=named, condition=condition, places=places, same=same)
+
+
+def _filled(lookup: Lookup, names: Sequence[str]) -> str:
+    """Return a lookup with names in the place of its values."""
+    return f"({''.join(part + name for part, name in zip(lookup.split('?'), [*names, ''], strict=True))})"
 
 
 @lru_cache

@@ -46,6 +46,9 @@ class Request:
 
     `held` are the data versions that are held open for it, of all tables: about others it is not charged but a
     `MovedOnError`. Whoever leaves it out must be able to answer about any.
+
+    `words` tell people what was asked, where the plan does not: several columns may be read from one release. They
+    stand in the entry, and decide nothing.
     """
 
     population: str
@@ -56,11 +59,14 @@ class Request:
     charge: SingleRelease
     fresh: bool = False
     held: Mapping[str, int] | None = None
+    words: str | None = None
 
     def __post_init__(self) -> None:
         name("analyst", self.analyst)
         name("key", self.key)
         text("question", self.question)
+        if self.words is not None:
+            text("words", self.words)
         if not isinstance(self.charge, SingleRelease):
             raise ParameterError(
                 "charge", self.charge, reason="is not a charge of a question", remedy="give a SingleRelease"
@@ -343,7 +349,8 @@ def charge_in(transaction: Transaction, request: Request) -> Charged | Released:
     versions = population.versions(request.tables, request.held)
     changes = transaction.accounts(population, request.analyst)
     changes.admit(request.charge, request.tables)
-    entry = transaction.append_changes("charge", changes, **asked, question=request.question, versions=versions)
+    told = {} if request.words is None else {"words": request.words}
+    entry = transaction.append_changes("charge", changes, **asked, question=request.question, **told, versions=versions)
     return Charged(seq=entry.seq, versions=MappingProxyType(versions), receipt=transaction.receipt_of(entry))
 
 
@@ -361,7 +368,7 @@ def _find_answer(
         return _read_earlier(transaction, earlier)
     recall = recall_digest(f"population {population.name}", request.question)
     if entry is not None:
-        given = transaction.entry(entry)
+        given = transaction.must(entry) if 0 < entry <= transaction.last else None
         return given if given is not None and given.record.get("recall") == recall else None
     return transaction.recall(recall, population.versions(request.tables))
 
@@ -382,7 +389,7 @@ def read_answer(transaction: Transaction, entry: Entry) -> Released:
 
 
 def _read_earlier(transaction: Transaction, asked: Mapping[str, Any]) -> Released:
-    end = transaction.entry(asked["recalls"]) if asked["kind"] == "recall" else transaction.settlement(asked["seq"])
+    end = transaction.must(asked["recalls"]) if asked["kind"] == "recall" else transaction.settlement(asked["seq"])
     if end is None or end.record["kind"] == "lost":
         raise UnansweredError(asked["request"], seq=asked["seq"], lost=end is not None)
     return read_answer(transaction, end)

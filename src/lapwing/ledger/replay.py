@@ -2,14 +2,14 @@
 
 The chain shows that entries are what was written. The replay shows that what was written was right: each charge is put
 before the filters again, each yes is looked for in the accounts, and the state that an entry claims must be the state
-that follows. Residues are floats, and another build of a numerical library may find another last digit, so the residue
-that an entry claims is what the next entry starts from, once it was found to be no larger than it may be.
+that follows. Residues and some prices are floats, and another build of a numerical library may find another last digit:
+what an entry claims is what the next entry starts from, once it was found to be no larger, or no other, than it may be.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from lapwing.accounting.filters.account import (
     Account,
@@ -20,33 +20,40 @@ from lapwing.accounting.filters.account import (
     open_account,
     raise_cap,
 )
-from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, StreamClosing, YesCharge
+from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, StreamClosing, YesCharge, cost_of
 from lapwing.accounting.filters.remaining import Refusal
 from lapwing.ledger.claims import (
     OpenRequests,
     Record,
     ReplayError,
     accounts_agree,
+    agreed_event,
     agreed_price,
     offered_event,
+    prices_agree,
     require,
     require_same_question,
     steps_agree,
     units_of_one,
+    units_of_round,
 )
 from lapwing.ledger.entries import Entry, Receipt, check_chain, recall_digest
 from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.reservation_states import MOST_ROUNDS, STREAM, IfLost, ReservationKind, kind_of
 from lapwing.ledger.states import Analyst, PopulationRecord
 from lapwing.vocabulary.codec import canonical, from_record, to_record
 from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.results import Result
 
+_TERMS: Final = frozenset({"terms", "if_lost", "dearest", "tables"})
+
 
 @dataclass(slots=True)
-class _Stream:
+class _Reserved:
     opening: Record
     charge: Charge
+    kind: ReservationKind
     status: str = "open"
     asked: int = 0
     used: int = 0
@@ -60,7 +67,7 @@ class Replay:
     populations: dict[str, PopulationRecord] = field(default_factory=dict)
     accounts: dict[tuple[str, str | None], Account] = field(default_factory=dict)
     lines: dict[str, list[tuple[str | None, Booking]]] = field(default_factory=lambda: defaultdict(list))
-    streams: dict[str, _Stream] = field(default_factory=dict)
+    reservations: dict[str, _Reserved] = field(default_factory=dict)
     unsettled: dict[int, Record] = field(default_factory=dict)
     answers: set[int] = field(default_factory=set)
     recalls: set[tuple[str, int, int]] = field(default_factory=set)
@@ -251,18 +258,24 @@ class Replay:
         require(record["recalls"] in self.answers, "recalls what was never answered")
 
     def _opening(self, record: Record) -> None:
-        require(record["stream"] not in self.streams, "opens a stream that exists")
-        charge = self._admitted(record, SingleRelease, Reservation)
+        require(record["stream"] not in self.reservations, "opens a stream that exists")
+        charge, kind = self._admitted(record, SingleRelease, Reservation), kind_of(record)
         if isinstance(charge, Reservation):
             reserved = (charge.stream, charge.yeses)
             require(reserved == (record["stream"], record["units"]), "reserves for another stream")
             agreed = agreed_price(record["terms"])
             require(agreed in {None, charge.whole}, "was charged another price than its terms say")
-        self.streams[record["stream"]] = stream = _Stream(opening=record, charge=charge)
-        self._require_state(record, stream)
+        if kind != STREAM:
+            event = agreed_event(record["terms"])
+            require(isinstance(charge, SingleRelease), "pays by yeses for what has none")
+            require(event in {None, charge.event}, "was charged another price than its terms say")
+            require((record["units"], record["dearest"]) == (0, 0), "has units for what has none")
+            require(0 < record["questions"] <= MOST_ROUNDS, "has no number of rounds")
+        self.reservations[record["stream"]] = opened = _Reserved(opening=record, charge=charge, kind=kind)
+        self._require_state(record, opened)
 
     def _intent(self, record: Record) -> None:
-        stream = self.streams[record["stream"]]
+        stream = self._opened(record)
         require(stream.status == "open", f"asks a stream that is {stream.status}")
         require(stream.in_flight is None, "asks while another question is in flight")
         require(record["number"] == stream.asked + 1, "is not the next question of its stream")
@@ -270,9 +283,20 @@ class Replay:
         self._require_allowed(record, record["versions"])
         questions = record["questions"] if "questions" in record else [record["question"]]
         require(questions and len(set(questions)) == len(questions), "asks nothing, or the same twice")
-        self._count_today(record, len(questions))
+        if stream.kind == STREAM:
+            self._count_today(record, len(questions))
+        else:
+            require(len(questions) == 1, "begins a round before the one before it has ended")
+            require(record["number"] <= stream.opening["questions"], "is more than the rounds that were charged")
         stream.asked, stream.in_flight = record["number"] + len(questions) - 1, record
         self._require_state(record, stream)
+
+    def _opened(self, record: Record) -> _Reserved:
+        """Return the reservation that an entry is about, whose terms it may not change."""
+        opened = self.reservations[record["stream"]]
+        require(not _TERMS & record.keys(), "changes the terms of a reservation")
+        require(record.get("reserves") == opened.opening.get("reserves"), "changes what a reservation is for")
+        return opened
 
     def _count_today(self, record: Record, questions: int) -> None:
         """Count what an analyst asks of streams in a day, where that has a limit."""
@@ -288,27 +312,31 @@ class Replay:
             self.today.pop((population.name, analyst), None)
 
     def _outcome(self, record: Record) -> None:
-        stream, opening = self.streams[record["stream"]], self.streams[record["stream"]].opening
-        intent = stream.in_flight
+        stream = self._opened(record)
+        opening, intent = stream.opening, stream.in_flight
         require(intent and record["settles"] == intent["seq"], "decides a question that is not in flight")
         if intent is None:
             return
         many = "questions" in intent
-        taken = self._units_of_many(record, intent, stream) if many else units_of_one(record, opening["dearest"])
+        if stream.kind != STREAM:
+            taken = units_of_round(record)
+        else:
+            taken = self._units_of_many(record, intent, stream) if many else units_of_one(record, opening["dearest"])
         require(record["units"] == taken, f"takes {record['units']} units for what was decided")
         stream.used, stream.in_flight = stream.used + taken, None
-        halted = opening["units"] - stream.used < opening["dearest"] or stream.asked == opening["questions"]
+        ends = record.get("outcome") == "lost" and stream.kind.if_lost is IfLost.ENDS
+        halted = ends or opening["units"] - stream.used < opening["dearest"] or stream.asked == opening["questions"]
         stream.status = "halted" if halted else "open"
         require(halted or stream.asked == intent["asked"], "leaves questions undecided without a halt")
         self._require_state(record, stream)
         self._settle(record, yeses=taken, ends=halted)
-        if not many and "answer" in record:
+        if stream.kind == STREAM and not many and "answer" in record:
             require_same_question(record, intent, f"stream {record['stream']}")
         if "versions" in record:
             require(record["versions"] == intent["versions"], "answers from other data versions")
             self.answers.add(record["seq"])
 
-    def _units_of_many(self, record: Record, intent: Record, stream: _Stream) -> int:
+    def _units_of_many(self, record: Record, intent: Record, stream: _Reserved) -> int:
         """Return the units that the outcomes of a batch take, and note where its stream stands after them."""
         questions, dearest = intent["questions"], stream.opening["dearest"]
         require(dearest == 1, "asks questions together whose yeses have different prices")
@@ -328,7 +356,7 @@ class Replay:
         return yeses
 
     def _closing(self, record: Record) -> None:
-        stream = self.streams[record["stream"]]
+        stream = self._opened(record)
         require(stream.status == "open", f"closes a stream that is {stream.status}")
         require(record["forfeit"] or stream.in_flight is None, "closes a stream with a question in flight")
         left = stream.in_flight["seq"] if stream.in_flight else None
@@ -338,7 +366,7 @@ class Replay:
         self._require_state(record, stream)
         self._settle(record, yeses=given_up, ends=True)
 
-    def _require_state(self, record: Record, stream: _Stream) -> None:
+    def _require_state(self, record: Record, stream: _Reserved) -> None:
         claimed = (record["status"], record["asked"], record["used"])
         require(claimed == (stream.status, stream.asked, stream.used), "does not say where its stream stands")
 
@@ -367,8 +395,10 @@ class Replay:
         for column, whose in self._concerned(record):
             (line,) = from_record(tuple[Admission, ...], record[column]["lines"])
             require(isinstance(line.charge, kinds), "charges something else")
-            quoted = self.accounts[whose].quote(line.charge)
-            require(not isinstance(quoted, Refusal), f"was charged, but the account refuses it: {quoted}")
+            require(prices_agree(line.cost, cost_of(line.charge)), "was charged another price")
+            quoted = self.accounts[whose].quote(line.charge, line.cost)
+            if isinstance(quoted, Refusal):
+                raise ReplayError(f"was charged, but the account refuses it: {quoted}")
             require(steps_agree(line, quoted), "was charged less than the filters say")
             self._book(record, column, whose, [line])
             charges.append(line.charge)

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
-from lapwing.ledger.database import SQLITE_TABLES, Connection, Database
+from lapwing.ledger.database import SQLITE_TABLES, Connection, Database, misplaced_answers
 from lapwing.ledger.entries import Entry, HeadFile, sync_folder
 from lapwing.ledger.queue import Gate
 from lapwing.ledger.store import fault_point
@@ -40,6 +40,17 @@ _SETTINGS: Final = (
     ("secure_delete", "on", 1),
     ("cell_size_check", "on", 1),
 )
+
+_MISPLACED: Final = """
+with said as materialized (
+    select answer.value as digest, entries.seq as seq, answer.key as place
+    from entries, json_each(entries.record, '$.recalls') as answer
+    where entries.record ->> 'stream' is not null and answer.type = 'text'
+)
+select * from (select * from said except select digest, seq, place from recalls)
+union all select * from (select digest, seq, place from recalls except select * from said)
+limit 1"""
+"""Answers of batches that their index does not find where an entry has them, or finds where none has."""
 
 _UNWRITABLE: Final = {
     sqlite3.SQLITE_PERM: "permission was denied",
@@ -70,6 +81,11 @@ class SqliteDatabase(Database):
     def place(self) -> str:
         """The path of the file."""
         return str(self.path)
+
+    @property
+    def identity(self) -> str:
+        """The path of the file, whatever led to it."""
+        return str(self.path.resolve())
 
     def _dial(self) -> Connection:
         _require_version()
@@ -140,10 +156,19 @@ class SqliteDatabase(Database):
         connection.execute("pragma wal_checkpoint(truncate)").fetchall()
 
     def inspect(self, connection: Connection) -> None:
-        """Have SQLite check its pages, and its indexes against its tables: all that is looked up is found by them."""
+        """Have SQLite check its pages, and its indexes against its tables: all that is looked up is found by them.
+
+        The answers of batches are found by a table of their own, which is compared with the entries.
+        """
         (found,) = connection.execute("pragma integrity_check(1)").fetchone()
         if found != "ok":
             raise LedgerDamagedError(f"{self.place} is damaged: {found}")
+        if connection.execute(_MISPLACED).fetchone() is not None:
+            raise misplaced_answers(self.place)
+
+    def interrupt(self, connection: Any) -> None:
+        """Let a statement that another thread runs fail."""
+        connection.interrupt()
 
     def create(self, ledger: str, head: bytes) -> None:
         """Make the file, whole or not at all; only the owner may read it."""

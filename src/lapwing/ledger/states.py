@@ -1,7 +1,7 @@
 """What the ledger knows, as values: populations and their accounts, and the states that were read before.
 
 A population is who is protected, which tables hold them, and who may spend: all of it public and decided by the
-custodian; nothing is learned from data. Streams are in `stream_states`.
+custodian; nothing is learned from data. Reservations are in `reservation_states`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,10 +11,18 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from lapwing.accounting.filters.account import EVERYONE, Account, Booking, Budget, open_account
-from lapwing.accounting.filters.charge import Charge, DeltaShares, StreamClosing, YesCharge
+from lapwing.accounting.filters.charge import (
+    Charge,
+    DeltaShares,
+    StreamClosing,
+    YesCharge,
+    cost_of_event,
+    excess_over,
+)
 from lapwing.accounting.filters.remaining import Refusal, tightest
-from lapwing.ledger.entries import STATES, Asked, Entry, Record
-from lapwing.ledger.stream_states import StreamRecord
+from lapwing.ledger.entries import STATES, Asked, Entry, Lookup, Record
+from lapwing.ledger.key_digests import KeyDigests
+from lapwing.ledger.reservation_states import ReservationRecord
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import (
     BudgetExceededError,
@@ -23,13 +31,21 @@ from lapwing.vocabulary.errors import (
     SuspendedError,
     UnnamedAnalystError,
 )
-from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
+from lapwing.vocabulary.event import PureRelease
+from lapwing.vocabulary.guarantee import (
+    Adjacency,
+    ApproximateDP,
+    ConcentratedDP,
+    Guarantee,
+    PrivacyUnit,
+    PureDP,
+)
 from lapwing.vocabulary.wording import decimal_above, decimal_below
 
 K = TypeVar("K")
 S = TypeVar("S")
 
-_MOST_STREAMS: Final = 1000
+_MOST_RESERVATIONS: Final = 1000
 _MOST_CHARGES: Final = 1000
 _SPARE: Final = 2000
 """How many hashes that nobody needs any more are kept before they are sorted out."""
@@ -114,15 +130,18 @@ class PopulationRecord:
             raise PolicyError("tables", reason=reason, remedy="ask the custodian for more")
 
     def require_price(self, analyst: str, charge: Charge, account: Account) -> None:
-        """Refuse what costs more than one question may: more than a fresh account of that size would admit."""
+        """Refuse what costs more than one question may: by itself, or as a fresh account of that size would see it."""
         limits = {f"population {self.name!r}": self.most, f"analyst {analyst!r}": self.analyst(analyst).most}
-        for whose, most in limits.items():
-            refused = None if most is None else _fresh_like(account, most).quote(charge)
-            if isinstance(refused, Refusal):
-                lacks = refused.insufficient
-                asked = "more" if lacks.asked is None else f"{lacks.currency} {decimal_above(lacks.asked)}"
-                reason = f"{asked} is asked at once, and of {whose} at most {_words(most)} may be"
-                raise PolicyError("most", reason=reason, remedy="ask at a smaller price, or ask the custodian")
+        for whose, said in limits.items():
+            most = said and meant_under(account.budget, said)
+            if most is None or (lacks := excess_over(charge, most)) is None or _admits(account, most, charge):
+                continue
+            asked = "more" if lacks.asked is None else f"{lacks.currency} {decimal_above(lacks.asked)}"
+            if isinstance(most, ApproximateDP) and lacks.currency == "epsilon":
+                asked += f" at delta {decimal_below(most.delta)}"
+            costs = f" (what {_words(said)} costs)" if isinstance(most, ConcentratedDP) and most != said else ""
+            reason = f"{asked} is asked at once, and of {whose} at most {_words(most)}{costs} may be"
+            raise PolicyError("most", reason=reason, remedy="ask at a smaller price, or ask the custodian")
 
     def forbids(self, analyst: str, tables: Iterable[str], charge: Charge, account: Account) -> PolicyError | None:
         """Return why a charge that is about these tables is not allowed to this analyst, whatever is left."""
@@ -163,9 +182,26 @@ class PopulationRecord:
         return replace(self, analysts=MappingProxyType({**self.analysts, **changed}))
 
 
-def _fresh_like(account: Account, budget: Budget) -> Account:
-    """Return a fresh account of another budget, with the segments of an account."""
-    return _opened(budget, tuple(account.filters), account.adjacency, account.shares)
+def meant_under(budget: Guarantee, most: Budget) -> Budget:
+    """Return what the most of one question means under a budget: an epsilon alone is read in the budget's own kind.
+
+    Under an (epsilon, delta) budget it is an epsilon at that delta. Under a rho it is what an epsilon costs there, so
+    that a question at that epsilon may be asked, whichever noise it is answered with.
+    """
+    match budget, most:
+        case ApproximateDP(delta=delta), PureDP(epsilon=epsilon):
+            return ApproximateDP(epsilon=epsilon, delta=delta)
+        case ConcentratedDP(), PureDP(epsilon=epsilon):
+            rho = cost_of_event(PureRelease(epsilon=epsilon)).rho
+            return most if rho is None else ConcentratedDP(rho=rho)
+        case _:
+            return most
+
+
+def _admits(account: Account, budget: Budget, charge: Charge) -> bool:
+    """Say whether a fresh account of another budget, with the segments of an account, admits a charge."""
+    fresh = _opened(budget, tuple(account.filters), account.adjacency, account.shares)
+    return not isinstance(fresh.quote(charge), Refusal)
 
 
 @lru_cache(maxsize=64)
@@ -271,29 +307,34 @@ class StateCache:
     """States that were read before, each with the number of its entry, so that they need not be decoded again.
 
     `charges` are the newest of questions. `latest` has, for each lookup of a state, the number of the last entry to
-    change it, `openings` that of the first entry of a stream, and `hashes` what hash these entries had when first seen.
+    change it, `openings` that of the first entry of a reservation, and `hashes` what hash these had when first seen.
+    `found` are the lookups that find what is new, and `keys` the digests of those that found something before.
     """
 
     accounts: dict[tuple[str, str | None], tuple[int, Account]] = field(default_factory=dict)
     populations: dict[str, tuple[int, PopulationRecord]] = field(default_factory=dict)
-    streams: dict[str, tuple[int, StreamRecord]] = field(default_factory=dict)
+    reservations: dict[str, tuple[int, ReservationRecord]] = field(default_factory=dict)
     charges: dict[int, Record] = field(default_factory=dict)
     latest: dict[Asked, int] = field(default_factory=dict)
     openings: dict[str, int] = field(default_factory=dict)
     hashes: dict[int, bytes] = field(default_factory=dict)
+    found: list[Asked] = field(default_factory=list)
+    keys: KeyDigests | None = None
 
     def learn(self, news: "StateCache") -> None:
         """Take over what is newer; a slower thread may bring older news."""
         _take_newer(self.accounts, news.accounts)
         _take_newer(self.populations, news.populations)
-        _take_newer(self.streams, news.streams)
-        while len(self.streams) > _MOST_STREAMS:
-            del self.streams[next(iter(self.streams))]
+        _take_newer(self.reservations, news.reservations)
+        while len(self.reservations) > _MOST_RESERVATIONS:
+            del self.reservations[next(iter(self.reservations))]
         self.charges.update(news.charges)
         while len(self.charges) > _MOST_CHARGES:
             del self.charges[next(iter(self.charges))]
         for lookup, seq in news.latest.items():
             self.latest[lookup] = max(seq, self.latest.get(lookup, 0))
+        if self.keys is not None:
+            self.keys.add(news.found)
         self.openings.update(news.openings)
         for seq, hash_ in news.hashes.items():
             self.hashes.setdefault(seq, hash_)
@@ -305,8 +346,11 @@ class StateCache:
         """Note which states an entry changes, by the lookups that find it."""
         seq, self.hashes[entry.seq] = entry.seq, entry.hash
         for asked in finding:
+            self.found.append(asked)
             if asked[0] in STATES:
                 self.latest[asked] = seq
+        if isinstance(answers := record.get("recalls"), list):  # of a batch
+            self.found += [(Lookup.RECALL, (digest,)) for digest in answers]
         if record["kind"] == "charge":
             self.charges[seq] = record
         elif record["kind"] == "opening":

@@ -37,6 +37,7 @@ from itertools import takewhile
 from typing import Final, TypeVar
 from weakref import ref
 
+from lapwing.ledger.background_check import BackgroundCheck
 from lapwing.ledger.checkpoint import Checkpoint
 from lapwing.ledger.database import ConflictError, Connection, Database, Turns
 from lapwing.ledger.entries import (
@@ -50,9 +51,10 @@ from lapwing.ledger.entries import (
     require_format,
     require_promised,
 )
+from lapwing.ledger.key_digests import KeyDigests
 from lapwing.ledger.queue import LazyConnection, PendingChange, SpoiledError, WriterQueue, end, run, spoiling
+from lapwing.ledger.reservation_states import ReservationRecord
 from lapwing.ledger.states import PopulationRecord, StateCache
-from lapwing.ledger.stream_states import StreamRecord
 from lapwing.ledger.transaction import Append, Clock, Known, Transaction
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, LedgerInDoubtError, LedgerUnwritableError
 
@@ -60,6 +62,8 @@ T = TypeVar("T")
 
 VARIABLE: Final = "LAPWING_FAULT"
 _MOST_STREAMS: Final = 1000
+
+_AT: Final = "select name, (select hash from entries where seq = ?), seq, (select count(*) from entries) from ledger"
 
 ACTS: Final = (
     *("create", "population", "policy", "version", "rollback"),
@@ -104,6 +108,8 @@ class Store:
         self.database, self._clock = database, clock
         self._writer, self._reader = LazyConnection(database), LazyConnection(database)
         self._cache = StateCache()
+        self.background: BackgroundCheck | None = None  # of what was not followed when the ledger was opened
+        self.has_found_damage = False
         self._seen: Receipt | None = None
         self._looked: tuple[object, Receipt | None] = None, None  # the stamp that it had, and its end
         self._queue, self._learning = WriterQueue(), threading.Lock()
@@ -290,10 +296,11 @@ class Store:
     def begin_at(self, checkpoint: Checkpoint) -> bool:
         """Follow the chain from a checkpoint on, if the ledger still has the entries of it; say whether it has."""
         with self._reader.lock, self._understood(self._reader):
-            at = "select name, (select hash from entries where seq = ?) from ledger"
-            found = self._reader.open().execute(self.database.phrase(at), (checkpoint.receipt.seq,)).fetchone()
-        name, hash_ = found or ("", None)
+            found = self._reader.open().execute(self.database.phrase(_AT), (checkpoint.receipt.seq,)).fetchone()
+        name, hash_, last, entries = found or ("", None, 0, 0)
         if (name, hash_ and bytes(hash_).hex()) != (checkpoint.receipt.ledger, checkpoint.receipt.hash):
+            return False
+        if entries != last:  # they are numbered without a gap
             return False
         with self._reader.lock, self._understood(self._reader):
             one = self.database.phrase("select hash from entries where seq = ?")
@@ -305,11 +312,18 @@ class Store:
         self._cache.latest.update(checkpoint.latest)
         self._cache.openings.update(checkpoint.openings)
         self._cache.hashes.update(checkpoint.hashes)
+        self._cache.keys = checkpoint.keys
         return True
 
-    def known_stream(self, name: str) -> StreamRecord | None:
-        """Return a stream as this process saw it last; it may have moved on."""
-        _, record = self._cache.streams.get(name, (0, None))
+    def keep_keys(self, keys: KeyDigests) -> None:
+        """Let the next checkpoint know all keys: of a ledger that was followed from its first entry on."""
+        with self.reading() as transaction:
+            transaction.digest_keys(keys)
+            self._cache.keys = keys
+
+    def known_reservation(self, name: str) -> ReservationRecord | None:
+        """Return a reservation as this process saw it last; it may have moved on."""
+        _, record = self._cache.reservations.get(name, (0, None))
         return record
 
     def known_population(self, name: str) -> PopulationRecord | None:
@@ -320,6 +334,12 @@ class Store:
     @property
     def checked(self) -> Checkpoint | None:
         """How far this process has followed the chain, and what it knows of by then; of streams the newest."""
+        with self._learning:
+            return self._checked()
+
+    def _checked(self) -> Checkpoint | None:
+        if self._seen is None or self._cache.keys is None:
+            return None
         latest = dict(self._cache.latest)
         streams = sorted((seq, asked) for asked, seq in latest.items() if asked[0] is Lookup.STREAM)
         for _, asked in streams[:-_MOST_STREAMS]:
@@ -328,7 +348,8 @@ class Store:
         openings = {name: seq for name, seq in self._cache.openings.items() if name in named}
         wanted = {*openings.values(), *latest.values()}
         hashes = {seq: hash_ for seq, hash_ in self._cache.hashes.items() if seq in wanted}
-        return None if self._seen is None else Checkpoint(self._seen, latest, openings, hashes)
+        followed = None if self.background is None else self.background.followed
+        return Checkpoint(self._seen, latest, openings, hashes, self._cache.keys, followed)
 
     def look(self) -> Receipt:
         """Return the receipt of the last entry: as before, where nobody wrote or was told something since."""
@@ -344,6 +365,8 @@ class Store:
     def _stamp(self) -> object:
         """Return what stays the same until somebody writes or is told something; None where nobody can say."""
         head = self.database.head
+        if self.background is not None:
+            self.background.require()
         with self._understood(self._reader):
             connection = self._reader.idle()
             stamp = self.database.stamp(connection)
@@ -375,6 +398,8 @@ class Store:
 
     def _look(self) -> Known:
         """Look before a transaction begins: others may see more while this one looks at its moment."""
+        if self.background is not None:
+            self.background.require()
         kept = self.database.head
         return Known(self._seen, kept.promised() if kept else None)
 
@@ -383,7 +408,14 @@ class Store:
     ) -> Transaction:
         """Return a transaction that has begun, once the ledger is found to go on from what is known."""
         transaction = Transaction(
-            connection, self.database, cache=self._cache, clock=self._clock, known=known, lookups=lookups, append=append
+            connection,
+            self.database,
+            cache=self._cache,
+            clock=self._clock,
+            known=known,
+            lookups=lookups,
+            append=append,
+            whole=self._wait_for_check,
         )
         seen, promised = known
         last = transaction.last
@@ -400,6 +432,10 @@ class Store:
         if promised and promised != seen:
             require_promised(promised, transaction.receipt, found=transaction.hash_of(promised.seq))
         return transaction
+
+    def _wait_for_check(self) -> None:
+        if self.background is not None:
+            self.background.wait()
 
     def _learn(self, transaction: Transaction) -> None:
         """Keep what a transaction read or wrote, now that it is over."""
@@ -422,6 +458,7 @@ class Store:
             yield
         except BaseException as error:
             connection.undo()
+            self.has_found_damage |= isinstance(error, LedgerDamagedError)
             if isinstance(error, LedgerError) or not isinstance(error, Exception):
                 raise
             if isinstance(error, OSError):
@@ -430,6 +467,7 @@ class Store:
             meaning = self.database.translate(error)
             if meaning is None:
                 raise
+            self.has_found_damage |= isinstance(meaning, LedgerDamagedError)
             raise meaning from error
 
 

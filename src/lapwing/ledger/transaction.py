@@ -24,11 +24,14 @@ from lapwing.ledger.entries import (
     found_by,
     genesis,
     head_statement,
+    keys_statements,
     link,
+    read_entry,
     require_format,
 )
+from lapwing.ledger.key_digests import KeyDigests
+from lapwing.ledger.reservation_states import ReservationRecord
 from lapwing.ledger.states import AccountChanges, PopulationRecord, StateCache
-from lapwing.ledger.stream_states import StreamRecord
 from lapwing.vocabulary.codec import canonical, from_record, to_record
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, ParameterError, RequestConflictError
 
@@ -36,6 +39,7 @@ Clock = Callable[[], datetime]
 Append: TypeAlias = Callable[[Sequence[Entry], Entry], bool]
 K = TypeVar("K")
 
+_BELONGS: Final = "belongs to population"
 _PAGE: Final = 2000
 _VALUES: Final = 3000
 """Values of one statement."""
@@ -43,6 +47,9 @@ _UNSETTLED: Final = """not exists (select 1 from entries as done where done.reco
     and cast(done.record ->> 'settles' as bigint) = entries.seq)"""
 _RECALLS: Final = """select digest, seq, place from recalls where digest in ({0})
     union all select record ->> 'recall', seq, -1 from entries where record ->> 'recall' in ({0}) order by 2"""
+
+
+def _nothing() -> None: ...
 
 
 class Recalled(NamedTuple):
@@ -64,9 +71,9 @@ class Transaction:
     """The entries as they stand in one transaction. Statements have `?` for values.
 
     What was decoded before is in `cache`; what this transaction adds goes to `news`, to be kept once it is committed.
-    `lookups` are fetched with the end of the chain, at one moment. Entries wait until `flush` writes them all, in one
-    go; whatever is read meanwhile sees them. `append` adds them where there is no lock: they are durable then, and
-    nothing else may be written.
+    `lookups` are fetched with the end of the chain, at one moment; `whole` returns when all of the ledger was checked.
+    Entries wait until `flush` writes them all, in one go; whatever is read meanwhile sees them. `append` adds them
+    where there is no lock: they are durable then, and nothing else may be written.
     """
 
     def __init__(
@@ -79,11 +86,13 @@ class Transaction:
         known: Known,
         lookups: Lookups = (),
         append: Append | None = None,
+        whole: Callable[[], None] = _nothing,
     ) -> None:
+        self._whole = whole
         self._connection, self._database, self._cache, self._clock = connection, database, cache, clock
         self.known, self._append = known, append
         self.news = StateCache()
-        self.secrets: dict[str, dict[int, bytes]] = {}  # those of streams that were looked at, as they are now
+        self.secrets: dict[str, dict[int, bytes]] = {}  # those of reservations that were looked at, as they are now
         self._added: dict[int, Record] = {}
         beginning = head_statement(tuple([lookup for lookup, _ in lookups]))
         row = self._read(beginning, *[value for _, values in lookups for value in values])
@@ -91,7 +100,7 @@ class Transaction:
             raise LedgerDamagedError("the row that names the ledger is missing")
         name, seq, hash_, version, *numbers = row[0]
         require_format(version)
-        self.ledger, self._end = str(name), _entry((seq, "", hash_))
+        self.ledger, self._end = str(name), read_entry((seq, "", hash_))
         self._written, self._waiting = self._end, list[Entry]()
         self._found: dict[Asked, int | None] = dict(zip(lookups, numbers, strict=True))
         self.writes = 0  # how often something was written: an error before the first leaves nothing to undo
@@ -177,14 +186,14 @@ class Transaction:
         self._found.update(dict.fromkeys(finding, seq))
         self.news.heed(entry, record, finding)
         if "stream" in fields:
-            self._remember_stream(record)
+            self._remember_reservation(record)
         return entry
 
-    def _remember_stream(self, record: Record) -> None:
-        _, known = self.news.streams.get(record["stream"], (0, None))
+    def _remember_reservation(self, record: Record) -> None:
+        _, known = self.news.reservations.get(record["stream"], (0, None))
         if known is not None or record["kind"] == "opening":
-            after = StreamRecord.read(record, record) if known is None else known.after(record)
-            self.news.streams[after.name] = (record["seq"], after)
+            after = ReservationRecord.read(record, record) if known is None else known.after(record)
+            self.news.reservations[after.name] = (record["seq"], after)
 
     def accounts(self, population: PopulationRecord, analyst: str) -> AccountChanges:
         """Return the accounts that an act of an analyst may change."""
@@ -217,7 +226,7 @@ class Transaction:
         if seq > self._written.seq:
             return self._waiting[seq - self._written.seq - 1] if seq <= self.last else None
         rows = self._read("select seq, body, hash from entries where seq = ?", seq)
-        return _entry(rows[0]) if rows else None
+        return read_entry(rows[0]) if rows else None
 
     def hash_of(self, seq: int) -> bytes | None:
         """Return the hash of entry `seq`, if there is one."""
@@ -241,7 +250,11 @@ class Transaction:
     def populations(self) -> list[str]:
         """Return the names of all populations."""
         rows = self.all("select record ->> 'population' from entries where record ->> 'kind' = 'population'")
-        return sorted(name for (name,) in rows)
+        found = {name for (name,) in rows}
+        for (lookup, values), seq in self._cache.latest.items():
+            if lookup is Lookup.POLICY and seq <= self.last and values[0] not in found:
+                raise LedgerDamagedError(f"{_BELONGS} {values[0]!r}, which an index does not find", seq=seq)
+        return sorted(found)
 
     def population(self, name: str) -> PopulationRecord:
         """Return a population as the last decision about it left it."""
@@ -269,41 +282,47 @@ class Transaction:
 
     def request(self, population: str, analyst: str, *, request: str, digest: str) -> dict[str, Any] | None:
         """Return the entry that first used an idempotency key; refuse a key that was used for something else."""
+        record = self.used(population, analyst, request)
+        if record is not None and record["digest"] != digest:
+            raise RequestConflictError(request, seq=record["seq"])
+        return record
+
+    def used(self, population: str, analyst: str, request: str) -> dict[str, Any] | None:
+        """Return the entry that first used an idempotency key, whatever for."""
         seq = self._seq(Lookup.REQUEST, population, analyst, request)
         if seq is None:
             return None
-        record = _require_found(self._must(seq), population=population, analyst=analyst, request=request)
-        if record["digest"] != digest:
-            raise RequestConflictError(request, seq=seq)
-        return record
+        return _require_found(self.must(seq), population=population, analyst=analyst, request=request)
 
     def recall(self, recall: str, versions: Mapping[str, int]) -> Entry | None:
         """Return the first answer that was stored under a recall digest for these data versions."""
         if self._seq(Lookup.RECALL, recall) is None:
             return None
         answers = self.some("where record ->> 'recall' = ? order by seq", recall)
-        return next(
+        found = next(
             (answer for answer in answers if _require_found(answer, recall=recall)["versions"] == versions), None
         )
+        return found and self.must(found.seq)
 
     def recalls(self, digests: Sequence[str], versions: Mapping[str, int]) -> dict[str, "Recalled"]:
-        """Return the first answers of streams that are kept under these digests, each for these data versions.
-
-        One that an index has lost is not found: its question is asked, and paid for, as a new one.
-        """
+        """Return the first answers of streams that are kept under these digests, each for these data versions."""
         found: dict[str, Recalled] = {}
+        missing = dict.fromkeys(digests)
         records: dict[int, tuple[Entry, Record]] = {}
         for some in _parts(digests):
             marks = ", ".join("?" * len(some))
             for digest, seq, place in self.all(_RECALLS.format(marks), *some, *some):
+                missing.pop(digest, None)
                 if seq not in records:
-                    entry = self._must(seq)
+                    entry = self.must(seq)
                     records[seq] = entry, entry.record
                 entry, record = records[seq]
                 if digest != (record["recall"] if place < 0 else record["recalls"][place]):
                     raise LedgerDamagedError("is not what was looked for: an index of the database is damaged", seq=seq)
                 if record["versions"] == versions:
                     found.setdefault(digest, Recalled(entry, record, None if place < 0 else place))
+        for digest in missing:
+            self._require_new((Lookup.RECALL, (digest,)))
         return found
 
     def keep_recalls(self, entry: Entry, digests: Sequence[str]) -> None:
@@ -316,7 +335,7 @@ class Transaction:
     def settlement(self, seq: int) -> Entry | None:
         """Return the entry that settles the charge or intent `seq`."""
         settling = self._seq(Lookup.SETTLES, seq)
-        found = None if settling is None else self.entry(settling)
+        found = None if settling is None else self.must(settling)
         if found is not None:
             _require_found(found, settles=seq)
         return found
@@ -325,22 +344,21 @@ class Transaction:
         """Return what the charge of a question says, if `seq` is one."""
         known = self.news.charges.get(seq) or self._cache.charges.get(seq)
         if known is None:
-            entry = self.entry(seq)
-            known = entry.record if entry else {}
+            known = self.must(seq).record if 0 < seq <= self.last else {}
         return known if known.get("kind") == "charge" else None
 
-    def stream(self, stream: str) -> StreamRecord | None:
-        """Return a stream as its entries say that it stands; it is decoded only when it has changed."""
-        seq = self._seq(Lookup.STREAM, stream)
-        last, record = self.news.streams.get(stream) or self._cache.streams.get(stream) or (0, None)
+    def reservation(self, name: str) -> ReservationRecord | None:
+        """Return a reservation as its entries say that it stands; it is decoded only when it has changed."""
+        seq = self._seq(Lookup.STREAM, name)
+        last, record = self.news.reservations.get(name) or self._cache.reservations.get(name) or (0, None)
         if seq is None:
             return None
         if record is None or last != seq:
-            first = self._first("where record ->> 'stream' = ? order by seq", stream)
-            opening = _require_found(self._kept(first.seq if first else seq), stream=stream, kind="opening")
-            record = StreamRecord.read(opening, _require_found(self._kept(seq), stream=stream))
-            self.news.openings[stream] = opening["seq"]
-        self.news.streams[stream] = (seq, record)
+            first = self._first("where record ->> 'stream' = ? order by seq", name)
+            opening = _require_found(self._kept(first.seq if first else seq), stream=name, kind="opening")
+            record = ReservationRecord.read(opening, _require_found(self._kept(seq), stream=name))
+            self.news.openings[name] = opening["seq"]
+        self.news.reservations[name] = (seq, record)
         return record
 
     @property
@@ -348,12 +366,12 @@ class Transaction:
         """The day, in Greenwich."""
         return self._clock().astimezone(UTC).date().isoformat()
 
-    def question(self, stream: str, number: int) -> Entry | None:
-        """Return the intent of a question of a stream."""
+    def round_of(self, reservation: str, number: int) -> Entry | None:
+        """Return the intent of a round of a reservation, or of several from that one on."""
         asked = "record ->> 'kind' = 'intent' and record ->> 'stream' = ?"
-        found = self._first(f"where {asked} and cast(record ->> 'number' as bigint) = ?", stream, number)
+        found = self._first(f"where {asked} and cast(record ->> 'number' as bigint) = ?", reservation, number)
         if found is not None:
-            _require_found(found, kind="intent", stream=stream, number=number)
+            _require_found(self.must(found.seq), kind="intent", stream=reservation, number=number)
         return found
 
     def unsettled(self, kind: str) -> list[Entry]:
@@ -390,11 +408,27 @@ class Transaction:
         known = max(self.news.latest.get(asked, 0), self._cache.latest.get(asked, 0))
         if (seq or 0) < known <= self.last:  # another thread may know of more than this moment has
             raise LedgerDamagedError("is not found any more: an index of the database is damaged", seq=known)
+        if not known and (seq is None or lookup in STATES):
+            self._require_new(asked)
         if seq and lookup in STATES:
             self.news.latest[asked] = seq
         return seq
 
-    def _must(self, seq: int) -> Entry:
+    def _require_new(self, asked: Asked) -> None:
+        """Refuse a key that is not found, or a state whose last entry nobody knows, if it was there at the checkpoint.
+
+        A stream that is older than those which the checkpoint names is believed when the whole ledger was checked.
+        """
+        if self._cache.keys is None or not self._cache.keys.holds(asked):
+            return
+        if asked[0] in STATES and self._found.get(asked):
+            self._whole()
+            return
+        self.follow()  # it names the first entry that is wrong, if it is not the index
+        what = f"{asked[0].name.lower()} {', '.join(map(str, asked[1]))}"
+        raise LedgerDamagedError(f"the entry of {what} is not found any more: an index of the database is damaged")
+
+    def must(self, seq: int) -> Entry:
         """Return an entry that must be there and hang on the one before it: the chain is not followed everywhere."""
         entry, before = self.entry(seq), self.hash_of(seq - 1)
         if entry is None:
@@ -405,7 +439,7 @@ class Transaction:
 
     def _kept(self, seq: int) -> Entry:
         """Return an entry that says how something stands, if it is still the one that was seen first."""
-        entry = self._must(seq)
+        entry = self.must(seq)
         known = self.news.hashes.get(seq) or self._cache.hashes.get(seq)
         if known is not None and known != entry.hash:
             raise LedgerDamagedError("is not what was written: it had another hash before", seq=seq)
@@ -417,8 +451,13 @@ class Transaction:
         for _ in check_chain(self.ledger, self.entries(), last=self.last, head=self.head):
             pass
 
-    def open_streams(self) -> dict[str, int]:
-        """Return the last entry of each stream that is open."""
+    def digest_keys(self, keys: KeyDigests) -> None:
+        """Tell of every key that a lookup finds; this reads the whole ledger."""
+        for lookup, statement in keys_statements():
+            keys.add((lookup, row) for row in self._connection.execute(self._database.phrase(statement)))
+
+    def open_reservations(self) -> dict[str, int]:
+        """Return the last entry of each reservation that is open."""
         last = "select max(seq) from entries where record ->> 'stream' is not null group by record ->> 'stream'"
         found = "select record ->> 'stream', seq from entries where record ->> 'status' = 'open'"
         return dict(self.all(f"{found} and seq in ({last})"))
@@ -426,7 +465,7 @@ class Transaction:
     def some(self, condition: str, *values: str | int) -> list[Entry]:
         """Return the entries for which a condition holds."""
         rows = self.all(f"select seq, body, hash from entries {condition}", *values)  # noqa: S608 - our own words
-        return [_entry(row) for row in rows]
+        return [read_entry(row) for row in rows]
 
     def _first(self, condition: str, *values: str | int) -> Entry | None:
         return next(iter(self.some(f"{condition} limit 1", *values)), None)
@@ -435,14 +474,6 @@ class Transaction:
 def _parts(values: Sequence[K]) -> Iterator[Sequence[K]]:
     """Cut what is too long for the values of one statement."""
     return (values[i : i + _VALUES] for i in range(0, len(values), _VALUES))
-
-
-def _entry(row: Row) -> Entry:
-    match row:
-        case (int() as seq, str() as body, bytes() | memoryview() as hash_):
-            return Entry(seq, body, bytes(hash_))
-        case _:
-            raise LedgerDamagedError("is not an entry", seq=row[0] if isinstance(row[0], int) else 0)
 
 
 def _require_found(entry: Entry, **said: object) -> dict[str, Any]:

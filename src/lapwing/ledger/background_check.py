@@ -1,0 +1,246 @@
+"""The whole chain is followed beside the first questions, after an opening that took most of it from a checkpoint.
+
+An opening that believes a checkpoint does not look at the entries before it. They are followed afterwards by a thread
+with a connection of its own, from where the last such thread had come to, up to the checkpoint, and then from the first
+entry to where it began; at last all indexes are compared with the entries. What is wrong stops the ledger: nothing is
+told from it any more (`require`), and the checkpoint is forgotten, so that the next opening refuses.
+
+There is one check of a ledger in a process, however often it is opened. It ends with the last who uses it; what it has
+not seen by then, it sees after the next opening. It works a little and rests three times as long, so that who asks
+hardly waits.
+"""
+
+import atexit
+import copy
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from typing import Final
+
+from lapwing.ledger.checkpoint import Checkpoint
+from lapwing.ledger.database import Connection, Database
+from lapwing.ledger.entries import Entry, Lookup, Receipt, check_chain, read_entry
+from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError
+
+SLICE: Final = 100
+"""Entries that are followed in one go: less than a millisecond, for which others may have to wait."""
+_REST: Final = 3
+"""How many times as long as it works it rests."""
+LEAST: Final = 1000
+"""Entries that are followed after each opening, however short it is: so many openings see all of them. It is no
+less than what lets a checkpoint say how far it has come (`checkpoint.EVERY`)."""
+_SHORTEST, _LONGEST = 1.0, 60.0
+"""Seconds until it is tried again, where the database cannot be reached."""
+_COUNTED: Final = {
+    Lookup.REQUEST: "select count(*) from entries where record ->> 'request' is not null and +seq <= ?",
+    Lookup.SETTLES: "select count(*) from entries where record ->> 'settles' is not null and +seq <= ?",
+}
+"""Indexes in which each key stands once: how many they have up to an entry."""
+_WORDS: Final = {Lookup.REQUEST: "used a key", Lookup.SETTLES: "settle a question"}
+
+
+class BackgroundCheck:
+    """The check of one ledger in one process, of all entries up to a checkpoint.
+
+    Proof: proofs/ledger.md
+    """
+
+    def __init__(self, database: Database, checkpoint: Checkpoint) -> None:
+        self.database, self.until, self._keys = database, checkpoint.receipt, checkpoint.keys
+        self._began_at, self._at = checkpoint.followed, _end(checkpoint.followed)
+        self._has_come_round = self._is_over = False
+        self._damage: LedgerDamagedError | None = None
+        self._users = 0
+        self._begin()
+
+    @staticmethod
+    def of(database: Database, checkpoint: Checkpoint) -> "BackgroundCheck":
+        """Return the check of a ledger: the one that somebody here has begun already, if it goes as far."""
+        until = checkpoint.receipt
+        with _opening:
+            known = _checks.get(database.identity)
+            if known is None or not known.covers(until):
+                known = _checks[database.identity] = BackgroundCheck(database, checkpoint)
+            known._users += 1
+            return known
+
+    @property
+    def followed(self) -> Receipt | None:
+        """Where it has come to, and the next one is to go on; None where it is over."""
+        if self._is_over or self._at is None:
+            return None
+        seq, hash_ = self._at
+        return Receipt(ledger=self.until.ledger, seq=seq, hash=hash_.hex())
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether something is wrong."""
+        return self._damage is not None
+
+    def require(self) -> None:
+        """Refuse, if something was found that is wrong with the ledger; nobody waits for what is not looked at yet."""
+        if self._process != os.getpid() and not self._is_over:  # a fork takes no threads along
+            self._begin()
+        if self._damage is not None:
+            raise copy.copy(self._damage)  # each thread raises its own, or all would write into one traceback
+
+    def wait(self) -> None:
+        """Return when all of it was looked at and nothing is wrong."""
+        self.require()
+        self._thread.join()
+        self.require()
+        if not self._is_over:
+            raise LedgerError("the ledger was closed before all of it was checked; open it again")
+
+    def leave(self) -> None:
+        """Say that one who uses it is gone; it ends with the last."""
+        with _opening:
+            self._users -= 1
+            if self._users:
+                return
+            if _checks.get(self.database.identity) is self:
+                del _checks[self.database.identity]
+        self.stop()
+
+    def stop(self) -> None:
+        """End the thread, whatever it does; return when it has let go of the database."""
+        self._stopping.set()
+        while self._process == os.getpid() and self._thread.is_alive():
+            if (connection := self._interruptible) is not None:
+                with suppress(Exception):  # it may be closed just now
+                    self.database.interrupt(connection)
+            self._thread.join(0.01)
+
+    def covers(self, until: Receipt) -> bool:
+        """Say whether it looks at all entries of a ledger up to one."""
+        return self.until.ledger == until.ledger and self.until.seq >= until.seq and self._process == os.getpid()
+
+    def _begin(self) -> None:
+        self._process, self._stopping = os.getpid(), threading.Event()
+        self._interruptible: Connection | None = None
+        self._thread = threading.Thread(target=self._run, name="lapwing ledger check", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        pause = _SHORTEST
+        while not (self._is_over or self._damage):
+            try:
+                self._check()
+                self._is_over = True
+            except _StoppedError:
+                return
+            except Exception as error:  # noqa: BLE001 - whoever asks next is told, unless the database is only away
+                meaning = error if isinstance(error, LedgerError) else self.database.translate(error)
+                if isinstance(meaning, LedgerDamagedError):
+                    self._damage = meaning
+                elif self._stopping.wait(pause):
+                    return
+                pause = min(2 * pause, _LONGEST)
+
+    def _check(self) -> None:
+        miscounted: LedgerDamagedError | None = None
+        followed, is_counted, began = 0, False, time.perf_counter()
+        with closing(self.database.connect()) as connection:
+            for some in self._slices(connection):
+                followed += some
+                if followed >= LEAST and not is_counted:
+                    miscounted, is_counted = self._miscounted(connection), True
+                if followed >= LEAST and self._stopping.wait(_REST * (time.perf_counter() - began)):
+                    raise _StoppedError
+                began = time.perf_counter()
+            if miscounted := miscounted if is_counted else self._miscounted(connection):
+                raise miscounted  # the chain names no entry that is wrong
+            with self._interrupted(connection):
+                self.database.inspect(connection)
+
+    @contextmanager
+    def _interrupted(self, connection: Connection) -> Iterator[None]:
+        """Let `stop` end what takes long."""
+        if self._stopping.is_set():
+            raise _StoppedError
+        self._interruptible = connection
+        try:
+            yield
+        except Exception as error:
+            if self._stopping.is_set():
+                raise _StoppedError from error
+            raise
+        finally:
+            self._interruptible = None
+
+    def _miscounted(self, connection: Connection) -> LedgerDamagedError | None:
+        """Say which index has fewer keys than there were, or more."""
+        for lookup, statement in _COUNTED.items():
+            with self._interrupted(connection):
+                (found,) = connection.execute(self.database.phrase(statement), (self.until.seq,)).fetchone()
+            if found != self._keys.count(lookup):
+                what = f"{found:,} of the {self._keys.count(lookup):,} entries that {_WORDS[lookup]}"
+                where = f"up to entry {self.until.seq} of {self.database.place}"
+                return LedgerDamagedError(f"an index finds {what}, {where}: it is damaged")
+        return None
+
+    def _slices(self, connection: Connection) -> Iterator[int]:
+        """Follow the chain from where it was left up to the end, and then from the first entry to there."""
+        if not self._has_come_round:
+            yield from self._leg(connection, self.until)
+            self._has_come_round, self._at = True, None
+        if self._began_at is not None:
+            yield from self._leg(connection, self._began_at)
+
+    def _leg(self, connection: Connection, until: Receipt) -> Iterator[int]:
+        after, followed = self.followed, 0
+        entries = self._entries(connection, after.seq if after else 0, until.seq)
+        for entry in check_chain(until.ledger, entries, last=until.seq, head=bytes.fromhex(until.hash), after=after):
+            self._at, followed = (entry.seq, entry.hash), followed + 1
+            if followed == SLICE:
+                yield followed
+                followed = 0
+        yield followed
+
+    def _entries(self, connection: Connection, after: int, until: int) -> Iterator[Entry]:
+        page = self.database.phrase(f"{_ENTRIES} where seq > ? and seq <= ? order by seq limit {SLICE}")
+        while after < until:
+            try:
+                rows = connection.execute(page, (after, until)).fetchall()
+            except Exception:
+                self._name_unreadable(connection, after, min(after + SLICE, until))
+                raise
+            if not rows:
+                return
+            for row in rows:
+                yield read_entry(row)
+            after = rows[-1][0]
+
+    def _name_unreadable(self, connection: Connection, after: int, until: int) -> None:
+        """Say which entry cannot be read, where a page of them cannot."""
+        one = self.database.phrase(f"{_ENTRIES} where seq = ?")
+        for seq in range(after + 1, until + 1):
+            try:
+                connection.execute(one, (seq,)).fetchall()
+            except Exception as error:
+                meaning = self.database.translate(error)
+                if isinstance(meaning, LedgerDamagedError):
+                    raise LedgerDamagedError(f"cannot be read ({error})", seq=seq) from error
+                raise
+
+
+def _end(receipt: Receipt | None) -> tuple[int, bytes] | None:
+    return None if receipt is None else (receipt.seq, bytes.fromhex(receipt.hash))
+
+
+class _StoppedError(Exception):
+    """Nobody uses the ledger any more."""
+
+
+_ENTRIES: Final = "select seq, body, hash from entries"
+_opening = threading.Lock()
+_checks: dict[str, BackgroundCheck] = {}
+
+
+@atexit.register
+def _stop_all() -> None:
+    """End all threads before the interpreter does, also those of ledgers that nobody closed."""
+    for one in list(_checks.values()):
+        one.stop()

@@ -1,0 +1,84 @@
+"""Which keys a ledger had when it was checked, so that one that is not found any more is missed.
+
+Most questions are new: their key is not found, and that nothing is found is believed. After an opening that followed
+only the newest part of the chain it would be believed of a key, too, whose entry somebody has deleted, or whose index
+has lost it: the question would be charged and answered a second time. So the checkpoint holds eight bytes of each key
+that a lookup finds by then, sorted. A key that is among them and not found is damage, and no question.
+
+The bytes follow from the key under a secret, so that nobody can look for two keys that have the same.
+"""
+
+import sys
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b, sha256
+from typing import Final
+
+from lapwing.ledger.entries import Asked, Lookup
+
+KEPT: Final = (Lookup.REQUEST, Lookup.RECALL, Lookup.SETTLES, Lookup.STREAM)
+"""The lookups whose keys are kept; of the others the last entry is known."""
+_BYTES: Final = 8
+_NONE: Final = memoryview(array("Q"))
+
+
+class KeyDigests:
+    """The keys of a ledger at its checkpoint, and those that were added since; `secret` is that of the checkpoint.
+
+    >>> digests = KeyDigests(bytes(32))
+    >>> digests.add([(Lookup.REQUEST, ("clinic", "ana", "monday 1"))])
+    >>> later = KeyDigests(bytes(32), *digests.packed())
+    >>> later.holds((Lookup.REQUEST, ("clinic", "ana", "monday 1"))), later.count(Lookup.REQUEST)
+    (True, 1)
+    >>> later.holds((Lookup.REQUEST, ("clinic", "ana", "monday 2")))
+    False
+    """
+
+    def __init__(self, secret: bytes, counts: Mapping[str, int] | None = None, packed: bytes = b"") -> None:
+        self._secret = secret
+        self._kept: dict[Lookup, memoryview] = {}
+        self._added: dict[Lookup, array[int]] = {lookup: array("Q") for lookup in KEPT}
+        left = memoryview(packed).cast("Q")
+        for name, count in (counts or {}).items():
+            self._kept[Lookup[name]], left = left[:count], left[count:]
+        if len(left):
+            raise ValueError(f"{len(left)} digests belong to no lookup")
+
+    def holds(self, asked: Asked) -> bool:
+        """Say whether a lookup found something when the ledger was checked; not of what was added since."""
+        kept = self._kept.get(asked[0], _NONE)
+        if not kept:
+            return False
+        digest = self._digest(asked)
+        place = bisect_left(kept, digest)
+        return place < len(kept) and kept[place] == digest
+
+    def count(self, lookup: Lookup) -> int:
+        """Return how many different keys a lookup had when the ledger was checked."""
+        return len(self._kept.get(lookup, _NONE))
+
+    def add(self, found: Iterable[Asked]) -> None:
+        """Keep the keys of an entry for the next checkpoint; it does no harm to say them again."""
+        for asked in found:
+            if asked[0] in KEPT:
+                self._added[asked[0]].append(self._digest(asked))
+
+    def packed(self) -> tuple[dict[str, int], bytes]:
+        """Return all of them as they are kept: how many of each lookup, and their bytes, sorted."""
+        whole = {lookup: self._whole(lookup) for lookup in KEPT}
+        return {lookup.name: len(one) // _BYTES for lookup, one in whole.items()}, b"".join(whole.values())
+
+    def _whole(self, lookup: Lookup) -> memoryview:
+        kept, added = self._kept.get(lookup, _NONE), set(self._added[lookup])
+        return memoryview(array("Q", sorted(added.union(kept))) if added else kept).cast("B")
+
+    def _digest(self, asked: Asked) -> int:
+        lookup, values = asked
+        said = "\n".join([lookup.name, *map(str, values)]).encode()
+        return int.from_bytes(blake2b(said, digest_size=_BYTES, key=self._secret).digest(), sys.byteorder)
+
+
+def fingerprint(packed: bytes) -> str:
+    """Return what tells the bytes of digests from all others, and from those of a machine with another byte order."""
+    return f"{sys.byteorder} {sha256(packed).hexdigest()}"
