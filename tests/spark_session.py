@@ -44,9 +44,8 @@ FOR_TINY_TABLES = {
 def running(settings: Mapping[str, str]) -> Iterator[SparkSession]:
     """Give a session with `settings`, quiet and without a web page of its own."""
     with tempfile.TemporaryDirectory(prefix="lapwing-spark-") as folder, _environment(Path(folder)):
-        builder = SparkSession.builder.master("local[1, 2]")  # the second try is for tasks that fail.appName("lapwing")
+        builder = SparkSession.builder.appName("lapwing").master("local[1, 2]")  # the second try is for tasks that fail
         given = {
-            "spark.driver.memory": "3g",  # one session is used for thousands of statements
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.sql.warehouse.dir": f"{folder}/warehouse",

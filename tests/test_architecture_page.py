@@ -46,6 +46,11 @@ def test_what_it_names_exists(page) -> None:
     assert [name for name in _said(NAME, page) if name not in MADE_IN_A_WORKSPACE and not _exists(name)] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_it_was_merged_to_its_end(page) -> None:
+    assert re.findall(r"^(?:<{7}|={7}|>{7})(?: .*)?$", page.read_text(encoding="utf-8"), flags=re.MULTILINE) == []
+
+
 def test_the_page_about_the_architecture_names_many_files() -> None:
     assert len(_said(FILE, ROOT / "docs" / "architecture.md")) > 10
 

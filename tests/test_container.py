@@ -10,6 +10,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from app.server.doors import make_folder, serving
+from budgets import PURE
 from lapwing.app.cli import main
 from lapwing.app.server.calls import API
 from lapwing.app.server.door_file import parse_address
@@ -68,7 +69,7 @@ def test_the_health_check_tells_a_server_that_answers_from_none(quick_path) -> N
     words = IMAGE.words("HEALTHCHECK")
     assert f"{API}/health" in words[-1]
     assert [one.roles for one in OPERATIONS if one.name == "health"] == [None]
-    with serving(make_folder(quick_path / "clinic")) as door:
+    with serving(make_folder(quick_path / "clinic", PURE)) as door:
         check = [sys.executable, *(word.replace(SCRIPT["PORT"], str(door.port)) for word in words[1:])]
         assert subprocess.run(check, check=False).returncode == 0
     assert subprocess.run(check, check=False, capture_output=True).returncode == 1

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from lapwing.engines.duckdb import DuckDB, DuckDBTable
 from lapwing.engines.engine import Engine
-from lapwing.queries.catalogue import Population
+from lapwing.queries.catalogue.population import Population
 from lapwing.vocabulary.errors import RegistrationError
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.loading import load_extra

@@ -2,8 +2,9 @@
 
 A data version is a public number that the custodian advances. Content that changed while its number did not is refused
 before anything is charged: two answers under one version must be about the same data. It is noticed by its fingerprint,
-and so are the data of one population under the name of another. No receipt may tell anything about data, so they are
-kept beside the workspace, and never in the ledger.
+and so are the data of one population under the name of another. Of a table in a database that is what tells it from
+others: rows that come there are not seen, another table in its place is. No receipt may tell anything about data, so
+they are kept beside the workspace, and never in the ledger.
 """
 
 import hashlib
@@ -20,8 +21,9 @@ from lapwing.engines.duckdb import DuckDBTable
 from lapwing.engines.engine import Engine, Generation, Generations
 from lapwing.engines.reading import hide_failures
 from lapwing.engines.rehearsal import rehearsal_engine
+from lapwing.engines.stored_columns import same_relation
 from lapwing.ledger.ledger import Ledger
-from lapwing.queries.catalogue import Population, Table
+from lapwing.queries.catalogue.population import Population, Table
 from lapwing.sources import FileSource, Source, inside_of, open_engine, place_of
 from lapwing.vocabulary.codec import from_text, stored, to_text
 from lapwing.vocabulary.errors import EngineError, RegistrationError, SettingsError, UnavailableError
@@ -46,6 +48,7 @@ def whose_row(population: Population, table: Table) -> tuple[str, str]:
 class Fingerprint:
     """What a file was at a version: how it looks from outside, its content, and which table in it is meant.
 
+    Of a table in a database, what tells it from others stands for its content, and it has no looks.
     `readable` is the mark of how all its cells were read without failure, empty before they were.
     """
 
@@ -100,18 +103,40 @@ class Fingerprints:
         if kept and (kept.version, kept.stat, kept.inside) == (version, stat, inside):
             return kept.sha256
         found = Fingerprint(version=version, stat=stat, sha256=_content(table, file), inside=inside)
+        self._take_down(table, name, found, "has changed")
+        return found.sha256
+
+    def identify(self, population: str, name: str, version: int, identity: str) -> None:
+        """Take down what a table in a database is, if its version is new; refuse another one under its version."""
+        table = f"{population}.{name}"
+        kept = self._read().tables.get(table)
+        if kept is None or kept.version != version or same_relation(kept.sha256, identity) != kept.sha256:
+            found = Fingerprint(version=version, stat=(), sha256=identity, inside="")
+            self._take_down(table, name, found, "is another table than it was, or has other columns", same_relation)
+
+    def _take_down(
+        self,
+        table: str,
+        name: str,
+        found: Fingerprint,
+        otherwise: str,
+        same: Callable[[str, str], str | None] = lambda kept, found: kept if kept == found else None,
+    ) -> None:
+        """Keep what a table is at its version; refuse it where it was something else then, as `same` says."""
         with self._changing(table) as known:
-            kept = known.tables.get(table)
+            kept, version = known.tables.get(table), found.version
             if kept and kept.version > version:
                 reason = f"had version {kept.version} before, and it is {version} now"
                 remedy = "ask again; if that does not help, the ledger is an old one: bring back the newest"
                 raise RegistrationError(table, reason=reason, remedy=remedy)
-            if kept and kept.version == version and (kept.sha256, kept.inside) != (found.sha256, inside):
-                reason = f"has changed, and its data version is still {version}"
-                remedy = f"bring the old data back, or lapwing advance {name}: the account goes on as it stands"
-                raise RegistrationError(table, reason=reason, remedy=remedy)
+            if kept and kept.version == version:
+                whole = same(kept.sha256, found.sha256)
+                if whole is None or kept.inside != found.inside:
+                    reason = f"{otherwise}, and its data version is still {version}"
+                    remedy = f"bring the old data back, or lapwing advance {name}: the account goes on as it stands"
+                    raise RegistrationError(table, reason=reason, remedy=remedy)
+                found = replace(found, sha256=whole)
             self._write(replace(known, tables={**known.tables, table: found}))
-        return found.sha256
 
     def readable(self, population: str, stats: Mapping[str, tuple[int, ...]]) -> dict[str, str]:
         """Return the marks of the tables that were read to the last cell and still look as they did then."""
@@ -138,6 +163,11 @@ class Fingerprints:
         if kept is None or kept.version != version:
             return False
         return kept.inside != inside or (kept.stat != stat_of(table, file) and kept.sha256 != _content(table, file))
+
+    def is_another(self, table: str, version: int, identity: str) -> bool:
+        """Say whether a table in a database is not that of its version; nothing is known about a new version."""
+        kept = self._read().tables.get(table)
+        return kept is not None and kept.version == version and same_relation(kept.sha256, identity) is None
 
     def agree(self, vocabulary: str, file: Path) -> None:
         """Take down what a vocabulary is when it is first seen; refuse one that changed since."""
@@ -295,6 +325,7 @@ class Tables:
         # Files that every question reads anew; of others the engine keeps what it opened.
         self._in_place = frozenset(table for table, file in self._files.items() if file.suffix == ".parquet")
         self._found_right: dict[str, tuple[object, ...]] = {}
+        self._identified: dict[str, tuple[object, ...]] = {}
         self._rehearsing = Lock()
         self._rehearsal: Engine | None = None
 
@@ -302,14 +333,19 @@ class Tables:
     def hold(self, versions: Mapping[str, int], *, reads: bool = False) -> Iterator[Mapping[str, int]]:
         """Keep open what a question will be about, until it has its end; refuse what changed unannounced.
 
-        With `reads`, a database that is away is refused as well, though its tables were opened before.
+        With `reads`, a database that is away is refused as well, though its tables were opened before, and so is a
+        table that another has taken the place of since.
         `versions` are those of all tables; where newer ones were announced just now, those count, and are given. A
         question is charged for them or not at all (`MovedOnError`): what is charged for is open.
         """
-        with self._lease(self._present(versions), charged=False) as held:
-            if reads:
-                self._uncharged(held.engine.require_here)
-            yield held.versions
+        while True:
+            with self._lease(self._present(versions), charged=False) as held:
+                now = self._uncharged(held.engine.identities_now) if reads else held.engine.identities
+                newer = self._newer_than(held.versions, now)
+                if newer is None:
+                    yield held.versions
+                    return
+            versions = newer
 
     @contextmanager
     def lease(self, versions: Mapping[str, int]) -> Iterator[Engine]:
@@ -356,6 +392,8 @@ class Tables:
             with ExitStack() as opened:
                 engine = self._open(before)
                 opened.callback(engine.close)
+                if charged:
+                    self._identify(present, engine.identities)
                 if self._stats(self._sources) == before:  # it holds what was looked at
                     self._fingerprints.keep_readable(self._population.name, before, engine.readable)
                     opened.pop_all()
@@ -417,16 +455,43 @@ class Tables:
             self._fingerprints.claim(name, table, source, content)
             self._found_right[table] = looks
 
+    def _identify(self, versions: Mapping[str, int], identities: Mapping[str, str]) -> None:
+        """Refuse a table of a database that another has taken the place of while its version is the same."""
+        name, stamp = self._population.name, self._fingerprints.stamp
+        for table, identity in identities.items():
+            looks = (versions[table], identity, stamp)
+            if self._identified.get(table) != looks:
+                self._fingerprints.identify(name, table, versions[table], identity)
+                self._fingerprints.claim(name, table, self._sources[table], identity.partition(" ")[0])
+                self._identified[table] = looks
+
+    def _newer_than(self, versions: Mapping[str, int], identities: Mapping[str, str]) -> Mapping[str, int] | None:
+        """Return versions that were announced just now, if they are why tables are not those of theirs any more."""
+        try:
+            self._identify(versions, identities)
+        except RegistrationError:
+            newest = self._ledger.population(self._population.name).tables
+            if dict(newest) == dict(versions):
+                raise
+            return newest
+        return None
+
     def changed(self) -> list[str]:
-        """Return the tables whose content changed while their version did not."""
+        """Return the tables whose content changed, or that became others, while their version did not."""
         name = self._population.name
         versions = self._ledger.population(name).tables
-        return [
+        in_files = [
             table
             for table, source in self._sources.items()
             if isinstance(source, FileSource | DuckDBTable)
             and self._fingerprints.changed(f"{name}.{table}", versions[table], source.path, inside_of(source))
         ]
+        if self._files:
+            return in_files
+        with suppress(RegistrationError, UnavailableError), self._lease(versions, charged=False) as held:
+            now = self._uncharged(held.engine.identities_now)
+            return [t for t, one in now.items() if self._fingerprints.is_another(f"{name}.{t}", versions[t], one)]
+        return []  # what cannot be opened is told elsewhere
 
     def survey(self) -> "list[TableSurvey]":
         """Return exact facts about every table; for the custodian."""

@@ -52,6 +52,26 @@ def test_fewer_atoms_dominate_more(pair, at_most) -> None:
 
 
 @given(pairs())
+def test_the_profile_at_many_places_is_that_at_each_but_for_the_last_digits(pair) -> None:
+    places = np.unique(np.concatenate([pair.losses, LEVELS, [-800.0, 900.0]]))
+    for place, told in zip(places.tolist(), pair.deltas(places).tolist(), strict=True):
+        exact = pair.infinite_mass + math.fsum(
+            mass * -math.expm1(place - loss)
+            for loss, mass in zip(pair.losses.tolist(), pair.masses.tolist(), strict=True)
+            if loss > place
+        )
+        assert min(exact, 1.0) <= told <= exact * (1 + 1e-11)
+
+
+@given(pairs(), st.integers(6, 12), st.floats(0, 1))
+def test_an_outline_has_both_ends_and_no_more_than_it_may(pair, at_most, turn) -> None:
+    outline = pair.outline(at_most, turn)
+    assert len(outline) <= max(at_most, 2)
+    assert (outline[0], outline[-1]) == (pair.losses[0], pair.losses[-1])
+    assert set(outline.tolist()) <= set(pair.losses.tolist())
+
+
+@given(pairs())
 def test_the_chord_through_its_own_profile_is_the_pair(pair) -> None:
     knots = np.append(pair.losses, pair.losses[-1] + 1)
     again = DominatingPair.through(knots, np.array([pair.delta(x) for x in knots.tolist()]))

@@ -1,17 +1,22 @@
 """The five documents, where they err or waste: each claim of docs/errata.md that a price can show."""
 
 import math
+import re
 from fractions import Fraction
+from pathlib import Path
 
+import numpy as np
 import pytest
 from mpmath import exp, log, mpf
 
 from accounting import reference
 from lapwing.accounting.composition import CompositionRule, advanced_epsilon, compose
 from lapwing.accounting.filters.residue import largest_mu_squared
+from lapwing.accounting.interpretation import likely_loss
 from lapwing.accounting.losses.sampled import amplified_epsilon
 from lapwing.accounting.pricing import price
 from lapwing.accounting.window import optimal_window
+from lapwing.mechanisms import ExponentialMechanism, GaussianMechanism, PermuteAndFlip
 from lapwing.vocabulary.event import (
     ExponentialSelection,
     GaussianNoise,
@@ -19,9 +24,12 @@ from lapwing.vocabulary.event import (
     PureRelease,
     Repeated,
 )
+from lapwing.vocabulary.guarantee import ApproximateDP
 
 ONE = Fraction(1)
 MICRO = Fraction(1, 10**6)
+ROOT = Path(__file__).parents[2]
+TEST = re.compile(r"^ *def (test_\w+)", re.MULTILINE)
 
 
 def textbook_variance(epsilon, delta, squared=ONE):
@@ -165,3 +173,57 @@ def test_e15_no_single_factor_describes_how_a_gaussian_fails() -> None:
     assert loss.pure_epsilon is None
     for factor in (2, 5, 10):
         assert 0 < loss.delta(float(factor)) < 1e-6
+
+
+def test_every_test_that_the_page_names_is_there_and_every_erratum_has_one_or_says_why_not() -> None:
+    page = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
+    there = {name for path in (ROOT / "tests").rglob("test_*.py") for name in TEST.findall(path.read_text("utf-8"))}
+    named = set(re.findall(r"`(test_\w+)`", page))
+    assert len(named) > 40
+    assert named - there == set()
+    entries = re.split(r"^\*\*E(?=\d)", page, flags=re.MULTILINE)[1:]
+    assert sorted(int(re.match(r"\d+", one)[0]) for one in entries) == [*range(1, 33)]
+    assert [one[:40] for one in entries if "`test_" not in one and "No test" not in one] == []
+
+
+@pytest.mark.parametrize(("epsilon", "times"), [("0.1", 149), (1, 20), (3, 8)])
+def test_e26_a_gaussian_exceeds_its_epsilon_many_times_as_often_as_delta_says(epsilon, times) -> None:
+    """The loss of Gaussian noise is normal, with mean mu^2/2 and deviation mu: P(loss > eps) = Phi(mu/2 - eps/mu)."""
+    mechanism = GaussianMechanism(l2_sensitivity=1, epsilon=epsilon, delta=MICRO)
+    mu, above = 1 / mpf(float(mechanism.sigma)), mpf(str(epsilon))
+    assert reference.gaussian_delta(mu, above) == pytest.approx(1e-6, rel=1e-3)  # it keeps its promise, and just so
+    assert reference.normal(mu / 2 - above / mu) / MICRO == pytest.approx(times, abs=0.5)
+    likely, chance = likely_loss(ApproximateDP(epsilon=Fraction(str(epsilon)), delta=MICRO))
+    assert reference.normal(mu / 2 - likely / mu) <= chance
+
+
+def test_e27_permute_and_flip_chooses_better_than_the_exponential_mechanism() -> None:
+    ours = PermuteAndFlip(sensitivity=1, candidates=100, epsilon=1).margin("0.95")
+    theirs = ExponentialMechanism(sensitivity=1, candidates=100, epsilon=1).margin("0.95")
+    assert float(ours) == pytest.approx(13.73, abs=0.01)
+    assert float(theirs) == pytest.approx(15.08, abs=0.01)
+
+
+def test_e28_the_order_of_advanced_composition_hides_a_factor_that_matters() -> None:
+    k, epsilon = 100, 0.1
+    theorem = math.sqrt(2 * k * math.log(1e6)) * epsilon + k * epsilon * math.expm1(epsilon)
+    assert theorem == pytest.approx(6.31, abs=0.01)
+    assert advanced_epsilon(epsilon=epsilon, times=k, delta=1e-6) == pytest.approx(theorem, rel=1e-9)
+    assert k * epsilon**2 + math.sqrt(k * epsilon**2) == pytest.approx(2)
+    assert theorem > 3 * 2
+
+
+@pytest.mark.parametrize("others", [8, 1000, 100_000])
+def test_e29_one_person_moves_a_correlation_from_zero_to_one(others) -> None:
+    """The others have all four pairs of 0 and 1 equally often; one more is far away in both."""
+    one, two = np.resize([0.0, 1.0, 0.0, 1.0], others), np.resize([0.0, 0.0, 1.0, 1.0], others)
+    far = 1e3 * others
+    assert np.corrcoef(one, two)[0, 1] == pytest.approx(0, abs=1e-12)
+    assert np.corrcoef([*one, far], [*two, far])[0, 1] > 0.999
+
+
+def test_e31_laplace_noise_by_the_other_norm_loses_more_with_every_count() -> None:
+    counts, epsilon = 100, Fraction(1, 2)
+    right = price(LaplaceNoise(l1_sensitivity=Fraction(counts), scale=counts / epsilon))
+    misread = price(LaplaceNoise(l1_sensitivity=Fraction(counts), scale=Fraction(math.isqrt(counts)) / epsilon))
+    assert (right.pure_epsilon, misread.pure_epsilon) == (epsilon, 10 * epsilon)

@@ -15,6 +15,7 @@ from lapwing.accounting.interpretation import (
     best_true_positive_rate,
     budget_concerns,
     compare_worlds,
+    likely_loss,
     name_and_shame,
 )
 from lapwing.accounting.pricing import price
@@ -23,6 +24,7 @@ from lapwing.vocabulary.event import ApproximateRelease, GaussianNoise, LaplaceN
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, PureDP
 
 ONE = Fraction(1)
+MICRO = Fraction(1, 10**6)
 
 
 def told(bit, answer, epsilon):
@@ -106,6 +108,42 @@ def test_the_drift_of_a_belief_keeps_to_both_bounds(belief, epsilon) -> None:
     assert 0 <= low <= belief <= high <= 1
     assert high <= belief * math.exp(2 * epsilon) * (1 + 1e-9)
     assert 1 - low <= (1 - belief) * math.exp(2 * epsilon) * (1 + 1e-9)
+
+
+@given(st.floats(0.01, 5), st.floats(1e-9, 0.05), st.floats(1.01, 19))
+def test_a_loss_is_rarely_larger_than_said_and_an_event_attains_it(epsilon, delta, times) -> None:
+    """An event of probability q with her, and q e^-likely without, is just what (epsilon, delta) allows."""
+    guarantee = ApproximateDP(epsilon=Fraction(epsilon), delta=Fraction(delta))
+    likely, chance = likely_loss(guarantee, but_for=Fraction(delta * times))
+    with_her, without = float(chance), float(chance) * math.exp(-likely)
+    assert with_her - math.exp(epsilon) * without == pytest.approx(delta, rel=1e-6)
+
+
+@pytest.mark.parametrize("chance", [1e-3, 1e-6, 1e-9])
+@pytest.mark.parametrize("mu", [0.01, 0.3, 1.0, 4.0])
+def test_the_loss_of_a_gaussian_is_rarely_larger_than_said(mu, chance) -> None:
+    for guarantee in (ConcentratedDP(rho=Fraction(mu) ** 2 / 2), GaussianDP(mu_squared=Fraction(mu) ** 2)):
+        likely, _ = likely_loss(guarantee, but_for=Fraction(chance))
+        assert reference.normal(mu / 2 - likely / mu) <= chance
+        assert reference.normal(mu / 2 - 0.7 * likely / mu) > chance  # so that it is not far too large
+
+
+def test_a_loss_that_is_exceeded_nearly_always_is_rounded_up_as_well() -> None:
+    rho, rest = Fraction(1, 10**6), Fraction(1, 10**18)  # no float tells 1 - 1e-18 from 1
+    least = float(rho) + 2 * math.sqrt(float(rho * rest))  # -log(1 - x) is above x
+    assert likely_loss(ConcentratedDP(rho=rho), but_for=1 - rest)[0] >= least
+    assert likely_loss(ApproximateDP(epsilon=rho, delta=rest), but_for=1 - rest)[0] >= float(rho) + float(rest)
+
+
+def test_the_loss_of_a_budget_is_told_with_how_rare_a_larger_one_is() -> None:
+    assert likely_loss(PureDP(epsilon=ONE)) == (1.0, 0)
+    likely, chance = likely_loss(ApproximateDP(epsilon=ONE, delta=MICRO))
+    assert (likely, chance) == (pytest.approx(1 + math.log(10 / 9)), 10 * MICRO)
+    likely, chance = likely_loss(ConcentratedDP(rho=Fraction(1, 2)))
+    assert (likely, chance) == (pytest.approx(0.5 + math.sqrt(2 * math.log(1e6))), MICRO)
+    assert likely_loss(ApproximateDP(epsilon=ONE, delta=Fraction(1, 5)))[1] < 1
+    with pytest.raises(ParameterError, match="is not above delta, 1e-06"):
+        likely_loss(ApproximateDP(epsilon=ONE, delta=MICRO), but_for=MICRO)
 
 
 @pytest.mark.parametrize("mu", [0.1, 1.0, 3.0])

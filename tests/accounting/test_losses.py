@@ -190,7 +190,7 @@ def test_the_rho_of_a_gaussian_is_half_of_mu_squared_and_its_renyi_divergence_al
 def test_what_rounding_may_hide_adds_up_over_releases() -> None:
     """Of k releases on a grid, each of which may be too low by its margin, the sum may be too low by k margins."""
     law, grid = LaplaceLaw(Fraction(1, 10)), LossGrid(step=1e-3, low=-2.0, high=2.0, slope=1.0, steeper=2.0, tail=1e-20)
-    one, many = (convolve([(law, times)], grid).margin for times in (1, 50))
+    one, many = (convolve([(law.on_grid(grid.step, grid.tail), times)], grid).margin for times in (1, 50))
     assert one > 0
     assert many == pytest.approx(50 * one)
 

@@ -1,6 +1,7 @@
 """Several exponential selections together: never below what an adversary reaches, and hardly above."""
 
 import math
+import time
 from fractions import Fraction
 from itertools import product
 
@@ -12,6 +13,9 @@ from lapwing.accounting.filters.approximate import loss_of
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.accounting.losses.selections import SelectionsLaw
 from lapwing.accounting.pricing import price
+from lapwing.mechanisms.histogram_selection import TopK
+from lapwing.vocabulary.deadline import deadline
+from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import (
     Composed,
     ExponentialSelection,
@@ -131,3 +135,18 @@ def test_a_chain_charges_every_selection_of_a_plan(times) -> None:
     """257 are one law of 256 and one of a single selection: both are counted."""
     chain = loss_of(Repeated(part=ExponentialSelection(epsilon=Fraction(1, 100)), times=times))
     assert chain.uses == times
+
+
+def test_its_envelope_reads_the_clock_while_it_is_made() -> None:
+    """That of 480 selections takes half a second or more: what is worked out for nothing ends at its deadline."""
+    began = time.thread_time()
+    with pytest.raises(BadQuestionError, match=r"takes more than 0\.02 seconds"), deadline(0.02):
+        assert SelectionsLaw(epsilon=Fraction(1, 480), times=480).atoms
+    assert time.thread_time() - began < 0.2
+
+
+def test_a_ranking_reads_the_clock_while_it_is_planned() -> None:
+    began = time.thread_time()
+    with pytest.raises(BadQuestionError, match=r"takes more than 0\.02 seconds"), deadline(0.02):
+        assert [TopK(k=480, cells=500, sensitivity=1, epsilon=1).margin(Fraction(95, 100)) for _ in range(100)]
+    assert time.thread_time() - began < 0.4

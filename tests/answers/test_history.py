@@ -6,9 +6,11 @@ import pytest
 
 from lapwing import count, mean, quantiles, top
 from lapwing.answers.answer import Answer
-from lapwing.answers.history import acts_of, read_back
+from lapwing.answers.history import acts_of, asked_words, read_back
+from lapwing.ledger.export import describe
 from lapwing.queries.statistics.funnel import funnel
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
+from ledger.three_rounds import first, reserve
 from session.clinic import FixedNumber, door, new_ledger
 
 
@@ -24,6 +26,19 @@ def test_questions_and_batches_are_told_with_what_became_of_them(tmp_path) -> No
     assert said[2].startswith("asked stream s whether there are at least 20 people, in patients where age is 1; ")
     assert said[2].endswith(": no, no, for nothing")
     assert said[3] == "asked stream s 50 questions: 0 yes, 50 no, for nothing"
+
+
+def test_a_select_is_told_as_what_it_asks_and_not_as_what_its_columns_are_read_from(tmp_path) -> None:
+    with new_ledger(tmp_path) as ledger:
+        clinic = door(ledger, FixedNumber(400))
+        clinic.sql("select sex, count(*) as n, avg(age) as a from patients group by sex", epsilon="0.5")
+        again = clinic.sql("select sex, count(*), avg(age) from patients group by 1", epsilon="0.5")
+        (charge,) = (entry for entry in ledger.history("clinic") if entry["kind"] == "charge")
+        (said,) = (act.said for act in acts_of(ledger.history("clinic"), analyst="ana"))
+    assert again.free
+    assert asked_words(charge["question"]).startswith("the mean of age, and with it the number of rows")  # is released
+    assert said.startswith("asked for the number of people, in patients, ")
+    assert "; the mean of age, and with it the number of rows, in patients, " in said
 
 
 ASKED = {
@@ -58,3 +73,27 @@ def test_an_answer_is_read_back_from_its_entries_alone(tmp_path, budget) -> None
             assert numbers(again) == numbers(told)
             assert list(again.asked.margin().values()) == list(told.asked.margin().values())
             assert (again.price, again.receipt, again.asked.text) == (told.price, told.receipt, told.asked.text)
+
+
+def test_rounds_are_told_with_what_became_of_them(tmp_path) -> None:
+    with new_ledger(tmp_path) as ledger:
+        clinic = door(ledger, FixedNumber(1000))
+        rounds = reserve(clinic, "k")
+        first(clinic, rounds)
+        ledger.reservations.intend(rounds.name, number=2, parameters="{}")
+        said = [act.said for act in acts_of(ledger.history("clinic"), analyst="ana")]
+        rounds.recover()
+        reserve(clinic, "closed").close()
+        told = [act.said for act in acts_of(ledger.history("clinic"), analyst="ana")]
+        described = [describe(entry)[1] for entry in ledger.history("clinic") if "stream" in entry]
+    assert said == [
+        "reserved 3 rounds of three rounds, for epsilon 0.03",
+        "drew round 1 of three rounds: released",
+        "drew round 2 of three rounds: it has no outcome yet",
+    ]
+    assert told[2:] == [
+        "drew round 2 of three rounds: lost",
+        "reserved 3 rounds of three rounds, for epsilon 0.03",
+        "closed three rounds after round 0",
+    ]
+    assert described[1:3] == [f"three rounds {rounds.name} round 1", f"three rounds {rounds.name} round 1 released"]

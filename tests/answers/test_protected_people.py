@@ -15,9 +15,9 @@ from lapwing import count, quantiles, top
 from lapwing.answers.target import AtEpsilon, release_of
 from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
-from lapwing.queries.catalogue import Population, RowsPerPerson, Table
-from lapwing.queries.column import Category, Column, Integer, Text
-from lapwing.queries.planning import plan
+from lapwing.queries.catalogue.column import Category, Column, Integer, Text
+from lapwing.queries.catalogue.population import Population, RowsPerPerson, Table
+from lapwing.queries.planning.planner import plan
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, PrivacyUnit, PureDP
 
 PURE, CONCENTRATED = PureDP(epsilon=Fraction(9)), ConcentratedDP(rho=Fraction(9))

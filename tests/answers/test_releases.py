@@ -8,7 +8,7 @@ import pytest
 from lapwing import count, funnel, mean, top
 from lapwing.answers.target import AtEpsilon, AtRho, Within, in_each_way, release_of
 from lapwing.mechanisms.laplace import GeometricMechanism
-from lapwing.queries.planning import plan
+from lapwing.queries.planning.planner import plan
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
 from session.clinic import population

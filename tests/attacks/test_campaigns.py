@@ -13,8 +13,8 @@ from lapwing import count
 from lapwing.app.attack_story import ClinicUnderAttack
 from lapwing.attacks.campaigns import TRIVIAL, AttackTarget, Campaign, CampaignAnswers, spelled
 from lapwing.attacks.oracles import Coins
-from lapwing.queries.expressions import col, condition
-from lapwing.queries.planning import plan
+from lapwing.queries.language.expressions import col, condition
+from lapwing.queries.planning.planner import plan
 from lapwing.vocabulary.errors import ParameterError
 
 TRAIT = Coins(9, "order").uniforms(32).argsort() < 16

@@ -211,7 +211,7 @@ def interrupted_batch(visit: Visit, interrupts: int = 5) -> list[Any]:
     One question is about the hostile person and one is not. Whatever is decided anew each time tells their difference
     ever more exactly, the noise of the threshold notwithstanding, which is the same for both: here by medians.
     """
-    decided, decide = list[list[int]](), QuestionStream._read_and_decide_many
+    decided, decide = list[list[int]](), QuestionStream._read_and_decide
 
     def decide_often(self: QuestionStream, intent: Any, questions: Any, people: Any) -> Any:
         values = self._read(intent, questions)
@@ -221,11 +221,11 @@ def interrupted_batch(visit: Visit, interrupts: int = 5) -> list[Any]:
         return decide(self, intent, questions, people)
 
     with visit.session.stream(table="patients", at_least=1, yeses=2, epsilon="4/5") as opened:
-        QuestionStream._read_and_decide_many = decide_often  # type: ignore[method-assign]
+        QuestionStream._read_and_decide = decide_often  # type: ignore[method-assign]
         try:
             stands = told(opened.ask_many(["sex = 'F'", "sex = 'M' or city = 'Atlantis'"]))
         finally:
-            QuestionStream._read_and_decide_many = decide  # type: ignore[method-assign]
+            QuestionStream._read_and_decide = decide  # type: ignore[method-assign]
         without, with_them = (median_grouped(gaps) for gaps in zip_longest(*decided, fillvalue=0))
         return [with_them - without, stands, opened.spent]
 

@@ -6,14 +6,14 @@ Each is the oracle with one method replaced; the docstring says the mistake.
 import dataclasses
 
 from engines.rows_in_memory import RowsInMemory
-from lapwing.queries.aggregate import (
+from lapwing.queries.algebra.aggregate import (
     BoundedRowsPerPerson,
     ClippedSumPerPerson,
     CountPerPerson,
     DistinctKeys,
     LastStepPerPerson,
 )
-from lapwing.queries.predicate import AllOf, AnyOf, HasRows
+from lapwing.queries.algebra.predicate import AllOf, AnyOf, HasRows
 
 
 class CountsRowsForPeople(RowsInMemory):

@@ -7,8 +7,8 @@ from functools import cache
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
-from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
+from lapwing.queries.catalogue.column import Boolean, Category, Column, Date, Integer, Real, Text
+from lapwing.queries.catalogue.population import KeyType, Population, RowsPerPerson, Table
 from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 
 HOSTILE = ("", "a", "A", "a ", "é", "e\u0301", "\u200b", "';--", 'x"y', "%s $1 ?", "\\", "\U0001f426", "ab", "abc")

@@ -11,9 +11,10 @@ from random import Random
 
 import lapwing as ask
 from engines.clinic import FAR_DAYS
-from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
-from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
-from lapwing.queries.expressions import (
+from lapwing.queries.algebra.pattern import plain
+from lapwing.queries.catalogue.column import Boolean, Category, Column, Date, Integer, Real, Text
+from lapwing.queries.catalogue.population import KeyType, Population, RowsPerPerson, Table
+from lapwing.queries.language.expressions import (
     Age,
     And,
     Arithmetic,
@@ -34,7 +35,6 @@ from lapwing.queries.expressions import (
     TextOf,
     Truth,
 )
-from lapwing.queries.pattern import plain
 from lapwing.vocabulary.guarantee import PrivacyUnit
 
 LONG = "long" * 10_000

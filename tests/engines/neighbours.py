@@ -5,7 +5,7 @@ from functools import cache
 from hypothesis import strategies as st
 
 from engines.clinic import row_of, rows_of_anyone, with_key
-from lapwing.queries.catalogue import KeyType
+from lapwing.queries.catalogue.population import KeyType
 
 NEWCOMER = {KeyType.INTEGER: 42, KeyType.TEXT: "newcomer"}
 

@@ -7,13 +7,15 @@ infinite, is a text.
 import math
 import re
 from collections import defaultdict
+from dataclasses import replace
 from datetime import date
 
 from lapwing.engines.engine import check_keyed, check_number, check_vector
-from lapwing.queries.aggregate import (
+from lapwing.queries.algebra.aggregate import (
     BinnedKey,
     BoundedRowsPerPerson,
     ClippedSumPerPerson,
+    CountPeopleOfTables,
     CountPerPerson,
     DeclaredKey,
     DistinctKeys,
@@ -23,8 +25,7 @@ from lapwing.queries.aggregate import (
     rank,
     text_number,
 )
-from lapwing.queries.column import Date, Real
-from lapwing.queries.derived import (
+from lapwing.queries.algebra.derived import (
     Beginning,
     CaseResult,
     Computed,
@@ -33,13 +34,14 @@ from lapwing.queries.derived import (
     FirstCharacters,
     LookedUp,
     NumberOfPerson,
+    OnlyWhere,
     Part,
     PartOfDay,
     Respelled,
     Spelling,
     widened,
 )
-from lapwing.queries.predicate import (
+from lapwing.queries.algebra.predicate import (
     AllOf,
     AnyOf,
     Compared,
@@ -54,10 +56,21 @@ from lapwing.queries.predicate import (
     NotInTexts,
     NotLike,
     Unit,
-    day_number,
-    double_rank,
 )
-from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, SteppedDown, Times, bounds, leaves
+from lapwing.queries.algebra.term import (
+    ConstantTerm,
+    Elapsed,
+    OnGrid,
+    Plus,
+    Rounded,
+    SteppedDown,
+    Times,
+    bounds,
+    leaves,
+)
+from lapwing.queries.catalogue.column import Date, Real
+from lapwing.queries.catalogue.domains import day_number, double_rank
+from lapwing.queries.catalogue.population import Table
 from lapwing.vocabulary.exact import Sensitive
 
 
@@ -106,6 +119,8 @@ class RowsInMemory:
         return tuple(n for cell in aggregate.cells for n in cells.get(cell, (0,) * aggregate.terms))
 
     def cells(self, aggregate):
+        if isinstance(aggregate.bounding, CountPeopleOfTables):
+            return self.over_people(aggregate)
         people = defaultdict(list)
         table, seen = self.seen(aggregate.table, aggregate.derived)
         for row in seen:
@@ -119,6 +134,17 @@ class RowsInMemory:
         if isinstance(aggregate.bounding, DistinctKeys):
             return {(): (len(totals),)}
         return {cell: tuple(numbers) for cell, numbers in totals.items()}
+
+    def over_people(self, aggregate):
+        """Count people of several tables: each is one row, with a key and nothing else."""
+        tables = [self.population.table(name) for name in aggregate.bounding.tables]
+        people = {row[self.population.person_key(table)] for table in tables for row in self.tables[table.name]}
+        key = self.population.unit.person_key
+        everybody = Table(name="everybody", columns=(), person_key=key, key_type=tables[0].key_type)
+        population = replace(self.population, tables=(*self.population.tables, everybody))
+        among = type(self)(population, {**self.tables, "everybody": [{key: person} for person in people]})
+        bounding = CountPerPerson(max_cells=aggregate.bounding.max_cells)
+        return among.cells(replace(aggregate, table="everybody", bounding=bounding))
 
     def seen(self, name, derived):
         """A table and its rows, both with derived columns."""
@@ -167,6 +193,8 @@ class RowsInMemory:
             case Filled(column=column, otherwise=otherwise, bits=bits):
                 found, real = cell(table, column, row), isinstance(table.column(column).type, Real)
                 return found if found is not None else otherwise / 2.0**bits if real else otherwise
+            case OnlyWhere(column=column, where=where):
+                return cell(table, column, row) if self.true(where, [(table, row)]) else None
             case CaseResult(branches=branches, otherwise=otherwise):
                 hits = (branch.result for branch in branches if self.true(branch.where, [(table, row)]))
                 return next(hits, otherwise)

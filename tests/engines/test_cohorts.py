@@ -16,9 +16,9 @@ from engines.workbenches import ENGINES, DuckDBBench
 from lapwing.engines.cohorts import BitmapCache
 from lapwing.engines.dialect import Writer
 from lapwing.engines.emitter import MOST_FACTS, Fact
-from lapwing.queries.catalogue import KeyType
-from lapwing.queries.planning import plan
-from lapwing.queries.predicate import ALWAYS, NEVER
+from lapwing.queries.algebra.predicate import ALWAYS, NEVER
+from lapwing.queries.catalogue.population import KeyType
+from lapwing.queries.planning.planner import plan
 from lapwing.vocabulary.errors import EngineError, ParameterError
 from lapwing.vocabulary.exact import Sensitive
 from queries.asked import conditions

@@ -8,7 +8,7 @@ import pytest
 import lapwing as ask
 from engines.clinic import clinic
 from engines.workbenches import ENGINES
-from lapwing.queries.planning import plan
+from lapwing.queries.planning.planner import plan
 
 CLINIC = clinic()
 EMPTY = {table.name: [] for table in CLINIC.tables}

@@ -1,9 +1,11 @@
 """DuckDB: where tables come from, what is refused, that it is locked, that it always fails alike and can be stopped."""
 
+import re
 import time
 import traceback
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from uuid import UUID
 
 import duckdb
 import numpy as np
@@ -16,10 +18,11 @@ import pytest
 import lapwing as ask
 from engines.cancelling import cancel_one_of_two
 from lapwing.engines.duckdb import DuckDB, DuckDBTable
+from lapwing.engines.files import write_frame
 from lapwing.engines.reading import CancelledError, CancelScope
-from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
-from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
-from lapwing.queries.planning import plan
+from lapwing.queries.catalogue.column import Boolean, Category, Column, Date, Integer, Real, Text
+from lapwing.queries.catalogue.population import KeyType, Population, RowsPerPerson, Table
+from lapwing.queries.planning.planner import plan
 from lapwing.vocabulary.errors import EngineError, ParameterError, RegistrationError
 from lapwing.vocabulary.guarantee import PrivacyUnit
 
@@ -142,6 +145,65 @@ def test_a_column_of_another_type_is_refused_at_registration(column, stored, dec
 def test_float_person_keys_are_refused(keys, kind) -> None:
     with pytest.raises(RegistrationError, match="person key 'pid' as DOUBLE, which cannot tell people apart"):
         DuckDB(patients(columns=(), key_type=kind), {"patients": pa.table({"pid": keys})})
+
+
+OF_TEXTS = patients((), key_type=KeyType.TEXT)
+
+
+def objects(*keys):
+    return pd.DataFrame({"pid": pd.Series(keys, dtype=object)})
+
+
+SEVERAL = {
+    "a number and a text": (objects(7, "7"), "int, str"),
+    "a text and a number far behind": (objects(*map(str, range(3000)), 7), "int, str"),
+    "a fraction and a text": (objects(7.0, "7.0"), "float, str"),
+    "a UUID and a way to write it": (objects(UUID(int=10), str(UUID(int=10)).upper()), "UUID, str"),
+    "whole numbers of two kinds": (objects(7, np.int64(7)), "int, int64"),
+    "a truth value": (objects("True", *[True]), "bool, str"),
+}
+
+
+@pytest.mark.parametrize("keys", SEVERAL)
+def test_keys_of_several_types_in_one_column_of_a_frame_are_refused(keys, tmp_path) -> None:
+    frame, types = SEVERAL[keys]
+    refused = re.escape(f"has person keys of several types in one column, {types}; make them of one type, such as")
+    with pytest.raises(RegistrationError, match=refused):
+        DuckDB(OF_TEXTS, {"patients": frame})
+    with pytest.raises(RegistrationError, match=refused):
+        write_frame("patients", frame, tmp_path / "p.parquet", "PID")
+    assert not list(tmp_path.iterdir())
+
+
+def test_keys_of_one_type_in_a_column_of_objects_are_read() -> None:
+    for frame in (
+        objects("7", "007", None),
+        objects("7", float("nan"), pd.NA, "nan"),
+        objects(UUID(int=1), UUID(int=2)),
+    ):
+        with DuckDB(OF_TEXTS, {"patients": frame}) as engine:
+            assert engine.number(plan(ask.count("patients"), OF_TEXTS).aggregate).open_for_release() == 2
+
+
+def test_a_frame_that_the_database_cannot_take_is_refused_in_a_sentence() -> None:
+    for frame in (
+        pl.DataFrame({"pid": pl.Series([7, "7"], dtype=pl.Object)}),
+        pd.DataFrame({"pid": pd.Categorical([7, "7"])}),
+    ):
+        with pytest.raises(RegistrationError, match="cannot be taken from a DataFrame"):
+            DuckDB(OF_TEXTS, {"patients": frame})
+
+
+def test_keys_that_are_uuids_here_and_texts_there_are_refused(tmp_path) -> None:
+    tables = (
+        Table(name="patients", columns=(), key_type=KeyType.TEXT),
+        Table(name="b", columns=(), key_type=KeyType.TEXT),
+    )
+    population = Population(name="clinic", unit=PrivacyUnit(person_key="pid"), tables=tables)
+    stored = in_a_duckdb_file(tmp_path / "clinic.duckdb", "create table patients as select uuid() as pid")
+    spelt = pa.table({"pid": ["C0FFEE00-0000-0000-0000-000000000000"]})
+    with pytest.raises(RegistrationError, match="b holds the person key as VARCHAR, and patients as UUID: one person"):
+        DuckDB(population, {"patients": stored, "b": spelt})
 
 
 def test_a_type_that_is_no_key_type_is_refused_in_the_catalogue() -> None:
@@ -342,10 +404,11 @@ def test_a_type_is_that_of_the_column_that_is_read(tmp_path) -> None:
         pq.write_table(pa.table({"pid": [1, 2], **columns}), tmp_path / "patients.parquet")
         return {"patients": tmp_path / "patients.parquet"}
 
+    for name in ("straße", "STRAßE"):
+        with pytest.raises(RegistrationError, match=f"has 2 columns called 'straße', .*: '{name}', 'strasse';"):
+            DuckDB(population, stored(**{name: ["1", "x"], "strasse": [1, 2]}))
     with pytest.raises(RegistrationError, match="holds 'straße' as VARCHAR"):
-        DuckDB(population, stored(straße=["1", "x"], strasse=[1, 2]))
-    with pytest.raises(RegistrationError, match="does not have exactly one column 'straße'"):
-        DuckDB(population, stored(STRAßE=["1", "x"], strasse=[1, 2]))
+        DuckDB(population, stored(STRASSE=["1", "x"]))
     with DuckDB(population, stored(STRASSE=[1, 2])) as engine:
         assert engine.number(plan(ask.total("patients", "straße"), population).aggregate).open_for_release() == 3
 
@@ -399,13 +462,14 @@ def test_cells_are_read_again_unless_they_were_read_in_the_very_same_way(tmp_pat
 
 @pytest.mark.parametrize("column", ["pid", "city"])
 def test_bytes_that_are_no_text_are_met_at_registration(column, tmp_path) -> None:
-    raw = pa.array([b"ok", b"\xff\xfe"], pa.binary())
+    raw = pa.array([b"ok", b'a "secret" \xff'], pa.binary())
     text = pa.Array.from_buffers(pa.string(), 2, raw.buffers())
     columns = {"pid": ["1", "2"], "city": ["a", "b"]} | {column: text}
     pq.write_table(pa.table(columns), tmp_path / "patients.parquet")
     population = patients(columns=(Column(name="city", type=Text()),), key_type=KeyType.TEXT)
-    with pytest.raises(RegistrationError, match="cannot be read"):
+    with pytest.raises(RegistrationError, match="cannot be read") as refused:
         DuckDB(population, {"patients": tmp_path / "patients.parquet"})
+    assert "secret" not in str(refused.value), "what the cell holds is nobody's business"
 
 
 def test_a_duckdb_file_with_changes_beside_it_is_refused(tmp_path) -> None:
@@ -438,3 +502,24 @@ def test_times_are_days_of_utc_where_they_are_copied_and_where_they_are_read_in_
     for source in (table, tmp_path / "patients.parquet"):
         with DuckDB(DAYS, {"patients": source}) as engine:
             assert engine.number(asked).open_for_release() == 1
+
+
+@pytest.mark.parametrize(("pattern", "people"), [("%a%a%", 3), ("%ab%ab%", 1), ("a%a", 2), ("%a%b%a%", 2)])
+def test_a_piece_of_a_pattern_that_comes_twice_is_looked_for_twice(tmp_path, pattern, people) -> None:
+    rows = "".join(f"{number},{text}\n" for number, text in enumerate(["ab", "a", "aba", "aa", "abxab", "b"]))
+    (tmp_path / "t.csv").write_text(f"id,word\n{rows}")
+    settings = """
+        [populations.p]
+        person_key = "id"
+        budget = { epsilon = "100" }
+        [populations.p.tables.t]
+        source = "t.csv"
+        columns.word = { type = "text" }
+    """
+    told = duckdb.execute(
+        "select count(*) from read_csv(?) where word like ?", [f"{tmp_path}/t.csv", pattern]
+    ).fetchone()
+    assert told == (people,)
+    with ask.create(tmp_path, settings) as workspace:
+        answer = workspace.session(analyst="ana").ask(ask.count("t", f"word like '{pattern}'"), epsilon=20)
+    assert answer.value == people

@@ -3,20 +3,22 @@
 import dataclasses
 import re
 import string
+from datetime import date
 
+import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lapwing as ask
-from engines.clinic import clinic
+from engines.clinic import arrow_tables, clinic
 from lapwing.engines.derived_sql import widened_relation
 from lapwing.engines.dialect import DUCKDB, POSTGRES, SPARK, Writer
 from lapwing.engines.emitter import emit
-from lapwing.queries.catalogue import Population, Table
-from lapwing.queries.column import Column, Integer
-from lapwing.queries.planning import plan
-from lapwing.queries.predicate import InTexts
+from lapwing.queries.algebra.predicate import InTexts
+from lapwing.queries.catalogue.column import Column, Integer
+from lapwing.queries.catalogue.population import Population, Table
+from lapwing.queries.planning.planner import plan
 from lapwing.vocabulary.guarantee import PrivacyUnit
 from queries.asked import QUESTIONS
 
@@ -103,6 +105,63 @@ def test_on_spark_a_row_is_tied_to_the_rows_around_it_by_equality_alone(times) -
     where = ask.has("visits", "age(patients.born, visits.day) < 40", at_least=times)
     text = sql(plan(ask.count("patients", where), CLINIC).aggregate, SPARK).text
     assert re.findall(r"(\S+) r0\.`born`(?! AS carried)", text) == ["<=>"]
+
+
+def test_on_spark_a_row_carries_each_value_of_its_person_once() -> None:
+    where = ask.has("visits", ask.has("codes", "codes.day >= visits.day and codes.day >= patients.born", at_least=2))
+    text = sql(plan(ask.count("patients", where), CLINIC).aggregate, SPARK).text
+    assert re.findall(r"JOIN .*? ON \S+ = \S+`", text) == [
+        "JOIN (SELECT DISTINCT r0.`pid` AS p, r0.`born` AS carried FROM `patients` AS r0) AS c0 ON c0.p = r1.`pid`",
+        "JOIN (SELECT DISTINCT r0.`pid` AS p, r0.`day` AS carried FROM `visits` AS r0) AS c0 ON c0.p = r2.`patient`",
+        "JOIN (SELECT DISTINCT r0.`pid` AS p, r0.`born` AS carried FROM `patients` AS r0) AS c1 ON c1.p = r2.`patient`",
+    ]
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        ask.has("visits", "age(patients.born, visits.day) < 40"),
+        ask.has("visits", "age(patients.born, visits.day) < 40", at_least=2),
+        ask.has("visits", "visits.day > patients.born and visits.left > patients.born and nights > 2", at_least=2),
+        ~ask.has("visits", "visits.day < patients.born"),
+        ask.has("visits", ask.has("codes", "codes.day >= visits.day and codes.day >= patients.born")),
+        ask.has("visits", ask.has("codes", "codes.day >= visits.day and codes.day >= patients.born", at_least=2)),
+    ],
+    ids=range(6),
+)
+def test_rows_that_carry_values_of_the_rows_around_them_are_counted_as_those_that_look_outwards(where) -> None:
+    """What Spark is sent, on DuckDB: a database that knows both ways to write it."""
+    carries = dataclasses.replace(DUCKDB, compares_rows=False)
+    aggregates = [
+        plan(question, CLINIC).aggregate
+        for question in (ask.count("patients", where), ask.count("patients", where, by="ward"))
+    ]
+    rows = {
+        "patients": [
+            {"pid": i, "ward": i % 3 + 1, "born": None if i % 7 == 0 else date(1950 + i % 30, 1, 3)} for i in range(60)
+        ],
+        "visits": [
+            {
+                "pid": i % 60,
+                "day": date(1966 + i % 20 + (i // 60 * 10 if i % 2 else i // 120 * 8), 3, 1),
+                "left": date(1970 + i % 41, 3, 1),
+                "nights": i % 5,
+            }
+            for i in range(300)
+        ],
+        "codes": [{"patient": i % 59, "code": i, "day": date(1970 + i * 7 % 40, 6, 1)} for i in range(200)],
+    }
+    filled = {t.name: [dict.fromkeys(c.name for c in t.columns) | row for row in rows[t.name]] for t in CLINIC.tables}
+    with duckdb.connect(config={"threads": 1}) as connection:
+        for name, table in arrow_tables(CLINIC, filled).items():
+            connection.register(name, table)
+        for aggregate in aggregates:
+            outwards, carried = sql(aggregate), sql(aggregate, carries)
+            assert "further out" in carried.text
+            text = carried.text.replace("<=>", "IS NOT DISTINCT FROM")
+            told = sorted(connection.execute(outwards.text, outwards.parameters).fetchall(), key=str)
+            assert sorted(connection.execute(text, carried.parameters).fetchall(), key=str) == told
+            assert any(0 < row[-1] < 60 for row in told), told
 
 
 @pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 10**30, float("nan")])

@@ -15,9 +15,9 @@ from engines.neighbours import cells, excess, moves
 from engines.parquet_writers import WRITERS, with_the_notes_of_another
 from engines.rows_in_memory import RowsInMemory
 from lapwing.engines.duckdb import DuckDB, DuckDBTable
-from lapwing.queries.catalogue import KeyType, Population, Table
-from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
-from lapwing.queries.planning import plan
+from lapwing.queries.catalogue.column import Boolean, Category, Column, Date, Integer, Real, Text
+from lapwing.queries.catalogue.population import KeyType, Population, Table
+from lapwing.queries.planning.planner import plan
 from lapwing.vocabulary.errors import RegistrationError
 from lapwing.vocabulary.guarantee import PrivacyUnit
 

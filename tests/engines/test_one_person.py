@@ -13,8 +13,8 @@ from engines.broken import BROKEN
 from engines.clinic import clinic
 from engines.neighbours import cells, excess, moves, neighbours, replacements
 from engines.workbenches import ENGINES, QUICK
-from lapwing.queries.catalogue import KeyType
-from lapwing.queries.planning import plan
+from lapwing.queries.catalogue.population import KeyType
+from lapwing.queries.planning.planner import plan
 from lapwing.vocabulary.guarantee import Adjacency
 from queries.asked import STATISTICS
 

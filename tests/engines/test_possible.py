@@ -7,7 +7,7 @@ import lapwing as ask
 from engines.clinic import clinic
 from engines.workbenches import DuckDBBench
 from lapwing.engines.engine import ImpossibleError, possible_counts, possible_facts
-from lapwing.queries.planning import plan
+from lapwing.queries.planning.planner import plan
 from lapwing.vocabulary.errors import EngineError
 
 CLINIC = clinic()

@@ -10,9 +10,9 @@ import lapwing as ask
 from engines.cancelling import cancel_one_of_two
 from engines.workbenches import as_reader
 from lapwing.engines.postgres import PostgreSQL, PostgresTable, register
-from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
-from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
-from lapwing.queries.planning import plan
+from lapwing.queries.catalogue.column import Boolean, Category, Column, Date, Integer, Real, Text
+from lapwing.queries.catalogue.population import KeyType, Population, RowsPerPerson, Table
+from lapwing.queries.planning.planner import plan
 from lapwing.vocabulary.errors import EngineError, ParameterError, RegistrationError
 from lapwing.vocabulary.guarantee import PrivacyUnit
 from postgres_server import running
@@ -106,10 +106,27 @@ def test_a_column_that_could_fail_or_round_is_refused_at_registration(engine_on,
         engine_on(patients(Column(name="x", type=declared)), f"create table patients (pid bigint, x {stored})")
 
 
-@pytest.mark.parametrize(("stored", "kind"), [("real", KeyType.INTEGER), ("char(3)", KeyType.TEXT)])
+@pytest.mark.parametrize(
+    ("stored", "kind"),
+    [
+        ("real", KeyType.INTEGER),
+        ("numeric(9,0)", KeyType.INTEGER),
+        ("numeric", KeyType.TEXT),
+        ("text", KeyType.INTEGER),
+        ("bigint", KeyType.TEXT),
+        ("char(3)", KeyType.TEXT),
+        ("name", KeyType.TEXT),
+        ('"char"', KeyType.TEXT),
+        ("timestamp", KeyType.TEXT),
+        ("date", KeyType.TEXT),
+        ("bytea", KeyType.TEXT),
+        ("without_case", KeyType.TEXT),
+    ],
+)
 def test_a_person_key_that_merges_people_is_refused(engine_on, stored, kind) -> None:
+    domain = "create domain without_case as text"  # as citext is a type of its own, that compares in its own way
     with pytest.raises(RegistrationError, match="holds the person key 'pid' as"):
-        engine_on(patients(key_type=kind), f"create table patients (pid {stored})")
+        engine_on(patients(key_type=kind), domain, f"create table patients (pid {stored})")
 
 
 def test_what_is_missing_is_named(engine_on, database) -> None:
@@ -188,6 +205,7 @@ def test_settings_of_the_role_and_shadows_of_our_functions_change_nothing(engine
         "statement_timeout = 1",
         "default_transaction_isolation = 'serializable'",
         "work_mem = '64kB'",
+        "quote_all_identifiers = on",
     ):
         admin.execute(f"alter database {name} set {setting}")
     after = engine_on(population)
@@ -196,11 +214,57 @@ def test_settings_of_the_role_and_shadows_of_our_functions_change_nothing(engine
 
 def test_texts_that_a_collation_takes_for_equal_stay_apart() -> None:
     # The servers of the tests know no such collation, so this reads what would be asked of one that does.
-    bytewise, unique, computed, writable = (False,) * 4
-    shape = tuple((1, name, "text", None, bytewise, unique, computed, writable) for name in ("pid", "city"))
+    shape = tuple((1, name, "text", None, False, False, False, None) for name in ("pid", "city"))
     population = patients(Column(name="city", type=Text()), key_type=KeyType.TEXT)
     relation = register(population, SOURCES, shape).relations["patients"]
     assert relation == '(SELECT "pid" COLLATE "C" AS "pid", "city" COLLATE "C" AS "city" FROM "public"."patients")'
+
+
+def with_visits(key_type):
+    tables = (
+        Table(name="patients", columns=(), key_type=key_type),
+        Table(name="visits", columns=(), key_type=key_type, rows=RowsPerPerson.MANY_A_PERSON),
+    )
+    return Population(name="clinic", unit=PrivacyUnit(person_key="pid"), tables=tables)
+
+
+BOTH = {name: PostgresTable(table=name) for name in ("patients", "visits")}
+
+
+@pytest.mark.parametrize("other", ["text", 'text collate "ucs_basic"', "varchar(9)", "color"])
+def test_keys_of_two_collations_are_compared_all_the_same(admin, database, other) -> None:
+    admin.execute("create type color as enum ('red', 'Red')")
+    admin.execute('create table patients (pid text collate "POSIX")')
+    admin.execute(f"create table visits (pid {other})")
+    admin.execute("insert into patients values ('red'), ('Red'), ('red ')")
+    admin.execute("insert into visits values ('red'), ('red')")
+    population, reasons = with_visits(KeyType.TEXT), []
+    with PostgreSQL(population, BOTH, as_reader(admin, database), on_failure=reasons.append) as engine:
+        assert counted(engine, population, ask.has("visits")) == 1, reasons
+        assert counted(engine, population) == 3
+
+
+def test_keys_that_are_uuids_here_and_texts_there_are_refused(admin, database) -> None:
+    admin.execute("create table patients (pid uuid)")
+    admin.execute("create table visits (pid text)")
+    with pytest.raises(RegistrationError, match="visits holds the person key as text, and patients as uuid: one pers"):
+        PostgreSQL(with_visits(KeyType.TEXT), BOTH, as_reader(admin, database))
+
+
+@pytest.mark.parametrize("parent", ["", "partition of patients default", "inherits (patients)"])
+def test_numbers_of_keys_that_a_wrapper_may_read_in_several_ways_are_refused(engine_on, admin, parent) -> None:
+    admin.execute("create foreign data wrapper of_files")
+    admin.execute("create server files foreign data wrapper of_files")
+    if parent:
+        admin.execute(f"create table patients (pid bigint){' partition by list (pid)' * ('default' in parent)}")
+    columns = "" if "partition" in parent else "(pid bigint)" if not parent else "()"
+    name = "part" if parent else "patients"
+    with pytest.raises(RegistrationError, match="comes through of_files, which may read the person keys 7 and 007 as"):
+        engine_on(patients(), f"create foreign table {name} {columns} {parent} server files")
+    if not parent:
+        admin.execute("drop foreign table patients")
+        texts = patients(key_type=KeyType.TEXT)
+        assert engine_on(texts, "create foreign table patients (pid text) server files"), "texts stay as they are"
 
 
 def test_a_key_that_the_database_keeps_unique_saves_the_bounding(engine_on, admin) -> None:
@@ -292,6 +356,7 @@ def test_not_a_number_is_missing_in_every_type_of_numbers(engine_on, stored) -> 
         "alter table patients drop column age",
         "drop table patients",
         "grant insert on patients to reader",
+        "drop table patients; create table patients (pid bigint, age bigint); grant select on patients to public",
     ],
 )
 def test_a_table_that_was_altered_is_not_questioned(engine_on, admin, change) -> None:
@@ -302,6 +367,15 @@ def test_a_table_that_was_altered_is_not_questioned(engine_on, admin, change) ->
     with pytest.raises(EngineError):
         counted(engine, population)
     assert "register it again" in str(reasons[0])
+
+
+def test_a_role_that_may_not_ask_for_the_server_still_tells_tables_apart(engine_on, admin) -> None:
+    made = "create table patients (pid bigint)"
+    admin.execute("revoke execute on function pg_control_system() from public")
+    engine = engine_on(patients(), made)
+    assert engine.identities_now() == engine.identities
+    admin.execute(f"drop table patients; {made}; grant select on patients to public")
+    assert engine.identities_now() != engine.identities
 
 
 def sleepy(engine_on, **options):

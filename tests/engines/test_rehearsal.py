@@ -6,9 +6,9 @@ import pytest
 
 from lapwing import count
 from lapwing.engines.rehearsal import rehearsal_engine
-from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
-from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
-from lapwing.queries.planning import plan
+from lapwing.queries.catalogue.column import Boolean, Category, Column, Date, Integer, Real, Text
+from lapwing.queries.catalogue.population import KeyType, Population, RowsPerPerson, Table
+from lapwing.queries.planning.planner import plan
 from lapwing.vocabulary.guarantee import PrivacyUnit
 
 EVERYTHING = Population(

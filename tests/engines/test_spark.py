@@ -19,10 +19,10 @@ from engines.cancelling import cancel_one_of_two
 from engines.parquet_writers import WRITERS, with_the_notes_of_another
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.emitter import emit
-from lapwing.engines.spark import Spark, SparkTable, _sent
-from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
-from lapwing.queries.column import Boolean, Column, Date, Integer, Real, Text
-from lapwing.queries.planning import plan
+from lapwing.engines.spark import _PINNED, Spark, SparkTable, _sent
+from lapwing.queries.catalogue.column import Boolean, Column, Date, Integer, Real, Text
+from lapwing.queries.catalogue.population import KeyType, Population, RowsPerPerson, Table
+from lapwing.queries.planning.planner import plan
 from lapwing.vocabulary.errors import EngineError, RegistrationError
 from lapwing.vocabulary.guarantee import PrivacyUnit
 
@@ -113,6 +113,60 @@ def test_a_column_that_could_fail_or_round_is_refused_at_registration(spark, col
         Spark(patients(*columns), {"patients": frame}, spark)
 
 
+def in_folders(_, folder):
+    for key in ("7", "007"):
+        (folder / f"pid={key}").mkdir()
+        pq.write_table(pa.table({"x": [1]}), folder / f"pid={key}" / "part.parquet")
+    return folder
+
+
+def in_lines(spark, folder):
+    (folder / "lines.csv").write_text("7\n007\n+7\n 7\n")
+    return spark.read.csv(str(folder), schema="pid bigint")
+
+
+def in_a_view_of_lines(spark, folder):
+    in_lines(spark, folder).createOrReplaceTempView("lines")
+    return spark.sql("select pid + 0 as pid from lines")
+
+
+def filled_up(spark, _):
+    spark.sql("create or replace temp view as_written as select col1 as pid from values ('a'), ('a ')")
+    spark.sql("drop table if exists filled_up")
+    spark.sql("create table filled_up (pid char(5)) using parquet")
+    spark.sql("insert into filled_up select * from as_written")
+    return SparkTable(table="filled_up")
+
+
+MERGED = {
+    "names of folders": (in_folders, KeyType.INTEGER, "has its person key in the names of folders, of which Spark"),
+    "lines": (in_lines, KeyType.INTEGER, "is in files of CSV, of which Spark reads the person keys 7 and 007 as one"),
+    "a view of lines": (in_a_view_of_lines, KeyType.INTEGER, "is in files of CSV, of which Spark reads"),
+    "filled up": (filled_up, KeyType.TEXT, r"holds the person key 'pid' as char\(5\), not text"),
+}
+
+
+@pytest.mark.parametrize("source", MERGED)
+def test_keys_of_which_spark_makes_one_are_refused(spark, source, tmp_path) -> None:
+    made, kind, told = MERGED[source]
+    with pytest.raises(RegistrationError, match=told):
+        Spark(patients(key_type=kind), {"patients": made(spark, tmp_path)}, spark)
+
+
+def test_keys_that_are_texts_in_lines_and_partitions_beside_the_key_are_read(spark, tmp_path) -> None:
+    (tmp_path / "lines").mkdir()
+    (tmp_path / "lines" / "lines.csv").write_text("7\n007\n+7\n 7\n")
+    lines = spark.read.csv(str(tmp_path / "lines"), schema="pid string")
+    with Spark(patients(key_type=KeyType.TEXT), {"patients": lines}, spark) as engine:
+        assert counted(engine, patients(key_type=KeyType.TEXT)) == 4
+    for year in (2020, 2021):
+        (tmp_path / "years" / f"year={year}").mkdir(parents=True)
+        pq.write_table(pa.table({"pid": [year]}), tmp_path / "years" / f"year={year}" / "part.parquet")
+    population = patients(Column(name="year", type=Integer(low=2000, high=2030)))
+    with Spark(population, {"patients": tmp_path / "years"}, spark) as engine:
+        assert counted(engine, population, "year = 2021") == 1
+
+
 def test_what_is_missing_is_named(spark, tmp_path) -> None:
     with pytest.raises(RegistrationError, match="does not have exactly one column 'age'; it has pid"):
         Spark(patients(COLUMNS[0]), {"patients": spark.createDataFrame(pa.table({"pid": [1]}))}, spark)
@@ -134,6 +188,13 @@ def test_texts_that_a_collation_takes_for_equal_stay_apart(spark) -> None:
         assert counted(engine, population) == 3
         assert counted(engine, population, "city = 'x'") == 2
         assert counted(engine, population, "starts_with(city, 'X')") == 1
+
+
+def test_every_setting_that_is_pinned_is_one_that_spark_knows(spark) -> None:
+    """It takes any name: what it no longer calls so would be pinned for nothing, the memory of its parser included."""
+    assert [name for name in _PINNED if not spark.conf.isModifiable(name)] == []
+    with Spark(patients(), {"patients": spark.createDataFrame(DATA)}, spark) as engine:
+        assert {name: engine._session.conf.get(name) for name in _PINNED} == _PINNED
 
 
 def test_the_settings_of_the_session_change_nothing(spark) -> None:

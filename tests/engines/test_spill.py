@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from lapwing.engines.duckdb import DuckDB, SpillFolder
-from lapwing.queries.catalogue import Population, Table
+from lapwing.queries.catalogue.population import Population, Table
 from lapwing.vocabulary.guarantee import PrivacyUnit
 
 KILLED = """

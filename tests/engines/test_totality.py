@@ -16,9 +16,9 @@ import lapwing as ask
 from engines.edges import Asker, edges, rows
 from engines.rows_in_memory import RowsInMemory
 from engines.workbenches import ENGINES
-from lapwing.queries.catalogue import KeyType
-from lapwing.queries.expressions import Missing, Name, Not
-from lapwing.queries.planning import plan
+from lapwing.queries.catalogue.population import KeyType
+from lapwing.queries.language.expressions import Missing, Name, Not
+from lapwing.queries.planning.planner import plan
 from lapwing.vocabulary.errors import BadQuestionError, EngineError
 
 TRIES = {"duckdb": 400, "postgres": 300, "spark": 400}

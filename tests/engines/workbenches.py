@@ -18,7 +18,7 @@ from engines.rows_in_memory import RowsInMemory
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.postgres import PostgreSQL, PostgresTable
 from lapwing.engines.spark import Spark
-from lapwing.queries.catalogue import KeyType, RowsPerPerson
+from lapwing.queries.catalogue.population import KeyType, RowsPerPerson
 
 
 class DuckDBBench(DuckDB):

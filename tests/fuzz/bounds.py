@@ -12,7 +12,7 @@ from engines.neighbours import excess
 from lapwing.answers.target import AtEpsilon, release_of
 from lapwing.mechanisms.histogram_selection import _ranks
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
-from lapwing.queries.plan import Family
+from lapwing.queries.planning.plan import Family
 from lapwing.queries.statistics.quantiles import Quantiles
 from lapwing.vocabulary.guarantee import PureDP
 

@@ -3,8 +3,8 @@
 from datetime import date
 from fractions import Fraction
 
-from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
-from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, Text
+from lapwing.queries.catalogue.column import Boolean, Category, Column, Date, Integer, Real, Text
+from lapwing.queries.catalogue.population import KeyType, Population, RowsPerPerson, Table
 from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 
 PLAIN_NAMES = ("age", "bmi", "ward", "born", "day", "seen", "smoker", "city", "kind", "cost", "nights", "left")

@@ -6,8 +6,9 @@ from fractions import Fraction
 from fuzz import derived
 from fuzz.tables import nasty, usual
 from fuzz.terms import EDGES
-from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
-from lapwing.queries.expressions import (
+from lapwing.queries.algebra.pattern import canonical, plain
+from lapwing.queries.catalogue.column import Boolean, Category, Date, Integer, Real, Text
+from lapwing.queries.language.expressions import (
     Age,
     And,
     Arithmetic,
@@ -27,8 +28,7 @@ from lapwing.queries.expressions import (
     TextOf,
     Truth,
 )
-from lapwing.queries.joined import Has
-from lapwing.queries.pattern import canonical, plain
+from lapwing.queries.language.joined import Has
 
 SIGNS = ("=", "<>", "<", "<=", ">", ">=")
 

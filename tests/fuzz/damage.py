@@ -7,6 +7,7 @@ import argparse
 import random
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,16 +15,18 @@ from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.checkpoint import CheckpointFile
+from lapwing.ledger.ledger import Ledger, open_ledger
 from lapwing.ledger.questions import Released
-from lapwing.ledger.stream_states import StreamOutcome
+from lapwing.ledger.reservation_states import RoundOutcome
 from lapwing.vocabulary.errors import LapwingError, LedgerError
 from lapwing.vocabulary.guarantee import PureDP
-from ledger.clinic import SEED, Place, ask, opening, request
+from ledger.clinic import SEED, Place, ask, decide_one, intend_one, opening, request
 from postgres_server import where_there_is_room
 
 SEEDS = (1, 2, 3)
-LEDGER, LOG, HEAD = "ledger.db", "ledger.db-wal", "ledger.head"
+LEDGER, LOG, HEAD, CHECKED = "ledger.db", "ledger.db-wal", "ledger.head", "ledger.checked"
+KEY = bytes(range(32))
 
 Files = Mapping[str, bytes]
 
@@ -45,22 +48,26 @@ class Kept:
     left_to_ana: Fraction
 
     @staticmethod
-    def of(folder: Path, *, questions: int = 3, closed: bool = False) -> "Kept":
-        """Make a small ledger; as a crash leaves it, with its log, or closed in good order."""
+    def of(folder: Path, *, questions: int = 3, closed: bool = False, checked: bool = False) -> "Kept":
+        """Make a small ledger, with a checkpoint or not; as a crash leaves it, with its log, or closed in order."""
         folder.mkdir()
         ledger = Place.in_file(folder / LEDGER, driver=_narrow).clinic()
         ledger.administration.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(9, 10)))
-        ledger.streams.open(opening(yeses=2, price="1/100"))
+        ledger.reservations.open(opening(yeses=2, price="1/100"))
         answers = {}
         for number in range(questions):
             answers[f"k{number}"] = ask(ledger, f"k{number}", f"noisy {number}", epsilon="1/20").answer
-            outcome = StreamOutcome.YES if number == 0 else StreamOutcome.NO
-            ledger.streams.intend("s", number=number + 1, key=f"s{number}", question=f"q{number}", sealed=SEED)
-            ledger.streams.decide("s", number=number + 1, outcome=outcome, answer=outcome.value)
+            outcome = RoundOutcome.YES if number == 0 else RoundOutcome.NO
+            intend_one(ledger, "s", number=number + 1, key=f"s{number}", question=f"q{number}", sealed=SEED)
+            decide_one(ledger, "s", number=number + 1, outcome=outcome, answer=outcome.value)
         own = ledger.snapshot("clinic", "ana").allowance
         assert own is not None
         if closed:
             ledger.close()
+        if checked:
+            checkpoints = CheckpointFile(folder / CHECKED, KEY)
+            with open_ledger(folder / LEDGER, checkpoints=checkpoints) as followed:
+                checkpoints.write(followed.store.checked)
         kept = Kept(
             files={file.name: file.read_bytes() for file in folder.iterdir() if not file.name.endswith("-shm")},
             answers=answers,
@@ -88,24 +95,31 @@ class Kept:
         for name, content in files.items():
             (folder / name).write_bytes(content)
         try:
-            with Place.in_file(folder / LEDGER).open() as ledger:
-                self._require(ledger)
+            with open_ledger(folder / LEDGER, checkpoints=CheckpointFile(folder / CHECKED, KEY)) as ledger:
+                self._require_told(ledger)
+                if ledger.store.background is not None:
+                    ledger.store.background.wait()
+                    self._require_told(ledger)
+                self._require_lists(ledger)
         except LapwingError as refused:
             assert isinstance(refused, LedgerError), f"{refused!r} is not a refusal of a ledger"  # noqa: PT017
             return False
         return True
 
-    def _require(self, ledger: Ledger) -> None:
+    def _require_told(self, ledger: Ledger) -> None:
+        """Require what is right from the first moment on, whether or not the whole chain was followed yet."""
         assert _realised(ledger) == self.spent, "the account was given something back"
         own = ledger.snapshot("clinic", "ana").allowance
         assert own is not None, "the allowance was forgotten"
         assert own.filters["everyone"].left == self.left_to_ana, "the allowance was given something back"
-        assert len(ledger.streams.streams("clinic")) == 1, "a stream was forgotten"
-        assert ledger.streams.stream("s").asked == len(self.answers), "a stream went back"
+        assert ledger.reservations.find("s").asked == len(self.answers), "a stream went back"
         for key, answer in self.answers.items():
             stored = ledger.questions.stored(request(key, epsilon="1/20"))
             assert isinstance(stored, Released), "an answer was forgotten"
             assert stored.answer == answer
+
+    def _require_lists(self, ledger: Ledger) -> None:
+        assert len(ledger.reservations.all("clinic")) == 1, "a stream was forgotten"
         assert ledger.questions.unsettled() == [], "a settlement was forgotten"
 
 
@@ -145,12 +159,17 @@ def any_damage(kept: Kept, chance: random.Random) -> tuple[str, Files]:
             return f"{name} lost", kept.damaged(name, None)
 
 
-def run(seconds: float, seed: int, *, most: int | None = None) -> None:
+def run(seconds: float, seed: int, *, most: int | None = None) -> Counter[str]:
     """Try random damage for so long, or so often; fail with what was done if something went missing unnoticed."""
     chance, end = random.Random(seed), time.monotonic() + seconds
     with TemporaryDirectory(prefix="lapwing-", dir=where_there_is_room()) as made:
         folder = Path(made)
-        kept = [Kept.of(folder / "closed", closed=True), Kept.of(folder / "left by a crash")]
+        kept = [
+            Kept.of(folder / "closed", closed=True),
+            Kept.of(folder / "left by a crash"),
+            Kept.of(folder / "closed and checked", closed=True, checked=True),
+            Kept.of(folder / "left by a crash and checked", checked=True),
+        ]
         opened = tried = 0
         while time.monotonic() < end and tried != most:
             one = chance.choice(kept)
@@ -162,6 +181,7 @@ def run(seconds: float, seed: int, *, most: int | None = None) -> None:
             tried += 1
         assert tried, "there was no time for anything"
         assert tried < 50 or 0 < opened < tried, "all damage is refused, or none"
+    return Counter(damaged=tried) + Counter(opened=opened, refused=tried - opened)
 
 
 if __name__ == "__main__":

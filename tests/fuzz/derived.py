@@ -1,8 +1,8 @@
 """Random values that a row knows beside its columns: from other rows of its person, parts of days, cases and steps."""
 
-from lapwing.queries.catalogue import RowsPerPerson
-from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
-from lapwing.queries.expressions import (
+from lapwing.queries.catalogue.column import Boolean, Category, Date, Integer, Real, Text
+from lapwing.queries.catalogue.population import RowsPerPerson
+from lapwing.queries.language.expressions import (
     DATE_PARTS,
     DATE_UNITS,
     TEXT_FUNCTIONS,
@@ -23,10 +23,10 @@ from lapwing.queries.expressions import (
     TextOf,
     TruthOf,
 )
-from lapwing.queries.joined import PerPerson
+from lapwing.queries.language.joined import PerPerson
 
 
-def number(rng, population, table):
+def number(rng, population, table, depth=1):
     """Draw a whole number or a real; None where the tables have nothing to make one of."""
     options = [_count(rng, population), _case(rng, table, [0, 1, -7, 2**31])]
     days = _days(rng, population, table)
@@ -37,6 +37,7 @@ def number(rng, population, table):
     if numbers:
         taken = rng.choice(numbers)
         options += [Coalesce(taken, Literal(rng.choice([0, 1, -7, 2**40]))), CastTo(TruthOf(Missing(taken)), "integer")]
+        options += [Case(((condition(rng, population, table, depth - 1), taken),))] if depth else []
         options += [taken, Step(taken, Literal(rng.choice([1, 7, 10, 2**40]))), Arithmetic("*", taken, Literal(3))]
     return rng.choice(options)
 
@@ -50,12 +51,13 @@ def anything(rng, population, table):
     for text in [*_own(table, Text, Category), *_elsewhere(population, table, Text)]:
         options += [TextOf(rng.choice(TEXT_FUNCTIONS), text), LeftOf(text, rng.choice([1, 2, 1000]))]
         options += [Coalesce(text, Literal(rng.choice(["", "a", "é "])))]
+        options += [Case(((condition(rng, population, table), text),))]
     return rng.choice(options)
 
 
-def condition(rng, population, table):
+def condition(rng, population, table, depth=1):
     """Draw a condition about such a value."""
-    taken = number(rng, population, table)
+    taken = number(rng, population, table, depth)
     constant = Literal(rng.choice([0, 1, 2, 7, 30, 2000, 2**40, -(2**70)]))
     plain = [Compare(rng.choice(["=", "<>", "<", "<=", ">", ">="]), taken, constant), Missing(taken)]
     days = _days(rng, population, table)

@@ -19,12 +19,12 @@ from fuzz.spelling import in_sql
 from fuzz.tables import neighbours
 from lapwing.answers.target import AtEpsilon, release_of
 from lapwing.engines.engine import is_cohort
-from lapwing.queries.plan import Family
-from lapwing.queries.planning import Question, plan
-from lapwing.queries.questions import as_condition
-from lapwing.queries.sharing import share
-from lapwing.queries.sql import read_sql
+from lapwing.queries.language.builders import as_condition
+from lapwing.queries.planning.plan import Family
+from lapwing.queries.planning.planner import Question, plan
+from lapwing.queries.statements.select import read_sql
 from lapwing.queries.statistics.counts import CountRows
+from lapwing.queries.statistics.shared_releases import share
 from lapwing.vocabulary.errors import EngineError, LapwingError, RegistrationError
 from lapwing.vocabulary.guarantee import ApproximateDP, PureDP
 

@@ -29,10 +29,13 @@ class FoundError(AssertionError):
 
 
 def run(seconds, seed):
-    """Examine cases that follow from `seed` for a number of seconds, each on another place; fail with what is found."""
+    """Examine cases that follow from `seed` for a number of seconds, each on another place; fail with what is found.
+
+    Return how much was examined: pairs of neighbours, questions asked, and answers that moved just as far as priced.
+    """
     with Servers() as servers:
         pairs = zip(seeds_from(seed), itertools.cycle(PLACES), strict=False)
-        searched(pairs, servers, until=time.monotonic() + seconds)
+        return searched(pairs, servers, until=time.monotonic() + seconds)
 
 
 def seeds_from(seed):
@@ -44,7 +47,7 @@ def seeds_from(seed):
 
 def searched(pairs, servers, *, until=math.inf):
     """Examine each pair of a case and a place, and return what was done; fail with what is found."""
-    tally = Counter()
+    tally = Counter(pairs=0, asked=0)
     for seed, name in pairs:
         if time.monotonic() > until:
             break

@@ -27,8 +27,8 @@ from engines.workbenches import as_reader, one_row_a_person, postgres_columns
 from lapwing.engines.duckdb import DuckDB, DuckDBTable
 from lapwing.engines.postgres import PostgreSQL, PostgresTable
 from lapwing.engines.spark import Spark
-from lapwing.queries.catalogue import RowsPerPerson
-from lapwing.queries.column import Date, Real
+from lapwing.queries.catalogue.column import Date, Real
+from lapwing.queries.catalogue.population import RowsPerPerson
 
 ROW_GROUP = 4
 """Rows of a row group: few, so that a file has several, each with statistics of its own."""

@@ -7,9 +7,11 @@ from fuzz import derived
 from fuzz.conditions import condition
 from fuzz.tables import nasty, usual
 from fuzz.terms import value
-from lapwing.queries.catalogue import RowsPerPerson
-from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
-from lapwing.queries.expressions import DatePart, Name
+from lapwing.queries.catalogue.column import Boolean, Category, Date, Integer, Real, Text
+from lapwing.queries.catalogue.population import RowsPerPerson
+from lapwing.queries.language.expressions import EVERYONE, And, DatePart, Name, Not, Or
+from lapwing.queries.language.joined import Has
+from lapwing.queries.statistics.counts import CountRows
 
 
 def question(rng, population):
@@ -83,11 +85,25 @@ def _quantiles(rng, population, table, where):
     )
 
 
+def _anywhere(rng, population, _table, _where):
+    """Draw the number of people who are in one of several tables: what UNION asks for."""
+    tables = [rng.choice(population.tables) for _ in range(rng.choice([1, 2, 2, 3]))]
+    key = Name(population.unit.person_key)
+    parts = [
+        Has(one.name, where, 1, one.name, (Name(population.person_key(one)), key))
+        for one in tables
+        for where in [condition(rng, population, one, depth=1) if rng.random() < 0.5 else EVERYONE]
+    ]
+    some = [Not(part) if rng.random() < 0.2 else part for part in parts[1:]]
+    said = And((Or((parts[0], *some)), parts[-1])) if rng.random() < 0.2 else Or((parts[0], *some))
+    return CountRows(table="", alias="people", where=said, each=key)
+
+
 def _value(rng, population, table, **how):
     return derived.number(rng, population, table) if rng.random() < 0.2 else value(rng, table, **how)
 
 
-_OF_PEOPLE = (_people, _people, _rows, _people_by_what_is_there, _distinct, _top, _funnel, _at_least)
+_OF_PEOPLE = (_people, _people, _rows, _people_by_what_is_there, _distinct, _top, _funnel, _at_least, _anywhere)
 _OF_VALUES = (_total, _total, _moment, _moment, _quantiles, _quantiles, _quantiles)
 
 

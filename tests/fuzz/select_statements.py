@@ -104,7 +104,8 @@ class Statements:
                     gone = random.choice(
                         [f"{rows.alias}.pid is null", f"{rows.column(self._ordered('visits'))} is null"]
                     )
-                    said.append(random.choice([gone, f"({gone} or {self._atom(rows)} or {self._atom(patients)})"]))
+                    either = f"({gone} or {self._atom(rows)} or {self._atom(patients)})"
+                    said.append(random.choice([gone, either, self._of_nobody(rows, gone, either)]))
                 case _:
                     source += f" left join {rows.source} on {tie}"
                     said += [self._atom(rows)] if random.random() < 0.7 else []
@@ -118,6 +119,26 @@ class Statements:
         where = f" where {' and '.join(said)}" if said else ""
         group = f" group by {', '.join(keys)}" if keys else ""
         return f"select {', '.join([*keys, what])} from {source}{where}{group}"
+
+    def _of_nobody(self, rows, gone, either):
+        """Return a condition that may hold where a LEFT JOIN finds no row, and not because one must be missing."""
+        number, day = rows.column(self.random.choice(NUMBERS[rows.table])), rows.column(DAYS[rows.table][0])
+        truth, low = (
+            self.random.choice(["true", "not true", "false", "not false", "null", "not null"]),
+            self.random.randint(0, 3),
+        )
+        return self.random.choice(
+            [
+                f"({self._atom(rows)}) is {truth}",
+                f"({either}) is {truth}",
+                f"not ({gone} and {self._atom(rows)})",
+                f"coalesce({number}, {low}) {self.random.choice(OPERATORS)} 1",
+                f"coalesce({day}, date '2000-02-29') <= date '2010-01-01'",
+                f"{number} is {self.random.choice(['', 'not '])}distinct from {low}",
+                f"nullif({number}, {low}) is null",
+                f"case when {self._atom(rows)} then 1 when {self._atom(rows)} then 2 else 3 end <> {low}",
+            ]
+        )
 
     def _all_used(self, named, text):
         texts = [text, *(select for _, select in named.values())]

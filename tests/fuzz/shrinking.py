@@ -5,8 +5,8 @@ Greedy: of the cases that are smaller by one step, the first that still shows it
 
 from dataclasses import fields, is_dataclass, replace
 
-from lapwing.queries.expressions import EVERYONE, And, Not, Or
-from lapwing.queries.joined import Has
+from lapwing.queries.language.expressions import EVERYONE, And, Not, Or
+from lapwing.queries.language.joined import Has
 from lapwing.queries.statistics.funnel import Funnel
 
 MOST_TRIALS = 400

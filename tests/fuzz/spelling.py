@@ -3,7 +3,8 @@
 It also makes a finding readable. Not every question of Python has a spelling: then it is None.
 """
 
-from lapwing.queries.expressions import Case, Literal
+from lapwing.queries.language.expressions import Case, Literal
+from lapwing.queries.language.speller import Speller
 from lapwing.queries.statistics.bernstein import Moment
 from lapwing.queries.statistics.counts import CountPeople, CountRows
 from lapwing.queries.statistics.distinct import CountDistinct
@@ -11,7 +12,6 @@ from lapwing.queries.statistics.moments import MomentQuestion
 from lapwing.queries.statistics.quantiles import QuantileQuestion
 from lapwing.queries.statistics.top import TopCategories, TopCounts
 from lapwing.queries.statistics.total import Sum
-from lapwing.queries.written import Speller
 from lapwing.vocabulary.errors import BadQuestionError
 
 _MOMENTS = {
@@ -24,6 +24,8 @@ _MOMENTS = {
 
 def in_sql(question, population):
     """Return a SELECT that asks `question`, or None where SQL cannot."""
+    if not question.table:
+        return None
     table = population.table(question.table)
     spell = Speller(population, table)
     try:
@@ -47,13 +49,20 @@ def quoted(name):
     return '"' + name.replace('"', '""') + '"'
 
 
-def _statistic(question, key, spell):
+def _is_of_rows(value):
+    """Say whether a case is a value where a condition is true, and missing elsewhere."""
+    return value.otherwise is None and len(value.branches) == 1 and not isinstance(value.branches[0][1], Literal)
+
+
+def _statistic(question, key, spell):  # noqa: PLR0911 - one for each kind of question
     match question:
         case CountPeople() | TopCounts():
             return f"count(distinct {quoted(key)})"
         case CountRows():
             return "count(*)"
-        case Sum(value=value) if not isinstance(value, Case):  # which SQL takes for a count of rows
+        case Sum(value=Case() as value) if not _is_of_rows(value):  # which SQL takes for a count of rows
+            return None
+        case Sum(value=value):
             return f"sum({spell.part(value)})"
         case MomentQuestion(moment=moment, values=values):
             return f"{_MOMENTS[moment]}({spell.part(values)})"

@@ -9,6 +9,7 @@ Texts that once broke something are kept in `corpus/sql`; they are tried first, 
 
 import math
 import time
+from collections import Counter
 from datetime import date
 from fractions import Fraction
 from itertools import count, takewhile
@@ -20,13 +21,14 @@ import duckdb
 from engines.clinic import arrow_tables, clinic
 from fuzz.select_statements import Statements
 from lapwing.engines.duckdb import DuckDB
-from lapwing.queries.aggregate import BinnedKey
-from lapwing.queries.plan import CanonicalQuestion
-from lapwing.queries.planning import plan_together
-from lapwing.queries.sharing import share
-from lapwing.queries.sql import read_sql
-from lapwing.queries.sql_conditions import read_condition, read_value
+from lapwing.queries.algebra.aggregate import BinnedKey
+from lapwing.queries.language.sql.reader import read_condition, read_value
+from lapwing.queries.planning.plan import CanonicalQuestion
+from lapwing.queries.planning.planner import plan_together
+from lapwing.queries.statements.select import read_sql
+from lapwing.queries.statistics.bernstein import Moment
 from lapwing.queries.statistics.moments import Moments
+from lapwing.queries.statistics.shared_releases import share
 from lapwing.queries.statistics.total import Total
 from lapwing.vocabulary.errors import LapwingError
 
@@ -39,20 +41,25 @@ BOUNDS = {"max_rows": 4, "max_groups": 8}
 SIGNS = [b"(", b")", b"[", b"'", b'"', b"--", b"/*", b";", b"\\", b"$$", b"not "]
 
 
-def run(seconds: float, seed: int, *, most: int | None = None) -> None:
+def run(seconds: float, seed: int, *, most: int | None = None) -> Counter[str]:
     """Try texts for so long, or so many; fail with the first that is answered wrongly, slowly, or not at all."""
     random, until = Random(seed), time.monotonic() + seconds
+    tally = Counter(statements=0, answered=0, compared=0, mutations=0)
     corpus = kept()
     with Truth() as truth:
         statements = Statements(random)
         for _ in takewhile(lambda _: time.monotonic() < until, count() if most is None else range(most)):
             text = statements.statement()
             planned = examined(text)
-            assert planned is not None or not statements.plain or refused_for_size(text), f"refused: {text}"
+            may_be = planned is not None or not statements.plain or refused_for_size(text)
+            assert may_be, f"refused: {text}"
             if planned is not None and statements.plain:
                 truth.check(text, planned)
+            tally.update(statements=1, answered=planned is not None, compared=planned is not None and statements.plain)
             for _ in range(3):
                 examined(mutated(random, random.choice([text, *corpus])))
+                tally["mutations"] += 1
+    return tally
 
 
 def kept() -> list[str]:
@@ -221,7 +228,12 @@ def named(keys, cell):
 
 
 def coarse(one, text):
-    """Say whether a value is rounded to a coarser grid than that of the rows."""
+    """Say whether a value, or a product of values, is rounded to a coarser grid than that of the rows."""
+    if isinstance(one.meaning, Moments):
+        degree = 1 if one.meaning.moment in {Moment.MEAN, Moment.COVARIANCE} else 2
+        whole = math.prod(scale.extent**degree for scale in one.meaning.scales)
+        if one.aggregate.bounding.most != whole:
+            return True
     steps = [scale.step for scale in one.meaning.scales] if isinstance(one.meaning, Moments) else []
     steps += [one.meaning.step] if isinstance(one.meaning, Total) else []
     return any(step > (Fraction(1, 64) if "bmi" in text else 1) for step in steps)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from engines.clinic import HOSTILE, NASTY_DAYS, NASTY_INTEGERS, NASTY_REALS, PEOPLE
-from lapwing.queries.catalogue import KeyType, RowsPerPerson
-from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
+from lapwing.queries.catalogue.column import Boolean, Category, Date, Integer, Real, Text
+from lapwing.queries.catalogue.population import KeyType, RowsPerPerson
 from lapwing.vocabulary.guarantee import Adjacency
 
 LONG = "é" * 300

@@ -7,8 +7,8 @@ here are near powers of two, and some terms are made to reach as far as the rule
 from datetime import date
 from fractions import Fraction
 
-from lapwing.queries.column import Date, Integer, Real
-from lapwing.queries.expressions import Age, Arithmetic, Clip, Literal, Name
+from lapwing.queries.catalogue.column import Date, Integer, Real
+from lapwing.queries.language.expressions import Age, Arithmetic, Clip, Literal, Name
 
 EDGES = (2**20, 2**31, 2**51, 2**52, 2**53, 2**60, 2**61, 2**62, 2**63 - 1, 2**63, 2**64, 10**30)
 SMALL = (0, 1, 2, 3, 7, 100)

@@ -2,8 +2,8 @@
 
 \b
     python -m mutation --mutants 200 --seed 1
-    python -m mutation --mutants 50 --only queries/aggregate.py
-    python -m mutation --only queries/aggregate.py --like "_at_most: min"
+    python -m mutation --mutants 50 --only queries/algebra/aggregate.py
+    python -m mutation --only queries/algebra/aggregate.py --like "_at_most: min"
 
 Four of five mistakes are made where nothing may stay unseen; the others in what that stands on. The same seed draws the
 same mistakes from the same source. It fails if a mistake in what bounds, prices or charges is seen by no test.

@@ -47,8 +47,8 @@ EQUIVALENT: dict[str, str] = {
     "terms_of: return 0": "the number of roundings only scales an allowance for round-off",
     "Transaction.population: self.news.populations.get(name) or self._cache.populations.get(name) or (0, None) -> "
     "self.news.populations.get(name) or self._cache.populations.get(name) or (": "without a state nothing is compared",
-    "Transaction.stream: self.news.streams.get(stream) or self._cache.streams.get(stream) or (0, None) -> "
-    "self.news.streams.get(stream) or self._cache.streams.get(stream) or (": "without a state nothing is compared",
+    "Transaction.reservation: self.news.reservations.get(name) or self._cache.reservations.get(name) or (0, None) -> "
+    "self.news.reservations.get(name) or self._cache.reservations.get(name) or (": "without one nothing is compared",
     "Transaction._state: self.news.accounts.get(whose) or self._cache.accounts.get(whose) or (0, None) -> "
     "self.news.accounts.get(whose) or self._cache.accounts.get(whose) or (": "without a state nothing is compared",
     "_log_peak: np.log(2 * np.pi * far) / 2 -> np.log(2 * far) / 2": "a larger bound: margins are wider",
@@ -108,7 +108,7 @@ EQUIVALENT: dict[str, str] = {
     "Store.known_population: self._cache.populations.get(name, (0, None)) -> self._cache.populations.get(name, (": (
         "of what is not known there is no number to compare"
     ),
-    "StreamQuestions.seen: replace(known, versions=decided.tables) if known and decided else None -> "
+    "Reservations.seen: replace(known, versions=decided.tables) if known and decided else None -> "
     "replace(known, versions=decided.tables) if known else": "whoever reads a stream reads its population with it",
     "in_each_way: default=0 -> default=-1": "a range to -1 is as empty as one to 0",
     "_SLOW: ": "about how long a price takes: whatever it is, it only decides whether a total is computed",

@@ -16,8 +16,8 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
 TESTS = ROOT / "tests"
 
-PLACES = ("accounting/*", "answers/*", "ledger/*", "mechanisms/*", "queries/*", "session.py", "stream*.py")
-SEAM = ("answers/*", "session.py", "stream*.py")
+PLACES = ("accounting/*", "answers/*", "ledger/*", "mechanisms/*", "queries/*", "session.py", "streams.py", "rounds.py")
+SEAM = ("answers/*", "session.py", "streams.py", "rounds.py")
 STAMP = re.compile(r"^- `lapwing\.([\w.]+)(?::[\w.]+)?` `[0-9a-f]{16}`$", re.MULTILINE)
 
 TELLING = (
@@ -73,10 +73,10 @@ def source_files(patterns: Iterable[str]) -> list[Path]:
     return [path for path in files if any(fnmatch(str(path), pattern) for pattern in patterns)]
 
 
-def nearest_tests(path: Path) -> list[Path]:
+def nearest_tests(path: Path, elsewhere: Iterable[str] = ELSEWHERE) -> list[Path]:
     """List the test files for a file of lapwing, the nearest first: those that import it, and what imports it."""
-    module = ".".join(("lapwing", *path.with_suffix("").parts))
-    elsewhere = [word for word in ELSEWHERE if word != SERVED or not is_served(path)]
+    module = ".".join(("lapwing", *path.with_suffix("").parts)).removesuffix(".__init__")
+    elsewhere = [word for word in elsewhere if word != SERVED or not is_served(path)]
     steps = {
         test: away[module]
         for test, away in _distances().items()
@@ -107,7 +107,7 @@ def sources_of(test: Path) -> list[Path]:
     """List the files on which it depends what a test reaches: itself, what helps it, and what is imported."""
     modules = {_module(path): path for path in (SOURCE / "lapwing").rglob("*.py")}
     reached = (modules[name] for name in _distances()[test] if name in modules)
-    return [test, *sorted({*_helpers(test), *reached})]
+    return [test, *sorted({*helpers_of(test), *reached})]
 
 
 def _away(first: Iterable[str], graph: Mapping[str, Iterable[str]]) -> dict[str, int]:
@@ -126,17 +126,17 @@ def _module(path: Path) -> str:
 
 def _imported_by_test(path: Path) -> set[str]:
     """Return the modules of lapwing that a test, or a module that helps it, imports."""
-    found = {name for file in (path, *_helpers(path)) for name in _imported(file)}
+    found = {name for file in (path, *helpers_of(path)) for name in _imported(file)}
     return {name for name in found if name.startswith("lapwing")}
 
 
-def _helpers(path: Path, seen: tuple[Path, ...] = ()) -> set[Path]:
+def helpers_of(path: Path, seen: tuple[Path, ...] = ()) -> set[Path]:
     """Return the modules that help a test, and what helps these."""
     found = _imported(path)
     beside = [path.parent / "conftest.py"] if path.name.startswith("test_") else []
     helpers = [TESTS / Path(*name.split(".")).with_suffix(".py") for name in found if not name.startswith("lapwing")]
     new = {helper for helper in (*helpers, *beside) if helper.exists() and helper not in seen}
-    return new.union(*(_helpers(helper, (*seen, *new)) for helper in new))
+    return new.union(*(helpers_of(helper, (*seen, *new)) for helper in new))
 
 
 @cache

@@ -70,7 +70,7 @@ def test_what_only_tells_and_chosen_numbers_are_left_alone_and_tables_are_not() 
 
 
 def test_every_mistake_in_lapwing_is_python_and_differs_from_the_source() -> None:
-    (path,) = source_files(("queries/aggregate.py",))
+    (path,) = source_files(("queries/algebra/aggregate.py",))
     source = (SOURCE / "lapwing" / path).read_text(encoding="utf-8")
     right = ast.dump(ast.parse(source))
     for mutant in itertools.chain(*mutants(path, source).values()):
@@ -104,7 +104,7 @@ def test_every_place_has_tests_near_it_whatever_files_are_called() -> None:
 def test_the_nearest_tests_are_those_that_import_a_file() -> None:
     near = nearest_tests(Path("session.py"))
     assert TESTS / "session" / "test_asking.py" in near
-    assert nearest_tests(Path("queries/planning.py"))[0] == TESTS / "queries" / "test_planning.py"
+    assert nearest_tests(Path("queries/planning/planner.py"))[0] == TESTS / "queries" / "planning" / "test_planner.py"
 
 
 def test_what_is_proved_and_the_session_is_critical_and_what_only_tells_is_not() -> None:

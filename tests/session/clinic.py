@@ -8,8 +8,8 @@ from typing import Any
 
 from lapwing.accounting.filters.charge import DeltaShares
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
-from lapwing.queries.catalogue import Population, RowsPerPerson, Table
-from lapwing.queries.column import Boolean, Category, Column, Integer, Real, Text
+from lapwing.queries.catalogue.column import Boolean, Category, Column, Integer, Real, Text
+from lapwing.queries.catalogue.population import Population, RowsPerPerson, Table
 from lapwing.session import Session
 from lapwing.vocabulary.errors import EngineError
 from lapwing.vocabulary.exact import Sensitive

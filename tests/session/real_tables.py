@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.rehearsal import rehearsal_engine
-from lapwing.queries.catalogue import Population
+from lapwing.queries.catalogue.population import Population
 from session.clinic import population
 
 PEOPLE = 400

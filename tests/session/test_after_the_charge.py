@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from itertools import count as numbers
 from typing import Any
@@ -13,7 +14,7 @@ from lapwing import count, total
 from lapwing.ledger import questions
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.replay import verify
-from lapwing.ledger.stream_states import StreamStatus
+from lapwing.ledger.reservation_states import ReservationStatus
 from lapwing.session import Session
 from lapwing.vocabulary.errors import (
     BadQuestionError,
@@ -25,6 +26,7 @@ from lapwing.vocabulary.errors import (
     UnansweredError,
 )
 from lapwing.vocabulary.guarantee import PureDP
+from ledger.three_rounds import first, reserve
 from session.clinic import KEY, Broken, FixedNumber, door, new_ledger, spent
 from session.every_line import Line, Tracing, run, shown
 from session.real_tables import Tables, visits
@@ -63,13 +65,18 @@ THIN |= {
     "FileGate._give_back",
     "Tables.hold",
     "CancelGroup.scope",
+    "no_deadline",
 }
+THIN |= {"Rounds.round", "Rounds._decide", "Rounds._draw", "Rounds._intend"}
 THIN |= {
     "QuestionStream.ask",
     "QuestionStream._hold",
     "QuestionStream._decide",
     "QuestionStream._unless_broken",
     "QuestionStream._answer",
+    "QuestionStream._ask_together",
+    "QuestionStream._ask_together.<locals>.<dictcomp>",
+    "QuestionStream._ask_together.<locals>.<listcomp>",
 }
 """What stands around the rule, and can fail in a test only: that comes out as it is, and shows no value either."""
 LOCKING = "ledger/queue.py", "ledger/sqlite.py"
@@ -100,8 +107,6 @@ def old_objects_rest():
     """What was there before a test holds no lock of it: `gc.collect` need not go through all of it each time."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture
@@ -201,7 +206,9 @@ class AsksStreams:
         self.stream, self._ages = None, numbers()
 
     def ready(self) -> Callable[[], Any]:
-        if self.stream is None or self.stream.record.status is not StreamStatus.OPEN:
+        if self.stream is not None:
+            self.stream.recover()  # whoever asks next would, and find that it has halted
+        if self.stream is None or self.stream.record.status is not ReservationStatus.OPEN:
             self.stream = self.clinic.stream(at_least=2 * MANY, yeses=100, epsilon=1)
         stream, age = self.stream, next(self._ages)
         return lambda: stream.ask(f"age = {age % 100} and bmi > {10 + age // 100}")
@@ -226,6 +233,30 @@ def test_a_question_of_a_stream_that_fails_at_any_line_tells_nothing(rich, monke
         assert answer is None or not answer
     verify(rich)
     assert {"hide_failures", "QuestionStream._read_and_decide"} <= failing.functions
+
+
+@WHICH
+def test_a_round_that_fails_at_any_line_tells_nothing_and_is_never_drawn_again(rich, monkeypatch, which) -> None:
+    """From the first look at the data on; after it the round has the outcome that was drawn, or is lost."""
+    data = FixedNumber(MANY)
+    failing, engine, clinic, drawn = Failing(which), data.engine, door(rich, data), list[Any]()
+    monkeypatch.setattr(data, "engine", lambda versions: (failing.begin(), engine(versions))[1])
+    if which is KeyboardInterrupt:
+        failing.known = EverythingIn(*OF_THE_LEDGER)  # where others fail in turn
+    at = ("", "", 0)
+    while at is not None:
+        key, before = f"{failing.turn}", len(drawn)
+        rounds = reserve(clinic, key)
+        at, answer = failing.once(lambda: first(clinic, rounds, drawn.append), (str(MANY),))  # noqa: B023 - called at once
+        assert len(drawn) <= before + 1
+        rounds.recover()
+        assert rounds.committed in ([None], [value for _, value in drawn[before:]]), at
+        assert answer is None or rounds.committed == [answer]
+        with suppress(UnansweredError):
+            assert [first(clinic, reserve(clinic, key), drawn.append)] == rounds.committed
+        assert len(drawn) <= before + 1, f"{at}: it was drawn again"
+    verify(rich)
+    assert {"Rounds._read_and_release", "RoundReader.number", "Rounds.round"} <= failing.functions
 
 
 def test_an_interrupt_at_any_line_of_a_stream_shows_no_key_and_no_seed(rich, monkeypatch) -> None:

@@ -32,10 +32,10 @@ from lapwing import (
 )
 from lapwing.answers.target import parse_target, release_of
 from lapwing.ledger.export import export_json
-from lapwing.queries.catalogue import Table
-from lapwing.queries.column import Category, Column
-from lapwing.queries.plan import BoundedValue
-from lapwing.queries.planning import plan
+from lapwing.queries.catalogue.column import Category, Column
+from lapwing.queries.catalogue.population import Table
+from lapwing.queries.planning.plan import BoundedValue
+from lapwing.queries.planning.planner import plan
 from lapwing.queries.statistics.moments import Moments
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Sensitive
@@ -46,6 +46,12 @@ from statistical.goodness import fits
 PURE, RHO = PureDP(epsilon=Fraction(100)), ConcentratedDP(rho=Fraction(100))
 CONFIDENCE = Fraction(3, 4)
 ROUNDS = 200
+OF_MOMENTS, OF_NUMBERS = 80, 400
+"""Askings after which bounds are believed, with a false alarm of 1e-9.
+
+A twelfth of the bounds of a moment holds one time in six at most, and is then missed with 1e-9; one takes up to 60 ms.
+Two fifths of those of a count hold 45 % of the time, and are missed with 1e-11: 200 askings missed them with 4e-4.
+"""
 
 
 def sums_of_moments(meaning: Moments, terms: int) -> list[int]:
@@ -96,12 +102,13 @@ def test_bounds_hold_for_all_numbers_at_once_as_often_as_they_say(question, budg
     release = release_of(asked, parse_target(epsilon=2 if of_moments else "0.2"), budget)
     exact = exact_numbers(asked)
     truth = asked.meaning.estimates(asked, exact)
-    told = [release.values(release.release(Sensitive(tuple(exact))), CONFIDENCE) for _ in range(ROUNDS)]
+    rounds = OF_MOMENTS if of_moments else OF_NUMBERS
+    told = [release.values(release.release(Sensitive(tuple(exact))), CONFIDENCE) for _ in range(rounds)]
 
     def held(part: Fraction) -> bool:
         """Whether all numbers lie within this part of their bounds, as often as was said."""
         times = sum(all(inside(cell, truth[cell.key], part) for cell in cells) for cells in told)
-        return fits(float(binom.cdf(times, ROUNDS, float(CONFIDENCE))))
+        return fits(float(binom.cdf(times, rounds, float(CONFIDENCE))))
 
     assert held(Fraction(1))
     assert not held(Fraction(1, 12) if of_moments else Fraction(2, 5))
@@ -342,7 +349,7 @@ def test_every_statistic_tells_all_there_is_to_tell(clinic) -> None:
         assert record["price"]["epsilon"] == "1", name
         assert record["receipt"] == str(answer.receipt), name
         assert answer.sentence.endswith("for epsilon 1.") or answer.free, name
-        assert answer.margin() is not None, name
+        assert answer.margin() is not None or None in answer["answer"], name
         assert all(cell["low"] is not None for row in record["rows"] for cell in row["values"].values()), name
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from lapwing import bins, count, count_distinct, mean, median, quantiles, top, total, variance
 from lapwing.ledger.replay import verify
-from lapwing.queries.public_tables import ConceptSet, concept_set
+from lapwing.mechanisms import PartitionSelection
+from lapwing.queries.catalogue.public_tables import ConceptSet, concept_set
 from lapwing.session import Session
 from lapwing.vocabulary.errors import (
     BadQuestionError,
@@ -420,6 +421,18 @@ def test_keys_that_only_the_data_knows_take_a_delta(quick_path) -> None:
         clinic = door(ledger, Tables())
         with pytest.raises(BadQuestionError, match="the values of city are not public"):
             clinic.ask(count("patients", by="city"), epsilon=5)
+        told = "groups are shown from about 37 people on, within 6 people well above that"  # as its mechanism says
+        assert PartitionSelection(l1_sensitivity=1, epsilon="0.5", delta="1e-8").threshold == 37
+        preview = clinic.preview(count("patients", by="city"), epsilon="0.5", delta="1e-8")
+        assert preview.shown_from == {"answer": (37, 6)}
+        assert told in str(preview)
+        assert told in dict(preview.facts())["error"]
+        assert preview.to_dict()["shown_from"] == {"answer": {"people": 37, "margin": 6}}
+        assert clinic.preview(count("patients"), epsilon="0.5").shown_from == {}
+        few = clinic.ask(count("patients", by="city"), epsilon="0.5", delta="1e-8")
+        assert told in str(few)
+        assert told in few._repr_html_()
+        assert few.to_dict()["shown_from"] == {"answer": {"people": 37, "margin": 6}}
         answer = clinic.ask(count("patients", by="city"), epsilon=5, delta="1e-6")
         assert [row.key for row in answer.rows] == [("city 0",), ("city 1",), ("city 2",)]
         assert answer.price.delta == Fraction(1, 10**6)

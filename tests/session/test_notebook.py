@@ -317,7 +317,7 @@ PEOPLE = {"pid": list(range(100)), "sex": ["F", "M"] * 50}
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"])
 def test_a_data_frame_is_written_once_and_asked_like_a_file(tmp_path, library) -> None:
     workspace = lw.create(tmp_path, FRAME_SETTINGS, frames={"patient": library(PEOPLE)})
-    assert repr(workspace) == f"<workspace {tmp_path.name}: clinic (patient)>"
+    assert repr(workspace).startswith(f"<workspace {tmp_path.name}: clinic (patient); advice on clinic: epsilon = 30")
     workspace.close()
     assert (tmp_path / "patient.parquet").stat().st_mode & 0o777 == 0o600
     with lw.open(tmp_path) as session:
@@ -332,7 +332,7 @@ def test_a_data_frame_is_written_once_and_asked_like_a_file(tmp_path, library) -
     [
         (FRAME_SETTINGS, {"patients": PEOPLE}, "table patients is not declared"),
         (FRAME_SETTINGS.replace(".parquet", ".csv"), {"patient": PEOPLE}, "its source is no .parquet file"),
-        (FRAME_SETTINGS, {"patient": 7}, "cannot be written from a int"),
+        (FRAME_SETTINGS, {"patient": 7}, "cannot be taken from a int"),
         (FRAME_SETTINGS.replace('"patient.parquet"', '{ frame = "df" }'), {}, "a data frame has no file .*frames="),
     ],
 )

@@ -12,7 +12,7 @@ from lapwing.accounting.filters.account import open_account
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.answers.preview import OfferedTerms
 from lapwing.answers.target import parse_target
-from lapwing.ledger import streams
+from lapwing.ledger import reservations
 from lapwing.ledger.entries import recall_digest
 from lapwing.ledger.replay import verify
 from lapwing.vocabulary.codec import to_record
@@ -132,7 +132,7 @@ def test_the_ledger_itself_refuses_a_price_with_a_denominator_of_its_own(quick_p
             ask(ledger, "k", epsilon=Fraction(1, 10**9 + 7))
         for changed in ({"opening": Fraction(1, 97)}, {"price": Fraction(1, 97)}):
             with pytest.raises(ParameterError, match="has a denominator that an account cannot carry"):
-                ledger.streams.open(opening(yeses=97, **changed))
+                ledger.reservations.open(opening(yeses=97, **changed))
         assert spent(ledger) == 0
         assert ledger.head().seq == 3
 
@@ -195,7 +195,7 @@ def test_what_is_free_leaves_nothing_in_the_ledger(ledger) -> None:
 
 
 def test_a_stream_has_a_last_question(ledger, monkeypatch) -> None:
-    monkeypatch.setattr(streams, "MOST_QUESTIONS", 2)
+    monkeypatch.setattr(reservations, "MOST_ROUNDS", 2)
     stream = door(ledger, FixedNumber(0)).stream(at_least=10_000, yeses=3, epsilon="10")
     for age in (1, 2):
         stream.ask(f"age = {age}")
@@ -217,7 +217,6 @@ def approximate(quick_path):
 
 def test_an_accuracy_is_paid_in_epsilon_where_no_rho_is_left_for_it(approximate) -> None:
     clinic, question = door(approximate, FixedNumber(100)), asking.count("patients", "age = 3")
-    assert clinic.preview(question, within=20).asked.event.sigma_squared, "in rho, while there is some"
     clinic.ask(asking.count("patients"), epsilon=9)
     assert clinic.budget().remaining.gaussian == 0 < clinic.budget().remaining.pure
     preview = clinic.preview(question, within=20)
@@ -234,7 +233,9 @@ def test_an_accuracy_is_paid_in_epsilon_where_no_rho_is_left_for_it(approximate)
 
 def test_an_accuracy_that_was_paid_in_rho_stays_free_when_no_rho_is_left(approximate) -> None:
     clinic, question = door(approximate, FixedNumber(100)), asking.count("patients", "age = 3")
+    clinic.ask(asking.count("patients", "age = 4"), rho="0.001")
     told = clinic.ask(question, within=20)
+    assert told.asked.event.sigma_squared, "in rho, once something was"
     other, number = asking.count("patients"), 0
     while clinic.preview(other, within=20).affordable:
         some, number = float(clinic.budget().remaining.gaussian / 3), number + 1

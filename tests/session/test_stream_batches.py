@@ -7,7 +7,8 @@ import pytest
 from lapwing import at_least, col
 from lapwing.answers.stream_terms import Verdict
 from lapwing.ledger.replay import verify
-from lapwing.ledger.stream_states import StreamStatus
+from lapwing.ledger.reservation_states import ReservationStatus
+from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus, SparseVectorStream
 from lapwing.vocabulary.errors import BadQuestionError, EngineError, ParameterError, StreamHaltedError, UnansweredError
 from lapwing.vocabulary.exact import Sensitive
 from session.clinic import Broken, FixedNumber, door, new_ledger, same_ledger, spent
@@ -72,7 +73,7 @@ def test_nothing_is_asked_after_the_halt(ledger) -> None:
     answers = stream.ask_many(ages(*range(6)))
     assert [answer and answer.verdict for answer in answers] == [Verdict.ABOVE] * 3 + [None] * 3
     assert answers.halted
-    assert stream.record.status is StreamStatus.HALTED
+    assert stream.record.status is ReservationStatus.HALTED
     assert stream.record.asked == 3
     assert [answer and answer.free for answer in stream.ask_many(ages(2, 5))] == [True, None]
     with pytest.raises(StreamHaltedError):
@@ -132,6 +133,23 @@ def test_a_database_that_fails_twice_costs_the_yeses_that_may_have_been(ledger, 
     with pytest.raises(UnansweredError):
         clinic._stream("mine", stream.terms).ask_many(ages(*range(questions)), key="k")
     verify(ledger)
+
+
+def test_a_lost_batch_is_counted_in_the_sealed_stream_itself(ledger, monkeypatch) -> None:
+    """The ledger counts it as well; either of the two alone keeps the promise."""
+    sealed, suspend = [], SparseVectorStream.suspend
+
+    def noted(stream, key):
+        sealed.append((stream.status, stream.yeses))
+        return suspend(stream, key)
+
+    monkeypatch.setattr(SparseVectorStream, "suspend", noted)
+    stream = door(ledger, Broken()).stream(**TERMS, name="mine")
+    with pytest.raises(EngineError):
+        stream.ask_many(ages(1, 2), key="k")
+    sealed.clear()
+    stream.close()
+    assert sealed[0] == (SparseVectorStatus.OPEN, 2)
 
 
 def test_a_table_of_the_answers(ledger) -> None:

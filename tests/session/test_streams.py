@@ -10,13 +10,13 @@ import pytest
 from lapwing import at_least
 from lapwing.answers.stream_terms import StreamTerms, Verdict
 from lapwing.ledger.replay import verify
-from lapwing.ledger.stream_states import StreamStatus
+from lapwing.ledger.reservation_states import ReservationStatus
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise import sealing
-from lapwing.queries.aggregate import CountPerPerson
-from lapwing.queries.plan import CanonicalQuestion
-from lapwing.queries.planning import plan
+from lapwing.queries.algebra.aggregate import CountPerPerson
+from lapwing.queries.planning.plan import CanonicalQuestion
+from lapwing.queries.planning.planner import plan
 from lapwing.session import Session
 from lapwing.streams import QuestionStream
 from lapwing.vocabulary.errors import (
@@ -216,7 +216,7 @@ def test_a_value_that_cannot_be_decided_on_closes_the_stream_at_its_full_price(l
     assert str(failed.value) == str(EngineError())
     assert failed.value.__context__ is None
     assert len(told) == 1
-    assert stream.record.status is StreamStatus.CLOSED
+    assert stream.record.status is ReservationStatus.CLOSED
     assert spent(ledger) == 1
     verify(ledger)
 
@@ -240,7 +240,7 @@ def in_flight(ledger, seconds: FixedNumber = FAR_ABOVE) -> Session:
 
 def unsettled(clinic: Session) -> QuestionStream:
     """The stream as it stands, with its question in flight."""
-    return clinic._stream("mine", StreamTerms.read(clinic.ledger.streams.stream("mine").terms))
+    return clinic._stream("mine", StreamTerms.read(clinic.ledger.reservations.find("mine").terms))
 
 
 def test_what_a_dead_process_left_in_flight_is_decided_with_its_own_seed(ledger) -> None:
@@ -255,13 +255,13 @@ def test_a_process_that_comes_second_tells_what_the_first_one_committed(ledger) 
     clinic = in_flight(ledger, FixedNumber(10_000))
     slow = unsettled(clinic)
     intent = slow.record.in_flight
-    question = CanonicalQuestion.read(intent.questions[0])
+    questions = [CanonicalQuestion.read(intent.questions[0])]
     first = clinic.resume("mine").ask("age = 1", key="k")
-    assert slow._answer(slow._decide(intent, question), free=False).receipt == first.receipt
+    assert [one.receipt for one in slow._decide(intent, questions).values()] == [first.receipt]
     for age in (2, 3):
         unsettled(clinic).ask(f"age = {age}")
-    assert slow.record.status is StreamStatus.HALTED
-    assert slow._answer(slow._decide(intent, question), free=False).receipt == first.receipt
+    assert slow.record.status is ReservationStatus.HALTED
+    assert [one.receipt for one in slow._decide(intent, questions).values()] == [first.receipt]
 
 
 def test_another_question_settles_the_one_in_flight_first(ledger) -> None:
@@ -285,8 +285,8 @@ def test_a_lost_answer_is_a_yes_to_the_sealed_state_as_well(ledger) -> None:
 
 def test_closing_settles_the_question_in_flight_first(ledger) -> None:
     unsettled(in_flight(ledger)).close()
-    record = ledger.streams.stream("mine")
-    assert (record.status, record.in_flight, record.used) == (StreamStatus.CLOSED, None, 1)
+    record = ledger.reservations.find("mine")
+    assert (record.status, record.in_flight, record.used) == (ReservationStatus.CLOSED, None, 1)
     assert spent(ledger) < 1, "what no yes has used is given back"
     verify(ledger)
 
@@ -296,7 +296,7 @@ def test_a_session_that_is_closed_goes_on_with_no_stream(ledger) -> None:
     clinic.close()
     with pytest.raises(BadQuestionError, match="this session is closed"):
         clinic.resume("mine")
-    assert ledger.streams.stream("mine").in_flight is not None, "it is decided by whoever asks next"
+    assert ledger.reservations.find("mine").in_flight is not None, "it is decided by whoever asks next"
 
 
 def test_what_is_in_flight_is_lost_when_the_data_moved_on(ledger) -> None:
@@ -309,10 +309,9 @@ def test_what_is_in_flight_is_lost_when_the_data_moved_on(ledger) -> None:
             raise ValueError("the tables have moved on")
 
     tables.engine = moved
-    with pytest.raises(EngineError):
-        clinic.resume("mine")
-    record = ledger.streams.stream("mine")
-    assert (record.used, record.in_flight, record.status) == (1, None, StreamStatus.OPEN)
+    clinic.resume("mine")
+    record = ledger.reservations.find("mine")
+    assert (record.used, record.in_flight, record.status) == (1, None, ReservationStatus.OPEN)
 
 
 def test_without_its_key_a_stream_is_closed_at_its_full_price(ledger) -> None:
@@ -320,7 +319,7 @@ def test_without_its_key_a_stream_is_closed_at_its_full_price(ledger) -> None:
     stranger = Session(population(), ledger, FAR_ABOVE, analyst="ana", key=bytes(32))
     with pytest.raises(SealBrokenError):
         stranger.resume("mine")
-    assert ledger.streams.stream("mine").status is StreamStatus.CLOSED
+    assert ledger.reservations.find("mine").status is ReservationStatus.CLOSED
     assert spent(ledger) == 1
     verify(ledger)
 
@@ -332,7 +331,7 @@ def test_a_seed_of_another_question_is_not_taken(ledger) -> None:
     stream._seal_seed = lambda number: seal(number + 1)
     with pytest.raises(SealBrokenError):
         stream.ask("age = 1")
-    assert stream.record.status is StreamStatus.CLOSED
+    assert stream.record.status is ReservationStatus.CLOSED
 
 
 def test_a_question_in_flight_is_not_decided_by_the_samplers_of_another_version(ledger, monkeypatch) -> None:
@@ -341,8 +340,8 @@ def test_a_question_in_flight_is_not_decided_by_the_samplers_of_another_version(
     monkeypatch.setattr(sealing, "SAMPLERS", sealing.SAMPLERS + 1)
     with pytest.raises(SealBrokenError):
         door(ledger, FAR_ABOVE).resume("mine")
-    record = ledger.streams.stream("mine")
-    assert (record.status, record.in_flight) == (StreamStatus.CLOSED, None)
+    record = ledger.reservations.find("mine")
+    assert (record.status, record.in_flight) == (ReservationStatus.CLOSED, None)
     assert spent(ledger) == 1, "it is lost, and the stream is closed at its full price"
     with pytest.raises(UnansweredError):
         unsettled(door(ledger, FAR_ABOVE)).ask("age = 1", key="k")
@@ -434,7 +433,7 @@ def test_nothing_of_a_stream_lingers_when_its_last_yes_has_ended_it(quick_path) 
         places = [path for path in quick_path.rglob("*") if path.is_file()]
         assert any(sealed in path.read_bytes() for path in places)
         assert stream.ask("age = 1")
-        assert stream.record.status is StreamStatus.HALTED
+        assert stream.record.status is ReservationStatus.HALTED
         assert not any(sealed in path.read_bytes() for path in quick_path.rglob("*") if path.is_file())
 
 

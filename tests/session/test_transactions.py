@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from lapwing import count
+from lapwing.ledger.reservation_states import ReservationRecord
 from lapwing.ledger.store import Store
-from lapwing.ledger.stream_states import StreamRecord
-from lapwing.queries.plan import CanonicalQuestion
+from lapwing.queries.planning.plan import CanonicalQuestion
 from lapwing.session import Session
 from session.clinic import FixedNumber, door
 from session.real_tables import Tables
@@ -90,11 +90,12 @@ def test_a_stream_is_decoded_once_whatever_it_is_asked(ledger, monkeypatch) -> N
     """By a process that did not open it; and the question that was just planned is not read back from its own text."""
     name = door(ledger, FixedNumber(0)).stream(**TERMS).name
     decoded = []
-    read = StreamRecord.read
-    monkeypatch.setattr(StreamRecord, "read", staticmethod(lambda *said: decoded.append("record") or read(*said)))
+    read = ReservationRecord.read
+    monkeypatch.setattr(ReservationRecord, "read", staticmethod(lambda *said: decoded.append("record") or read(*said)))
     monkeypatch.setattr(CanonicalQuestion, "read", lambda _: pytest.fail("it is known what was asked"))
     other = Store(ledger.store.database)
-    monkeypatch.setattr(ledger.streams, "_store", other)
+    for part in (ledger.streams, ledger.reservations):
+        monkeypatch.setattr(part, "_store", other)
     stream = door(ledger, FixedNumber(0)).resume(name)
     for age in range(4):
         assert not stream.ask(f"age = {age}")

@@ -240,9 +240,9 @@ class TestWhatDeadProcessesLeft:
             door(ledger, FixedNumber(100)).stream(at_least=200, yeses=2, epsilon=1, name="s")
         with child(ask_the_stream_and_hang, place) as (process, pipe), place.open() as ledger:
             assert pipe.recv() == "charged"
-            session, before = door(ledger, FixedNumber(10_000)), ledger.streams.stream("s")
+            session, before = door(ledger, FixedNumber(10_000)), ledger.reservations.find("s")
             session.resume("s")
-            assert ledger.streams.stream("s") == before, "it lives, and will decide"
+            assert ledger.reservations.find("s") == before, "it lives, and will decide"
             os.kill(process.pid, signal.SIGKILL)
             process.join()
             assert eventually(lambda: session.resume("s").record.in_flight is None)

@@ -25,8 +25,9 @@ from lapwing.accounting.filters.charge import (
 from lapwing.answers.releases import PricedPlan, StoredAnswer
 from lapwing.answers.stream_terms import StoredVerdict, StreamTerms, Verdict
 from lapwing.ledger.states import Analyst, PopulationRecord
-from lapwing.queries import aggregate, derived, plan, predicate, term
-from lapwing.queries.predicate import Domain
+from lapwing.queries.algebra import aggregate, derived, predicate, term
+from lapwing.queries.catalogue.domains import Domain
+from lapwing.queries.planning import plan
 from lapwing.queries.statistics.bernstein import Moment
 from lapwing.queries.statistics.counts import AtLeast, People, RowCount
 from lapwing.queries.statistics.distinct import Distinct
@@ -172,6 +173,7 @@ DERIVED = (
     derived.Branch(ADULT, "adult"),
     derived.CaseResult(name="case 1", branches=(derived.Branch(ADULT, 1), derived.Branch(MALE, None)), otherwise=0),
     derived.CaseResult(name="case true", branches=(derived.Branch(where=ADULT, result=True),), otherwise=None),
+    derived.OnlyWhere(name="bmi where adult", column="bmi", where=ADULT),
     derived.Computed(name="age", term=AGE, bits=0),
     *(derived.Respelled(name=f"{how.value}(city)", column="city", spelling=how) for how in derived.Spelling),
     derived.FirstCharacters(name="left(code, 3)", column="code", length=3),
@@ -189,6 +191,7 @@ KEYS = (
 )
 BOUNDINGS = (
     aggregate.CountPerPerson(max_cells=None),
+    aggregate.CountPeopleOfTables(tables=("patients", "visits"), max_cells=1),
     aggregate.LastStepPerPerson(steps=(MALE, ADULT)),
     aggregate.ClippedSumPerPerson(term=AGE, low=0, high=240, max_cells=2),
     aggregate.BoundedRowsPerPerson(terms=(AGE,), most=120, max_rows=3, max_cells=None),

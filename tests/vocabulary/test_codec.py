@@ -16,6 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lapwing
+from lapwing.queries.algebra.predicate import Unit
+from lapwing.queries.algebra.term import ConstantTerm, Elapsed
 from lapwing.vocabulary import event as events
 from lapwing.vocabulary.codec import (
     STORED,
@@ -23,6 +25,7 @@ from lapwing.vocabulary.codec import (
     digest,
     from_record,
     from_text,
+    in_text_order,
     parse,
     stored,
     to_record,
@@ -44,6 +47,19 @@ def nouns() -> dict[str, type[Any]]:
     return {
         tag: noun for tag, noun in STORED.items() if noun.__module__.startswith("lapwing.") and "example" not in tag
     }
+
+
+@given(st.lists(st.sampled_from(EXAMPLES), min_size=2, max_size=9))
+def test_the_first_words_of_texts_order_nouns_as_their_texts_do(examples) -> None:
+    held = [noun for noun in examples if type(noun) in STORED.values()]
+    assert list(map(to_text, in_text_order(held))) == sorted(map(to_text, held))
+
+
+@given(st.lists(st.tuples(st.text(max_size=3), st.integers(-101, 101)), max_size=9))
+def test_a_number_that_ends_a_text_is_followed_by_its_bracket(pairs) -> None:
+    held = [Elapsed(until=name, since=0, unit=Unit.DAYS, low=low, high=5) for name, low in pairs]
+    held += [ConstantTerm(low) for _, low in pairs]
+    assert list(map(to_text, in_text_order(held))) == sorted(map(to_text, held))
 
 
 @pytest.mark.parametrize(("text", "example"), list(zip(GOLDEN_TEXTS, EXAMPLES, strict=True)), ids=range(len(EXAMPLES)))

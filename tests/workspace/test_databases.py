@@ -1,6 +1,7 @@
 """Workspaces whose tables are in PostgreSQL or Spark: the same questions, and no password where others may look."""
 
 import os
+import time
 import traceback
 from itertools import combinations, product
 
@@ -182,6 +183,114 @@ def test_a_database_that_goes_away_after_it_was_opened_costs_nothing(quick_path,
         assert clinic.budget().left == 99
         assert not clinic.ask(lw.count("patients", "age > 3"), epsilon=1, key="once").free
         assert clinic.budget().left == 98
+
+
+CHANGED = (
+    "is another table than it was, or has other columns, and its data version is still 1; bring the old data back, or"
+)
+OTHER = ROWS.slice(0, 7)
+
+
+def other_in_postgres(statements):
+    def change(request, _):
+        with psycopg.connect(request.getfixturevalue("database"), autocommit=True) as admin:
+            for statement in statements:
+                admin.execute(statement)
+            admin.execute("grant select on all tables in schema ehr to reader")
+
+    return change
+
+
+def other_in_spark(request, _):
+    time.sleep(1.1)  # the catalogue tells when a table was made to the second
+    request.getfixturevalue("spark").createDataFrame(OTHER).write.saveAsTable("workspace_people", mode="overwrite")
+
+
+def other_in_files_of_spark(_, folder):
+    pq.write_table(OTHER, folder / "people.parquet")
+
+
+MADE_ANEW = "create table ehr.people (id bigint primary key, age bigint, sex text)"
+SWAPS = {
+    "another table": ("postgres", other_in_postgres(["alter table ehr.people rename to old", MADE_ANEW])),
+    "the same made anew": ("postgres", other_in_postgres(["drop table ehr.people", MADE_ANEW])),
+    "a view in its place": (
+        "postgres",
+        other_in_postgres(
+            ["alter table ehr.people rename to old", "create view ehr.people as select * from ehr.old where id < 7"]
+        ),
+    ),
+    "another type": ("postgres", other_in_postgres(["alter table ehr.people alter age type smallint"])),
+    "a table of Spark": ("spark", other_in_spark),
+    "files of Spark": ("spark files", other_in_files_of_spark),
+}
+
+
+@pytest.mark.parametrize("swap", SWAPS)
+def test_another_table_under_the_same_version_is_refused_before_a_charge(swap, request, quick_path) -> None:
+    place, change = SWAPS[swap]
+    lw.create(quick_path, settings(PLACES[place](request, quick_path))).close()
+    with lw.open(quick_path) as clinic:
+        clinic.ask(lw.count("patients"), epsilon=1)
+        change(request, quick_path)
+        if place != "spark files":  # of which those are read that were there at the opening
+            with pytest.raises(RegistrationError, match=CHANGED):
+                clinic.ask(lw.count("patients", "age > 3"), epsilon=1)
+    with lw.open(quick_path) as clinic:
+        for act in (
+            lambda: clinic.ask(lw.count("patients", "age > 3"), epsilon=1),
+            lambda: clinic.stream(at_least=100, yeses=1, epsilon=10),
+        ):
+            with pytest.raises(RegistrationError, match=CHANGED):
+                act()
+        assert clinic.budget().left == 99
+        assert clinic.stored(lw.count("patients"), epsilon=1).free, "what was answered is told"
+    with lw.open_workspace(quick_path) as workspace:
+        assert workspace.changed() == ["patients"]
+        workspace.advance("patients")
+        assert workspace.changed() == []
+        assert not workspace.session().ask(lw.count("patients", "age > 3"), epsilon=1).free
+    with lw.open(quick_path) as clinic:
+        assert not clinic.ask(lw.count("patients", "age > 4"), epsilon=1).free
+
+
+def test_a_view_that_shows_something_else_is_another_table(request, quick_path) -> None:
+    source = in_postgres(request, quick_path).replace('"people"', '"shown"')
+    shown = "create or replace view ehr.shown as select * from ehr.people where id {} 100"
+    other_in_postgres([shown.format("<")])(request, quick_path)
+    lw.create(quick_path, settings(source)).close()
+    with lw.open(quick_path) as clinic:
+        clinic.ask(lw.count("patients"), epsilon=1)
+        other_in_postgres([shown.format("<")])(request, quick_path)
+        clinic.ask(lw.count("patients", "age > 2"), epsilon=1)
+        other_in_postgres([shown.format(">")])(request, quick_path)
+        with pytest.raises(RegistrationError, match=CHANGED):
+            clinic.ask(lw.count("patients", "age > 3"), epsilon=1)
+        assert clinic.budget().left == 98
+
+
+def test_rows_and_columns_that_are_not_declared_may_come_and_go(request, quick_path) -> None:
+    lw.create(quick_path, settings(in_postgres(request, quick_path))).close()
+    changes = ["insert into ehr.people values (1000, 3, 'F')", "alter table ehr.people add note text"]
+    with lw.open(quick_path) as clinic:
+        clinic.ask(lw.count("patients"), epsilon=1)
+        other_in_postgres([*changes, "alter table ehr.people alter note type varchar"])(request, quick_path)
+        assert abs(clinic.ask(lw.count("patients", "age >= 0"), epsilon=20).value - PEOPLE - 1) <= 3
+    with lw.open(quick_path) as clinic:
+        assert not clinic.ask(lw.count("patients", "age > 3"), epsilon=1).free
+
+
+def test_a_table_is_known_again_by_another_address(request, quick_path) -> None:
+    """Whoever asks about the same people as two populations has twice the budget."""
+    source = in_postgres(request, quick_path)
+    again = settings(source.replace('postgres = "', 'postgres = "application_name=again '))
+    lw.create(quick_path, settings(source) + again.replace("populations.clinic", "populations.again")).close()
+    with lw.open(quick_path, population="clinic") as clinic:
+        clinic.ask(lw.count("patients"), epsilon=1)
+    with lw.open(quick_path, population="again") as clinic:
+        with pytest.raises(RegistrationError, match="holds the data of population 'clinic', whose account goes on"):
+            clinic.ask(lw.count("patients"), epsilon=1)
+        assert clinic.budget().left == 100
 
 
 def test_an_address_in_the_wrong_place_is_not_repeated(quick_path) -> None:

@@ -11,7 +11,7 @@ from fractions import Fraction
 import pytest
 
 import lapwing as lw
-from lapwing.app.server.house import House
+from lapwing.app.server.server_state import ServerState
 from lapwing.vocabulary.errors import LapwingError, LedgerUnwritableError, ParameterError, SettingsError
 from lapwing.vocabulary.guarantee import PureDP
 from lapwing.workspace.changing import NewTable, add_table, decide, grant
@@ -167,13 +167,13 @@ def test_a_yes_of_a_process_that_was_killed_is_in_both_places_or_in_neither(quic
     with lw.create(quick_path, SETTINGS) as workspace:
         decide(workspace, "clinic", {("analysts", "ana"): ALLOWED}, by="cleo")
         workspace.ledger.budget_requests.make("clinic", "ana", PureDP(epsilon=1), purpose="more")
-        house = House(workspace)  # of another process, which goes on
+        state = ServerState(workspace)  # of another process, which goes on
         kill_while_granting(quick_path, point)
         assert tomllib.loads((quick_path / "lapwing.toml").read_text())["populations"]["clinic"]["analysts"]["ana"] == {
             "epsilon": "2"
         }
-        house.look_around()
-        assert house.trouble is None
+        state.look_around()
+        assert state.trouble is None
         assert workspace.settings.declared().analysts["ana"] == PureDP(epsilon=epsilon)
     with lw.open(quick_path, analyst="ana") as session:
         assert session.budget().left == epsilon

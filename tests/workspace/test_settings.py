@@ -6,8 +6,8 @@ from fractions import Fraction
 import pytest
 
 from lapwing.engines.duckdb import DuckDBTable
-from lapwing.queries.catalogue import KeyType, RowsPerPerson
-from lapwing.queries.column import Boolean, Category, Date, Integer, Real, Text
+from lapwing.queries.catalogue.column import Boolean, Category, Date, Integer, Real, Text
+from lapwing.queries.catalogue.population import KeyType, RowsPerPerson
 from lapwing.sources import FileSource, PostgresSource, SparkFiles, SparkSource
 from lapwing.vocabulary.errors import SettingsError
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, PureDP

@@ -379,3 +379,28 @@ def test_an_unknown_population_is_refused_with_those_there_are(folder) -> None:
 def test_an_analyst_without_a_name_is_nobody_and_not_whoever_is_logged_in(folder, name) -> None:
     with pytest.raises(lw.LapwingError, match="is not a name; write 1 to 200 printable characters"):
         lw.open(folder, analyst=name)
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "advice"),
+    [
+        ('epsilon = "1"', 'epsilon = "30"', "epsilon = 30 lets an attacker's odds grow by a factor of 1.069e+13"),
+        ('epsilon = "1", delta = "1e-9"', 'epsilon = "1", delta = "0.1"', "for 1,000 people allows a mechanism that"),
+        ('rho = "1/2"', 'rho = "50"', "rho 50 lets an attacker's odds grow by a factor of"),
+    ],
+    ids=["epsilon", "delta", "rho"],
+)
+def test_what_speaks_against_a_budget_is_told_when_it_is_made_and_when_it_is_raised(
+    quick_path, small, large, advice
+) -> None:
+    text = '[populations.clinic]\nperson_key = "id"\nbudget = { %s }\n'
+    with lw.create(quick_path / "loud", text % large) as workspace:
+        assert advice in workspace.advice["clinic"][0]
+        assert advice in repr(workspace)
+    with lw.create(quick_path / "quiet", text % small) as workspace:
+        assert workspace.advice == {}
+        assert "advice" not in repr(workspace)
+    (quick_path / "quiet" / "lapwing.toml").write_text(text % large)
+    with lw.open_workspace(quick_path / "quiet") as workspace:
+        workspace.update()
+        assert advice in workspace.advice["clinic"][0]

@@ -3,8 +3,12 @@ from lapwing.accounting.conversions import guarantee_for_group as guarantee_for_
 from lapwing.accounting.filters.account import open_account as open_account
 from lapwing.accounting.filters.charge import Reservation as Reservation
 from lapwing.accounting.filters.charge import SingleRelease as SingleRelease
+from lapwing.accounting.interpretation import belief_drift as belief_drift
 from lapwing.accounting.interpretation import belief_range as belief_range
+from lapwing.accounting.interpretation import best_true_positive_rate as best_true_positive_rate
 from lapwing.accounting.interpretation import budget_concerns as budget_concerns
+from lapwing.accounting.interpretation import compare_worlds as compare_worlds
+from lapwing.accounting.interpretation import likely_loss as likely_loss
 from lapwing.accounting.interpretation import name_and_shame as name_and_shame
 from lapwing.accounting.losses.sampled import amplified as amplified
 from lapwing.accounting.pricing import price as price

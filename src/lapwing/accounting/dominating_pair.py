@@ -6,12 +6,13 @@ rounded towards more loss, so a pair here dominates the mechanism it stands for,
 Proof: proofs/connect_the_dots.md
 """
 
+import math
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lapwing.vocabulary.exact import LARGEST_EXPONENT, ROUND_OFF
+from lapwing.vocabulary.exact import LARGEST_EXPONENT, ROUND_OFF, UNIT
 from lapwing.vocabulary.frozen import frozen
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -86,22 +87,51 @@ class DominatingPair:
         gain = -np.expm1(epsilon - self.losses[above:])
         return min(1.0, (self.infinite_mass + float((gain * self.masses[above:]).sum())) * (1 + ROUND_OFF))
 
+    def deltas(self, epsilons: Floats) -> Floats:
+        """Return what `delta` says at each of increasing places, raised a little more, in one pass over the atoms.
+
+        From the highest place down, what is added on the way from one place to the next below it is what the atoms
+        between them gain and what all above gain more: nothing is subtracted, so nothing cancels.
+        """
+        above = np.searchsorted(epsilons, self.losses, side="left")  # how many places lie below an atom
+        counted = above > 0
+        above, losses, masses = above[counted] - 1, self.losses[counted], self.masses[counted]
+        fall = epsilons[above] - losses
+        gained = np.bincount(above, -np.expm1(fall) * masses, len(epsilons)).tolist()
+        kept = np.bincount(above, np.exp(fall) * masses, len(epsilons)).tolist()  # under Q, times e^place
+        gaps = np.append(np.diff(epsilons), math.inf)
+        shrinks, gains = np.exp(-gaps).tolist(), (-np.expm1(-gaps)).tolist()
+        found, delta, under_q = list[float](), self.infinite_mass, 0.0
+        for here, stays, shrink, gain in zip(
+            reversed(gained), reversed(kept), reversed(shrinks), reversed(gains), strict=True
+        ):
+            delta, under_q = delta + gain * under_q + here, shrink * under_q + stays
+            found.append(delta)
+        roundings = 8 * (len(self.losses) + len(epsilons)) * UNIT
+        return np.minimum(np.array(found[::-1]) * (1 + ROUND_OFF + roundings), 1.0)
+
     def coarsened(self, at_most: int) -> "DominatingPair":
         """Return a pair of at most `at_most` atoms that dominates this one: the profile's dots, connected.
 
         Half of the dots stand closer where there is more mass: an atom costs about (mass) * (gap)^2, which is least in
         total when the gaps go with the cube root of the density. The other half stand evenly, for the tails.
         """
+        return self if len(self.losses) <= at_most else self.onto(self.outline(at_most))
+
+    def outline(self, at_most: int, turn: float = 0.5) -> Floats:
+        """Return the losses at which `coarsened` leaves atoms, both ends among them.
+
+        Those of pairs that are nearly alike fall between one another where each has a `turn` of its own, in [0, 1].
+        """
         if len(self.losses) <= at_most:
-            return self
+            return self.losses
         gaps = np.diff(self.losses)
         gaps = gaps / float(gaps.sum())
         weight = np.cbrt((self.masses[1:] + self.masses[:-1]) * gaps**2)
         weight = weight / (float(weight.sum()) or 1.0) + gaps  # none, where all mass sits at equal losses
         place = np.concatenate([[0.0], np.cumsum(weight)]) / float(weight.sum())
-        chosen = np.searchsorted(place, np.linspace(0.0, 1.0, at_most))
-        chosen[-1] = len(place) - 1  # however little lies between it and the one before
-        return self.onto(np.unique(self.losses[chosen]))
+        inner = np.searchsorted(place[:-1], (np.arange(at_most - 2) + turn) / (at_most - 2))
+        return np.unique(self.losses[[0, *inner.tolist(), -1]])
 
     def onto(self, knots: Floats) -> "DominatingPair":
         """Return the pair with atoms at `knots` only, which must reach from the lowest to the highest loss.
@@ -112,6 +142,6 @@ class DominatingPair:
         up = -np.expm1(knots[left] - self.losses) / -np.expm1(knots[left] - knots[left + 1])
         raised = self.masses * np.clip(up * (1 + ROUND_OFF), 0.0, 1.0)
         masses = np.zeros(len(knots))
-        np.add.at(masses, left, self.masses - raised)
-        np.add.at(masses, left + 1, raised)
+        masses += np.bincount(left, self.masses - raised, len(knots))
+        masses += np.bincount(left + 1, raised, len(knots))
         return DominatingPair.of_total_one(knots, masses, self.infinite_mass)

@@ -32,8 +32,8 @@ _LOG_ALIASED = -9.0  # log of the tilted mass that may lie below a window; it co
 _CLOSE, _LEAST_DELTA, _DEAD = 0.9, 1e-40, 2.0**-80
 _TINIEST = 1e-290  # masses below this are counted as lost: tilting them could overflow
 _MOST_SLOPES = 16
-_LOG_LOST_OF_PAIR, _POINTS_OF_PAIR = -40.0, 1 << 14
-_DELTAS_OF_PAIR = (1e-2, 1e-4, 1e-7, 1e-10, 1e-14)
+_LOG_LOST_OF_PAIR, _POINTS_OF_PAIR = -40.0, 1 << 13
+_DELTAS_OF_PAIR = (1e-5, 1e-14)
 
 
 @frozen(kw_only=False)
@@ -61,7 +61,7 @@ def epsilon_on_grid(factors: Sequence[Factor], tilts: Tilts, delta: float) -> fl
 def _epsilon(factors: Sequence[Factor], tilts: Tilts, target: TiltTarget, delta: float) -> float:
     while True:
         grid = plan(factors, tilts, target)
-        found = convolve(factors, grid).epsilon(delta)
+        found = convolve(_placed(factors, grid.step, grid.tail), grid).epsilon(delta)
         if found is not None:
             return found
         if target.index == 0:
@@ -79,7 +79,8 @@ def delta_on_grid(factors: Sequence[Factor], tilts: Tilts, epsilon: float) -> fl
     if grid.low - epsilon > grid.high - grid.low:
         return 1.0  # nearly all of the mass lies far above
     low = min(grid.low, epsilon)
-    return convolve(factors, replace(grid, low=low, high=max(grid.high, low + grid.step))).delta(epsilon)
+    grid = replace(grid, low=low, high=max(grid.high, low + grid.step))
+    return convolve(_placed(factors, grid.step, grid.tail), grid).delta(epsilon)
 
 
 def pair_on_grid(factors: Sequence[Factor], tilts: Tilts, reverse: Tilts) -> DominatingPair:
@@ -94,8 +95,9 @@ def pair_on_grid(factors: Sequence[Factor], tilts: Tilts, reverse: Tilts) -> Dom
     step = max(_step(factors, 1.0, high - low, high - low), finest)
     slopes = [float(SLOPES[0]), *(tilts.for_delta(delta).slope for delta in _DELTAS_OF_PAIR)]
     steeper = float(SLOPES[np.argmin(tilts.cumulants - SLOPES * high)])
+    placed = _placed(factors, step, tail)
     windows = [
-        convolve(factors, LossGrid(slope, steeper, low - 2 * step, high + 2 * step, step, tail)) for slope in slopes
+        convolve(placed, LossGrid(slope, steeper, low - 2 * step, high + 2 * step, step, tail)) for slope in slopes
     ]
     masses = np.min([window.masses for window in windows], axis=0)
     return DominatingPair.of_total_one(
@@ -147,9 +149,12 @@ def _step(factors: Sequence[Factor], slope: float, scale: float, width: float) -
     return max(tolerable(uses), spacing / math.ceil(spacing / tolerable(uses - times)))
 
 
-def convolve(factors: Sequence[Factor], grid: LossGrid) -> Window:
-    """Return the composed law in the window of `grid`, from above."""
-    placed = [(law.on_grid(grid.step, grid.tail), times) for law, times in factors]
+def _placed(factors: Sequence[Factor], step: float, tail: float) -> list[tuple[LossLattice, int]]:
+    return [(law.on_grid(step, tail), times) for law, times in factors]
+
+
+def convolve(placed: Sequence[tuple[LossLattice, int]], grid: LossGrid) -> Window:
+    """Return the composition of laws that lie on the steps of `grid`, in its window, from above."""
     uses, reach = sum(times for _, times in placed), sum(times * lattice.reach for lattice, times in placed)
     cumulants = [lattice.cumulant(grid.slope) for lattice, _ in placed]
     total = sum(cumulant * times for cumulant, (_, times) in zip(cumulants, placed, strict=True))

@@ -13,9 +13,12 @@ from typing import Generic, TypeVar
 
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Loss
-from lapwing.vocabulary.exact import ROUND_OFF, as_int, float_above, positive, probability
+from lapwing.vocabulary.exact import ROUND_OFF, Exact, as_int, float_above, positive, probability
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
+
+INFORMED = "somebody who knows everybody else's data"
+"""Of whom `belief_range` speaks. Of somebody else no belief is bounded: they may learn about her from the others."""
 
 Table = TypeVar("Table", bound=Hashable)
 
@@ -63,10 +66,11 @@ def compare_worlds(
 def belief_range(prior: object, epsilon: object) -> tuple[float, float]:
     """Return the range of an attacker's belief afterwards, if he knows everybody's data but one person's.
 
-    His odds move by a factor of at most e^epsilon, in either direction, with the pure epsilon of everything he sees.
-    The belief is that the person is in the table; where people are replaced, any statement about her record. Under
-    `ADD_REMOVE` two records that she may have are two steps apart (one removed, one added): for a statement about what
-    her record says, give twice the epsilon.
+    Of somebody who knows everybody else's data the odds move by a factor of at most e^epsilon, in either direction,
+    with the pure epsilon of everything he sees (`likely_loss` has one for other guarantees). The belief is that the
+    person is in the table; where people are replaced, any statement about her record. Under `ADD_REMOVE` two
+    records that she may have are two steps apart (one removed, one added): for a statement about what her record says,
+    give twice the epsilon.
 
     >>> low, high = belief_range("0.5", 1)
     >>> round(low, 3), round(high, 3)
@@ -93,6 +97,59 @@ def belief_drift(belief: object, epsilon: object) -> tuple[float, float]:
     low = max(b * math.exp(-e), 1 - (1 - b) * math.exp(e))
     high = min(b * math.exp(e), 1 - (1 - b) * math.exp(-e))
     return max(low * (1 - ROUND_OFF), 0.0), min(high * (1 + ROUND_OFF), 1.0)
+
+
+def likely_loss(guarantee: Guarantee, but_for: Exact | None = None) -> tuple[float, Fraction]:
+    """Return an epsilon, and a probability with which at most it is exceeded: for beliefs, where there is a delta.
+
+    Only a pure epsilon bounds every belief. Under the others some answers say more, and are rare: the privacy loss is
+    above the returned epsilon with probability `but_for` at most, which has to be above delta; it is ten times delta,
+    or one in a million where there is none, if not said. It is not delta itself: what (epsilon, delta) promises is that
+    no event is likelier than e^epsilon times, and delta more.
+
+    >>> likely_loss(PureDP(epsilon=Fraction(1)))
+    (1.0, Fraction(0, 1))
+    >>> epsilon, but_for = likely_loss(ApproximateDP(epsilon=Fraction(1), delta=Fraction(1, 10**6)))
+    >>> round(epsilon, 4), but_for
+    (1.1054, Fraction(1, 100000))
+    >>> low, high = belief_range("0.5", epsilon)  # of who knows everybody else's data, but for one case in 100,000
+    >>> round(high, 3)
+    0.751
+
+    Proof: proofs/interpretation.md
+    """
+    match guarantee:
+        case PureDP(epsilon=epsilon):
+            return float_above(epsilon), Fraction(0)
+        case ApproximateDP(epsilon=epsilon, delta=delta):
+            chance = _chance(min(_TIMES_DELTA * delta, (1 + delta) / 2) if but_for is None else but_for, delta)
+            return _raised(float(epsilon) - _log(1 - delta / chance)), chance
+        case ConcentratedDP(rho=rho):
+            half = rho
+        case GaussianDP(mu_squared=mu_squared):
+            half = mu_squared / 2
+    chance = _chance(_ONE_IN_A_MILLION if but_for is None else but_for, Fraction(0))
+    return _raised(float(half) + 2 * math.sqrt(-float(half) * _log(chance))), chance
+
+
+def _log(number: Fraction) -> float:
+    """Return the logarithm of a number from 0 to 1; near 1, where its digits would be lost, from its distance."""
+    return math.log(number) if 2 * number < 1 else math.log1p(-float(1 - number))
+
+
+def _chance(given: Exact, delta: Fraction) -> Fraction:
+    chance = probability("but_for", given)
+    if chance <= delta:
+        remedy = "give a larger probability, ten times delta, say"
+        raise ParameterError("but_for", given, reason=f"is not above delta, {float(delta):.3g}", remedy=remedy)
+    return chance
+
+
+def _raised(epsilon: float) -> float:
+    return epsilon * (1 + ROUND_OFF)
+
+
+_TIMES_DELTA, _ONE_IN_A_MILLION = 10, Fraction(1, 10**6)
 
 
 def best_true_positive_rate(loss: Loss, false_positive_rate: object) -> float:
@@ -187,7 +244,8 @@ def budget_concerns(guarantee: Guarantee, people: int | None = None) -> tuple[st
     """
     few, many = (_FEW, _MANY) if people is None else (as_int("people", people),) * 2
     delta = guarantee.delta if isinstance(guarantee, ApproximateDP) else Fraction(0)
-    epsilon = guarantee.epsilon if isinstance(guarantee, PureDP | ApproximateDP) else Fraction(0)
+    said = guarantee.epsilon if isinstance(guarantee, PureDP | ApproximateDP) else None
+    epsilon = Fraction(likely_loss(guarantee)[0]) if said is None else said
     concerns = []
     if delta * few >= 1:
         concerns.append(
@@ -202,9 +260,11 @@ def budget_concerns(guarantee: Guarantee, people: int | None = None) -> tuple[st
             "ask about more people, or allow a larger epsilon"
         )
     if epsilon >= _LARGE:
+        whose = _in_words(guarantee) if said is None else f"epsilon = {float(epsilon):.3g}"
+        rare = ", one case in a million left aside" if said is None else ""
         concerns.append(
-            f"epsilon = {float(epsilon):.3g} lets an attacker's odds grow by a factor of {factor(epsilon)}; a promise "
-            "that people can rely on has an epsilon of a few units at most"
+            f"{whose} lets an attacker's odds grow by a factor of {factor(epsilon)}{rare}; a promise that people can "
+            "rely on has an epsilon of a few units"
         )
     return tuple(concerns)
 

@@ -27,6 +27,7 @@ from lapwing.accounting.losses.sampled import Sampling, flattened, sampled
 from lapwing.accounting.losses.selections import BoundedRangeLaw, SelectionsLaw, selections
 from lapwing.accounting.privacy_loss_distribution import alone, composed_delta, composed_epsilon, composed_pair
 from lapwing.accounting.tilting import Factor
+from lapwing.vocabulary.deadline import spend
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import (
     ApproximateRelease,
@@ -56,11 +57,14 @@ _LEAST_RATE = Fraction(1, 2**80)
 
 _MOST_PARTS = 4096  # composing this many different laws takes seconds; each is transformed on its own
 _ATOMS = 512
+_KNOTS = 2048  # of an envelope, those of all its pairs together
+_STEPS = 50  # of work that one pair of an envelope counts as
 _FEWEST_ATOMS = 10
 _CLOSEST = 2.0**-26
 _COUNTABLE = 10**14  # of more uses than that nothing is claimed but their pure epsilon
 _SURE_DELTA = 1e-30  # a composition of real pairs says all there is to say down to here; below, moments may say more
 _TOLERANCE = 1e-3  # a floor is itself computed, from above: this part of it is given away
+_ROUND_OFF = 1e-15  # and so much more, for the atoms of a law are raised by their round-off
 
 
 def _floor(epsilon: float, orders: Sequence[Sequence[Factor]]) -> float:
@@ -154,7 +158,9 @@ class PricedLoss:
             found = min(found, epsilon_from_rho(self.rho, delta))
         if not self.is_attained or delta < _SURE_DELTA or found == math.inf:
             found = min(found, epsilon_from_renyi(curve(self.renyi), delta))
-        plausible = found >= 0 and (found == math.inf or _floor(found, self.orders) <= delta)
+        if found >= pure:  # no loss is larger than this; at it a floor is round-off
+            return pure
+        plausible = found >= 0 and (found == math.inf or _floor(found, self.orders) <= delta + _ROUND_OFF)
         return _checked(found, "epsilon", plausible=plausible)
 
     def renyi(self, alpha: float) -> float:
@@ -175,7 +181,7 @@ class PricedLoss:
         """
         if at_most < _FEWEST_ATOMS:
             raise ParameterError("at_most", at_most, reason="is too few", remedy=f"allow {_FEWEST_ATOMS} atoms")
-        return tuple(pair for order in self.orders for pair in _members(order, at_most))
+        return tuple(pair.coarsened(at_most) for order in self.orders for pair in _members(order, at_most))
 
     def as_one_law(self) -> LossLaw:
         """Return the loss as one law: itself, or the finite pair of the composition."""
@@ -189,7 +195,7 @@ def one_of(losses: Sequence[PricedLoss]) -> PricedLoss:
 
 def _envelope_law(losses: Sequence[PricedLoss]) -> AtomicLaw:
     def envelope(order: int) -> DominatingPair:
-        return _envelope([pair for loss in losses for pair in _members(loss.orders[order], _ATOMS)])
+        return _envelope([pair for loss in losses for pair in _members(loss.orders[order])])
 
     return AtomicLaw(
         pair=envelope(0),
@@ -204,9 +210,13 @@ def _envelope_law(losses: Sequence[PricedLoss]) -> AtomicLaw:
 def _envelope(pairs: Sequence[DominatingPair]) -> DominatingPair:
     """Return a pair whose profile is nowhere below any of `pairs`: chords between the highest points."""
     if len(pairs) == 1:
-        return pairs[0]
-    knots = _apart(np.unique(np.concatenate([pair.losses for pair in pairs])))
-    heights = [[pair.delta(float(x)) for x in knots] for pair in pairs]
+        return pairs[0].coarsened(_ATOMS)
+    spend(_STEPS * len(pairs))
+    each = max(_KNOTS // len(pairs), _FEWEST_ATOMS)
+    turns = np.linspace(0.0, 1.0, len(pairs)).tolist()
+    outlines = [pair.outline(each, turn) for pair, turn in zip(pairs, turns, strict=True)]
+    knots = _apart(np.unique(np.concatenate(outlines)))
+    heights = [pair.deltas(knots) for pair in pairs]
     return DominatingPair.through(knots, np.max(np.array(heights), axis=0))
 
 
@@ -218,9 +228,9 @@ def _apart(knots: Floats) -> Floats:
     return np.array([*kept, float(knots[-1])]) if len(knots) > 1 else knots
 
 
-def _members(order: Sequence[Factor], at_most: int) -> tuple[DominatingPair, ...]:
+def _members(order: Sequence[Factor], at_most: int = _ATOMS) -> tuple[DominatingPair, ...]:
     law = alone(order)
-    return (composed_pair(order).coarsened(at_most),) if law is None else law.members(at_most)
+    return (composed_pair(order),) if law is None else law.members(at_most)
 
 
 def _total(amounts: Iterable[tuple[Fraction | None, int]]) -> Fraction | None:

@@ -5,11 +5,16 @@ Everything here is a plan. A bad plan makes a price loose or slow, never too low
 
 import math
 from collections.abc import Sequence
-from typing import TypeAlias
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from lapwing.accounting.losses.atoms import AtomicLaw
 from lapwing.accounting.losses.law import LossLaw
+from lapwing.vocabulary.deadline import spend
 from lapwing.vocabulary.frozen import frozen
 
 Factor: TypeAlias = tuple[LossLaw, int]  # a law and how often it is met
@@ -20,6 +25,8 @@ GAINS = SLOPES * np.log(SLOPES) - (SLOPES + 1) * np.log1p(SLOPES)
 
 _STEEPEST = len(SLOPES) - 9  # the last slope that is used: a bound for what lies above needs a steeper one
 _GENTLER = 12
+_ATOMS = 256  # enough to see where the mass of a law goes
+_STEPS = 50  # of work that the cumulants of a law count as
 _LEAST_LOG_DELTA = -690.0
 _LOG_SHARE = -14.0  # log of the share of delta that the copies may cost
 
@@ -43,13 +50,23 @@ class TiltTarget:
         return float(SLOPES[self.index])
 
 
+@lru_cache(maxsize=64)
+def _at_all_slopes(law: Any) -> NDArray[np.float64]:
+    """Return the cumulants of one law: those of noise on several numbers share few, in many compositions."""
+    spend(_STEPS)
+    if isinstance(law, AtomicLaw):
+        law = replace(law, pair=law.pair.coarsened(_ATOMS))  # whose cumulants are no smaller
+    return np.asarray(law.cumulant(SLOPES))
+
+
 class Tilts:
     """The cumulants of a composition at all slopes."""
 
     def __init__(self, factors: Sequence[Factor]) -> None:
         self.cumulants = np.zeros(len(SLOPES))
         for law, times in factors:
-            self.cumulants += times * law.cumulant(SLOPES)
+            one: Any = law
+            self.cumulants += times * _at_all_slopes(one)
 
     def for_delta(self, delta: float) -> TiltTarget:
         """Return the target at `delta`; its epsilon is the bound of Canonne, Kamath and Steinke 2020."""

@@ -32,10 +32,12 @@ from lapwing.answers.releases import (
     Numbers,
     Price,
     PricedQuestion,
+    shown_record,
+    shown_words,
 )
 from lapwing.ledger.entries import Receipt
-from lapwing.queries.arrangement import AS_IT_IS, Quotient
-from lapwing.queries.plan import BoundedValue, CellKey, ChosenMeaning, Family, Number
+from lapwing.queries.planning.plan import BoundedValue, CellKey, ChosenMeaning, Family, Number, Steps
+from lapwing.queries.planning.presentation import AS_IT_IS, Quotient
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, as_confidence, as_written, exact, float_above, float_below
 from lapwing.vocabulary.results import Interval, html_table
@@ -97,7 +99,7 @@ class Answer(TableResult):
     @property
     def price(self) -> Price:
         """What the question cost, when it was charged."""
-        return Price.of(self.asked.event)
+        return self.asked.price
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
@@ -108,6 +110,10 @@ class Answer(TableResult):
         if arrangement is None or not plan.meaning.keys_are_groups:
             return plan.key_names
         return plan.titled(arrangement.named(plan.group_names))
+
+    @property
+    def _steps(self) -> Steps:
+        return (self.asked.arrangement or AS_IT_IS).steps
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -139,10 +145,10 @@ class Answer(TableResult):
                 table.setdefault(cell.key, {})[name] = changed
         keys = plan.in_order(list(table))
         if arrangement is not None:
-            keys = arrangement.shown(table, keys)
-        names, columns = self.keys, self.columns
+            keys = arrangement.shown(table, keys, plan.grouped_by)
+        names, columns, steps = self.keys, self.columns, self._steps
         told = {key: {name: table[key][name] for name in columns if name in table[key]} for key in keys}
-        return tuple(Row(key=plan.shown(key), cells=told[key], names=names, cell=key) for key in keys)
+        return tuple(Row(key=plan.shown(key, steps), cells=told[key], names=names, cell=key) for key in keys)
 
     def ratio(self, over: str, under: str, *, times: Exact = 1, name: str = "ratio") -> "Answer":
         """Return the one column over the other, `times` a number, with its bounds; it is free.
@@ -207,8 +213,9 @@ class Answer(TableResult):
         prefix = "Rehearsed on made-up rows: " if self.rehearsal else ""
         paid = "asked before, so it was free" if self.free else f"for {self.price}"
         paid = "for nothing" if self.rehearsal else paid
+        mark = ", cut" if self._is_single and self.asked.cut else ""
         told = cell_words(self._only_cell)[0] if self._is_single else f"{len(self.rows)} rows"
-        return f"{prefix}{words}: {told}{self._sure}, {paid}."
+        return f"{prefix}{words}: {told}{self._sure}{mark}, {paid}."
 
     @property
     def _is_single(self) -> bool:
@@ -222,6 +229,8 @@ class Answer(TableResult):
         value = self.value
         if isinstance(value, str):
             raise BadQuestionError(f"this answer is a name, {value!r}, and no number; read its value")
+        if value is None:
+            raise BadQuestionError("this answer is missing: there may be nobody it is about; read its interval()")
         number: Number = value
         return number
 
@@ -274,6 +283,7 @@ class Answer(TableResult):
         return {
             "asked": self.asked.words,
             "bounding": self.asked.bounding,
+            "cut": list(self.asked.cut),
             "keys": list(self.keys),
             "columns": list(self.columns),
             "rows": [
@@ -290,6 +300,7 @@ class Answer(TableResult):
             "free": self.free,
             "rehearsal": self.rehearsal,
             "left_out": self.left_out,
+            **shown_record(self.asked.shown_from(confidence)),
         }
 
     def facts(self, confidence: Exact = CONFIDENCE) -> list[tuple[str, str | None]]:
@@ -314,17 +325,24 @@ class Answer(TableResult):
         told = plan.meaning.told.format(margin=format_short(margin))
         return f"{told}, with {percent(as_confidence(confidence))} confidence"
 
+    def notes(self) -> dict[str, Any]:
+        """Return which columns bounds may have cut, and what they leave out."""
+        return {"cut": list(self.asked.cut), "bounding": self.asked.bounding} if self.asked.cut else {}
+
     def frame_columns(self, confidence: Exact) -> list[FrameColumn]:
         """Return the columns of the table: its keys, and each number with its bounds."""
         rows, plan = self.bounded(confidence), next(self.asked.several()).plan
-        columns = key_columns(plan, self.keys, [row.cell for row in rows])
+        columns = key_columns(plan, self.keys, [row.cell for row in rows], self._steps)
         told = [self._told(row) for row in rows]
         for place, name in enumerate(self.titles):
             cells = [of_row[place] for of_row in told]
-            values = FrameColumn.of(name, [cell and cell.value for cell in cells], int)
+            missing = any(cell is not None and cell.value is None for cell in cells)  # only of what has fractions
+            values = FrameColumn.of(name, [cell and cell.value for cell in cells], float if missing else int)
             lows, highs = ([cell and ends(cell)[end] for cell in cells] for end in (0, 1))
             like = values.kind if values.kind is int else float
-            columns += [values, FrameColumn.of(f"{name}_low", lows, like), FrameColumn.of(f"{name}_high", highs, like)]
+            three = [values, FrameColumn.of(f"{name}_low", lows, like), FrameColumn.of(f"{name}_high", highs, like)]
+            whole = all(one.kind is not float for one in three)  # a value and its bounds have one type
+            columns += [one if whole or one.kind is not int else replace(one, kind=float) for one in three]
         return columns
 
     def plot(self, path: str | Path | None = None, *, confidence: Exact = CONFIDENCE) -> Any:
@@ -346,12 +364,13 @@ class Answer(TableResult):
 
     def _parts(self, row: Row) -> Iterator[str]:
         """Go through the values of a row, each with its interval behind it."""
-        for cell in self._told(row):
+        for cell, mark in self._marked(row):
             value, low, high, _ = ("", "", "", "") if cell is None else cell_words(cell)
-            yield from (value, f"{low} to {high}" if low and high else "")
+            yield from (f"{value}{mark}" if value else "", f"{low} to {high}" if low and high else "")
 
     def __repr__(self) -> str:
-        told = cell_text(self._only_cell) if self._is_single else several(len(self.rows), "row")
+        mark = ", cut" if self.asked.cut else ""
+        told = f"{cell_text(self._only_cell)}{mark}" if self._is_single else several(len(self.rows), "row")
         line = f"<{'rehearsed ' if self.rehearsal else ''}answer: {told}, {'free' if self.free else self.price}>"
         return line if self._is_single else "\n".join([*self._table(_MOST_IN_SHORT), line])
 
@@ -364,7 +383,8 @@ class Answer(TableResult):
         """Return the lines of a table for people to read; of more rows than `most` the first and the last."""
         shown = self.rows[:MOST_SHOWN] if most == MOST_SHOWN else self.rows
         lines = [
-            [*map(named, row.key), *(cell_text(cell) if cell else "" for cell in self._told(row))] for row in shown
+            [*map(named, row.key), *(f"{cell_text(cell)}{mark}" if cell else "" for cell, mark in self._marked(row))]
+            for row in shown
         ]
         if len(lines) > most:
             lines = [*lines[: most - most // 2], ["..." for _ in lines[0]], *lines[len(lines) - most // 2 :]]
@@ -380,10 +400,18 @@ class Answer(TableResult):
         cells = [row.cells.get(column) for column in self.columns]
         return cells + [one and one.rows for one in (row.cells.get(column) for column in self.counted)]
 
+    def _marked(self, row: Row) -> Iterator[tuple[BoundedValue | None, str]]:
+        """Go through the numbers of a row, each with the mark of those that bounds may have cut."""
+        names = [*self.columns, *self.counted]
+        for name, cell in zip(names, self._told(row), strict=True):
+            yield cell, ", cut" if name in self.asked.cut else ""
+
     @property
     def beyond(self) -> list[str]:
         """What a table of `MOST_SHOWN` rows, for people to read, does not show: lines to put below it."""
         hidden = len(self.rows) - MOST_SHOWN
         rows = [f"... and {hidden} more rows: all are in the JSON and in data frames"] if hidden > 0 else []
         groups = [f"... and {self.left_out} smaller groups, for which there was no room"] if self.left_out else []
-        return rows + groups
+        told = {shown_words(*one) for one in self.asked.shown_from(CONFIDENCE).values()}
+        cut = [f"cut: {self.asked.bounding_remark}"] if self.asked.cut and self.asked.bounding else []
+        return [*rows, *groups, *sorted(told), *cut]

@@ -4,18 +4,19 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from lapwing.accounting.filters.account import EVERYONE, Account, Budget
-from lapwing.accounting.filters.approximate import ApproximateFilter
+from lapwing.accounting.filters.account import EVERYONE, Account, Budget, open_account
+from lapwing.accounting.filters.approximate import ApproximateFilter, Filter
 from lapwing.accounting.filters.charge import Charge, ConcentratedFilter, PureFilter, SingleRelease, StreamClosing
 from lapwing.accounting.filters.remaining import Refusal, Remaining, tightest
 from lapwing.ledger.budget_requests import BudgetRequest, Raise
 from lapwing.ledger.ledger import Snapshot
+from lapwing.ledger.states import meant_under
 from lapwing.vocabulary.errors import BudgetError, ParameterError
 from lapwing.vocabulary.exact import Exact, positive, probability
 from lapwing.vocabulary.frozen import frozen
-from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
+from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP, currency_of
 from lapwing.vocabulary.results import Result
-from lapwing.vocabulary.wording import decimal_below, format_exact, rounded
+from lapwing.vocabulary.wording import decimal_above, decimal_below, format_exact, rounded
 
 MOST_TIMES = 1000
 """Where counting ends how often a question could be asked."""
@@ -96,7 +97,7 @@ class BudgetStatus(Result):
         return {
             "amount": format_exact(self.left),
             "rounded": rounded(self.left),
-            "currency": "rho" if isinstance(self.account.budget, ConcentratedDP) else "epsilon",
+            "currency": currency_of(self.account.budget),
             "fits": {"pure_epsilon": float(fits.pure), "gaussian_mu_squared": float(fits.gaussian)},
             "delta_for_open_groups": format_exact(self.for_open_groups),
         }
@@ -139,6 +140,33 @@ def amounts(account: Account) -> tuple[Fraction | None, Fraction | None, Fractio
     return fullest.spent, reserved, None if isinstance(account.budget, ApproximateDP) else fullest.left
 
 
+def share_left(account: Account, now: Account | None = None) -> Fraction:
+    """Return which part of its budget an account has left, in its fullest segment: from 1 to 0, whatever its kind.
+
+    An (epsilon, delta) budget admits a question as long as one of its two accounts does, so that the larger of the two
+    parts counts: of the sum of epsilons, and of the Gaussian residue, of which equal releases take equal parts. `now`
+    is the same account later, under whose budget an earlier state is looked at.
+    """
+    later = now or account
+    fresh = open_account(later.budget, segments=later.filters, adjacency=later.adjacency, shares=later.shares)
+    return min(_share_of(one, fresh.filters[segment]) for segment, one in account.filters.items())
+
+
+def _share_of(one: Filter, fresh: Filter) -> Fraction:
+    match one, fresh:
+        case PureFilter(left=left), PureFilter(left=whole):
+            parts = [left / whole]
+        case ConcentratedFilter(left=left), ConcentratedFilter(left=whole):
+            parts = [left / whole]
+        case ApproximateFilter(), ApproximateFilter():
+            parts = [Fraction(one.residue or 0) / Fraction(fresh.residue or 1)]
+            if one.pure is not None and fresh.pure is not None:
+                parts.append(one.pure.left / fresh.pure.left)
+        case _:  # pragma: no cover - an account keeps its kind
+            parts = []
+    return min(max([Fraction(0), *parts]), Fraction(1))
+
+
 def budget_record(budget: Guarantee) -> dict[str, Any]:
     """Return a budget as it is written in lapwing.toml."""
     match budget:
@@ -155,6 +183,25 @@ def budget_record(budget: Guarantee) -> dict[str, Any]:
 def budget_words(budget: Guarantee) -> str:
     """Return a budget in words."""
     return ", ".join(f"{name} {value}" for name, value in budget_record(budget).items())
+
+
+def most_words(most: Budget | None, budget: Guarantee) -> str:
+    """Return the most that one question may cost in words, as it is meant under a budget.
+
+    >>> most_words(PureDP(epsilon=1), ApproximateDP(epsilon=5, delta="1e-6"))
+    'epsilon 1 at delta 0.000001'
+    >>> most_words(PureDP(epsilon=1), ConcentratedDP(rho=1)), most_words(None, PureDP(epsilon=1))
+    ('epsilon 1 (rho 0.4622)', 'anything')
+    """
+    if most is None:
+        return "anything"
+    match meant_under(budget, most):
+        case ApproximateDP(epsilon=epsilon, delta=delta):
+            return f"epsilon {format_exact(epsilon)} at delta {format_exact(delta)}"
+        case ConcentratedDP(rho=rho) if isinstance(most, PureDP):
+            return f"{budget_words(most)} (rho {decimal_above(rho)})"
+        case _:
+            return budget_words(most)
 
 
 def read_budget(*, epsilon: Exact | None = None, delta: Exact | None = None, rho: Exact | None = None) -> Budget:

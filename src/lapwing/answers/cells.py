@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from lapwing.answers.releases import NoisyNumbers, Numbers, PricedQuestion, ReadColumn, Release
-from lapwing.queries.arrangement import Quotient
-from lapwing.queries.plan import BoundedValue, CellKey, Number, Shown
+from lapwing.queries.planning.plan import BoundedValue, CellKey, Number, Shown
+from lapwing.queries.planning.presentation import Quotient
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.wording import format_bounded, format_exact, format_value, named, rounded
@@ -23,11 +23,11 @@ class Change:
 
     def of(self, cell: BoundedValue) -> BoundedValue:
         """Return the cell after the change."""
-        value = self.function(cell.value)
+        value = None if cell.value is None else self.function(cell.value)
         if not self.rising or cell.low is None or cell.high is None:
             return replace(cell, value=value, low=None, high=None)
         low, high = self.function(cell.low), self.function(cell.high)
-        if not low <= value <= high:
+        if not (low <= high if value is None else low <= value <= high):
             raise BadQuestionError(f"this function falls between {cell.low} and {cell.high}; use map, without bounds")
         return replace(cell, value=value, low=low, high=high)
 
@@ -78,15 +78,18 @@ def ends(cell: BoundedValue) -> tuple[Number | None, Number | None]:
 
 def reach(cell: BoundedValue) -> Number | None:
     """Return how far a value is from the farther of its bounds."""
-    if cell.low is None or cell.high is None or isinstance(cell.value, str):
+    if cell.low is None or cell.high is None or cell.value is None or isinstance(cell.value, str):
         return None
     return max(cell.high - cell.value, cell.value - cell.low)
 
 
 def cell_words(cell: BoundedValue) -> tuple[str, str, str, str]:
     """Return a value, its bounds and its margin for people to read: no bounds where they are not known."""
-    if cell.low is None or cell.high is None or not isinstance(cell.value, int | float | Fraction):
+    if cell.low is None or cell.high is None or isinstance(cell.value, str):
         return format_value(cell.value), "", "", ""
+    if cell.value is None:
+        _, low, high, _ = format_bounded((cell.low + cell.high) / 2, cell.low, cell.high)
+        return format_value(None), low, high, ""
     return format_bounded(cell.value, cell.low, cell.high)
 
 
@@ -96,6 +99,8 @@ def cell_text(cell: BoundedValue) -> str:
     if not low:
         return value
     known: Any = cell
+    if not margin:
+        return f"{value} ({low} to {high})"
     even = abs((known.high - known.value) - (known.value - known.low)) * 20 <= known.high - known.low
     return f"{value} ± {margin}" if even else f"{value} ({low} to {high})"
 
@@ -122,7 +127,7 @@ def quotient(
 
     Proof: proofs/quotients.md
     """
-    from lapwing.queries.readings import quotient_of_boxes, quotient_of_sums  # noqa: PLC0415 - few divide answers
+    from lapwing.queries.statistics.postprocessing import quotient_of_boxes, quotient_of_sums  # noqa: PLC0415 - few divide answers
 
     columns = {name: asked.releases[name] for name in made.names}
     source = next(iter(columns.values())).source
@@ -138,7 +143,7 @@ def quotient(
 
 def _forms(column: Release) -> Mapping[CellKey, Mapping[int, Fraction]] | None:
     """Return the weighted sums of released numbers that a column is, where it is such sums."""
-    from lapwing.queries.readings import AsReleased  # noqa: PLC0415 - few divide answers
+    from lapwing.queries.statistics.postprocessing import AsReleased  # noqa: PLC0415 - few divide answers
 
     match column:
         case ReadColumn(shared=shared, reading=reading):

@@ -1,19 +1,22 @@
 """Answers as data frames: the same columns, of the same types, in pandas, Polars and Arrow.
 
-A bin is two columns, its first and its last value (of real numbers: its edges); a calendar year is a whole number, a
-month or a quarter its first day, a quantile a fraction, and an exact number that is not whole is the nearest double.
+A bin is two columns, its first and its last value (of real numbers: its edges); a step is its lower end, a calendar
+year a whole number, a month or a quarter its first day, a quantile a fraction, and an exact number that is not whole is
+the nearest double.
 """
 
+import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from fractions import Fraction
 from importlib import import_module
+from itertools import pairwise
 from typing import Any, Final
 
-from lapwing.queries.aggregate import BinnedKey, GridKey, KeyOfColumn, Label
-from lapwing.queries.days import Period, ends_of, period_of
-from lapwing.queries.plan import CellKey, Plan
+from lapwing.queries.algebra.aggregate import BinnedKey, DeclaredKey, GridKey, KeyOfColumn, Label
+from lapwing.queries.planning.days import ends_of, period_of
+from lapwing.queries.planning.plan import CellKey, Plan, Steps, value_of_bins
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.frozen import frozen
@@ -21,6 +24,8 @@ from lapwing.vocabulary.results import Result
 
 _CONFIDENCE: Final = Fraction(95, 100)
 _LARGEST: Final = 2**63
+_YEARS: Final = range(1500, 2201)
+_FEWEST_YEARS: Final = 3
 
 
 @frozen(kw_only=False)
@@ -88,7 +93,13 @@ class TableResult(Result):
     def to_pandas(self, confidence: Exact = _CONFIDENCE) -> Any:
         """Return the rows as a pandas.DataFrame; exact fractions become floats."""
         pandas = _library("pandas")
-        return pandas.DataFrame({column.name: _pandas_series(pandas, column) for column in self._distinct(confidence)})
+        frame = pandas.DataFrame({column.name: _pandas_series(pandas, column) for column in self._distinct(confidence)})
+        frame.attrs |= self.notes()
+        return frame
+
+    def notes(self) -> dict[str, Any]:
+        """Return what is to be known of the whole table, beside its columns: `attrs` of pandas, metadata of Arrow."""
+        return {}
 
     def to_polars(self, confidence: Exact = _CONFIDENCE) -> Any:
         """Return the rows as a polars.DataFrame; exact fractions become floats."""
@@ -99,11 +110,16 @@ class TableResult(Result):
         )
 
     def to_arrow(self, confidence: Exact = _CONFIDENCE) -> Any:
-        """Return the rows as a pyarrow.Table; exact fractions become floats."""
+        """Return the rows as a pyarrow.Table; exact fractions become floats.
+
+        The metadata of its schema, which a file in Parquet or Feather keeps, has the notes as JSON under "lapwing".
+        """
         arrow = _library("pyarrow")
         types = {bool: arrow.bool_(), int: arrow.int64(), float: arrow.float64(), str: arrow.string()}
         types[date] = arrow.date32()
-        return arrow.table({one.name: arrow.array(one.plain, types[one.kind]) for one in self._distinct(confidence)})
+        table = arrow.table({one.name: arrow.array(one.plain, types[one.kind]) for one in self._distinct(confidence)})
+        notes = self.notes()
+        return table.replace_schema_metadata({"lapwing": json.dumps(notes)}) if notes else table
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Hand the rows to a program that reads Arrow, such as DuckDB or Polars, without naming a library."""
@@ -133,10 +149,10 @@ def _numbered(names: list[str], place: int) -> str:
     return f"{names[place]}_{names[:place].count(names[place]) + 1}"
 
 
-def key_columns(plan: Plan, names: Sequence[str], keys: Sequence[CellKey]) -> list[FrameColumn]:
+def key_columns(plan: Plan, names: Sequence[str], keys: Sequence[CellKey], steps: Steps) -> list[FrameColumn]:
     """Return what the rows of an answer are told apart by, with these names, as columns of a frame."""
     if plan.meaning.row_name is not None:
-        shown = [plan.shown(key) for key in keys]
+        shown = [plan.shown(key, steps) for key in keys]
         read: Callable[[Any], Any] = Fraction if plan.meaning.rows_are_fractions else lambda part: part
         parts = [[read(row[i]) if i == 0 else row[i] for row in shown] for i in range(len(names))]
         return [FrameColumn.of(name, values) for name, values in zip(names, parts, strict=True)]
@@ -144,28 +160,38 @@ def key_columns(plan: Plan, names: Sequence[str], keys: Sequence[CellKey]) -> li
     left, columns = list(names), list[FrameColumn]()
     for place, kind in enumerate(kinds if plan.meaning.keys_are_groups else []):
         labels = [key[place] for key in keys]
-        columns += _columns_of_key(left.pop(0), kind, labels)
+        columns += _columns_of_key(left.pop(0), kind, labels, steps.get(place))
         if kind.column in plan.names:
             called = plan.names[kind.column].names
             columns.append(FrameColumn.of(left.pop(0), [called.get(label) for label in labels]))
     return columns
 
 
-def _columns_of_key(name: str, kind: KeyOfColumn, labels: Sequence[Label]) -> list[FrameColumn]:
+def _columns_of_key(name: str, kind: KeyOfColumn, labels: Sequence[Label], width: Fraction | None) -> list[FrameColumn]:
     if not isinstance(kind, BinnedKey):
         return [FrameColumn.of(name, labels)]
+    value = value_of_bins(kind, width)
+    if value is not None:
+        values = [value(label) if isinstance(label, tuple) else None for label in labels]
+        return [FrameColumn.of(name, values, _kind(value(kind.bins[0])))]
     bins = [ends_of(kind.domain, label) if isinstance(label, tuple) else (None, None) for label in labels]
-    periods = {period_of(kind.domain, one) for one in kind.bins}
     firsts, lasts = ([one[end] for one in bins] for end in (0, 1))
-    if periods == {Period.YEAR}:
-        return [FrameColumn.of(name, [first and first.year for first in firsts], int)]
-    if None not in periods:
-        return [FrameColumn.of(name, firsts, date)]
     return [FrameColumn.of(f"{name}_low", firsts), FrameColumn.of(f"{name}_high", lasts)]
 
 
 def is_time(key: KeyOfColumn) -> bool:
-    """Say whether groups are years, quarters or months, which have their order in time."""
+    """Say whether groups are years, quarters or months, which have their order in time.
+
+    Whole numbers one after the other are years where all of them are such as people write for one.
+
+    >>> is_time(DeclaredKey(column="year", values=(1999, 2000, 2001), missing=True))
+    True
+    >>> is_time(DeclaredKey(column="ward", values=(1, 2, 3), missing=True))
+    False
+    """
+    if isinstance(key, DeclaredKey):
+        years = [one for one in key.values if type(one) is int and one in _YEARS]
+        return len(years) == len(key.values) >= _FEWEST_YEARS and all(b - a == 1 for a, b in pairwise(years))
     return isinstance(key, BinnedKey) and all(period_of(key.domain, one) is not None for one in key.bins)
 
 

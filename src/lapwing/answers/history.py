@@ -16,18 +16,18 @@ from lapwing.answers.releases import Price, PricedPlan, PricedQuestion, Release,
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.answers.target import AtEpsilon, AtRho, Target, release_of
 from lapwing.ledger.entries import Receipt, Record
-from lapwing.ledger.export import charged_words
+from lapwing.ledger.export import charged_words, pays_by_yes
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.states import PopulationRecord
-from lapwing.queries.aggregate import LastStepPerPerson, sensitivity
-from lapwing.queries.plan import CanonicalQuestion, Plan
-from lapwing.queries.sharing import PART
+from lapwing.queries.algebra.aggregate import LastStepPerPerson, sensitivity
+from lapwing.queries.planning.plan import CanonicalQuestion, Plan
 from lapwing.queries.statistics.funnel import Steps
+from lapwing.queries.statistics.shared_releases import PART
 from lapwing.vocabulary.codec import from_record, from_text
 from lapwing.vocabulary.errors import LapwingError
 from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.frozen import frozen
-from lapwing.vocabulary.guarantee import Guarantee
+from lapwing.vocabulary.guarantee import Guarantee, currency_of
 from lapwing.vocabulary.results import Result
 from lapwing.vocabulary.wording import several
 
@@ -121,7 +121,11 @@ class HistoryPage:
 def _act(entry: Record, end: Record | None) -> Act:
     said, cost = _TOLD[entry["kind"]](entry, end)
     kind = entry["kind"]
-    who = entry.get("by") or "the custodian" if kind in {"population", "policy", "write-off"} else entry.get("analyst")
+    who = (
+        entry.get("by") or "the custodian"
+        if kind in {"population", "policy", "write-off", "note"}
+        else entry.get("analyst")
+    )
     who = "the custodian" if who == "custodian" else who
     return Act(entry=entry["seq"], at=entry.get("at", ""), who=who or "somebody", kind=kind, said=said, cost=cost)
 
@@ -129,7 +133,7 @@ def _act(entry: Record, end: Record | None) -> Act:
 def _charge(entry: Record, end: Record | None) -> tuple[str, str | None]:
     cost = charged_words(entry)
     became = "it has no answer yet" if end is None else "it was lost" if end["kind"] == "lost" else "answered"
-    return f"asked for {asked_words(entry['question'])}, for {cost}: {became}", cost
+    return f"asked for {charged_for(entry)}, for {cost}: {became}", cost
 
 
 def _recall(entry: Record, _: Record | None) -> tuple[str, str | None]:
@@ -138,6 +142,8 @@ def _recall(entry: Record, _: Record | None) -> tuple[str, str | None]:
 
 def _opening(entry: Record, _: Record | None) -> tuple[str, str | None]:
     cost = charged_words(entry)
+    if "reserves" in entry:
+        return f"reserved {several(entry['questions'], 'round')} of {entry['reserves']}, for {cost}", cost
     try:
         terms = StreamTerms.read(entry["terms"])
         asks = f', "at least {terms.at_least:,} people?" in {terms.table}, up to {several(terms.yeses, "yes")}'
@@ -147,19 +153,25 @@ def _opening(entry: Record, _: Record | None) -> tuple[str, str | None]:
 
 
 def _intent(entry: Record, end: Record | None) -> tuple[str, str | None]:
+    if "reserves" in entry:
+        became = "it has no outcome yet" if end is None else end.get("outcome", "lost")
+        return f"drew round {entry['number']} of {entry['reserves']}: {became}", None
     questions = entry["questions"] if "questions" in entry else [entry["question"]]
     asked = f"{len(questions):,} questions" if len(questions) > _FEW else "; ".join(map(asked_words, questions))
     if end is None:
         return f"asked stream {entry['stream']} {asked}: it has no answer yet", None
     answers = [outcome for outcome, _ in end["answers"]] if "answers" in end else [end.get("outcome", "lost")]
-    paid = "for nothing" if set(answers) == {"no"} else "at the price of its yeses"
+    by_yes = "account" not in end or pays_by_yes(end)
+    paid = "at the price of its yeses" if by_yes else "which was paid when the stream was opened"
+    paid = "for nothing" if set(answers) == {"no"} else paid
     told = ", ".join(answers) if len(answers) <= _FEW else f"{answers.count('yes'):,} yes, {answers.count('no'):,} no"
     return f"asked stream {entry['stream']} {asked}: {told}, {paid}", None
 
 
 def _closing(entry: Record, _: Record | None) -> tuple[str, str | None]:
     full = " at its full price, because its key was not there" if entry["forfeit"] else ""
-    return f"closed stream {entry['stream']}{full}", None
+    closed = f"{entry['reserves']} after round {entry['asked']}" if "reserves" in entry else f"stream {entry['stream']}"
+    return f"closed {closed}{full}", None
 
 
 def _write_off(entry: Record, _: Record | None) -> tuple[str, str | None]:
@@ -242,12 +254,21 @@ def _budget(entry: Mapping[str, Any]) -> str:
     return budget_words(from_record(Account, entry["account"]["after"]).budget)
 
 
+def charged_for(entry: Record) -> str:
+    """Return what a charge is for, in plain English: what its columns ask, whatever they are read from."""
+    return _shortened(entry["words"]) if "words" in entry else asked_words(entry["question"])
+
+
 def asked_words(question: str) -> str:
     """Return what the text of a question in the ledger asks, in plain English; the text itself if it is no question."""
     try:
         told = "; ".join(dict.fromkeys(plan.asked for plan in _plans(question)))
     except LapwingError:
         told = repr(question)
+    return _shortened(told)
+
+
+def _shortened(told: str) -> str:
     return told if len(told) <= _LONGEST else f"{told[: _LONGEST - 3]}..."
 
 
@@ -284,7 +305,7 @@ def read_back(charge: Record, end: Record, receipt: Receipt, budget: Guarantee) 
     shared = any(_is_of_parts(one.plan) for one in found.values())
     if len(found) < len(parts) or shared or "answer" not in end:
         return None
-    asked, stored = PricedQuestion(releases=found), from_text(StoredAnswer, end["answer"])
+    asked, stored = PricedQuestion(releases=found, currency=currency_of(budget)), from_text(StoredAnswer, end["answer"])
     numbers = asked.by_column(stored.released)
     return Answer(asked=asked, numbers=numbers, receipt=receipt, versions=stored.versions)
 

@@ -1,11 +1,15 @@
 """Pictures of answers: counts are bars from zero, means and quantiles dots with intervals, and time goes to the right.
 
+The scale is that of what is known. A group of which nothing is known but the declared bounds has no value (the mean of
+nobody), and a grey mark at the edge.
+
 The answers of a stream over a grid of cohorts are a map. What is drawn was released before; a picture costs nothing.
 
 A sign that no font of this machine has would be an empty box. A group that has a value beside its name is told by the
 value then, any other sign stands as a question mark, and the picture says so once.
 """
 
+import math
 import textwrap
 import unicodedata
 import warnings
@@ -24,7 +28,7 @@ from lapwing.answers.canvas import ACCENT, INK, QUIET, STYLE
 from lapwing.answers.cells import Row
 from lapwing.answers.frames import is_time
 from lapwing.answers.releases import PricedQuestion
-from lapwing.queries.plan import Family
+from lapwing.queries.planning.plan import Family
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, as_confidence
 from lapwing.vocabulary.frozen import frozen
@@ -46,6 +50,8 @@ _FONTS: Final = (
 NO_FONT: Final = "no font here has some signs of the names: they are told by values, or as ?"
 _NO, _UNASKED = "#e2e8f0", "#ffffff"
 _UPRIGHT: Final = 6
+_NOTHING: Final = math.nan
+_MISSING: Final = named(None)
 _MOST_WRITTEN: Final = 300
 """In at most this number of cells there is room to write."""
 
@@ -127,6 +133,8 @@ def draw_answer(
     each = any(one.plan.family is Family.THRESHOLD for one in asked.several())
     hold = "hold for each that is shown" if each else "all hold at once" if len(rows) > 1 else "hold"
     caption = f"bounds that {hold}, with {percent(as_confidence(confidence))} confidence" if known else ""
+    if any(value is None for panel in panels for value in panel.values):
+        caption += f"{'; ' if caption else ''}x: too few people to tell"
     return draw_panels(panels, title=title, caption=caption, path=path)
 
 
@@ -165,6 +173,8 @@ def _rows(axes: Axes, panel: Panel) -> None:
             axes.plot([low, high], [place, place], color=INK, linewidth=1.4)
         if value is not None and not panel.from_zero:
             axes.plot([value], [place], "o", color=ACCENT, markersize=5)
+    unknown = [place for place, value in zip(places, panel.values, strict=True) if value is None]
+    axes.plot([0.01] * len(unknown), unknown, "x", color=QUIET, markersize=4, transform=axes.get_yaxis_transform())
     small = {"labelsize": 7} if len(places) > _CROWDED else {}
     axes.set_yticks(places, [textwrap.shorten(label, _WIDEST_LABEL, placeholder="...") for label in panel.told])
     axes.tick_params(axis="y", **small)
@@ -178,16 +188,23 @@ def _rows(axes: Axes, panel: Panel) -> None:
 
 def _line(axes: Axes, panel: Panel) -> None:
     """Draw a line from the first label to the last, with the bounds around it."""
-    points = enumerate(zip(panel.values, panel.lows, panel.highs, strict=True))
-    told = [
-        (i, value, value if low is None else low, value if high is None else high)
-        for i, (value, low, high) in points
-        if value is not None
-    ]
-    places = [point[0] for point in told]
-    axes.fill_between(places, [p[2] for p in told], [p[3] for p in told], color=ACCENT, alpha=0.18, linewidth=0)
-    marked = "o-" if len(places) <= _MOST_MARKED else "-"
-    axes.plot(places, [point[1] for point in told], marked, color=ACCENT, markersize=4)
+    known = [value is not None and label != _MISSING for value, label in zip(panel.values, panel.labels, strict=True)]
+    values, lows, highs = (
+        [_NOTHING if one is None or not drawn else one for one, drawn in zip(ends, known, strict=True)]
+        for ends in (panel.values, panel.lows, panel.highs)
+    )
+    lows, highs = ([v if math.isnan(e) else e for e, v in zip(ends, values, strict=True)] for ends in (lows, highs))
+    places = range(len(known))
+    axes.fill_between(places, lows, highs, color=ACCENT, alpha=0.18, linewidth=0)
+    alone = [i for i in places if known[i] and not any(known[max(i - 1, 0) : i]) and not any(known[i + 1 : i + 2])]
+    axes.vlines(alone, [lows[i] for i in alone], [highs[i] for i in alone], color=ACCENT, alpha=0.4, linewidth=1.4)
+    marked = "o-" if sum(known) <= _MOST_MARKED else "-"
+    axes.plot(places, values, marked, color=ACCENT, markersize=4)
+    for place, (value, drawn) in enumerate(zip(panel.values, known, strict=True)):
+        if value is None:
+            axes.plot([place], [0.02], "x", color=QUIET, markersize=4, transform=axes.get_xaxis_transform())
+        elif not drawn:  # rows without a day have no place in time
+            axes.plot([place], [value], "o", color=QUIET, markersize=4)
     most = _MOST_TICKS if len(panel.labels[0]) <= len("2024") else _MOST_TICKS // 2
     every = next((step for step in _STEPS if len(panel.labels) <= step * most), _STEPS[-1])
     ticks = range(0, len(panel.labels), every)

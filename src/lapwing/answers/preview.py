@@ -7,18 +7,19 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.accounting.filters.remaining import Refusal
 from lapwing.answers.budget import MOST_TIMES, BudgetStatus
-from lapwing.answers.releases import Price, PricedQuestion
+from lapwing.answers.releases import Price, PricedQuestion, shown_record, shown_words
 from lapwing.answers.target import Target, TargetWords, Within, accuracy_at, release_together, ways_to_pay
-from lapwing.queries.arrangement import arranged_together
-from lapwing.queries.catalogue import Population
-from lapwing.queries.plan import Number
-from lapwing.queries.planning import Question, plan_together
-from lapwing.queries.sql import Selection, read_sql
+from lapwing.queries.catalogue.population import Population
+from lapwing.queries.planning.plan import Number
+from lapwing.queries.planning.planner import Question, plan_together
+from lapwing.queries.planning.presentation import arranged_together, with_steps
+from lapwing.queries.statements.select import Selection, read_sql
+from lapwing.vocabulary.deadline import deadline
 from lapwing.vocabulary.errors import BadQuestionError, BudgetExceededError, PolicyError
 from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import Exact, as_confidence
 from lapwing.vocabulary.frozen import frozen
-from lapwing.vocabulary.guarantee import Guarantee
+from lapwing.vocabulary.guarantee import Guarantee, currency_of
 from lapwing.vocabulary.results import Result
 from lapwing.vocabulary.wording import decimal_below, format_exact, format_short, percent, rounded
 
@@ -36,12 +37,12 @@ class Forecast(Result):
 
     @property
     def affordable(self) -> bool:
-        """Whether the account has enough for it now; while spending is suspended, it is refused all the same."""
-        return not isinstance(self.after, Refusal)
+        """Whether it would be admitted now: the account has enough, and nothing that was decided forbids it."""
+        return not isinstance(self.after, Refusal) and self.before.suspension is None
 
     @property
     def refusal(self) -> BudgetExceededError | None:
-        """Why it would be refused now."""
+        """Why the account would refuse it now; what was decided about spending stands in `before.suspension`."""
         return self.after.error() if isinstance(self.after, Refusal) else None
 
     @property
@@ -68,7 +69,7 @@ class Preview(Forecast):
         """Compute the preview of a question."""
         return Preview(
             asked=asked,
-            price=Price.of(asked.event),
+            price=asked.price,
             confidence=as_confidence(confidence),
             margin=asked.margin(as_confidence(confidence)),
             before=status,
@@ -94,6 +95,14 @@ class Preview(Forecast):
         }
 
     @property
+    def shown_from(self) -> Mapping[str, tuple[int, int]]:
+        """By column whose groups only the data knows: from about how many people on one is shown, and its margin.
+
+        The margin is that of a group well above. One near the threshold may be much smaller than it is shown.
+        """
+        return self.asked.shown_from(self.confidence)
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What its price does not say: that spending is suspended, or what it does to an (epsilon, delta) budget."""
         stopped = self.before.warnings
@@ -112,7 +121,7 @@ class Preview(Forecast):
 
     @property
     def refusal(self) -> BudgetExceededError | None:
-        """Why it would be refused now, and how exact it would be at what fits."""
+        """Why the account would refuse it now, and how exact it would be at what fits."""
         if not isinstance(self.after, Refusal):
             return None
         refused = self.after.error()
@@ -122,7 +131,7 @@ class Preview(Forecast):
     @property
     def times(self) -> int:
         """How many questions like this one would be admitted, counting no further than 1000."""
-        return self.before.times(SingleRelease(event=self.asked.event))
+        return 0 if self.before.suspension else self.before.times(SingleRelease(event=self.asked.event))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the preview as JSON values."""
@@ -151,6 +160,7 @@ class Preview(Forecast):
                 for name, errors in self.error_by_rows.items()
             },
             "unit": dict(self.asked.units),
+            **shown_record(self.shown_from),
         }
 
     def facts(self) -> list[tuple[str, str | None]]:
@@ -171,11 +181,13 @@ class Preview(Forecast):
 
     def _errors(self, unknown: str) -> str:
         """Say how far off each column would be."""
-        by_rows = self.error_by_rows
+        by_rows, shown = self.error_by_rows, self.shown_from
 
         def of(name: str, margin: Number | None) -> str:
             if margin is not None:
                 return self.asked.releases[name].plan.meaning.accuracy(margin)
+            if name in shown:
+                return shown_words(*shown[name])
             if name not in by_rows:
                 return unknown
             each = " in each group" if self.asked.releases[name].plan.key_names else ""
@@ -238,7 +250,8 @@ class Pricing:
         _, catalogue, ways = self._known.get(key, (None, None, None))
         if ways is not None and catalogue is population:
             return ways
-        ways = _priced(question, population, terms)
+        with deadline():
+            ways = _priced(question, population, terms)
         if not isinstance(question, Mapping):
             weight = sum(len(way.text) for way in ways)  # a short SELECT may name thousands of concepts
             if len(self._known) >= _REMEMBERED or self._weight + weight > _HEAVIEST:
@@ -261,11 +274,14 @@ def _priced(question: QuestionLike, population: Population, terms: OfferedTerms)
     plans = plan_together(asked, population)
     said = [one for name, each in asked.items() if (one := each.arranged(name)) is not None]
     arrangement = question.arrangement if isinstance(question, Selection) else arranged_together(said) if said else None
+    arrangement = with_steps(arrangement, next(iter(asked.values())).by) if asked else arrangement
+    if arrangement is not None:
+        arrangement.check_having(next(iter(plans.values())).grouped_by)
     if arrangement is not None and isinstance(terms.target, Within):
         arrangement.check_within(terms.target.margin)
     ways = dict[Event, PricedQuestion]()
     for way in ways_to_pay(terms.target, terms.budget):
         releases = release_together(asked, plans, population, way, terms.budget)
-        priced = PricedQuestion(releases=releases, arrangement=arrangement)
+        priced = PricedQuestion(releases=releases, arrangement=arrangement, currency=currency_of(terms.budget))
         ways.setdefault(priced.event, priced)
     return list(ways.values())

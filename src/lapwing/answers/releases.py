@@ -8,7 +8,7 @@ Proof: proofs/priced_questions.md
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from lapwing.accounting.filters.charge import cost_of_event
 from lapwing.engines.engine import Engine, is_cohort
 from lapwing.mechanisms.counted_top import CountedTop
+from lapwing.mechanisms.margins import Spread, tail_of
 from lapwing.mechanisms.partition_selection import PartitionSelection
-from lapwing.queries.aggregate import Label, tables_of
-from lapwing.queries.arrangement import Arrangement
-from lapwing.queries.plan import (
+from lapwing.queries.algebra.aggregate import Label, tables_of
+from lapwing.queries.planning.plan import (
     BoundedValue,
     CanonicalQuestion,
     Choosing,
@@ -29,6 +29,7 @@ from lapwing.queries.plan import (
     Number,
     Plan,
 )
+from lapwing.queries.planning.presentation import Arrangement
 from lapwing.vocabulary.codec import canonical, digest, stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import Composed, DiscreteLaplaceNoise, Event, PureRelease
@@ -37,7 +38,7 @@ from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.wording import format_exact, format_short
 
 if TYPE_CHECKING:
-    from lapwing.queries.readings import Reading
+    from lapwing.queries.statistics.postprocessing import Reading
 
 KeyedCount: TypeAlias = tuple[tuple[Label, ...] | None, int]
 Numbers: TypeAlias = Sequence[Any]
@@ -111,6 +112,11 @@ class Release(ABC):
     def error_if(self, rows: int, confidence: Exact) -> Number | None:
         """Return about how far off it would be if this number of rows counted, where that decides; otherwise None."""
         del rows, confidence
+        return None
+
+    def shown_from(self, confidence: Exact) -> tuple[int, int] | None:
+        """Return from how many people on a group is shown, and how far off one well above is; None where all are."""
+        del confidence
         return None
 
     @abstractmethod
@@ -256,6 +262,10 @@ class OpenKeys(Release):
         """Return None: what is shown near the threshold was lifted there by its noise, and may be far off."""
         del confidence
 
+    def shown_from(self, confidence: Exact) -> tuple[int, int]:
+        """Return the threshold, with noise, and the margin of a count that would be shown whatever its noise."""
+        return self.mechanism.threshold, int(Spread(tail_of(self.mechanism.law)).margin(confidence, 1))
+
     def values(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
         """Return the counts that were released, each with bounds for itself: how many there are is not public."""
         values, wanted = [], probability("confidence", confidence)
@@ -283,6 +293,21 @@ def _tellable(released: Numbers) -> Numbers:
     return kept if len(kept) == len(released) else [*kept, [None, len(released) - len(kept)]]
 
 
+def shown_record(shown: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
+    """Return from how many people on groups are shown, as JSON values; nothing where all groups are."""
+    told = {name: {"people": people, "margin": margin} for name, (people, margin) in shown.items()}
+    return {"shown_from": told} if told else {}
+
+
+def shown_words(people: int, margin: int) -> str:
+    """Say from how many people on a group is shown.
+
+    >>> shown_words(37, 6)
+    'groups are shown from about 37 people on, within 6 people well above that'
+    """
+    return f"groups are shown from about {people:,} people on, within {margin:,} people well above that"
+
+
 @lru_cache(maxsize=1 << 12)
 def _bounds(mechanism: PartitionSelection, shown: int, confidence: Fraction) -> tuple[int, int]:
     """Remember bounds: many keys are shown with the same count."""
@@ -291,17 +316,25 @@ def _bounds(mechanism: PartitionSelection, shown: int, confidence: Fraction) -> 
 
 @frozen()
 class Price:
-    """What a release costs: its pure epsilon if it has one, its delta, and its rho if it has one."""
+    """What a release costs: its pure epsilon if it has one, its delta, and its rho if it has one.
+
+    It is said in the `currency` of the account that pays it, in rho where it has no epsilon.
+
+    >>> event = PureRelease(epsilon=Fraction(1, 2))
+    >>> str(Price.of(event)), str(Price.of(event, "rho"))
+    ('epsilon 0.5', 'rho 0.1225')
+    """
 
     epsilon: Fraction | None
     delta: Fraction
     rho: Fraction | None
+    currency: str = field(default="epsilon", compare=False)
 
     @staticmethod
-    def of(event: Event) -> "Price":
-        """Return the price of an event."""
+    def of(event: Event, currency: str = "epsilon") -> "Price":
+        """Return the price of an event, said in the `currency` of an account."""
         cost = cost_of_event(event)
-        return Price(epsilon=cost.epsilon, delta=cost.delta, rho=cost.rho)
+        return Price(epsilon=cost.epsilon, delta=cost.delta, rho=cost.rho, currency=currency)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values; the rho, which may be irrational, rounded up."""
@@ -309,7 +342,7 @@ class Price:
         return {"epsilon": format_exact(self.epsilon), "delta": format_exact(self.delta), "rho": rho}
 
     def __str__(self) -> str:
-        if self.epsilon is None:
+        if self.epsilon is None or (self.currency == "rho" and self.rho is not None):
             return f"rho {format_short(self.rho or 0)}"
         return f"epsilon {format_short(self.epsilon)}" + (f" and delta {float(self.delta):.3g}" if self.delta else "")
 
@@ -326,11 +359,13 @@ class PricedPlan:
 class PricedQuestion:
     """One or more columns, each with its release, asked together and charged as one.
 
-    `arrangement` says how the rows of the answer are shown; it is no part of what is asked and charged.
+    `arrangement` says how the rows of the answer are shown; it is no part of what is asked and charged, and
+    neither is the `currency` of the account, in which its price is said.
     """
 
     releases: Mapping[str, Release]
     arrangement: Arrangement | None = None
+    currency: str = field(default="epsilon", compare=False)
 
     def __post_init__(self) -> None:
         if not self.releases:
@@ -341,6 +376,11 @@ class PricedQuestion:
                 "what is asked together has different rows: groups, several quantiles, or several categories; ask for "
                 "it one after the other"
             )
+
+    @property
+    def price(self) -> Price:
+        """What it costs, in the words of the account that pays it."""
+        return Price.of(self.event, self.currency)
 
     @property
     def in_one_row(self) -> bool:
@@ -357,6 +397,14 @@ class PricedQuestion:
     def text(self) -> str:
         """The canonical text: equal for what is the same question at the same price."""
         return to_text([PricedPlan(question=one.plan.question, event=one.event) for one in self.sources])
+
+    @property
+    def words_of_columns(self) -> str | None:
+        """What the columns ask, where what they are read from says something else; None where it says the same."""
+        asked, released = (
+            "; ".join(dict.fromkeys(one.plan.asked for one in all_)) for all_ in (self.several(), self.sources)
+        )
+        return None if asked == released else asked
 
     @property
     def numbers(self) -> int:
@@ -387,6 +435,13 @@ class PricedQuestion:
             same = one.plan.aggregate.bounding == released.aggregate.bounding
             yield one.plan if same else released
 
+    @cached_property
+    def cut(self) -> tuple[str, ...]:
+        """The columns of whose rows or groups some may have been left out: the bounds say so, and nobody's data."""
+        found = {name for name, one in self.releases.items() if one.plan.cut or one.source.plan.cut}
+        made = self.arrangement.made if self.arrangement is not None else {}
+        return tuple(name for name in self.columns if found & set(made[name].names if name in made else (name,)))
+
     @property
     def bounding_remark(self) -> str | None:
         """What the bounds leave out, and that the error does not tell of it; None if nothing is left out."""
@@ -396,6 +451,14 @@ class PricedQuestion:
     def bounded_words(self) -> str:
         """What is asked, and within which bounds, in plain English."""
         return f"{self.words} ({self.bounding_remark})" if self.bounding else self.words
+
+    def shown_from(self, confidence: Exact) -> dict[str, tuple[int, int]]:
+        """Return, by columns whose keys only the data knows, from how many people on a group is shown, and its margin.
+
+        Both follow from the price alone; the margin is that of a group well above.
+        """
+        found = {name: one.shown_from(confidence) for name, one in self.releases.items() if name in self.columns}
+        return {name: told for name, told in found.items() if told is not None}
 
     @cached_property
     def units(self) -> Mapping[str, str]:

@@ -107,13 +107,15 @@ class StreamPreview(Forecast):
     def facts(self) -> list[tuple[str, str | None]]:
         """Return the preview in words."""
         best = f", or {self.at_best} if it is closed after noes only" if self.pays_per_yes else ", whatever it answers"
-        left = f"{self.after}{best}" if self.affordable else f"it would be refused now: {self.after}"
+        left = f"it would be refused now: {self.after}" if self.refusal else f"{self.after}{best}"
         mind = "; ".join(self.before.warnings) or None
         return [*terms_facts(self.terms, self.confidence, self.before.account), ("left then", left), ("mind", mind)]
 
     def __repr__(self) -> str:
         asks = f"at least {self.terms.at_least:,}, {several(self.terms.yeses, 'yes')}"
-        return f"<stream preview: {asks}, epsilon {format_short(self.total)}, {self._can}>"
+        return (
+            f"<stream preview: {asks}, {spent_words(self.terms, self.terms.yeses, self.before.account)}, {self._can}>"
+        )
 
     def __str__(self) -> str:
         terms = self.terms
@@ -131,8 +133,8 @@ class StreamPreview(Forecast):
 def cost_in_words(terms: StreamTerms, account: Account) -> str:
     """Say what a stream costs an account, and when: for previews, openings and closings alike."""
     if not paid_by_yes(account):
-        rho = cost_of(terms.reservation(_PREVIEWED)).rho
-        priced = f"rho {format_short(rho)}, the price of " if rho and isinstance(account.budget, ConcentratedDP) else ""
+        rho = spent_rho(terms, account)
+        priced = "" if rho is None else f"rho {format_short(Fraction(rho))}, the price of "
         price = f"{priced}epsilon {format_short(terms.epsilon)}"
         return f"{price}, all of it at the opening: this budget is not paid yes by yes"
     opening, yes = terms.mechanism.threshold_epsilon, terms.mechanism.yes_price
@@ -143,11 +145,25 @@ def cost_in_words(terms: StreamTerms, account: Account) -> str:
     return by_yes if isinstance(account.budget, PureDP) else f"{by_yes} ({GAUSSIAN_SIDE})"
 
 
+def spent_words(terms: StreamTerms, yeses: int, account: Account) -> str:
+    """Say what a stream has cost an account after these yeses, in the account's own currency."""
+    rho = spent_rho(terms, account)
+    return (
+        f"epsilon {format_short(terms.spent(yeses, account))}" if rho is None else f"rho {format_short(Fraction(rho))}"
+    )
+
+
+def spent_rho(terms: StreamTerms, account: Account) -> str | None:
+    """Return what a budget of rho is charged for a stream, when it is opened; None of other budgets."""
+    is_rho = isinstance(account.budget, ConcentratedDP)
+    return format_exact(cost_of(terms.reservation(_PREVIEWED)).rho) if is_rho else None
+
+
 GAUSSIAN_SIDE = "the Gaussian account of an (epsilon, delta) budget is charged for all of it at the opening"
 
 
 def terms_record(terms: StreamTerms, account: Account) -> dict[str, Any]:
-    """Return the terms of a stream as JSON values, and whether an account pays for it yes by yes."""
+    """Return the terms of a stream as JSON values, and whether an account pays for it yes by yes; if not, its rho."""
     mechanism = terms.mechanism
     return {
         "table": terms.table,
@@ -159,6 +175,7 @@ def terms_record(terms: StreamTerms, account: Account) -> dict[str, Any]:
             "no": "0",
             "all": format_exact(terms.epsilon),
             "paid_by_yes": paid_by_yes(account),
+            "rho": spent_rho(terms, account),
         },
     }
 

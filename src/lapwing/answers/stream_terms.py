@@ -16,13 +16,13 @@ from lapwing.accounting.filters.approximate import ApproximateFilter
 from lapwing.accounting.filters.charge import ConcentratedFilter, Reservation
 from lapwing.answers.target import FINEST, LARGEST_EPSILON, plausible_price, require_price
 from lapwing.ledger.entries import Receipt
-from lapwing.ledger.stream_states import Decision
+from lapwing.ledger.reservation_states import Decision
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.rule import SparseVectorAnswer as Decided
 from lapwing.mechanisms.sparse_vector.stream_mechanism import best_share
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
-from lapwing.queries.catalogue import Population, RowsPerPerson
-from lapwing.queries.plan import plain_number
+from lapwing.queries.catalogue.population import Population, RowsPerPerson
+from lapwing.queries.planning.plan import plain_number
 from lapwing.vocabulary.codec import from_text, stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import (
@@ -300,11 +300,15 @@ class StreamAnswer(Result):
     terms: StreamTerms = field(compare=False)
     free: bool = field(default=False, compare=False)
 
+    def __post_init__(self) -> None:
+        if (self.gap is None) is bool(self):
+            raise ParameterError("gap", self.gap, reason=f"does not go with {self.verdict.value}", remedy="see verdict")
+
     def __bool__(self) -> bool:
         return self.verdict is Verdict.ABOVE
 
     def __str__(self) -> str:
-        return "BELOW" if self.gap is None else f"ABOVE, by about {self.gap}"
+        return f"ABOVE, by about {self.gap}" if self else "BELOW"
 
     def __repr__(self) -> str:
         paid = "free" if self.free or not self.price else f"epsilon {format_short(self.price)}"
@@ -386,9 +390,9 @@ def _stored_verdict(told: str) -> StoredVerdict:
     return from_text(StoredVerdict, told)
 
 
-def read_verdict(told: str, decision: Decision, terms: StreamTerms, *, free: bool = False) -> StreamAnswer:
+def read_verdict(decision: Decision, terms: StreamTerms, *, free: bool = False) -> StreamAnswer:
     """Return what the ledger keeps as an answer; `free` if it was given before."""
-    kept = _stored_verdict(told)
+    kept = _stored_verdict(decision.answer or "")
     return StreamAnswer(
         verdict=kept.verdict,
         threshold=kept.threshold,
@@ -397,7 +401,7 @@ def read_verdict(told: str, decision: Decision, terms: StreamTerms, *, free: boo
         question=decision.number,
         yeses_left=decision.units_left,
         receipt=decision.receipt,
-        stream=decision.stream,
+        stream=decision.reservation,
         terms=terms,
         free=free,
     )

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, Protocol, TypeAlias, TypedDict, TypeVar
 
-from lapwing.accounting.pricing import price
+from lapwing.accounting.filters.charge import priced
 from lapwing.answers.releases import ChosenOnes, NoisyNumbers, OpenKeys, ReadColumn, Release, charged_as
 from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism
@@ -22,10 +22,11 @@ from lapwing.mechanisms.histogram_selection import Selector
 from lapwing.mechanisms.laplace import GeometricMechanism
 from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
-from lapwing.queries.aggregate import PrivateKey
-from lapwing.queries.catalogue import Population
-from lapwing.queries.plan import Choosing, ChosenMeaning, Family, Noise, NoisyMeaning, Number, Plan
-from lapwing.queries.planning import Question
+from lapwing.queries.algebra.aggregate import PrivateKey
+from lapwing.queries.catalogue.population import Population
+from lapwing.queries.planning.plan import Choosing, ChosenMeaning, Family, Noise, NoisyMeaning, Number, Plan
+from lapwing.queries.planning.planner import Question
+from lapwing.vocabulary.deadline import spend
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import (
@@ -52,6 +53,8 @@ LARGEST_EPSILON = Fraction(20)
 FINEST: Final = Fraction(1, 10**12)
 _FINEST_DELTA: Final = Fraction(1, 10**24)
 _PARTS: Final = math.lcm(*range(1, 65))
+_STEPS: Final = 50
+"""Steps of work that trying one price counts as."""
 _JUDGED_AT: Final = Fraction(95, 100)
 """The confidence at which two kinds of noise are compared."""
 
@@ -146,11 +149,12 @@ def parse_target(
     require_words(others, TargetWords.__annotations__)
     given = {"epsilon": epsilon, "delta": delta, "rho": rho, "within": within}
     require_price(given)
+    sure = as_confidence(confidence)  # also where only bounds are shown at it: those come after the charge
     match exactly_one_of("price", given, ("epsilon",), ("epsilon", "delta"), ("rho",), ("within",)):
         case ("rho",):
             return AtRho(rho=plausible_price("rho", rho))
         case ("within",):
-            return Within(margin=positive("within", as_written(within)), confidence=as_confidence(confidence))
+            return Within(margin=positive("within", as_written(within)), confidence=sure)
         case _:
             chance = None if delta is None else short("delta", probability("delta", as_written(delta)), _FINEST_DELTA)
             return AtEpsilon(epsilon=plausible_price("epsilon", epsilon), delta=chance)
@@ -218,10 +222,11 @@ def _is_short(number: Fraction, finest: Fraction) -> bool:
 
 
 def ways_to_pay(target: Target, budget: Guarantee) -> tuple[Target, ...]:
-    """Return the ways in which a target can be paid, the cheapest first.
+    """Return the ways in which a target can be paid.
 
-    An accuracy is bought with the noise of the smaller rho. Where an (epsilon, delta) budget has no rho left for it,
-    its sum of epsilons may still have room for noise that is paid in epsilon.
+    An accuracy is bought with the noise of the smaller rho, or, under an (epsilon, delta) budget, with noise that is
+    paid in epsilon alone. Which of the two leaves more of the budget depends on what was charged before, so an account
+    says it (`Account.spent_after`): Gaussian noise has no epsilon, and ends the sum of epsilons for good.
     """
     if not isinstance(target, Within) or not isinstance(budget, ApproximateDP):
         return (target,)
@@ -268,8 +273,8 @@ def release_together(
     """
     if len(plans) <= 1:
         return {name: release_of(planned, target, budget) for name, planned in plans.items()}
-    from lapwing.queries.readings import AllReadings  # noqa: PLC0415 - most questions ask for one number
-    from lapwing.queries.sharing import share  # noqa: PLC0415
+    from lapwing.queries.statistics.postprocessing import AllReadings  # noqa: PLC0415 - most questions ask for one number
+    from lapwing.queries.statistics.shared_releases import share  # noqa: PLC0415
 
     shared = share(questions, plans, population)
     owner = {name: one for one in shared for name in one.readings}
@@ -369,6 +374,7 @@ def _within(plan: Plan, meaning: Judge, target: Within, at: Callable[[Fraction],
     search = decimals(digits=4)
     with _within_reach(target.margin):
         while search.open:
+            spend(_STEPS)
             search.tell((meaning.margin(plan, at(search.guess), target.confidence) or 0) > target.margin)
         return at(search.below)
 
@@ -389,7 +395,7 @@ def _smaller(plan: Plan, *ways: Noise) -> Noise:
 
 
 def _rho(event: Event) -> Fraction:
-    rho = price(charged_as(event)).rho
+    rho = priced(charged_as(event)).rho
     if rho is None:  # pragma: no cover - both kinds of noise have one
         raise AssertionError
     return rho
@@ -407,6 +413,7 @@ def _selection(plan: Plan, meaning: ChosenMeaning, target: Target, selector: Sel
             search = decimals(digits=3)
             with _within_reach(margin):
                 while search.open:
+                    spend(_STEPS)
                     search.tell(at(ceil_to_grid(search.guess, FINEST)).margin(confidence) <= margin)
                 return at(ceil_to_grid(search.above, FINEST))
         case AtRho(rho=rho):

@@ -119,7 +119,7 @@ SCENES: Final[Mapping[str, Scene]] = {
 
 
 @frozen()
-class Told:
+class AttackReport:
     """What came of one scene: the outcomes, and the scores if it was tracing."""
 
     outcomes: list[CampaignOutcome]
@@ -133,7 +133,7 @@ def door_questions(name: str, budget: Fraction) -> int:
     return Campaign(target=clinic.target(scene.people, ages=scene.ages), doors=clinic).door_questions(name)
 
 
-def play(name: str, *, budget: Fraction, seed: int, progress: Callable[[], None] = lambda: None) -> Told:
+def play(name: str, *, budget: Fraction, seed: int, progress: Callable[[], None] = lambda: None) -> AttackReport:
     """Run one of the `SCENES` on the made-up clinic, whose accounts have this budget each.
 
     The seed is that of the attacker's coins; `progress` is told of each answer at the door.
@@ -142,19 +142,23 @@ def play(name: str, *, budget: Fraction, seed: int, progress: Callable[[], None]
     with ClinicUnderAttack(trait=scene.trait, budget=budget) as clinic:
         target = clinic.target(scene.people, ages=scene.ages)
         campaign = Campaign(target=target, doors=clinic, seed=seed, progress=progress)
-        return Told(outcomes=scene.run(campaign), traced=campaign.traced)
+        return AttackReport(outcomes=scene.run(campaign), traced=campaign.traced)
 
 
 def surest(budget: Fraction) -> float:
     """Return what a belief of one half about a patient's record can become at most, whatever is asked.
 
+    It is the belief of somebody who knows everybody else's data.
     People are added and removed here, so two records that she may have are two steps apart.
     """
     return belief_range("1/2", 2 * budget)[1]
 
 
 def surest_of_membership(budget: Fraction) -> float:
-    """Return what a belief of one half that somebody is in the tables can become at most: one step, one epsilon."""
+    """Return what a belief of one half that a person is in the tables can become at most: one step, one epsilon.
+
+    It is the belief of somebody who knows everybody else's data.
+    """
     return belief_range("1/2", budget)[1]
 
 

@@ -19,7 +19,7 @@ from lapwing.attacks import differencing, hadamard, reconstruction, tracing
 from lapwing.attacks.obfuscation import Bunny, I2b2, Leaf, Samply
 from lapwing.attacks.oracles import Answerer, Coins, ExactAnswers, Interrogation, Mask, interrogate, share_right
 from lapwing.attacks.tracing import Traced
-from lapwing.queries.expressions import Condition, Value, col, condition
+from lapwing.queries.language.expressions import Condition, Value, col, condition
 from lapwing.queries.statistics.counts import CountPeople, count
 from lapwing.session import Session
 from lapwing.vocabulary.errors import BudgetError

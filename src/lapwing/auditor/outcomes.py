@@ -277,7 +277,7 @@ class AuditedWithin:
             raise ParameterError("high", self.high, reason=f"is not above low = {self.low}", remedy="swap the ends")
 
 
-Told: TypeAlias = Number | AuditedWithin | None
+RevealedNumber: TypeAlias = Number | AuditedWithin | None
 """A number as it was said, an interval it lies in, or None: whatever it was."""
 
 
@@ -301,9 +301,9 @@ class AuditedYes:
     (on a lattice: its probability), a `AuditedWithin` for the probability of the interval.
     """
 
-    gap: Told = None  # the noisy value minus the noisy threshold
-    compared: Told = None  # the noisy value that was compared (no honest variant shows it)
-    numeric: Told = None  # a second answer, with noise of its own
+    gap: RevealedNumber = None  # the noisy value minus the noisy threshold
+    compared: RevealedNumber = None  # the noisy value that was compared (no honest variant shows it)
+    numeric: RevealedNumber = None  # a second answer, with noise of its own
     level: Level = Level.PLAIN
 
 

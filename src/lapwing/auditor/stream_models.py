@@ -26,7 +26,7 @@ from lapwing.auditor.outcomes import (
     Number,
     Outcome,
     Questions,
-    Told,
+    RevealedNumber,
     Transcript,
     gap_bins,
 )
@@ -155,7 +155,7 @@ def _outcome_in_words(outcome: Outcome) -> str:
             return ("clear yes" if level is Level.CLEAR else "yes") + (f" ({told})" if told else "")
 
 
-def _format_number(number: Told) -> str:
+def _format_number(number: RevealedNumber) -> str:
     if not isinstance(number, AuditedWithin):
         return f"{float(number or 0):g}"
     if math.isinf(number.low):

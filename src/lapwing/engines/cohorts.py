@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from lapwing.engines.emitter import MOST_COUNTS, MOST_FACTS, Fact
 from lapwing.engines.rows_of_person import Integers, Look, Truths, look_of
-from lapwing.queries.column import DerivedColumn
-from lapwing.queries.derived import Beginning, Computed, PartOfDay, columns_read, inputs
-from lapwing.queries.predicate import ALWAYS, AllOf, AnyOf, HasRows, LacksRows, Predicate
+from lapwing.queries.algebra.derived import Beginning, Computed, PartOfDay, columns_read, inputs
+from lapwing.queries.algebra.predicate import ALWAYS, AllOf, AnyOf, HasRows, LacksRows, Predicate
+from lapwing.queries.catalogue.column import DerivedColumn
 
 Bitmap: TypeAlias = NDArray[np.uint64]
 ReadSize: TypeAlias = Callable[[str], tuple[int, int]]

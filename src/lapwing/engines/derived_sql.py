@@ -6,13 +6,10 @@ column after those that it needs. A person without such rows has no match: a num
 """
 
 from collections.abc import Iterable, Sequence
-from string import ascii_lowercase, ascii_uppercase
-from typing import Final
 
-from lapwing.engines.dialect import RowOf, Writer
+from lapwing.engines.dialect import Dialect, RowOf, Writer
 from lapwing.engines.expression_sql import predicate_sql, present_sql, remainder, term_sql
-from lapwing.queries.column import Boolean, DerivedColumn, Real
-from lapwing.queries.derived import (
+from lapwing.queries.algebra.derived import (
     Beginning,
     CaseResult,
     Computed,
@@ -21,6 +18,7 @@ from lapwing.queries.derived import (
     FirstCharacters,
     LookedUp,
     NumberOfPerson,
+    OnlyWhere,
     Part,
     PartOfDay,
     PersonRows,
@@ -28,14 +26,9 @@ from lapwing.queries.derived import (
     Spelling,
     inputs,
 )
-from lapwing.queries.predicate import ALWAYS
-from lapwing.queries.term import columns
-
-_SPELLINGS: Final = {  # letters beyond A to Z have other small letters from one database to the next
-    Spelling.LOWER: f"translate({{}}, '{ascii_uppercase}', '{ascii_lowercase}')",
-    Spelling.UPPER: f"translate({{}}, '{ascii_lowercase}', '{ascii_uppercase}')",
-    Spelling.TRIM: "trim(BOTH ' ' FROM {})",
-}
+from lapwing.queries.algebra.predicate import ALWAYS
+from lapwing.queries.algebra.term import columns
+from lapwing.queries.catalogue.column import Boolean, DerivedColumn, Real
 
 
 def widened_relation(writer: Writer, row: RowOf) -> str:
@@ -87,12 +80,13 @@ def _grouped(
 
 
 def _of_rows(writer: Writer, row: RowOf, derived: LookedUp | ExtremeOfPerson | NumberOfPerson) -> str:
-    whole = writer.dialect.integer
+    whole, least = writer.dialect.integer, writer.dialect.least
     match derived:
         case NumberOfPerson(column=None, most=most):
-            return f"CAST(LEAST(COUNT(*), {writer.value(most)}) AS {whole})"
+            return f"CAST({least.format('COUNT(*)', writer.value(most))} AS {whole})"
         case NumberOfPerson(column=str() as column, most=most):
-            return f"CAST(LEAST(COUNT(DISTINCT {_known(writer, row, column)}), {writer.value(most)}) AS {whole})"
+            several = f"COUNT(DISTINCT {_known(writer, row, column)})"
+            return f"CAST({least.format(several, writer.value(most))} AS {whole})"
         case LookedUp(column=column) | ExtremeOfPerson(column=column):
             last = isinstance(derived, ExtremeOfPerson) and derived.last
             return _extreme(writer, row, str(column), "MAX" if last else "MIN")
@@ -122,13 +116,15 @@ def _of_row(writer: Writer, row: RowOf, derived: DerivedColumn) -> str:
             begin = writer.dialect.beginning.format(unit.value, column)
             return f"CASE WHEN {writer.on_calendar(column)} THEN {begin} END"
         case Respelled(column=of, spelling=spelling):
-            return _SPELLINGS[spelling].format(writer.column(row, of))
+            return _spelling(writer.dialect, spelling).format(writer.column(row, of))
         case FirstCharacters(column=of, length=length):
-            return f"substr({writer.column(row, of)}, 1, CAST({writer.value(length)} AS INTEGER))"
+            return f"substr({writer.column(row, of)}, 1, CAST({writer.value(length)} AS {writer.dialect.narrow}))"
         case Filled(column=of, otherwise=otherwise, bits=bits):
             real = isinstance(writer.type_of(row, of), Real)
             value = writer.value(otherwise * 2.0**-bits if real and isinstance(otherwise, int) else otherwise)
             return f"CASE WHEN {present_sql(writer, row, of)} THEN {writer.column(row, of)} ELSE {value} END"
+        case OnlyWhere(column=of, where=where):
+            return f"CASE WHEN {predicate_sql(writer, row, where)} THEN {writer.column(row, of)} END"
         case CaseResult(branches=branches, otherwise=otherwise):
             whens = " ".join(
                 f"WHEN {predicate_sql(writer, row, branch.where)} THEN {_constant(writer, branch.result)}"
@@ -145,10 +141,20 @@ def _of_row(writer: Writer, row: RowOf, derived: DerivedColumn) -> str:
             raise TypeError(derived)
 
 
+def _spelling(dialect: Dialect, spelling: Spelling) -> str:
+    match spelling:
+        case Spelling.LOWER:
+            return dialect.small
+        case Spelling.UPPER:
+            return dialect.capital
+        case Spelling.TRIM:
+            return dialect.trimmed
+
+
 def _part(writer: Writer, part: Part, column: str) -> str:
     if part is Part.WEEKDAY:  # 1 January 1970 was a Thursday
         return f"{remainder(writer, f'({writer.dialect.day_number.format(column)} + 3)', 7)} + 1"
-    return f"CAST(EXTRACT({part.value.upper()} FROM {column}) AS {writer.dialect.integer})"
+    return f"CAST({writer.dialect.part_of_day.format(part.value.upper(), column)} AS {writer.dialect.integer})"
 
 
 def _constant(writer: Writer, result: str | int | bool | None) -> str:  # noqa: FBT001 - a public value

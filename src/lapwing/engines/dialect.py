@@ -9,13 +9,25 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from enum import StrEnum
+from string import ascii_lowercase, ascii_uppercase
 from typing import Final, TypeAlias
 
-from lapwing.queries.catalogue import KeyType, Population, Table
-from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, DerivedColumn, Integer, Real, Text
-from lapwing.queries.derived import widened
-from lapwing.queries.predicate import DAYS, INTEGERS, day
-from lapwing.queries.ranges import FEW
+from lapwing.queries.algebra.derived import widened
+from lapwing.queries.algebra.ranges import FEW
+from lapwing.queries.catalogue.column import (
+    Boolean,
+    Category,
+    Column,
+    ColumnType,
+    Date,
+    DerivedColumn,
+    Integer,
+    Real,
+    Text,
+)
+from lapwing.queries.catalogue.domains import DAYS, INTEGERS, day
+from lapwing.queries.catalogue.population import KeyType, Population, Table
 from lapwing.vocabulary.frozen import frozen
 
 Value: TypeAlias = int | float | str | bool | date
@@ -24,6 +36,38 @@ SMALL: Final = 2**20
 """Of so small terms 64 bits hold the sum of 2^43 rows, more than a table of PostgreSQL can have."""
 _MOST_DIGITS: Final = 15
 """A decimal of more digits is not one double divided by another, so engines would round it apart."""
+_DECIMALS: Final = frozenset({"decimal", "numeric"})
+
+
+class Kind(StrEnum):
+    """What a value is where statements meet it; two kinds may have one type, as days and texts in SQLite."""
+
+    INTEGER = "integer"
+    REAL = "real"
+    TEXT = "text"
+    DAY = "date"
+    TRUTH = "boolean"
+
+    @staticmethod
+    def of(declared: "ColumnType | KeyType") -> "Kind":
+        """Return what a column, or a person key, that was declared so holds.
+
+        >>> Kind.of(Category(values=("F", "M"))), Kind.of(Category(values=(1, 2)))
+        (<Kind.TEXT: 'text'>, <Kind.INTEGER: 'integer'>)
+        """
+        match declared:
+            case Integer() | KeyType.INTEGER:
+                return Kind.INTEGER
+            case Real():
+                return Kind.REAL
+            case Category(values=values):
+                return Kind.TEXT if isinstance(values[0], str) else Kind.INTEGER
+            case Text() | KeyType.TEXT:
+                return Kind.TEXT
+            case Date():
+                return Kind.DAY
+            case Boolean():
+                return Kind.TRUTH
 
 
 @frozen(kw_only=False)
@@ -54,15 +98,24 @@ class Dialect:
     mark : the mark of parameter n = 0, 1, ...; it may stand in more than one place
     integer, real, text, day, truth : the types of 64-bit integers, doubles, text, days and truth values
     narrow : the type of 32-bit integers, which take less room where rows are put in order
-    integers, reals, texts, days : the stored types of which every value becomes one of these, decimals left aside
+    integers, reals, texts, days, truths : the stored types of which every value becomes one of these, decimals left
+        aside
+    greatest, least : the greater and the smaller of two numbers; one that is missing is left out
+    modulo : what is left of a whole number, with its sign, when it is divided by another
+    alike : whether two expressions have one value, or none
     total : the exact sum of a 64-bit integer expression, too wide to overflow
     small_total : the same for terms of at most `SMALL`, if that can be had quicker
     day_number : the days since 1970-01-01 of a day expression
     ymd : year * 10000 + month * 100 + day of a day expression, as a 64-bit integer
+    part_of_day : the year, quarter, month or day, whose name comes first, of a day expression
     text_number : the first 60 bits of the MD5 of a text expression, as a 64-bit integer (`aggregate.text_number`)
     text_order : a text expression, to be ordered byte by byte
     beginning : the first day of the year, quarter or month, whose name comes first, that a day expression is in
+    small, capital : a text expression with the letters A to Z in small, or in capitals
+    trimmed : a text expression without the blanks around it
     starts_with : whether a text expression starts with another
+    ending : the last characters, how many comes second, of a text expression
+    place : at which character, from 1, a text expression begins in another, 0 if nowhere
     in_list : whether an expression is in a list that is one parameter, given its mark and the type of its values
     among : whether an expression, which is not missing where it counts, is one of what a SELECT gives
     compares_rows : whether a subquery may compare its rows with columns of the queries around it by other signs than
@@ -82,14 +135,25 @@ class Dialect:
     reals: frozenset[str]
     texts: frozenset[str]
     days: frozenset[str]
+    truths: frozenset[str] = frozenset({"boolean"})
+    greatest: str = "GREATEST({}, {})"
+    least: str = "LEAST({}, {})"
+    modulo: str = "MOD({}, {})"
+    alike: str = "{} IS NOT DISTINCT FROM {}"
     total: str = "SUM({})"
     small_total: str | None = None
     day_number: str = "({} - DATE '1970-01-01')"
     ymd: str
+    part_of_day: str = "EXTRACT({} FROM {})"
     beginning: str
     text_number: str
     text_order: str = "{}"
+    small: str = f"translate({{}}, '{ascii_uppercase}', '{ascii_lowercase}')"
+    capital: str = f"translate({{}}, '{ascii_lowercase}', '{ascii_uppercase}')"
+    trimmed: str = "trim(BOTH ' ' FROM {})"
     starts_with: str = "starts_with({}, {})"
+    ending: str = "right({}, {})"
+    place: str = "position({} IN {})"
     in_list: str = "{0} IN (SELECT unnest(CAST({1} AS {2}[])))"
     among: str = "({0} IN ({1}))"
     in_order: str = "{0}"
@@ -103,33 +167,37 @@ class Dialect:
         """
         return self.quote + name.replace(self.quote, self.quote * 2) + self.quote
 
-    def type_of(self, kind: ColumnType | KeyType) -> str:
+    def type_of(self, declared: ColumnType | KeyType) -> str:
         """Return the type in which statements find a column, or a person key, that was declared so."""
-        match kind:
-            case Integer() | KeyType.INTEGER:
-                return self.integer
-            case Real():
-                return self.real
-            case Category(values=values):
-                return self.text if isinstance(values[0], str) else self.integer
-            case Text() | KeyType.TEXT:
-                return self.text
-            case Date():
-                return self.day
-            case Boolean():
-                return self.truth
+        return self.type_of_kind(Kind.of(declared))
 
-    def accepts(self, stored: StoredColumn, wanted: str) -> bool:
-        """Say whether the cast of a stored column to a type of the dialect can neither fail nor round."""
+    def type_of_kind(self, kind: Kind) -> str:
+        """Return the type in which statements find what is of a kind."""
+        types = {Kind.INTEGER: self.integer, Kind.REAL: self.real, Kind.TEXT: self.text}
+        return {**types, Kind.DAY: self.day, Kind.TRUTH: self.truth}[kind]
+
+    def stored_as(self, kind: Kind) -> frozenset[str]:
+        """Return the stored types that are of a kind by themselves."""
+        types = {Kind.INTEGER: self.integers, Kind.REAL: self.reals, Kind.TEXT: self.texts}
+        return {**types, Kind.DAY: self.days, Kind.TRUTH: self.truths}[kind]
+
+    def accepts(self, stored: StoredColumn, kind: Kind) -> bool:
+        """Say whether the cast of a stored column to the type of a kind can neither fail nor round."""
         decimal = stored.digits is not None and stored.digits <= _MOST_DIGITS
-        fits = {
-            self.integer: stored.bare in self.integers,
-            self.real: stored.bare in self.integers | self.reals or decimal,
-            self.text: stored.bare in self.texts,
-            self.day: stored.bare in self.days,
-            self.truth: stored.bare == "boolean",
-        }
-        return fits[wanted]
+        if kind is Kind.REAL and (decimal or stored.bare in self.integers):
+            return True
+        return stored.bare in self.stored_as(kind)
+
+    def kind_stored(self, type_: str) -> Kind | None:
+        """Return the kind of a stored type, if it has one.
+
+        >>> DUCKDB.kind_stored("BIGINT"), DUCKDB.kind_stored("DECIMAL(18,3)"), POSTGRES.kind_stored("bytea")
+        (<Kind.INTEGER: 'integer'>, <Kind.REAL: 'real'>, None)
+        """
+        bare = StoredColumn("", type_).bare
+        if bare in _DECIMALS:
+            return Kind.REAL
+        return next((kind for kind in Kind if bare in self.stored_as(kind)), None)
 
 
 DUCKDB = Dialect(
@@ -175,6 +243,7 @@ SPARK = Dialect(
     beginning="trunc({1}, '{0}')",
     text_number="CAST(conv(substr(md5(CAST({} AS BINARY)), 1, 15), 16, 10) AS BIGINT)",
     starts_with="startswith({}, {})",
+    alike="{} <=> {}",
     # A list goes as text: there are none in its API. See `among` for why it is not looked up with IN.
     in_list=(
         "CASE WHEN {0} IS NOT NULL THEN EXISTS (SELECT 1 FROM "
@@ -300,15 +369,16 @@ class Writer:
         if number is None:
             return self.dialect.name(name)
         made = {one.name for one in row.derived}
-        stored = [column.name for column in row.table.columns if column.name not in made]
+        stored = [column.name.casefold() for column in row.table.columns if column.name not in made]
+        stored.append(self.population.person_key(row.table).casefold())
         letters = "d"
-        while any(each.casefold().startswith(letters) for each in (*stored, self.population.person_key(row.table))):
+        while [each for each in stored if each.startswith(letters)]:
             letters += "_"
         return self.dialect.name(f"{letters}{number}")
 
     def is_text(self, kind: ColumnType) -> bool:
         """Say whether a column that was declared so holds text."""
-        return self.dialect.type_of(kind) == self.dialect.text
+        return Kind.of(kind) is Kind.TEXT
 
     def ordered(self, row: RowOf, column: Column) -> str:
         """Return a column of a row, to be ordered by: what is equal in this order is the same value."""

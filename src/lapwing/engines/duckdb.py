@@ -15,6 +15,7 @@ opens the next one removes it; the number of a process would not do, for numbers
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -27,11 +28,22 @@ import duckdb
 from lapwing.engines.dialect import DUCKDB, StoredColumn, literal
 from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import BITMAP_MEMORY, Engine, Row
-from lapwing.engines.files import CSVFile, literal_path, parquet_relation, without_columns
+from lapwing.engines.files import (
+    INCOMING,
+    CSVFile,
+    literal_path,
+    names_of_frame,
+    outermost,
+    parquet_relation,
+    parquet_tree,
+    refusal_of_name,
+    register_frame,
+    without_columns,
+)
 from lapwing.engines.reading import TIME_LIMIT, stoppable
 from lapwing.engines.rows_of_person import Integers
-from lapwing.engines.stored_columns import Registered, kind_of, select_list, source_of, stored_name
-from lapwing.queries.catalogue import Population, RowsPerPerson, Table
+from lapwing.engines.stored_columns import Registered, declared_names, select_list, source_of, stored_name
+from lapwing.queries.catalogue.population import Population, RowsPerPerson, Table
 from lapwing.vocabulary.errors import RegistrationError
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.frozen import frozen
@@ -51,7 +63,8 @@ _PRIVATE: dict[str, str | bool | int | float | list[str]] = {
 _PREFIX: Final = "lapwing-spill-"
 _OWNER: Final = "owner"
 _SCHEMA: Final = "lapwing"
-_INCOMING: Final = "incoming"
+_QUOTED: Final = re.compile(r'value ".*"(?= is not valid)', re.DOTALL)
+"""How DuckDB quotes a cell that is no text; the cell itself is nobody's business."""
 
 
 @frozen()
@@ -79,9 +92,9 @@ class DuckDB(Engine):
         `readable`: their cells need not be read once more
 
     >>> import pyarrow
-    >>> from lapwing.queries.aggregate import Aggregate, CountPerPerson
-    >>> from lapwing.queries.catalogue import Table
-    >>> from lapwing.queries.predicate import ALWAYS
+    >>> from lapwing.queries.algebra.aggregate import Aggregate, CountPerPerson
+    >>> from lapwing.queries.catalogue.population import Table
+    >>> from lapwing.queries.algebra.predicate import ALWAYS
     >>> from lapwing.vocabulary.guarantee import PrivacyUnit
     >>> clinic = Population(
     ...     name="clinic", unit=PrivacyUnit(person_key="patient_id"), tables=(Table(name="patients", columns=()),)
@@ -218,8 +231,9 @@ class _Registry:
             self._copy_csv(table, CSVFile(table.name, Path(source)), name)
         else:
             relation, kind, fixed = self._relation(table, source)
-            definition = self._create(table, kind, name, relation)
-            self._connection.unregister(_INCOMING)
+            definition = self._definition(table, kind, name, relation, self._names(table, source))
+            self._run(definition, table)
+            self._connection.unregister(INCOMING)
             if kind == "VIEW":
                 self._require_readable(table, name, definition)
         self.registered.relations[table.name] = name
@@ -254,8 +268,18 @@ class _Registry:
                     table.name, reason=f"is in {source}, which is neither", remedy="give a .parquet or a .csv file"
                 )
             case frame:
-                self._connection.register(_INCOMING, frame)
-                return _INCOMING, "TABLE", True
+                key = self._population.person_key(table)
+                return register_frame(self._connection, table.name, key, frame), "TABLE", True
+
+    def _names(self, table: Table, source: Source) -> list[str] | None:
+        """Return what a file or a frame itself calls its columns; a table of DuckDB has the names that DuckDB tells."""
+        match source:
+            case DuckDBTable():
+                return None
+            case str() | Path():
+                return outermost(self._run(parquet_tree(table.name, source), table))
+            case frame:
+                return names_of_frame(table.name, frame)
 
     def _require_stored(self, table: Table, place: str, name: str) -> None:
         """Refuse what is computed when it is read: by now(), or from another file, it changes and the file does not."""
@@ -289,31 +313,46 @@ class _Registry:
         columns = {stored_name(table, c.name, file.header): DUCKDB.type_of(c.type) for c in table.columns}
         types = columns | {key: DUCKDB.type_of(table.key_type)}
         lines = file.check_lines()
+        definition = self._definition(table, "TABLE", name, file.relation(types, key))
         try:
-            self._create(table, "TABLE", name, file.relation(types, key))
-        except RegistrationError:
-            for column, kind in types.items():
-                for row, cell in self._run(file.misfit(types, key, column), table):
-                    raise file.refusal(row, column, kind, cell, is_key=column == key) from None
-            raise
+            self._run(definition, table)
+        except RegistrationError as failure:
+            raise self._misfit(table, file, types, key) or file.refusal_of_line(str(failure)) from None
         ((rows,),) = self._run(f"SELECT COUNT(*) FROM {name}")
         file.check_rows(lines, rows)
 
-    def _create(self, table: Table, kind: str, name: str, relation: str) -> str:
-        described = self._run(f"DESCRIBE FROM {relation}", table)
-        stored = [StoredColumn(str(column), str(type_), _digits(str(type_))) for column, type_, *_ in described]
-        columns = select_list(self._population, table, stored, DUCKDB, _read)
-        definition = f"CREATE {kind} {name} AS SELECT {columns} FROM {relation}"
-        self._run(definition, table)
-        return definition
+    def _misfit(self, table: Table, file: CSVFile, types: Mapping[str, str], key: str) -> RegistrationError | None:
+        """Return the refusal of the first cell that is none of its type, if the lines can be read and there is one."""
+        with suppress(RegistrationError):
+            for column, kind in types.items():
+                for row, cell in self._run(file.misfit(types, key, column), table):
+                    return file.refusal(row, column, kind, cell, is_key=column == key)
+        return None
+
+    def _definition(self, table: Table, kind: str, name: str, relation: str, names: list[str] | None = None) -> str:
+        """Return the statement that makes a table or a view of the declared columns, or refuse what does not fit.
+
+        `names` are those that the source itself gives its columns, where DuckDB may have given them others.
+        """
+        described = [(str(column), str(type_)) for column, type_, *_ in self._run(f"DESCRIBE FROM {relation}", table)]
+        own = [column for column, _ in described] if names is None else names
+        pairs = list(zip(own, described, strict=True))
+        stored = [StoredColumn(column, type_, _digits(type_)) for column, (_, type_) in pairs]
+        columns = select_list(self._population, table, stored, DUCKDB, _read, keys=self.registered.keys)
+        for column, (read_as, _) in pairs:
+            if column != read_as and column.casefold() in declared_names(self._population, table):
+                raise refusal_of_name(table.name, column, read_as)
+        return f"CREATE {kind} {name} AS SELECT {columns} FROM {relation}"
 
     def _run(self, text: str, table: Table | None = None, *parameters: str) -> list[tuple[Any, ...]]:
         try:
             return self._connection.execute(text, parameters or None).fetchall()
         except duckdb.Error as failure:
             name = self._population.name if table is None else table.name
-            remedy = "mend the data or its place"
-            raise RegistrationError(name, reason=f"cannot be read: {failure}", remedy=remedy) from None
+            reason = _QUOTED.sub("a value", str(failure))
+            raise RegistrationError(
+                name, reason=f"cannot be read: {reason}", remedy="mend the data or its place"
+            ) from None
 
 
 def _require_no_log(table: Table, path: Path) -> None:
@@ -368,11 +407,14 @@ def columns_of_file(table: str, source: Path | DuckDBTable) -> dict[str, str | N
                 connection.execute(f"ATTACH {literal_path(table, place)} AS data (READ_ONLY)")
                 relation = f"data.main.{DUCKDB.name(source.table)}"
             described = connection.execute(f"DESCRIBE FROM {relation}").fetchall()
+            names = [str(name) for name, *_ in described]
+            if isinstance(source, Path):
+                names = outermost(connection.execute(parquet_tree(table, place)).fetchall())
         except duckdb.Error:
             if not isinstance(source, DuckDBTable):
                 raise without_columns(table, f"{place} is not a Parquet file") from None
             raise _without_table(table, source, connection) from None
-    return {str(name): kind_of(DUCKDB, str(stored)) for name, stored, *_ in described}
+    return {name: DUCKDB.kind_stored(str(stored)) for name, (_, stored, *_) in zip(names, described, strict=True)}
 
 
 def _without_table(table: str, source: DuckDBTable, connection: duckdb.DuckDBPyConnection) -> RegistrationError:

@@ -19,24 +19,25 @@ from typing import Final, NamedTuple
 from lapwing.engines.derived_sql import widened_relation
 from lapwing.engines.dialect import SMALL, Dialect, Parameter, RowOf, Writer
 from lapwing.engines.expression_sql import cell_columns, clipped, fold, predicate_sql, rank, term_sql
-from lapwing.queries.aggregate import (
+from lapwing.queries.algebra.aggregate import (
     LAST_PLACE,
     MODULUS,
     Aggregate,
     BoundedRowsPerPerson,
     Bounding,
     ClippedSumPerPerson,
+    CountPeopleOfTables,
     CountPerPerson,
     DistinctKeys,
     GridKey,
     LastStepPerPerson,
 )
-from lapwing.queries.catalogue import KeyType, Population
-from lapwing.queries.column import DerivedColumn
-from lapwing.queries.derived import of_person
-from lapwing.queries.predicate import ALWAYS, Predicate
-from lapwing.queries.term import ConstantTerm, Term, bounds, leaves
-from lapwing.queries.totality import check_total
+from lapwing.queries.algebra.derived import of_person
+from lapwing.queries.algebra.predicate import ALWAYS, Predicate
+from lapwing.queries.algebra.term import ConstantTerm, Term, bounds, leaves
+from lapwing.queries.algebra.totality import about_one_table, check_total
+from lapwing.queries.catalogue.column import DerivedColumn
+from lapwing.queries.catalogue.population import KeyType, PeopleOf, Population
 
 MOST_FACTS: Final = 62
 """How many facts about a person fit one whole number of 64 bits, its sign left alone."""
@@ -69,9 +70,24 @@ def emit(
         data that cannot change, for nothing else bounds a person's rows there
     """
     check_total(aggregate, population)
+    aggregate, population = about_one_table(aggregate, population)
+    relations = {**relations, **_people_of_tables(population, dialect, relations)}
     writer = Writer(dialect, population, relations, widened_relation)
     one_row = aggregate.table in one_row_a_person and _one_row_fits(aggregate.bounding)
     return Statement(_Select(writer, aggregate, one_row=one_row).text(), tuple(writer.parameters))
+
+
+def _people_of_tables(population: Population, dialect: Dialect, relations: Mapping[str, str]) -> dict[str, str]:
+    """Return the relations of people of several tables: all keys there are, of which an aggregate counts each once."""
+    found = {}
+    for people in population.tables:
+        if isinstance(people, PeopleOf):
+            key = dialect.name(population.person_key(people))
+            keys = [(dialect.name(population.person_key(population.table(of))), relations[of]) for of in people.of]
+            found[people.name] = (
+                f"({' UNION ALL '.join(f'SELECT s.{own} AS {key} FROM {of} AS s' for own, of in keys)})"
+            )
+    return found
 
 
 def _one_row_fits(bounding: Bounding) -> bool:
@@ -97,7 +113,7 @@ class _Select:
         match bounding:
             case CountPerPerson() if self.one_row and not self.keys:
                 return f"SELECT COUNT(*) FROM {self.writer.relation(self.row)} WHERE {self.counted()}"
-            case CountPerPerson():
+            case CountPerPerson() | CountPeopleOfTables():
                 self.count([])
                 self.part(list, bounding.max_cells)
                 total = self.total(["COUNT(*)"])
@@ -167,7 +183,9 @@ class _Select:
         told = fold(self.writer, self.aggregate.salt, [self.person()])
         folded = self.in_order(f"SELECT *, {told} AS t FROM ({placed}) AS placed", "p")
         most, last = self.writer.value(bounding.max_rows), self.writer.value(LAST_PLACE)
-        counts = f"MOD(LEAST(place, {last}) * {most} + MOD({rank('t')}, n), n) < {most} AND place <= {last}"
+        modulo, near = self.writer.dialect.modulo, self.writer.dialect.least.format("place", last)
+        passed = modulo.format(f"{near} * {most} + {modulo.format(rank(self.writer, 't'), 'n')}", "n")
+        counts = f"{passed} < {most} AND place <= {last}"
         known: dict[Term, str] = {part: self.whole(f"l{i}") for i, part in enumerate(made_of)}
         terms = [f"{term_sql(self.writer, self.row, term, known)} AS v{i}" for i, term in enumerate(bounding.terms)]
         columns = ", ".join(["p", *self.keys, *terms])
@@ -196,7 +214,8 @@ class _Select:
         """Return the `limit` cells of `source` of lowest rank, of each person."""
         told = fold(self.writer, self.aggregate.salt, [self.person(), *(cell.number for cell in self.cells)])
         folded = self.in_order(f"SELECT *, {told} AS t FROM {source}", "p")
-        ranked = f"SELECT *, CAST({rank('t')} AS {self.writer.dialect.narrow}) AS r FROM ({folded}) AS folded"
+        number = f"CAST({rank(self.writer, 't')} AS {self.writer.dialect.narrow})"
+        ranked = f"SELECT *, {number} AS r FROM ({folded}) AS folded"
         order = ", ".join(["r", *(cell.order for cell in self.cells)])
         place = f"ROW_NUMBER() OVER (PARTITION BY p ORDER BY {order})"
         placed = f"SELECT *, {place} AS place FROM ({ranked}) AS ranked"

@@ -29,11 +29,12 @@ from lapwing.engines.emitter import Fact, Statement, emit, emit_counts, emit_fac
 from lapwing.engines.reading import hide_failures
 from lapwing.engines.rows_of_person import Integers
 from lapwing.engines.stored_columns import Registered
-from lapwing.queries.aggregate import (
+from lapwing.queries.algebra.aggregate import (
     Aggregate,
     BinnedKey,
     BoundedRowsPerPerson,
     ClippedSumPerPerson,
+    CountPeopleOfTables,
     CountPerPerson,
     DeclaredKey,
     DistinctKeys,
@@ -43,9 +44,9 @@ from lapwing.queries.aggregate import (
     LastStepPerPerson,
     PrivateKey,
 )
-from lapwing.queries.catalogue import Population, RowsPerPerson
-from lapwing.queries.ranges import MOST_ROWS
-from lapwing.queries.term import bounds
+from lapwing.queries.algebra.ranges import MOST_ROWS
+from lapwing.queries.algebra.term import bounds
+from lapwing.queries.catalogue.population import Population, RowsPerPerson
 from lapwing.vocabulary.exact import Sensitive, as_int
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class Engine(ABC):
     Attributes
     ----------
     readable : for tables in files, the marks of how each of their cells was read without failure
+    identities : for tables in a database, what tells each from another that takes its place, as it was registered
     """
 
     _dialect: ClassVar[Dialect]
@@ -89,6 +91,7 @@ class Engine(ABC):
         self._population = population
         self._relations, self._one_row = registered.relations, registered.one_row_a_person
         self.readable: Mapping[str, str] = registered.readable
+        self.identities: Mapping[str, str] = registered.identities
         self._on_failure = on_failure
         self._one_a_person = {t.name for t in population.tables if t.rows is RowsPerPerson.ONE_A_PERSON}
         self._bitmap_memory = as_int("bitmap_memory", bitmap_memory)
@@ -98,8 +101,9 @@ class Engine(ABC):
         memory = self._bitmap_memory
         return Cohorts(self._read_size, self._read_facts, self._read_counts, memory=memory)
 
-    def require_here(self) -> None:  # noqa: B027 - most are always here
-        """Fail if the database cannot be asked just now. What is in this process, or in files, can be."""
+    def identities_now(self) -> Mapping[str, str]:
+        """Return the `identities` as the database tells them now; fail if it cannot be asked just now."""
+        return self.identities
 
     def number(self, aggregate: Aggregate) -> Sensitive[int]:
         """Return the one number of an aggregate that has one public cell and one term."""
@@ -359,7 +363,7 @@ def possible_numbers(aggregate: Aggregate, sent: Sequence[Any]) -> tuple[int, ..
         case DistinctKeys():
             cells = aggregate.cell_count
             _require(cells is None or sent[0] <= cells, "more cells than there are")
-        case CountPerPerson() | LastStepPerPerson():
+        case CountPerPerson() | CountPeopleOfTables() | LastStepPerPerson():
             pass
     return tuple(numbers)
 

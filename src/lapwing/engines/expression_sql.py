@@ -11,24 +11,28 @@ was built, so no term meets NULL or leaves 64 bits. NaN never gets to one either
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from string import ascii_lowercase, ascii_uppercase
 from types import MappingProxyType
 from typing import NamedTuple
 
 from lapwing.engines.dialect import RowOf, Value, Writer
-from lapwing.queries.aggregate import FACTOR, MODULUS, SHIFT, STRETCH, BinnedKey, DeclaredKey, GridKey, Key, PrivateKey
-from lapwing.queries.column import Boolean, Date, Real
-from lapwing.queries.derived import needed_for
-from lapwing.queries.pattern import End, pieces
-from lapwing.queries.predicate import (
-    DAYS,
-    DOUBLES,
-    TRUTHS,
+from lapwing.queries.algebra.aggregate import (
+    FACTOR,
+    MODULUS,
+    SHIFT,
+    STRETCH,
+    BinnedKey,
+    DeclaredKey,
+    GridKey,
+    Key,
+    PrivateKey,
+)
+from lapwing.queries.algebra.derived import needed_for
+from lapwing.queries.algebra.pattern import End, pieces
+from lapwing.queries.algebra.predicate import (
     About,
     AllOf,
     AnyOf,
     Compared,
-    Domain,
     Gap,
     HasRows,
     InIntervals,
@@ -42,12 +46,11 @@ from lapwing.queries.predicate import (
     Predicate,
     Ref,
     Unit,
-    day,
-    double_at,
-    ymd,
 )
-from lapwing.queries.ranges import FEW, Listed, listed
-from lapwing.queries.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, SteppedDown, Term, Times, bounds
+from lapwing.queries.algebra.ranges import FEW, Listed, listed
+from lapwing.queries.algebra.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, SteppedDown, Term, Times, bounds
+from lapwing.queries.catalogue.column import Boolean, Date, Real
+from lapwing.queries.catalogue.domains import DAYS, DOUBLES, TRUTHS, Domain, day, double_at, ymd
 
 _YEAR = 10_000  # one year in year * 10000 + month * 100 + day
 
@@ -167,8 +170,8 @@ def _like(writer: Writer, column: str, like: Like | NotLike) -> str:
     LIKE itself is not used: databases differ in its escapes, and some try every way to fit a pattern, which a long text
     can make last for hours. Lengths and places are counted in characters, the same on every database.
     """
-    text = f"trim(BOTH ' ' FROM {column})" if like.trimmed else column
-    text = f"translate({text}, '{ascii_uppercase}', '{ascii_lowercase}')" if like.any_case else text
+    text = writer.dialect.trimmed.format(column) if like.trimmed else column
+    text = writer.dialect.small.format(text) if like.any_case else text
     taken = [(pattern, pieces(pattern).exact) for pattern in like.patterns]
     whole = tuple(exact for _, exact in taken if exact is not None)
     tests = [writer.one_of(text, whole)] if whole else []
@@ -177,21 +180,22 @@ def _like(writer: Writer, column: str, like: Like | NotLike) -> str:
 
 
 def _fits(writer: Writer, text: str, pattern: str) -> str:
-    start, middle, end = pieces(pattern)
+    (start, middle, end), dialect = pieces(pattern), writer.dialect
     if end is None:
         return f"(length({text}) = {start.length}{_at(writer, text, start)})"
     if start.text is not None and not middle and not end.length:
-        return writer.dialect.starts_with.format(text, writer.value(start.text))
+        return dialect.starts_with.format(text, writer.value(start.text))
     outside = start.length + end.length
     tests = f"length({text}) >= {outside}{_at(writer, text, start)}"
     if end.length:
-        tests += _at(writer, f"right({text}, {end.length})", end)
-    inside = f"substr({text}, {start.length + 1}, GREATEST(length({text}) - {outside}, 0))" if outside else text
-    for piece in middle:
-        place = f"position({writer.value(piece)} IN {inside})"
+        tests += _at(writer, dialect.ending.format(text, end.length), end)
+    rest = dialect.greatest.format(f"length({text}) - {outside}", 0)
+    inside = f"substr({text}, {start.length + 1}, {rest})" if outside else text
+    for number, piece in enumerate(middle, 1):
+        place = dialect.place.format(writer.value(piece), inside)
         tests += f" AND {place} > 0"
-        if piece is not middle[-1]:
-            place = f"position({writer.value(piece)} IN {inside})"
+        if number < len(middle):  # the next one comes after it, also if it is the same
+            place = dialect.place.format(writer.value(piece), inside)
             inside = f"substr({inside}, {place} + {len(piece)})"
     return f"({tests})"
 
@@ -227,7 +231,8 @@ def _has(writer: Writer, row: RowOf, has: HasRows | LacksRows) -> str:
     source = _carrying(writer, inner) if inner.carried else writer.relation(inner)
     same = f"{writer.person(inner)} = {writer.person(row)}"
     for (up, name), carried in inner.carried.items():
-        same += f" AND {writer.column(inner, carried)} <=> {writer.around(inner, up, name)}"
+        alike = writer.dialect.alike.format(writer.column(inner, carried), writer.around(inner, up, name))
+        same += f" AND {alike}"
     if has.at_least == 1:
         return f"EXISTS (SELECT 1 FROM {source} WHERE {same} AND {predicate_sql(writer, inner, has.where)})"
     if any(_far(has.where)):
@@ -302,13 +307,14 @@ def term_sql(writer: Writer, row: RowOf, term: Term, known: Mapping[Term, str] =
 
 def remainder(writer: Writer, number: str, width: int) -> str:
     """Return how far a whole number is above the next multiple of `width` below; never negative."""
-    step = writer.value(width)
-    return f"MOD(MOD({number}, {step}) + {step}, {step})"
+    step, modulo = writer.value(width), writer.dialect.modulo
+    return modulo.format(f"{modulo.format(number, step)} + {step}", step)
 
 
 def clipped(writer: Writer, number: str, low: float, high: float) -> str:
     """Return a number that is not missing, clipped to bounds of its own type."""
-    return f"LEAST(GREATEST({number}, {writer.value(low)}), {writer.value(high)})"
+    at_least = writer.dialect.greatest.format(number, writer.value(low))
+    return writer.dialect.least.format(at_least, writer.value(high))
 
 
 def _on_grid(writer: Writer, row: RowOf, term: OnGrid) -> str:
@@ -364,7 +370,8 @@ def _cell_column(writer: Writer, row: RowOf, key: Key, name: str) -> CellColumn:
         case GridKey(term=term, width=width):
             low, _ = bounds(term)
             offset = f"({term_sql(writer, row, term)} - {writer.value(low)})"
-            return CellColumn(name, f"{offset} - MOD({offset}, {writer.value(width)})", name, name)
+            left = writer.dialect.modulo.format(offset, writer.value(width))
+            return CellColumn(name, f"{offset} - {left}", name, name)
         case BinnedKey(column=column, domain=domain, bins=bins):
             cases = " ".join(
                 f"WHEN {predicate_sql(writer, row, InIntervals(column=column, domain=domain, intervals=(b,)))} THEN {i}"
@@ -395,14 +402,15 @@ def _value_column(writer: Writer, row: RowOf, column: str, name: str) -> tuple[s
 
 def fold(writer: Writer, salt: int, numbers: Sequence[str]) -> str:
     """Return the first half of `aggregate.rank`: the numbers folded into one residue."""
-    state = ""
+    state, modulo = "", writer.dialect.modulo
     for number in numbers:
         scaled = f"{state} * {FACTOR}" if state else writer.value(salt * FACTOR)
-        state = f"MOD({scaled} + MOD({number}, {MODULUS}) + {MODULUS}, {MODULUS})"
-    return f"MOD({state} * {STRETCH}, {MODULUS})"
+        state = modulo.format(f"{scaled} + {modulo.format(number, MODULUS)} + {MODULUS}", MODULUS)
+    return modulo.format(f"{state} * {STRETCH}", MODULUS)
 
 
-def rank(folded: str) -> str:
+def rank(writer: Writer, folded: str) -> str:
     """Return the second half of `aggregate.rank`: two squarings of a residue that is a column."""
-    square = f"MOD({folded} * {folded} + {SHIFT}, {MODULUS})"
-    return f"MOD({square} * {square}, {MODULUS})"
+    modulo = writer.dialect.modulo
+    square = modulo.format(f"{folded} * {folded} + {SHIFT}", MODULUS)
+    return modulo.format(f"{square} * {square}", MODULUS)

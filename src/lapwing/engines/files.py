@@ -1,7 +1,8 @@
 """Files of the custodian as DuckDB reads them: each under its own name and no other, and of CSV what a line says.
 
 DuckDB takes some names for patterns, for a home folder or for an address, and columns out of the names of folders.
-What is fingerprinted must be what is read.
+What is fingerprinted must be what is read. It also gives columns other names, where two are the same but for their case
+or one has none: names are asked of the file or the data frame itself.
 
 How a line of CSV is read depends on the first line of the file and on nothing else. Everything that a reader may guess
 from the rows (separator, quotes, comments, the order of day and month) is pinned. A guess is made from everybody's
@@ -28,7 +29,7 @@ from lapwing.engines.dialect import DUCKDB, literal
 from lapwing.vocabulary.errors import RegistrationError
 
 _PATTERN: Final = "*?["
-_INCOMING: Final = "incoming"
+INCOMING: Final = "incoming"
 _AS_IT_IS: Final = {
     "hive_partitioning": "false",
     "union_by_name": "false",
@@ -58,11 +59,33 @@ def parquet_relation(table: str, path: str | Path) -> str:
     return f"read_parquet([{literal_path(table, path)}], {pinned})"
 
 
+def parquet_tree(table: str, path: str | Path) -> str:
+    """Return the SQL of the columns of a Parquet file and of what is inside of each, under their names in the file."""
+    return f"SELECT name, num_children FROM parquet_schema({literal_path(table, path)})"
+
+
+def outermost(tree: Iterable[tuple[str, int | None]]) -> list[str]:
+    """Return the names of the columns alone.
+
+    >>> outermost([("schema", 3), ("pid", None), ("place", 2), ("city", None), ("street", None), ("age", None)])
+    ['pid', 'place', 'age']
+    """
+    names, inside = list[str](), 0
+    for name, children in islice(tree, 1, None):
+        if inside:
+            inside -= 1
+        else:
+            names.append(name)
+        inside += children or 0
+    return names
+
+
 _DAY: Final = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
 _TIME: Final = r"([01]?[0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]*)?)?"
-_KEY: Final = "[+-]?[0-9]+"
+_WHOLE: Final = "[+-]?[0-9]+"
+_KEY: Final = "0|-?[1-9][0-9]*"
 _FORMS: Final = {
-    DUCKDB.integer: rf"{_KEY}(\.0+)?",  # pandas writes 7 as 7.0 where another row has nothing
+    DUCKDB.integer: rf"{_WHOLE}(\.0+)?",  # pandas writes 7 as 7.0 where another row has nothing
     DUCKDB.real: r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:[+-]?inf(inity)?|nan)",
     DUCKDB.day: rf"{_DAY}([ T]{_TIME} ?(Z|[+-]00(:?00)?)?)?",
     DUCKDB.truth: "(?i:true|false|t|f|yes|no|y|n|1|0)",
@@ -75,8 +98,8 @@ _WORDS: Final = {
     DUCKDB.truth: "truth value",
 }
 _MISSING: Final = {"na", "n/a", "nan", "null", "none", "nil", "missing", "unknown", "-", ".", "?", ""}
-_ROUNDED: Final = r"[+-]?[0-9]+[.,][0-9]+[eE][+][0-9]+"
-"""How a spreadsheet writes a long number: 1.23457E+12, which many numbers become."""
+_ROUNDED: Final = r"[+-]?[0-9]+([.,][0-9]+[eE][+][0-9]+|[eE][+]1[1-9])"
+"""How a spreadsheet writes a long number: 1.23457E+12, or 1E+12, which many numbers become."""
 _WITH_COMMA: Final = re.compile(r"[+-]?[0-9.]*,[0-9]+")
 _REMEDIES: Final = {
     DUCKDB.integer: "write it with digits alone, such as 1200, or declare the column as real or text",
@@ -88,9 +111,13 @@ _REMEDIES: Final = {
 
 def read_cell(column: str, kind: str, *, is_key: bool) -> str:
     """Return the SQL that reads a cell as a type of DuckDB, and fails where the cell does not have its form."""
+    if is_key:
+        return (
+            f"CASE WHEN {is_misfit(column, kind, is_key=True)} THEN error('misfit') ELSE CAST({column} AS {kind}) END"
+        )
     if kind == DUCKDB.text:
-        return f"CASE WHEN {_rounded(column)} THEN error('misfit') ELSE {column} END" if is_key else column
-    read = f"CAST({_formed(column, kind, is_key=is_key)} AS {kind})"
+        return column
+    read = f"CAST({_formed(column, kind)} AS {kind})"
     if kind not in _SHORTEST:
         return read
     # Most cells are written as DuckDB itself would write them, and to see that is quicker than to match a form.
@@ -99,10 +126,15 @@ def read_cell(column: str, kind: str, *, is_key: bool) -> str:
 
 
 def is_misfit(column: str, kind: str, *, is_key: bool) -> str:
-    """Return the SQL of whether `read_cell` would fail."""
+    """Return the SQL of whether `read_cell` would fail.
+
+    A key that is a number is written in one way, that of the database: 7, 007 and +7 may be three people.
+    """
     if kind == DUCKDB.text:
         return f"coalesce({_rounded(column)}, false)" if is_key else "false"
-    return f"({column} IS NOT NULL AND TRY_CAST({_formed(column, kind, is_key=is_key)} AS {kind}) IS NULL)"
+    if is_key:
+        return f"coalesce(CAST(TRY_CAST({column} AS {kind}) AS {DUCKDB.text}) <> {column}, {column} IS NOT NULL)"
+    return f"({column} IS NOT NULL AND TRY_CAST({_formed(column, kind)} AS {kind}) IS NULL)"
 
 
 def described(kind: str, cell: str, *, is_key: bool) -> tuple[str, str]:
@@ -120,6 +152,11 @@ def described(kind: str, cell: str, *, is_key: bool) -> tuple[str, str]:
             "write the keys again from where they come from, with all their digits",
         )
     remedy = _REMEDIES[kind]
+    if is_key and re.fullmatch(_WHOLE, said) and not re.fullmatch(_KEY, cell):
+        return (
+            "is a number with more than its digits, such as 007, +7 or one beside a blank: it may be another person's",
+            'if keys are texts, say so: --key-type text, or key_type = "text"; else write the number alone, such as 7',
+        )
     if is_key:
         remedy = 'if keys are texts, say so: --key-type text, or key_type = "text"; else write them with digits alone'
     elif said in _MISSING:
@@ -135,12 +172,11 @@ def _rounded(column: str) -> str:
     return f"(contains({column}, '+') AND regexp_full_match(trim({column}), {literal(_ROUNDED)}))"
 
 
-def _formed(column: str, kind: str, *, is_key: bool) -> str:
+def _formed(column: str, kind: str) -> str:
     """Return what of a cell is read if it has the form of its type, and a text that is of no type if it has not."""
-    cell, form = f"trim({column})", _KEY if is_key else _FORMS[kind]
-    part = {DUCKDB.day: _DAY, DUCKDB.integer: _KEY}.get(kind)
+    cell, part = f"trim({column})", {DUCKDB.day: _DAY, DUCKDB.integer: _WHOLE}.get(kind)
     said = cell if part is None else f"regexp_extract({cell}, {literal(part)})"
-    right = f"regexp_full_match({cell}, {literal(form)})"
+    right = f"regexp_full_match({cell}, {literal(_FORMS[kind])})"
     return f"CASE WHEN {right} THEN {said} WHEN {column} IS NOT NULL THEN 'misfit' END"
 
 
@@ -152,6 +188,9 @@ _PINNED: Final = (
 )
 _BLOCK: Final = 1 << 20
 _UTF8: Final = "save it as UTF-8, or as .parquet"
+_PLAIN: Final = r"""(?:^|{0})(?:"(?:[^"]|"")*"|([^{0}]*))"""
+"""A cell with what separates it from the one before; the group is a cell without quotes around it."""
+_BLANK_THEN_QUOTE: Final = re.compile(r'\s+"').match
 _LINE_ENDS: Final = "end lines with LF or with CR LF, and take line breaks out of the texts"
 _QUOTES: Final = "close every quote, and take line breaks out of the texts: one line is one row"
 
@@ -199,6 +238,17 @@ class CSVFile:
         cell_of = f"a person key, in column {name}," if is_key else f"a cell in column {name}"
         return self._refusal(line, f"has {cell_of} that {what}", remedy)
 
+    def refusal_of_line(self, failure: str) -> RegistrationError:
+        """Return what to tell of a line on which the database fails; it would quote the whole line."""
+        found = re.search(r"\bLine: ([0-9]+)", failure)
+        what, remedy = (
+            "cannot be taken apart",
+            "write it anew: texts in quotes, and no cell of more than a million signs",
+        )
+        if found is None:
+            return RegistrationError(self._table, reason=f"has a line that {what}", remedy=remedy)
+        return self._refusal(int(found[1]), what, remedy)
+
     def check_lines(self) -> int:
         """Return how many rows there are; refuse a line that is not text, is not a whole row or has other cells."""
         with self._path.open("rb") as file:
@@ -226,10 +276,13 @@ class CSVFile:
             text, mark = line.decode(), self.separator
             plain = text.count(mark) + 1
             found = len(next(csv.reader([text], delimiter=mark, strict=True), [])) if '"' in text else plain
+            beside = '"' in text and any(map(_BLANK_THEN_QUOTE, re.findall(_PLAIN.format(re.escape(mark)), text)))
         except UnicodeDecodeError:
             raise self._refusal(number, "is not text in UTF-8", _UTF8) from None
         except csv.Error:
             raise self._refusal(number, "has a quote that is not closed, or text after one", _QUOTES) from None
+        if beside:
+            raise self._refusal(number, "has a blank before a quote", "begin the cell with its quote, or take both out")
         if found != len(self.header):
             what = f"has {found:,} cells, and the header has {len(self.header):,}"
             remedy = f'write a text or a number that holds "{mark}" in double quotes'
@@ -264,13 +317,56 @@ def without_columns(table: str, reason: str, remedy: str = "name the right place
     return RegistrationError(table, reason=f"has no columns to be found: {reason}", remedy=remedy)
 
 
-def write_frame(table: str, frame: Any, place: Path) -> None:
-    """Write a data frame of pandas, Polars or Arrow as a Parquet file that is not there yet."""
+def register_frame(connection: duckdb.DuckDBPyConnection, table: str, key: str, frame: Any) -> str:
+    """Make a data frame of pandas, Polars or Arrow known to a connection, and return under which name.
+
+    Objects of several types in one column of pandas become texts, and so 7 and "7", or a UUID and any way to write it,
+    one person: as keys they are refused.
+    """
+    if _is_of_pandas(frame):
+        named = [column for name, column in frame.items() if str(name).casefold() == key.casefold()]
+        types = sorted({type(each).__name__ for column in named if column.dtype == object for each in column.dropna()})
+        if len(types) > 1:
+            reason = f"has person keys of several types in one column, {', '.join(types)}"
+            raise _refusal(table, reason, f'make them of one type, such as frame["{key}"].astype("string")')
+    try:
+        connection.register(INCOMING, frame)
+    except (duckdb.Error, TypeError, ValueError, ImportError):
+        raise _no_frame(table, frame) from None
+    return INCOMING
+
+
+def names_of_frame(table: str, frame: Any) -> list[str]:
+    """Return what a data frame itself calls its columns."""
+    if _is_of_pandas(frame):
+        return [str(name) for name in frame.columns]
+    if isinstance(frame, Mapping):  # arrays by the names of their columns, as made-up rows are
+        return [str(name) for name in frame]
+    if hasattr(frame, "collect_schema"):  # of Polars, lazy or not
+        return list(frame.collect_schema().names())
+    try:
+        return list(frame.schema.names)  # of Arrow
+    except AttributeError:
+        raise _no_frame(table, frame) from None
+
+
+def refusal_of_name(table: str, name: str, read_as: str) -> RegistrationError:
+    """Return the refusal of a column that DuckDB gives another name, since it has none or there is one more of it."""
+    reason = f"has a column {name!r} that is read as {read_as!r}"
+    return _refusal(table, reason, "rename it, or what is called the same but for its case")
+
+
+def _is_of_pandas(frame: Any) -> bool:
+    return any(kind.__module__.partition(".")[0] == "pandas" for kind in type(frame).__mro__)
+
+
+def write_frame(table: str, frame: Any, place: Path, key: str) -> None:
+    """Write a data frame of pandas, Polars or Arrow as a Parquet file that is not there yet; `key` is the person's."""
     fresh = place.with_name(f"{place.name}.new")
     fresh.unlink(missing_ok=True)
     os.close(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # readable by nobody else from the start
     try:
-        _copy(table, frame, fresh)
+        _copy(table, frame, fresh, key)
         with fresh.open("rb") as written:
             os.fsync(written.fileno())
         os.link(fresh, place)  # fails where a file of this name has come meanwhile: it is somebody's data
@@ -282,17 +378,22 @@ def write_frame(table: str, frame: Any, place: Path) -> None:
         fresh.unlink(missing_ok=True)
 
 
-def _copy(table: str, frame: Any, place: Path) -> None:
-    connection = duckdb.connect()
-    try:
-        connection.register(_INCOMING, frame)
-        target = literal_path(table, place)
-        connection.execute(f"COPY (FROM {_INCOMING}) TO {target} (FORMAT parquet, USE_TMP_FILE false)")
-    except (duckdb.Error, TypeError, ValueError, ImportError):
-        remedy = "hand in a frame of pandas, Polars or Arrow with plain columns; Polars and Arrow need pyarrow"
-        raise _refusal(table, f"cannot be written from a {type(frame).__name__}", remedy) from None
-    finally:
-        connection.close()
+def _copy(table: str, frame: Any, place: Path, key: str) -> None:
+    with duckdb.connect() as connection:
+        incoming, target = register_frame(connection, table, key, frame), literal_path(table, place)
+        try:
+            described = connection.execute(f"DESCRIBE FROM {incoming}").fetchall()
+            for name, (read_as, *_) in zip(names_of_frame(table, frame), described, strict=True):
+                if name != read_as:
+                    raise refusal_of_name(table, name, read_as)
+            connection.execute(f"COPY (FROM {incoming}) TO {target} (FORMAT parquet, USE_TMP_FILE false)")
+        except (duckdb.Error, TypeError, ValueError, ImportError):
+            raise _no_frame(table, frame) from None
+
+
+def _no_frame(table: str, frame: Any) -> RegistrationError:
+    remedy = "hand in a frame of pandas, Polars or Arrow with plain columns; Polars and Arrow need pyarrow"
+    return _refusal(table, f"cannot be taken from a {type(frame).__name__}", remedy)
 
 
 def _refusal(table: str, reason: str, remedy: str) -> RegistrationError:

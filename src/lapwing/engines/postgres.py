@@ -5,7 +5,7 @@ meaning of a statement depends on. A connection that failed is thrown away, so t
 
 The shape of the tables is read from the system catalogue: once when they are registered, to the custodian's face, and
 again in the transaction of every question. A table that was altered in between could make an expression fail, or count
-a person twice, so it has to be registered again.
+a person twice, so it has to be registered again; and one that another has taken the place of is other data.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,8 +23,15 @@ from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import BITMAP_MEMORY, Engine, Row
 from lapwing.engines.files import without_columns
 from lapwing.engines.reading import LONGEST, TIME_LIMIT, stoppable
-from lapwing.engines.stored_columns import Registered, kind_of, select_list, source_of, stored_name
-from lapwing.queries.catalogue import Population, RowsPerPerson, Table
+from lapwing.engines.stored_columns import (
+    Registered,
+    declared_names,
+    identity,
+    select_list,
+    source_of,
+    stored_name,
+)
+from lapwing.queries.catalogue.population import KeyType, Population, RowsPerPerson, Table
 from lapwing.vocabulary.errors import RegistrationError
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.frozen import frozen
@@ -39,6 +46,7 @@ _PINNED = {
     "DateStyle": "ISO",
     "extra_float_digits": "3",
     "transform_null_equals": "off",
+    "quote_all_identifiers": "off",  # types are looked up by how the server writes them
     "lock_timeout": "0",
     "parallel_tuple_cost": "0.001",  # the default keeps all of a large sort on one processor
     "jit": "off",  # it compiles for longer than most of our statements run
@@ -50,28 +58,44 @@ _REMEDY = "store it as {}, show it so in a view, or declare what it is"
 # Decimals have a number of digits, and a scale with a sign in eleven bits. One below zero or above the number of digits
 # allows cells that no double holds, such as 1e400: then, as where a column says nothing, there are no digits to go by.
 _SHAPE = """
+WITH relations AS MATERIALIZED (
+    SELECT place, pg_class.oid, relkind, relhassubclass,
+           has_table_privilege(pg_class.oid, 'INSERT, UPDATE, DELETE, TRUNCATE') AS writable,
+           (WITH RECURSIVE parts (part) AS (  -- what is read with it: its children, and what a view is made of
+                SELECT pg_class.oid UNION SELECT beneath FROM parts CROSS JOIN LATERAL (
+                    SELECT inhrelid FROM pg_inherits WHERE inhparent = part UNION ALL
+                    SELECT refobjid FROM pg_rewrite
+                    JOIN pg_class AS views ON views.oid = ev_class AND views.relkind = 'v'
+                    JOIN pg_depend ON classid = 'pg_rewrite'::regclass AND objid = pg_rewrite.oid
+                    WHERE ev_class = part AND refclassid = 'pg_class'::regclass) AS below (beneath))
+            SELECT min(fdwname) FROM parts JOIN pg_foreign_table ON ftrelid = part
+            JOIN pg_foreign_server ON pg_foreign_server.oid = ftserver
+            JOIN pg_foreign_data_wrapper ON pg_foreign_data_wrapper.oid = srvfdw) AS wrapper,
+           hashtextextended(concat_ws(' ', pg_class.oid, relkind, pg_get_viewdef(pg_class.oid),
+               (SELECT concat_ws(' ', srvname, srvoptions, ftoptions) FROM pg_foreign_table
+                JOIN pg_foreign_server ON pg_foreign_server.oid = ftserver WHERE ftrelid = pg_class.oid)), 0) AS itself
+    FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS sources (schema, name, place)
+    JOIN pg_namespace ON nspname = schema
+    JOIN pg_class ON relnamespace = pg_namespace.oid AND relname = name AND relkind IN ('r', 'p', 'v', 'm', 'f'))
 SELECT place, attname,
        CASE typtype WHEN 'e' THEN 'enum' ELSE format_type(atttypid, NULL) END,
        CASE WHEN atttypid = 'numeric'::regtype AND atttypmod >= 4 AND scale BETWEEN 0 AND digits THEN digits END,
-       COALESCE(collisdeterministic, TRUE),
        attnotnull AND (relkind = 'p' OR relkind = 'r' AND NOT relhassubclass) AND EXISTS (
            SELECT 1 FROM pg_index
-           WHERE indrelid = pg_class.oid AND indisunique AND indisvalid AND indimmediate AND indpred IS NULL
+           WHERE indrelid = relations.oid AND indisunique AND indisvalid AND indimmediate AND indpred IS NULL
              AND indnkeyatts = 1 AND indkey[0] = attnum) AND NOT EXISTS (
            SELECT 1 FROM pg_constraint  -- NOT NULL may have been declared for the rows to come only
-           WHERE conrelid = pg_class.oid AND contype = 'n' AND conkey = ARRAY[attnum] AND NOT convalidated),
-       attgenerated = 'v',
-       has_table_privilege(pg_class.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')
-FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS sources (schema, name, place)
-JOIN pg_namespace ON nspname = schema
-JOIN pg_class ON relnamespace = pg_namespace.oid AND relname = name AND relkind IN ('r', 'p', 'v', 'm', 'f')
-JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
+           WHERE conrelid = relations.oid AND contype = 'n' AND conkey = ARRAY[attnum] AND NOT convalidated),
+       attgenerated = 'v', writable, wrapper, itself
+FROM relations
+JOIN pg_attribute ON attrelid = relations.oid AND attnum > 0 AND NOT attisdropped
 JOIN pg_type ON pg_type.oid = atttypid
 CROSS JOIN LATERAL (SELECT ((atttypmod - 4) >> 16) & 65535, (((atttypmod - 4) & 2047) # 1024) - 1024)
     AS decimals (digits, scale)
-LEFT JOIN pg_collation ON pg_collation.oid = attcollation
 ORDER BY place, attnum
 """
+_DATABASE = "SELECT oid FROM pg_database WHERE datname = current_database()"
+_SERVER = f"SELECT system_identifier, ({_DATABASE}) FROM pg_control_system()"
 
 
 @frozen()
@@ -117,10 +141,13 @@ class PostgreSQL(Engine):
         self._idle: list[psycopg.Connection] = []
         self._running: set[psycopg.Connection] = set()
         self._closed = False
+        self._read = {table.name: declared_names(population, table) for table in population.tables}
         try:
             with self._transaction() as connection:
-                self._shape = shape_of(connection, sources)
+                shape = shape_of(connection, sources)
                 encoding = connection.info.parameter_status("server_encoding")
+                self._where = _which_server(connection)
+                server = connection.execute(self._where).fetchone()
         except psycopg.Error as failure:
             reason = f"cannot be reached: {self._without_password(str(failure))}"
             raise RegistrationError(population.name, reason=reason, remedy="mend the connection") from None
@@ -128,7 +155,9 @@ class PostgreSQL(Engine):
             if encoding != "UTF8":  # its MD5 of a text would be another than that of other engines
                 reason = f"is in a database of encoding {encoding}"
                 raise RegistrationError(population.name, reason=reason, remedy="use one of encoding UTF8")
-            registered = register(population, sources, self._shape)
+            registered = register(population, sources, shape)
+            self._shape = self._of_what_is_read(shape)
+            registered.identities.update(self._identities(server, shape))
         super().__init__(population, registered, bitmap_memory=bitmap_memory, on_failure=on_failure)
 
     def close(self) -> None:
@@ -139,14 +168,29 @@ class PostgreSQL(Engine):
         for connection in open_:
             connection.close()
 
-    def require_here(self) -> None:
-        """Fail if no transaction can be begun: a server that is away is better noticed before a charge than after."""
-        with self._transaction():
-            pass
+    def identities_now(self) -> Mapping[str, str]:
+        """Return what tells the tables from others that take their places; fail if no transaction can be begun."""
+        with self._transaction() as connection:
+            server, shape = connection.execute(self._where).fetchone(), shape_of(connection, self._sources)
+        return self._identities(server, shape)
+
+    def _identities(self, server: Row | None, shape: Shape) -> dict[str, str]:
+        found: dict[str, list[_Column]] = {name: [] for name in self._sources}
+        for place, *column in self._of_what_is_read(shape):
+            found[list(self._sources)[place - 1]].append(_Column(*column))
+        return {
+            name: identity((server, self._sources[name], *{column.relation for column in columns}), columns)
+            for name, columns in found.items()
+        }
+
+    def _of_what_is_read(self, shape: Shape) -> Shape:
+        """Return what of a shape is about declared columns; others may come and go."""
+        names = list(self._sources)
+        return tuple(row for row in shape if row[1].casefold() in self._read.get(names[row[0] - 1], ()))
 
     def _rows(self, statement: Statement) -> Sequence[Row]:
         with self._transaction() as connection, stoppable(lambda: connection.cancel_safe(timeout=_CONNECT_SECONDS)):
-            if shape_of(connection, self._sources) != self._shape:
+            if self._of_what_is_read(shape_of(connection, self._sources)) != self._shape:
                 raise ValueError("a table was altered since it was registered; register it again")
             return connection.execute(statement.text, statement.parameters).fetchall()
 
@@ -217,6 +261,14 @@ def _address(population: Population, conninfo: str) -> dict[str, Any]:
     )
 
 
+def _which_server(connection: psycopg.Connection) -> str:
+    """Return the statement that tells this database from others; some roles may not ask for the server."""
+    with suppress(psycopg.errors.InsufficientPrivilege), connection.transaction():
+        connection.execute(_SERVER)
+        return _SERVER
+    return _DATABASE
+
+
 class _WholeNumber(Loader):
     """Sums of 64-bit integers come as decimals; they are whole, or something has failed."""
 
@@ -235,10 +287,11 @@ def shape_of(connection: psycopg.Connection, sources: Mapping[str, PostgresTable
 class _Column(StoredColumn):
     """A column, with what else the database says about it."""
 
-    bytewise: bool = True
     unique: bool = False
     computed: bool = False
     writable: bool = False
+    wrapper: str | None = None
+    relation: int = 0
 
 
 def register(population: Population, sources: Mapping[str, PostgresTable], shape: Shape) -> Registered:
@@ -258,8 +311,14 @@ def register(population: Population, sources: Mapping[str, PostgresTable], shape
         if stored[0].writable:
             remedy = f"connect as a role that has been granted nothing but SELECT ON {name}"
             raise RegistrationError(table.name, reason=f"is open for writing to this role as {name}", remedy=remedy)
-        columns = select_list(population, table, stored, POSTGRES, _reader(table), remedy=_REMEDY)
-        registered.relations[table.name] = f"(SELECT {columns} FROM {name})"
+        if stored[0].wrapper is not None and table.key_type is KeyType.INTEGER:
+            reason = f"comes through {stored[0].wrapper}, which may read the person keys 7 and 007 as one number"
+            remedy = 'copy it into a table of the database, or show its keys as texts: key_type = "text"'
+            raise RegistrationError(table.name, reason=reason, remedy=remedy)
+        columns = select_list(population, table, stored, POSTGRES, _reader(table), keys=registered.keys, remedy=_REMEDY)
+        # What another server compares, it compares in its own way: a fence keeps conditions and groups here.
+        fence = "" if stored[0].wrapper is None else " OFFSET 0"
+        registered.relations[table.name] = f"(SELECT {columns} FROM {name}{fence})"
         key = stored_name(table, population.person_key(table), [column.name for column in stored])
         if table.rows is RowsPerPerson.ONE_A_PERSON and any(c.name == key and c.unique for c in stored):
             registered.one_row_a_person.add(table.name)
@@ -279,8 +338,8 @@ def _reader(table: Table) -> Callable[[str, _Column, str], str]:
             column = f"CAST({column} AS {wanted})"
         if stored.type in _CAN_BE_NAN:  # which every other database takes for something else: no predicate meets it
             column = f"NULLIF({column}, CAST('NaN' AS {wanted}))"
-        # A collation that is not bytewise takes different texts for the same.
-        return column if stored.bytewise else f'{column} COLLATE "C"'
+        # A collation may take different texts for the same; two columns of two collations cannot be compared at all.
+        return f'{column} COLLATE "C"' if wanted == POSTGRES.text else column
 
     return read
 
@@ -299,4 +358,4 @@ def columns_in_postgres(table: str, address: str, *, schema: str, name: str) -> 
     if not found:
         remedy = "name it with --name, and its schema with --schema"
         raise without_columns(table, f"there is no table {schema}.{name} that this role may see", remedy)
-    return {column: kind_of(POSTGRES, stored) for column, stored in found.items()}
+    return {column: POSTGRES.kind_stored(stored) for column, stored in found.items()}

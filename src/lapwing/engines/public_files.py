@@ -6,7 +6,7 @@ narrowest one that fits all of its cells, and a condition is evaluated when a qu
 after `TIME_LIMIT` seconds and after `MOST_AMONG` values.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -17,14 +17,12 @@ import duckdb
 from lapwing.engines.derived_sql import widened_relation
 from lapwing.engines.dialect import DUCKDB, Parameter, RowOf, Writer, literal
 from lapwing.engines.expression_sql import predicate_sql
-from lapwing.engines.files import CSVFile, literal_path, parquet_relation
+from lapwing.engines.files import CSVFile, literal_path, outermost, parquet_relation, parquet_tree
 from lapwing.engines.reading import stoppable
-from lapwing.engines.stored_columns import kind_of
-from lapwing.queries.catalogue import LONGEST_NAME
-from lapwing.queries.column import Boolean, Column, ColumnType, Date, Integer, Real, Text
+from lapwing.queries.algebra.predicate import Predicate
+from lapwing.queries.catalogue.column import Boolean, Column, ColumnType, Date, Integer, Real, Text
+from lapwing.queries.catalogue.population import is_name, public_population
 from lapwing.queries.limits import MOST_AMONG
-from lapwing.queries.predicate import Predicate
-from lapwing.queries.public_values import public_population
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.frozen import frozen
 
@@ -103,13 +101,29 @@ def _stat(name: str, path: Path) -> Stat:
 @lru_cache(maxsize=64)
 def _stored_columns(name: str, path: Path, _: Stat) -> Mapping[str, str | None]:
     """Return the columns of a file with their kinds; of a text file they are not known yet."""
-    kinds: dict[str, str | None]
     if path.suffix == ".parquet":
+        # DuckDB gives one of two columns another name, where they are the same but for their case
+        names = outermost(_run(name, path, parquet_tree(name, path)))
         described = _run(name, path, f"DESCRIBE FROM {parquet_relation(name, path)}")
-        kinds = {str(column): kind_of(DUCKDB, str(kind)) or "text" for column, kind, *_ in described}
+        kinds: list[str | None] = [DUCKDB.kind_stored(str(kind)) or "text" for _, kind, *_ in described]
     else:
-        kinds = dict.fromkeys(CSVFile(name, path).header)
-    return {column: kind for column, kind in kinds.items() if column.strip() and len(column.encode()) <= LONGEST_NAME}
+        names = CSVFile(name, path).header
+        kinds = [None] * len(names)
+    _require_different(name, names)
+    return {column: kind for column, kind in zip(names, kinds, strict=True) if is_name(column)}
+
+
+def _require_different(name: str, columns: Sequence[str]) -> None:
+    alike: dict[str, list[str]] = {}
+    for column in filter(is_name, columns):
+        alike.setdefault(column.casefold(), []).append(column)
+    for called, same in alike.items():
+        if len(same) > 1:
+            listed = ", ".join(map(repr, same))
+            raise BadQuestionError(
+                f"the vocabulary {name} has {len(same)} columns called {called!r}, whatever their case: {listed}; let "
+                "the custodian rename all but one of them"
+            )
 
 
 @lru_cache(maxsize=256)

@@ -9,18 +9,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from lapwing.engines.dialect import DUCKDB
+from lapwing.engines.dialect import Kind
 from lapwing.engines.duckdb import DuckDB
-from lapwing.queries.aggregate import MODULUS, rank, text_number
-from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Table
-from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
-from lapwing.queries.predicate import day, day_number
+from lapwing.queries.algebra.aggregate import MODULUS, rank, text_number
+from lapwing.queries.catalogue.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
+from lapwing.queries.catalogue.domains import day, day_number
+from lapwing.queries.catalogue.population import KeyType, Population, RowsPerPerson, Table
 
 PEOPLE: Final = 1000
 _ROWS_A_PERSON: Final = 3
 _ONE_IN_MISSING: Final = 20
 _WORDS: Final = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath")
-_TYPES: Final = {DUCKDB.integer: "int64", DUCKDB.real: "float64", DUCKDB.day: "datetime64[s]", DUCKDB.truth: "bool"}
+_TYPES: Final = {Kind.INTEGER: "int64", Kind.REAL: "float64", Kind.DAY: "datetime64[s]", Kind.TRUTH: "bool"}
 _DAYS: Final = (date(1930, 1, 1), date(2025, 1, 1))
 
 
@@ -51,11 +51,11 @@ def _table(population: Population, table: Table, people: int) -> dict[str, Any]:
 
 def _array(values: list[Any], kind: ColumnType | KeyType) -> Any:
     """Return a column as DuckDB takes it: numbers, days and truth values with a mask, text as objects."""
-    if DUCKDB.type_of(kind) == DUCKDB.text:
+    if Kind.of(kind) is Kind.TEXT:
         return np.array(values, dtype=object)
     missing = [value is None for value in values]
     filled = [0 if value is None else value for value in values]
-    return np.ma.array(filled, mask=missing, dtype=_TYPES[DUCKDB.type_of(kind)])
+    return np.ma.array(filled, mask=missing, dtype=_TYPES[Kind.of(kind)])
 
 
 def _value(column: Column, salt: int, row: int) -> Any:

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.engines.emitter import Fact
-from lapwing.queries.derived import NumberOfPerson, PersonRows
-from lapwing.queries.predicate import HasRows, InIntervals, Interval, LacksRows, Ref
+from lapwing.queries.algebra.derived import NumberOfPerson, PersonRows
+from lapwing.queries.algebra.predicate import HasRows, InIntervals, LacksRows, Ref
+from lapwing.queries.catalogue.domains import Interval
 
 Integers: TypeAlias = NDArray[np.int64]
 Truths: TypeAlias = NDArray[np.bool_]

@@ -20,15 +20,15 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DecimalType, StructType
+from pyspark.sql.types import DecimalType, StructField, StructType
 
 from lapwing.engines.dialect import SPARK, Parameter, StoredColumn
 from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import BITMAP_MEMORY, Engine, Row
 from lapwing.engines.reading import TIME_LIMIT, stoppable
 from lapwing.engines.rows_of_person import Integers
-from lapwing.engines.stored_columns import Registered, select_list, source_of
-from lapwing.queries.catalogue import Population, Table
+from lapwing.engines.stored_columns import Registered, declared_names, identity, select_list, source_of
+from lapwing.queries.catalogue.population import KeyType, Population, Table
 from lapwing.vocabulary.errors import RegistrationError
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.lifetime import closing_on_failure
@@ -82,7 +82,13 @@ _PINNED = {
     "spark.sql.orc.aggregatePushdown": "false",
     "spark.sql.optimizer.metadataOnly": "false",
     "spark.sql.cbo.enabled": "false",
+    # Its parser remembers something of every statement, for ever, until the driver has no memory left and ends.
+    "spark.sql.parser.manageParserCaches": "true",
+    "spark.sql.parser.parserDfaCacheFlushThreshold": "10000",  # states, of about 10 kB each
 }
+_TELLING = {"Catalog", "Database", "Namespace", "Table", "Name", "View", "Type", "Provider", "Location", "Created Time"}
+_TELLING |= {"View Text"}
+_OF_TEXTS = {"csv", "json", "xml", "text", "hive"}
 _engines = itertools.count()
 
 
@@ -112,13 +118,15 @@ class Spark(Engine):
         self._name, self._numbers = f"lapwing_{next(_engines)}", itertools.count()
         self._time_limit, self._closed = time_limit, False
         self._views: dict[str, str] = {}
+        self._catalogued: dict[str, tuple[SparkTable, set[str]]] = {}
         self._session = session.newSession()
         for setting, value in _PINNED.items():
             self._session.conf.set(setting, value)
         with closing_on_failure(self):
-            found = Registered(
-                {table.name: self._registered(population, table, sources) for table in population.tables}
-            )
+            found = Registered()
+            for table in population.tables:
+                found.relations[table.name] = self._registered(population, table, sources, found)
+            self._identities = found.identities
         super().__init__(population, found, bitmap_memory=bitmap_memory, on_failure=on_failure)
 
     def close(self) -> None:
@@ -127,6 +135,23 @@ class Spark(Engine):
             with suppress(Exception):
                 self._session.catalog.dropGlobalTempView(view)
         self._closed = True
+
+    def identities_now(self) -> Mapping[str, str]:
+        """Return what tells the tables from others; of files those that were listed, for no others are read."""
+        with _unlogged():
+            catalogued = {name: self._identity(*given) for name, given in self._catalogued.items()}
+        return {**self._identities, **catalogued}
+
+    def _identity(self, table: SparkTable, read: set[str]) -> str:
+        """Return what the catalogue says that tells a table, or the view of this name, from others."""
+        described = self._session.sql(f"DESCRIBE TABLE EXTENDED {table.relation}").collect()
+        told = sorted((str(row[0]), str(row[1])) for row in described if row[0] in _TELLING)
+        return identity((table.relation, *told), _among(_columns(self._session.table(table.relation).schema), read))
+
+    def _files(self, source: str | Path) -> list[tuple[object, ...]]:
+        """Return the names of the files with rows in a place, with how long each is and when it was written."""
+        told = ("_metadata.file_name", "_metadata.file_size", "_metadata.file_modification_time")
+        return sorted(map(tuple, self._session.read.parquet(str(source)).select(*told).distinct().collect()))
 
     def _rows(self, statement: Statement) -> Sequence[Row]:
         return self._collected(statement, lambda frame: [[_plain(part) for part in row] for row in frame.collect()])
@@ -137,6 +162,8 @@ class Spark(Engine):
     def _collected(self, statement: Statement, collect: Callable[[DataFrame], list[Any]]) -> list[Any]:
         if self._closed:
             raise RuntimeError("the engine is closed")
+        if self._catalogued and self.identities_now() != self.identities:
+            raise RuntimeError("a table is another one than was registered, or was altered; register it again")
         context, tag = self._session.sparkContext, f"{self._name}_{next(self._numbers)}"
         context.addJobTag(tag)
         try:
@@ -146,16 +173,30 @@ class Spark(Engine):
         finally:
             context.removeJobTag(tag)
 
-    def _registered(self, population: Population, table: Table, sources: Mapping[str, Source]) -> str:
+    def _registered(
+        self, population: Population, table: Table, sources: Mapping[str, Source], found: Registered
+    ) -> str:
         """Return the SQL of a relation with the declared columns in the types that the emitter writes for."""
         source = source_of(table, sources, "name its Parquet file, its SparkTable or its data frame")
         try:
             with _unlogged():
                 place = self._place(table.name, source)
-                stored = _columns(self._session.table(place).schema)
-                relation = f"(SELECT {select_list(population, table, stored, SPARK, _read)} FROM {place})"
+                frame = self._session.table(place)
+                _require_one_place(table, declared_names(population, table), frame)
+                if table.key_type is KeyType.INTEGER:
+                    _require_numbers(table, population.person_key(table), frame)
+                stored = _columns(frame.schema)
+                relation = (
+                    f"(SELECT {select_list(population, table, stored, SPARK, _read, keys=found.keys)} FROM {place})"
+                )
                 # Every declared cell, through the expressions that questions use: the reader may choke on one.
                 self._session.sql(f"SELECT max(xxhash64(*)) FROM {relation}").collect()
+                read = declared_names(population, table)
+                if isinstance(source, SparkTable):
+                    self._catalogued[table.name] = source, read
+                    found.identities[table.name] = self._identity(source, read)
+                elif not isinstance(source, DataFrame):
+                    found.identities[table.name] = identity(self._files(source), _among(stored, read))
         except (PySparkException, Py4JError) as failure:
             reason = str(failure).partition("\n\tat ")[0]  # without the calls of Java
             remedy = "mend the data or its place"
@@ -220,11 +261,69 @@ def _plain(part: Any) -> Any:
 
 def _columns(stored: StructType) -> list[StoredColumn]:
     """Return the columns of a frame; those of the same name too, for no one of them is meant."""
-    kinds = [(field.name, field.dataType) for field in stored.fields]
     return [
-        StoredColumn(name, kind.simpleString(), kind.precision if isinstance(kind, DecimalType) else None)
-        for name, kind in kinds
+        StoredColumn(
+            field.name,
+            _type_of(field),
+            field.dataType.precision if isinstance(field.dataType, DecimalType) else None,
+        )
+        for field in stored.fields
     ]
+
+
+def _type_of(field: StructField) -> str:
+    """Return the type of a column; texts of a fixed length, which are filled up with blanks, pass for plain ones."""
+    shown: str = field.metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")
+    return shown if shown.startswith("char(") else field.dataType.simpleString()
+
+
+def _among(stored: Sequence[StoredColumn], read: set[str]) -> list[StoredColumn]:
+    return [column for column in stored if column.name.casefold() in read]
+
+
+def _require_one_place(table: Table, declared: set[str], frame: DataFrame) -> None:
+    """Refuse a column that is inside of the files and in the names of their folders: Spark reads the folders'."""
+    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()  # noqa: SLF001 - no other way leads to the files
+    for leaf in map(leaves.apply, range(leaves.size())):
+        if leaf.getClass().getSimpleName() != "LogicalRelation":
+            continue
+        files = leaf.relation()
+        if files.getClass().getSimpleName() != "HadoopFsRelation":
+            continue
+        inside = {name.casefold() for name in files.dataSchema().fieldNames()}
+        for name in files.partitionSchema().fieldNames():
+            if name.casefold() in inside & declared:
+                raise RegistrationError(
+                    table.name,
+                    reason=f"has {name!r} in the names of folders and inside of the files, of which Spark reads one",
+                    remedy="rename one of the two",
+                )
+
+
+def _require_numbers(table: Table, key: str, frame: DataFrame) -> None:
+    """Refuse whole numbers as keys that Spark makes of texts: it reads 7, 007 and +7 as one, and they may be three.
+
+    It does so with files of texts, and with the names of folders.
+    """
+    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()  # noqa: SLF001 - no other way leads to the files
+    for leaf in map(leaves.apply, range(leaves.size())):
+        kind, files = leaf.getClass().getSimpleName(), None
+        if kind == "LogicalRelation" and leaf.relation().getClass().getSimpleName() == "HadoopFsRelation":
+            files = leaf.relation()
+        form = "Hive" if kind == "HiveTableRelation" else "" if files is None else files.fileFormat().toString()
+        if form.lower() in _OF_TEXTS:
+            raise RegistrationError(
+                table.name,
+                reason=f"is in files of {form}, of which Spark reads the person keys 7 and 007 as one number",
+                remedy='store it as Parquet, or show its keys as texts: key_type = "text"',
+            )
+        folders = () if files is None else files.partitionSchema().fieldNames()
+        if any(name.casefold() == key.casefold() for name in folders):
+            raise RegistrationError(
+                table.name,
+                reason="has its person key in the names of folders, of which Spark reads 7 and 007 as one number",
+                remedy="store the key inside of the files",
+            )
 
 
 def _read(_: str, stored: StoredColumn, wanted: str) -> str:

@@ -4,19 +4,19 @@ A column's type is looked up, and it is read, under the very same name. What doe
 custodian's face: it must not wait for a question.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import TypeVar
 
-from lapwing.engines.dialect import DUCKDB, POSTGRES, SPARK, Dialect, StoredColumn
-from lapwing.queries.catalogue import Population, Table
-from lapwing.queries.column import ColumnType
+from lapwing.engines.dialect import Dialect, Kind, StoredColumn
+from lapwing.queries.catalogue.column import ColumnType
+from lapwing.queries.catalogue.population import Population, Table
 from lapwing.vocabulary.errors import RegistrationError
 from lapwing.vocabulary.frozen import frozen
 
 S = TypeVar("S")
 C = TypeVar("C", bound=StoredColumn)
-_FLOATS = DUCKDB.reals | POSTGRES.reals | SPARK.reals
 
 
 @frozen(kw_only=False)
@@ -29,12 +29,47 @@ class Registered:
     one_row_a_person : person tables that are known to hold one row for each person, on data that cannot change that
     files : the SQL of where the files are that questions will read
     readable : for each table that is read where it lies, the mark of how all its cells were read without failure
+    keys : for each table, the column that holds its person keys
+    identities : for each table in a database, what tells it from another (`identity`)
     """
 
     relations: dict[str, str] = field(default_factory=dict)
     one_row_a_person: set[str] = field(default_factory=set)
     files: list[str] = field(default_factory=list)
     readable: dict[str, str] = field(default_factory=dict)
+    keys: dict[str, StoredColumn] = field(default_factory=dict)
+    identities: dict[str, str] = field(default_factory=dict)
+
+
+def declared_names(population: Population, table: Table) -> set[str]:
+    """Return what the columns of a table are called that are read, whatever their case: others do not exist."""
+    return {name.casefold() for name in (population.person_key(table), *(column.name for column in table.columns))}
+
+
+def identity(relation: Iterable[object], columns: Iterable[StoredColumn]) -> str:
+    """Return what tells a relation from others: a digest of its place, and one for each column that is read.
+
+    Rows have no part in it: a table that is only filled further is the same.
+    """
+    read = sorted(f"{_digest(column.name)}:{_digest((column.type, column.digits))}" for column in columns)
+    return " ".join([hashlib.sha256(repr(tuple(relation)).encode()).hexdigest(), *read])
+
+
+def same_relation(kept: str, found: str) -> str | None:
+    """Return one identity for two of the same relation, whatever columns were read then and now; None for others.
+
+    >>> same_relation("a 1:i 2:t", "a 1:i 3:d"), same_relation("a 1:i", "a 1:t"), same_relation("a", "b")
+    ('a 1:i 2:t 3:d', None, None)
+    """
+    (one, *before), (other, *now) = kept.split(" "), found.split(" ")
+    columns, again = (dict(column.split(":") for column in side) for side in (before, now))
+    if one != other or any(columns.get(name, type_) != type_ for name, type_ in again.items()):
+        return None
+    return " ".join([one, *(f"{name}:{type_}" for name, type_ in sorted((columns | again).items()))])
+
+
+def _digest(part: object) -> str:
+    return hashlib.sha256(repr(part).encode()).hexdigest()[:16]
 
 
 def source_of(table: Table, sources: Mapping[str, S], remedy: str) -> S:
@@ -45,15 +80,20 @@ def source_of(table: Table, sources: Mapping[str, S], remedy: str) -> S:
 
 
 def stored_name(table: Table, declared: str, stored: Sequence[str]) -> str:
-    """Return the one stored column that has the declared name, or failing that the one that has it but for its case.
+    """Return the one stored column that has the declared name, whatever its case; of two, neither is meant.
 
-    >>> people = Table(name="people", columns=())
-    >>> stored_name(people, "straße", ["STRASSE", "straße"]), stored_name(people, "age", ["id", "AGE"])
-    ('straße', 'AGE')
+    >>> stored_name(Table(name="people", columns=()), "age", ["id", "AGE"])
+    'AGE'
     """
-    matches = [name for name in stored if name == declared]
-    matches = matches or [name for name in stored if name.casefold() == declared.casefold()]
-    if len(matches) != 1:
+    matches = [name for name in stored if name.casefold() == declared.casefold()]
+    if len(matches) > 1:
+        listed = ", ".join(map(repr, matches))
+        raise RegistrationError(
+            table.name,
+            reason=f"has {len(matches)} columns called {declared!r}, whatever their case: {listed}",
+            remedy="rename all but one of them",
+        )
+    if not matches:
         there = ", ".join(stored)
         raise RegistrationError(
             table.name, reason=f"does not have exactly one column {declared!r}", remedy=f"it has {there}"
@@ -68,6 +108,7 @@ def select_list(
     dialect: Dialect,
     read: Callable[[str, C, str], str],
     *,
+    keys: dict[str, StoredColumn],
     remedy: str = "store it as {}, or declare what it is",
 ) -> str:
     """Return the SELECT list that reads the declared columns of a table, each under its declared name.
@@ -77,39 +118,41 @@ def select_list(
     stored : the columns that there are
     read : given the declared name, the stored column and a type that the dialect accepts it for: the SQL of the column
         in that type, for which no cell fails, NaN is missing and different texts are different
+    keys : the columns of the person keys of the tables before; this table's is added
     remedy : what to do about a column that is not stored as declared
     """
     wanted: list[tuple[str, ColumnType | None]] = [(population.person_key(table), None)]
     names, pieces = [column.name for column in stored], []
     for name, kind in [*wanted, *((column.name, column.type) for column in table.columns)]:
         column = stored[names.index(stored_name(table, name, names))]
-        type_ = dialect.type_of(table.key_type if kind is None else kind)
-        if not dialect.accepts(column, type_):
-            raise _mismatch(table, name, kind, column, remedy.format(type_))
+        wanted_kind = Kind.of(table.key_type if kind is None else kind)
+        type_ = dialect.type_of_kind(wanted_kind)
+        if not dialect.accepts(column, wanted_kind):
+            floats = column.bare in dialect.reals
+            raise _mismatch(table, name, kind, column, remedy.format(type_), floats=floats)
+        if kind is None:
+            _require_one_spelling(table, column, keys)
+            keys[table.name] = column
         pieces.append(f"{read(name, column, type_)} AS {dialect.name(name)}")
     return ", ".join(pieces)
 
 
-def kind_of(dialect: Dialect, stored: str) -> str | None:
-    """Return the kind of a stored type.
-
-    >>> kind_of(DUCKDB, "BIGINT"), kind_of(DUCKDB, "DECIMAL(18,3)"), kind_of(POSTGRES, "character varying")
-    ('integer', 'real', 'text')
-    """
-    bare = StoredColumn("", stored).bare
-    kinds = {
-        "integer": dialect.integers,
-        "real": dialect.reals | {"decimal", "numeric"},
-        "text": dialect.texts,
-        "date": dialect.days,
-        "boolean": {"boolean"},
-    }
-    return next((kind for kind, names in kinds.items() if bare in names), None)
+def _require_one_spelling(table: Table, key: StoredColumn, others: Mapping[str, StoredColumn]) -> None:
+    """Refuse keys that are UUIDs here and texts there: a text may spell a UUID in several ways, a person's be one."""
+    for name, other in others.items():
+        if (key.bare == "uuid") != (other.bare == "uuid"):
+            raise RegistrationError(
+                table.name,
+                reason=f"holds the person key as {key.type}, and {name} as {other.type}: one person could be two",
+                remedy="store the keys of all tables as uuid, or of all as text",
+            )
 
 
-def _mismatch(table: Table, name: str, kind: ColumnType | None, stored: StoredColumn, remedy: str) -> RegistrationError:
+def _mismatch(
+    table: Table, name: str, kind: ColumnType | None, stored: StoredColumn, remedy: str, *, floats: bool
+) -> RegistrationError:
     if kind is None:
-        why = "which cannot tell people apart" if stored.bare in _FLOATS else f"not {table.key_type.value}"
+        why = "which cannot tell people apart" if floats else f"not {table.key_type.value}"
         return RegistrationError(
             table.name,
             reason=f"holds the person key {name!r} as {stored.type}, {why}",

@@ -10,8 +10,8 @@ from typing import Any, Final, TypeAlias, cast
 
 from lapwing.engines.dialect import RowOf, Value, Writer
 from lapwing.engines.emitter import Statement
-from lapwing.queries.catalogue import RowsPerPerson, Table
-from lapwing.queries.column import Category, Column, Date, Integer, Real
+from lapwing.queries.catalogue.column import Category, Column, Date, Integer, Real
+from lapwing.queries.catalogue.population import RowsPerPerson, Table
 from lapwing.vocabulary.frozen import frozen
 
 _MOST_VALUES: Final = 10_000

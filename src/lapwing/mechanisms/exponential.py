@@ -14,7 +14,7 @@ from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ExponentialSelection
 from lapwing.vocabulary.exact import Exact, as_int, exact, float_above
 
-_REACH = 40  # up to this number of noise scales behind the best, weights are what they should be; e^-40 is 4e-18
+_REACH = 44  # up to this number of noise scales behind the best, weights are what they should be; e^-44 is 8e-20
 _SLACK = 1e-12  # more than what the logarithms, exponentials and sums below can lose
 
 

@@ -25,6 +25,7 @@ from lapwing.mechanisms.noise_mechanism import (
     parse_noise,
 )
 from lapwing.noise.laws import LARGEST_SCALE, SMALLEST_SCALE, DiscreteGaussian, RoundedGaussian
+from lapwing.vocabulary.deadline import spend
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import DiscreteGaussianNoise, Event, GaussianNoise
 from lapwing.vocabulary.exact import Exact, as_int, exactly_one_of, float_above, float_below, positive, probability
@@ -33,6 +34,7 @@ from lapwing.vocabulary.search import Search, decimals, integers
 # a variance from which on discrete noise costs what continuous noise does, to four digits, and takes long to price
 _MUCH: Final = 10**4
 _FEW_DIGITS: Final = 4
+_STEPS: Final = 50  # of work that trying one variance counts as
 
 
 class DiscreteGaussianMechanism(IntegerNoise[DiscreteGaussianNoise, DiscreteGaussian]):
@@ -106,15 +108,16 @@ class DiscreteGaussianMechanism(IntegerNoise[DiscreteGaussianNoise, DiscreteGaus
         return self.event.l2_sensitivity_squared / (2 * self.event.sigma_squared)
 
 
-def _near(move: int, dimension: int, asked: ByEpsilonDelta) -> Fraction | None:
-    """Return the variance of continuous noise, where the exact one takes long: with many coordinates, or much noise."""
+def _near(move: int, dimension: int, asked: ByEpsilonDelta) -> Callable[[Fraction], GaussianNoise] | None:
+    """Return continuous noise, where the exact price takes long: with many coordinates, or much noise."""
     moved = math.isqrt(move) ** 2 if dimension == 1 else move
 
     def continuous(variance: Fraction) -> GaussianNoise:
         return GaussianNoise(l2_sensitivity_squared=Fraction(moved), sigma_squared=variance)
 
-    found = smallest_variance(continuous, epsilon=asked.epsilon, delta=asked.delta)
-    return None if dimension == 1 and found < _MUCH else found
+    if dimension == 1 and smallest_variance(continuous, epsilon=asked.epsilon, delta=asked.delta) < _MUCH:
+        return None
+    return continuous
 
 
 class GaussianMechanism(RealNoise[GaussianNoise, RoundedGaussian]):
@@ -225,12 +228,18 @@ def _largest_sigma(grid: ValueGrid, target: ByAccuracy) -> Fraction:
 
 
 def smallest_variance(
-    event_at: Callable[[Fraction], Event], *, epsilon: object, delta: object, near: Fraction | None = None
+    event_at: Callable[[Fraction], Event],
+    *,
+    epsilon: object,
+    delta: object,
+    near: Callable[[Fraction], Event] | None = None,
 ) -> Fraction:
     """Return the smallest sigma² of ten digits at which the event is (ε, δ)-differentially private.
 
-    `event_at` is the release with a given sigma². Where its price takes long to find, `near` is a guess: then it is the
-    first sigma² of four digits from there upwards.
+    `event_at` is the release with a given sigma². Where its price takes long to find, `near` is one that costs nearly
+    the same and is quickly priced: then sigma² has four digits, and is the first that is private from a guess upwards.
+    The guess is what `near` takes, and, where that is too little, larger by as much as `near` would have to be to have
+    the delta that was found there.
 
     >>> from lapwing.vocabulary.event import GaussianNoise
     >>> def noise(variance):
@@ -242,18 +251,27 @@ def smallest_variance(
     """
     most, at = float_below(probability("delta", delta)), float_below(positive("epsilon", epsilon))
 
-    def private(variance: Fraction) -> bool:
-        return price(event_at(variance)).delta(at) <= most
+    def delta_at(variance: Fraction) -> float:
+        spend(_STEPS)
+        return price(event_at(variance)).delta(at)
 
     search: Search[int] | Search[Fraction] = decimals(digits=10)
     unit = Fraction(1)
     if near is not None:
-        unit = Fraction(10) ** (math.floor(math.log10(near)) - _FEW_DIGITS + 1)
-        start = math.ceil(near / unit)
+        guess = smallest_variance(near, epsilon=epsilon, delta=delta)
+        unit = Fraction(10) ** (math.floor(math.log10(guess)) - _FEW_DIGITS + 1)
+        start = math.ceil(guess / unit)
+        if (found := delta_at(start * unit)) <= most:
+            return start * unit
+        if found < 1:
+            start = math.ceil(start * guess / smallest_variance(near, epsilon=epsilon, delta=found)) + 1
         search = integers(after=start - 1, most=start + 2 * 10**_FEW_DIGITS)
     try:
         while search.open:
-            search.tell(private(search.guess * unit))
+            private = delta_at(search.guess * unit) <= most
+            if private and near is not None:
+                return search.guess * unit
+            search.tell(private)
     except OverflowError:
         reason = "asks for more noise than there is"
         raise ParameterError("epsilon, delta", (epsilon, delta), reason=reason, remedy="raise one of them") from None

@@ -13,6 +13,7 @@ from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.margins import confidence_of_each
 from lapwing.mechanisms.noise_mechanism import Integers, Priced, integers, wrong_size
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
+from lapwing.vocabulary.deadline import spend
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Composed, Event
 from lapwing.vocabulary.exact import Exact, as_int, fill, positive, probability
@@ -161,6 +162,7 @@ class TopK(_HistogramSelection):
     ) -> None:
         most = as_int("cells", cells)
         share = positive("epsilon", epsilon) / as_int("k", k, most=most)
+        spend(k)
         choices = tuple(
             selector(sensitivity=sensitivity, candidates=most - i, epsilon=share, monotone_under=monotone_under)
             for i in range(k)
@@ -180,6 +182,7 @@ class TopK(_HistogramSelection):
     def margin(self, confidence: Exact) -> float:
         """Return m such that every choice has at most m people fewer than the best that was left, all at once."""
         each = self._confidence_of_each(confidence)
+        spend(len(self.selectors))
         return max(one.margin(each) for one in self.selectors)
 
 

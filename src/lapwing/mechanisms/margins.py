@@ -260,6 +260,7 @@ def _allowed_tail(confidence: Fraction, values: int, bits: int) -> tuple[int, in
     return math.floor((1 - high) * (1 << bits)), math.ceil((1 - low) * (1 << bits))
 
 
+@lru_cache(maxsize=256)
 def confidence_of_each(confidence: Exact, many: int) -> Fraction:
     """Return at least confidence^(1/many): with it, `many` independent statements all hold with this confidence.
 
@@ -285,7 +286,7 @@ def _power_bounds(number: Fraction, exponent: Fraction, bits: int) -> tuple[Frac
 _OUTSIDE = 1e-15  # the probability that is left outside the window
 _SLACK = 1e-12  # more than what the window and the rounding of the transform can lose
 _FINEST = 1e-9  # tails below this are left to Chernoff's bound
-_WIDEST = 1 << 18
+_WIDEST = 1 << 16  # a transform of this size takes milliseconds, and a search for a price takes dozens of them
 
 
 def margin_of_sum(event: DiscreteLaplaceNoise | DiscreteGaussianNoise, terms: int, confidence: Exact) -> int:
@@ -297,11 +298,15 @@ def margin_of_sum(event: DiscreteLaplaceNoise | DiscreteGaussianNoise, terms: in
     if many == 1:
         return int(Spread(_tail(event)).margin(wanted))
     beta = float_below(1 - wanted)
-    reach = _chernoff(event, many, _OUTSIDE)
-    if beta < _FINEST or reach > _WIDEST:
+    if not is_summed(event, many, beta):
         return _chernoff(event, many, beta)
     tails = _tails_of_sum(event, many)
     return int(np.searchsorted(-tails, -beta))
+
+
+def is_summed(event: DiscreteLaplaceNoise | DiscreteGaussianNoise, terms: int, chance: float) -> bool:
+    """Say whether the law of a sum is computed, for how far it reaches but for a chance; elsewhere it is bounded."""
+    return chance >= _FINEST and _chernoff(event, terms, _OUTSIDE) <= _WIDEST
 
 
 def _tail(event: DiscreteLaplaceNoise | DiscreteGaussianNoise) -> Tail:
@@ -312,7 +317,7 @@ def _tail(event: DiscreteLaplaceNoise | DiscreteGaussianNoise) -> Tail:
             return discrete_gaussian_tail(sigma_squared)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)
 def _tails_of_sum(event: DiscreteLaplaceNoise | DiscreteGaussianNoise, terms: int) -> NDArray[np.float64]:
     """Return upper bounds on P(|S| > m) for m = 0, 1, ..., falling, down to the slack."""
     reach = _chernoff(event, terms, _OUTSIDE)

@@ -47,10 +47,13 @@ class StripCoin:
         along = place if self._strips.power == 1 else place * ((strip << (bits + 1)) + place)
         return self._strips.rate.numerator * along, self._strips.rate.denominator << (bits * self._strips.power)
 
-    def surely_keeps_below(self, strip: int) -> int:
-        """Return a number such that a coin whose first 16 bits are below it keeps every place of `strip`."""
-        numerator, denominator = self.exponent(strip, 1 << self._bits, self._bits)
-        return max(0, (1 << 16) + (-numerator << 16) // denominator)  # e^-y >= 1 - y
+    def surely_keeps_below(self, strips: int) -> list[int]:
+        """Return, for each of the first `strips`, below which 16 bits of a coin every place of it is kept.
+
+        At the end of strip h the exponent has grown by the rate, or by 2h + 1 times the rate.
+        """
+        rate, grown = self._strips.rate, [1] * strips if self._strips.power == 1 else range(1, 2 * strips, 2)
+        return [max(0, (1 << 16) + (-rate.numerator * times << 16) // rate.denominator) for times in grown]  # 1 - y
 
     def keeps(
         self, strips: NDArray[np.int64], places: NDArray[np.int64], first_bits: NDArray[np.uint16], source: RandomSource
@@ -119,7 +122,7 @@ class Strips:
         strips = decay.coarsened(1 << self._bits)
         self.guide = GuideTable(strips, 16)
         self.coin = StripCoin(strips, self._bits, width)
-        kept_below = [self.coin.surely_keeps_below(strip) for strip in range(self.guide.thresholds.size)]
+        kept_below = self.coin.surely_keeps_below(self.guide.thresholds.size)
         unsure = self.guide.magnitudes == UNSURE
         strip_of_cell = np.where(unsure, 0, self.guide.magnitudes)
         self.kept_below = np.where(unsure, np.uint16(0), np.array(kept_below, np.uint16)[strip_of_cell])

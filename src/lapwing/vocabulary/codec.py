@@ -16,12 +16,14 @@ import math
 import re
 import types
 from abc import ABCMeta
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from enum import Enum
 from fractions import Fraction
 from functools import cache, partial
 from hashlib import sha256
+from itertools import pairwise
+from operator import itemgetter
 from types import MappingProxyType, NoneType
 from typing import (
     Any,
@@ -90,6 +92,38 @@ def stored(tag: str, *, kw_only: bool = True, init: bool = True) -> Callable[[ty
 def to_text(noun: object) -> str:
     """Return the canonical text of a noun, or of a tuple of nouns."""
     return canonical(to_record(noun))
+
+
+def in_text_order(nouns: Iterable[T]) -> list[T]:
+    """Return nouns in the order of their canonical texts, of which most often the first words are enough.
+
+    A text begins with what is plain among the fields, in the order of their names. Where one such beginning goes on
+    in another, the whole texts decide.
+
+    >>> @stored("sorted-example", kw_only=False)
+    ... class Sorted:
+    ...     column: str
+    >>> in_text_order([Sorted("b"), Sorted("a")])
+    [Sorted(column='a'), Sorted(column='b')]
+    """
+    begun = sorted([(_beginning(noun), noun) for noun in nouns], key=itemgetter(0))
+    for (before, _), (after, _) in pairwise(begun):
+        if after.startswith(before):
+            return sorted([noun for _, noun in begun], key=to_text)
+    return [noun for _, noun in begun]
+
+
+def _beginning(noun: object) -> str:
+    """Return the canonical text of a noun up to the first part that is no plain text, number or truth."""
+    tag, names = _TAGS[type(noun)]
+    text, between = "", "{"
+    for name in sorted([*names, "kind"]):
+        value = tag if name == "kind" else getattr(noun, name)
+        text, between = f'{text}{between}"{name}":', ","
+        if type(value) not in _PLAIN:
+            return text
+        text += _ENCODER.encode(value)
+    return text + "}"
 
 
 def from_text(expected: type[T], text: str) -> T:

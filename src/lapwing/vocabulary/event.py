@@ -56,7 +56,10 @@ class GaussianNoise(_Noun):
 
 @stored("discrete-gaussian-noise")
 class DiscreteGaussianNoise(_Noun):
-    """P(x) ∝ e^(-x²/2σ²) on the integers, on each of `dimension` integer coordinates."""
+    """P(x) ∝ e^(-x²/2σ²) on the integers, on each of `dimension` integer coordinates, all of them released at once.
+
+    Coordinates that come one after the other, each moved as the noise before it suggests, are events of their own.
+    """
 
     l2_sensitivity_squared: int
     sigma_squared: Fraction
@@ -134,7 +137,11 @@ class InParallel(_Noun):
 
 @stored("poisson-sampled")
 class PoissonSampled(_Noun):
-    """`part` on a fresh secret sample that holds each person independently with probability `rate` (add/remove)."""
+    """`part` on a fresh secret sample that holds each person independently with probability `rate` (add/remove).
+
+    `part` is priced for one person: the people of a group have a coin each, so the sensitivity of a group in it would
+    be too cheap. Take `guarantee_for_group` of what comes out.
+    """
 
     part: "Event"
     rate: Fraction
@@ -142,7 +149,10 @@ class PoissonSampled(_Noun):
 
 @stored("sampled-without-replacement")
 class SampledWithoutReplacement:
-    """`part` on a fresh secret sample of `sample_size` out of `population_size` people (replace)."""
+    """`part` on a fresh secret sample of `sample_size` out of `population_size` people (replace).
+
+    `part` is priced for one person, as in `PoissonSampled`.
+    """
 
     part: "Event"
     sample_size: int

@@ -32,6 +32,7 @@ ROUND_OFF = 2.0**-42
 LARGEST_EXPONENT = 700.0  # e to this is still a number
 _FEW_BITS = 300  # so few can neither leave the range nor be too many
 _LARGEST_SMALL = 2**_FEW_BITS
+_LEAST_CONFIDENCE, _MOST_CONFIDENCE = Fraction(1, 10**9), 1 - Fraction(1, 10**9)
 _MOST_BITS = 1100  # every float has fewer; more is an attempt to exhaust memory
 _NUMBER = re.compile(r"[+-]?\d{1,400}(\.\d{0,400})?([eE][+-]?\d{1,3})?|[+-]?\.\d{1,400}([eE][+-]?\d{1,3})?")
 _RATIO = re.compile(r"[+-]?\d{1,400}\s*/\s*\d{1,400}")
@@ -120,8 +121,20 @@ def probability(name: str, given: object) -> Fraction:
 
 
 def as_confidence(confidence: Exact) -> Fraction:
-    """Return a confidence as an exact number; a float is read as it is written."""
-    return probability("confidence", as_written(confidence))
+    """Return a confidence as an exact number; a float is read as it is written.
+
+    >>> as_confidence("0.95")
+    Fraction(19, 20)
+    >>> as_confidence("1e-12")
+    Traceback (most recent call last):
+    ...
+    lapwing.errors.ParameterError: confidence = '1e-12' is out of range; stay between 1e-9 and 1 - 1e-9, ...
+    """
+    number = probability("confidence", as_written(confidence))
+    if not _LEAST_CONFIDENCE <= number <= _MOST_CONFIDENCE:
+        remedy = 'stay between 1e-9 and 1 - 1e-9, for example "0.95"'
+        raise ParameterError("confidence", confidence, reason="is out of range", remedy=remedy)
+    return number
 
 
 def as_int(name: str, given: object, *, least: int = 1, most: int | None = None) -> int:

@@ -111,3 +111,12 @@ class GaussianDP:
 
 
 Guarantee: TypeAlias = PureDP | ApproximateDP | ConcentratedDP | GaussianDP
+
+
+def currency_of(budget: Guarantee) -> str:
+    """Return in what an account of this budget counts, and says what something costs: "epsilon" or "rho".
+
+    >>> currency_of(ConcentratedDP(rho=1)), currency_of(ApproximateDP(epsilon=1, delta="1e-6"))
+    ('rho', 'epsilon')
+    """
+    return "rho" if isinstance(budget, ConcentratedDP) else "epsilon"

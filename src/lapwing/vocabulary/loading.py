@@ -51,7 +51,7 @@ class _LoadedWhenCalled:
         return self._function(*args, **kwargs)
 
 
-(_written,) = load_when_called("lapwing.queries.written", "written")
+(_written,) = load_when_called("lapwing.queries.language.speller", "written")
 
 
 class ShownAsWritten:

@@ -5,6 +5,7 @@ message are data, and no code reads English. For programs numbers are written wi
 """
 
 import math
+import unicodedata
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
@@ -91,16 +92,52 @@ def format_value(value: Any) -> str:
         return "(missing)"
     if isinstance(value, bool):
         return str(value).lower()
-    return (value or "(empty)") if isinstance(value, str) else format_short(value)
+    return escaped(value or "(empty)") if isinstance(value, str) else format_short(value)
 
 
 def named(key: Any) -> str:
     """Return the key of a group for people to read: a number that is a name, such as a year, has no commas.
 
-    >>> named(9201), named(None), named(""), named(True)
-    ('9201', '(missing)', '(empty)', 'true')
+    >>> named(9201), named(1980.0), named(None), named(""), named(True)
+    ('9201', '1980', '(missing)', '(empty)', 'true')
     """
+    if isinstance(key, float):
+        return str(int(key)) if key.is_integer() else str(key)
     return str(key) if type(key) is int else format_value(key)
+
+
+def escaped(text: str) -> str:
+    r"""Return a text as one line that is harmless to look at: what is not printable in it is spelt out.
+
+    So a name that somebody else chose moves no cursor, begins no line of a log, and does not turn the direction of
+    writing.
+
+    >>> escaped("a\x1b[2J\nb\u202e"), escaped("Zürich 北京")
+    ('a\\x1b[2J\\nb\\u202e', 'Zürich 北京')
+    """
+    if is_printable(text):
+        return text
+    return "".join(sign if is_printable(sign) else sign.encode("unicode_escape").decode() for sign in text)
+
+
+def is_printable(text: str) -> bool:
+    r"""Say whether a text shows as what it is: no control characters, no marks that nobody sees or that turn it around.
+
+    Blanks of every width are printable.
+
+    >>> is_printable("Ile\u00a0de France"), is_printable("a\tb"), is_printable("a\u200bb"), is_printable("\u202ea")
+    (True, False, False, False)
+    """
+    return text.isprintable() or all(one.isprintable() or unicodedata.category(one) == "Zs" for one in text)
+
+
+def escaped_lines(text: str) -> str:
+    r"""Return the same of a text of several lines.
+
+    >>> escaped_lines("a\nb\x07")
+    'a\nb\\x07'
+    """
+    return "\n".join(map(escaped, text.split("\n")))
 
 
 def several(number: int, what: str) -> str:

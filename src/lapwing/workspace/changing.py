@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 from lapwing.answers.budget import budget_record
 from lapwing.engines.duckdb import DuckDBTable
 from lapwing.ledger.budget_requests import BudgetRequest, Raise
-from lapwing.queries.catalogue import Population
+from lapwing.queries.catalogue.population import Population
 from lapwing.sources import FileSource, PostgresSource, Source
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.frozen import frozen

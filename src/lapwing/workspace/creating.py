@@ -15,15 +15,15 @@ from lapwing.accounting.filters.account import EVERYONE, Budget
 from lapwing.answers.budget import budget_record
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
+from lapwing.ledger.reservation_states import ReservationRecord, ReservationStatus
 from lapwing.ledger.states import Analyst
-from lapwing.ledger.stream_states import StreamRecord, StreamStatus
 from lapwing.noise.randomness import SYSTEM
-from lapwing.queries.catalogue import ELSEWHERE
+from lapwing.queries.catalogue.population import ELSEWHERE
 from lapwing.sources import FileSource
 from lapwing.tables import Fingerprints
 from lapwing.vocabulary.errors import ParameterError, RegistrationError, SealBrokenError, SettingsError
 from lapwing.workspace.agreement import Agreement, unreadable
-from lapwing.workspace.settings import FILE, PopulationSettings, Settings, read_settings, require_no_password
+from lapwing.workspace.settings import FILE, PopulationSettings, Settings, as_folder, read_settings, require_no_password
 from lapwing.workspace.toml import key, value
 from lapwing.workspace.workspace import (
     FINGERPRINTS,
@@ -47,7 +47,8 @@ def create(folder: str | Path, settings: str | None = None, *, frames: Mapping[s
 
     They follow from its lapwing.toml or, if it has none yet, from `settings`, the text of one. `frames` are data frames
     of pandas, Polars or Arrow by the names of their tables. A frame has no file, so it is written once, to the Parquet
-    file that is the `source` of its table, readable by its owner only; from then on it is this file that is asked.
+    file that is the `source` of its table, readable by its owner only; from then on it is this file that is asked. What
+    speaks against a budget stands in `advice` of what is returned, and in its words.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -63,7 +64,7 @@ def create(folder: str | Path, settings: str | None = None, *, frames: Mapping[s
     ...     str(workspace.session().budget())
     'epsilon 3'
     """
-    place, written, files = Path(folder), False, list[Path]()
+    place, written, files = as_folder(folder), False, list[Path]()
     is_new = not place.exists()
     place.mkdir(parents=True, exist_ok=True)
     try:
@@ -96,6 +97,11 @@ def _write_frames(declared: Settings, frames: Mapping[str, Any], written: list[P
     from lapwing.engines.files import write_frame  # noqa: PLC0415 - most workspaces have none
 
     sources = {name: one for population in declared.populations.values() for name, one in population.sources.items()}
+    keys = {
+        table.name: population.population.person_key(table)
+        for population in declared.populations.values()
+        for table in population.population.tables
+    }
     for name in frames:
         source = sources.get(name)
         if not isinstance(source, FileSource) or source.path.suffix != ".parquet":
@@ -107,7 +113,7 @@ def _write_frames(declared: Settings, frames: Mapping[str, Any], written: list[P
             raise RegistrationError(name, reason=f"has its file {source.path.name} already", remedy=remedy)
     for name, frame in frames.items():
         path = cast("FileSource", sources[name]).path
-        write_frame(name, frame, path)
+        write_frame(name, frame, path, keys[name])
         written.append(path)
 
 
@@ -161,7 +167,7 @@ def join(folder: str | Path, ledger: str, *, key_file: Path, settings: Path | No
         written from what the ledger knows, and tables are added to it
     """
     require_no_password("ledger", ledger)
-    place = Path(folder)
+    place = as_folder(folder)
     for name in (FILE, KEY_FILE, FINGERPRINTS, HEAD):
         if (place / name).exists():
             reason, remedy = f"has {name} already: it is a workspace", "name a new folder, or one with data alone"
@@ -220,16 +226,16 @@ def _copy_key(given: Path, place: Path) -> None:
 
 def _require_key_of_streams(ledger: Ledger, making: Path, populations: Iterable[str], given: Path) -> None:
     """Refuse a key that opens none of the open streams: with it this host would close them all at their full price."""
-    is_open = StreamStatus.OPEN
-    names = [one.name for population in populations for one in ledger.streams.streams(population, status=is_open)]
-    if not names or any(_opens(ledger.streams.stream(name), read_key(making)) for name in names):
+    is_open = ReservationStatus.OPEN
+    names = [one.name for population in populations for one in ledger.reservations.all(population, status=is_open)]
+    if not names or any(_opens(ledger.reservations.find(name), read_key(making)) for name in names):
         return
     streams = "the open stream" if len(names) == 1 else f"any of the {len(names)} open streams"
     reason = f"does not open {streams} of this ledger: it is the key of another workspace"
     raise ParameterError("key", str(given), reason=reason, remedy=f"copy the {KEY_FILE} of a host of this ledger")
 
 
-def _opens(stream: StreamRecord, key: bytes) -> bool:
+def _opens(stream: ReservationRecord, key: bytes) -> bool:
     if stream.sealed is None:  # closed by now
         return False
     try:

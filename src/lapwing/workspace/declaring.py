@@ -6,19 +6,19 @@ a schema is public, and values never. The smallest age that is there would tell 
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
 from lapwing.engines.duckdb import DuckDBTable, columns_of_file
-from lapwing.queries.catalogue import Population
+from lapwing.queries.catalogue.population import Population
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError, SettingsError
 from lapwing.vocabulary.exact import exact
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.loading import load_extra
-from lapwing.workspace.settings import FILE, require_no_password
+from lapwing.workspace.settings import FILE, as_folder, require_no_password
 from lapwing.workspace.toml import head_text, population_text, table_text
 
 FILES: Final = {".csv", ".parquet"}
@@ -35,6 +35,7 @@ FITTING: Final[Mapping[str | None, tuple[str, ...]]] = {
     "boolean": ("boolean",),
 }
 """As what a column can be declared that is stored as one kind: the others could not be read."""
+_ITEM: Final = re.compile(r'\s*(?:"(?P<quoted>(?:[^"]|"")*)"|(?P<plain>(?!")[^,]*?))\s*(?P<more>,|$)')
 _WHOLE: Final = re.compile("0|-?[1-9][0-9]*")
 """A whole number in the one way that nobody takes for a code: 01 is text."""
 
@@ -187,7 +188,7 @@ def _values(text: str, said: str, stored: str | None) -> list[Any]:
     >>> _values("x=01,02", "01,02", None), _values("city=,Bern", ",Bern", "text")
     (['01', '02'], ['', 'Bern'])
     """
-    values = [part.strip() for part in said.split(",")]
+    values = read_list(said)
     if values == [""]:
         raise ParameterError("category", text, reason="has no values", remedy="write COLUMN=A,B,C")
     whole = all(_WHOLE.fullmatch(one) for one in values)
@@ -199,6 +200,35 @@ def _values(text: str, said: str, stored: str | None) -> list[Any]:
             remedy="write whole numbers",
         )
     return [int(one) for one in values] if whole and stored in {"integer", None} else values
+
+
+def read_list(text: str) -> list[str]:
+    """Return the values of a list as a line of a CSV file has them: what holds a comma stands in quotes.
+
+    >>> read_list("F, M"), read_list('"A, or B",C')
+    (['F', 'M'], ['A, or B', 'C'])
+    """
+    found, place, more = list[str](), 0, True
+    while more:
+        item = _ITEM.match(text, place)
+        if item is None:
+            reason = "has a quote that does not end where a value ends"
+            raise ParameterError("list", text, reason=reason, remedy='write "A, or B",C')
+        found.append(item["plain"] if item["quoted"] is None else item["quoted"].replace('""', '"'))
+        place, more = item.end(), bool(item["more"])
+    return found
+
+
+def write_list(values: Iterable[str]) -> str:
+    """Return values as one line, from which `read_list` makes them again.
+
+    >>> write_list(["A, or B", "C"]), read_list(write_list(['"', " a ", "", "b"]))
+    ('"A, or B",C', ['"', ' a ', '', 'b'])
+    """
+    return ",".join(
+        f'"{one.replace(chr(34), chr(34) * 2)}"' if "," in one or one.startswith('"') or one != one.strip() else one
+        for one in values
+    )
 
 
 @frozen()
@@ -328,6 +358,10 @@ class Draft:
     analysts: dict[str, dict[str, str]] = field(default_factory=dict)
     tables: tuple[DeclaredTable, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.folder is not None:
+            as_folder(self.folder)
+
     @property
     def missing(self) -> list[str]:
         """The options without which there is no account."""
@@ -368,6 +402,6 @@ class Draft:
 
 def require_new(folder: Path) -> None:
     """Refuse a folder that is a workspace already."""
-    if (folder / FILE).exists():
+    if (as_folder(folder) / FILE).exists():
         remedy = f"edit it, then lapwing update -w {folder}"
         raise SettingsError(str(folder / FILE), 0, reason="is there already", remedy=remedy)

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lapwing.engines.survey import ColumnSurvey, TableSurvey
-from lapwing.queries.catalogue import RowsPerPerson
-from lapwing.queries.column import Category
+from lapwing.queries.catalogue.column import Category
+from lapwing.queries.catalogue.population import RowsPerPerson
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.results import Result
 

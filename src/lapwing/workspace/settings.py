@@ -53,9 +53,9 @@ from lapwing.engines.duckdb import DuckDBTable
 from lapwing.engines.reading import LONGEST, TIME_LIMIT
 from lapwing.ledger.entries import name as ledger_name
 from lapwing.ledger.states import Analyst
-from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Segment, Table
-from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
-from lapwing.queries.public_tables import Vocabulary
+from lapwing.queries.catalogue.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
+from lapwing.queries.catalogue.population import KeyType, Population, RowsPerPerson, Segment, Table
+from lapwing.queries.catalogue.public_tables import Vocabulary
 from lapwing.sources import FileSource, PostgresSource, Source, SparkFiles, SparkSource, place_of
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import as_int, as_written
@@ -111,8 +111,8 @@ class PublicFiles:
             known = ", ".join(self.section.entries) or "none"
             raise section.error(("vocabulary",), f"there is no vocabulary {named!r}", f"name one of {known}")
         name = named or self._known_as(section, str(file))
-        from lapwing.queries.public_values import labelled_values  # noqa: PLC0415 - most workspaces have none
-        from lapwing.queries.questions import as_condition  # noqa: PLC0415 - see above
+        from lapwing.queries.language.builders import as_condition  # noqa: PLC0415 - see above
+        from lapwing.queries.planning.public_values import labelled_values  # noqa: PLC0415 - most workspaces have none
 
         with section.blamed():
             public = _public_file(Path(name).stem, self.files[name])
@@ -216,6 +216,13 @@ class _Public(NamedTuple):
     folder: Path
     files: Callable[[], PublicFiles]
     vocabularies: tuple[Vocabulary, ...]
+
+
+def as_folder(given: str | Path) -> Path:
+    """Return a folder, if an operating system can have one that is called so."""
+    if "\0" in str(given):
+        raise ParameterError("folder", str(given), reason="cannot be a folder", remedy="write its name without a NUL")
+    return Path(given)
 
 
 def read_settings(folder: Path, text: str | None = None) -> Settings:

@@ -97,6 +97,8 @@ class Section:
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             wanted = " or ".join(_SPOKEN.get(one, one.__name__) for one in kinds)
             raise self.error((name,), f"{name} is {_SPOKEN.get(type(value), 'no such thing')}", f"write {wanted}")
+        if isinstance(value, str) and "\0" in value:
+            raise self.error((name,), f"{name} holds a NUL, which no file and no name has", "leave it out")
         return value
 
     def section(self, name: str, default: Any = ...) -> "Section":

@@ -22,9 +22,11 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Self
 
+from lapwing.accounting.interpretation import budget_concerns
 from lapwing.engines.reading import hide_failures
 from lapwing.ledger.checkpoint import CheckpointFile
 from lapwing.ledger.ledger import Ledger, open_ledger
+from lapwing.ledger.reservation_states import STREAM
 from lapwing.noise.randomness import SYSTEM
 from lapwing.session import Session
 from lapwing.tables import Fingerprints, Tables
@@ -32,8 +34,9 @@ from lapwing.vocabulary import errors
 from lapwing.vocabulary.errors import LapwingError, LedgerError, SettingsError
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.lifetime import Lifetime, LockedFile, closing_on_failure, replace_text
+from lapwing.vocabulary.wording import escaped
 from lapwing.workspace.agreement import LOG, Agreement, unreadable
-from lapwing.workspace.settings import FILE, PopulationSettings, Settings, read_settings
+from lapwing.workspace.settings import FILE, PopulationSettings, Settings, as_folder, read_settings
 
 if TYPE_CHECKING:
     from lapwing.workspace.misfits import Misfit
@@ -44,6 +47,7 @@ HEAD: Final = "ledger.head"
 CHECKED: Final = "ledger.checked"
 UNDONE: Final = "settings.undone"
 _KEY_BYTES: Final = 32
+_MOST_LOGGED: Final = 16 * 1024 * 1024
 Act = Callable[[], object]
 
 
@@ -98,12 +102,18 @@ class Workspace:
             within=self._lifetime,
         )
 
+    @property
+    def advice(self) -> dict[str, tuple[str, ...]]:
+        """What speaks against the budgets that lapwing.toml declares, by population; it binds nobody."""
+        found = {name: budget_concerns(one.budget) for name, one in self.settings.populations.items()}
+        return {name: concerns for name, concerns in found.items() if concerns}
+
     def update(self) -> dict[str, LapwingError]:
         """Bring the ledger to what lapwing.toml declares: new populations and tables, higher budgets, allowances.
 
         Budgets can only rise, and who is protected never changes: what was released was released under those terms. As
         long as nothing was released both can be corrected. A new table that cannot be read is refused before anything
-        is written; why others cannot be read is returned.
+        is written; why others cannot be read is returned. What speaks against a budget stands in `advice`.
         """
         found = self.try_update()
         self.update_as_tried()
@@ -254,21 +264,22 @@ class Workspace:
     def recover(self) -> Recovery:
         """Settle what dead processes left behind; what anybody who lives is working on, anywhere, is left to them.
 
-        A question without an answer is lost, and stays charged. A question of a stream is decided with its own noise;
-        where that cannot be, the others are settled all the same.
+        A question without an answer is lost, and stays charged, and so is a round of a reservation. A question of a
+        stream is decided with its own noise; where that cannot be, the others are settled all the same.
         """
-        lost, intents = self.ledger.questions.lose_abandoned(), self.ledger.streams.unsettled()
+        lost = self.ledger.questions.lose_abandoned() + self.ledger.reservations.lose_abandoned()
+        intents = self.ledger.reservations.unsettled(STREAM)
         failures: dict[str, LapwingError] = {}
         for intent in intents:
-            stream = self.ledger.streams.stream(intent.stream)
+            stream = self.ledger.reservations.find(intent.reservation)
             try:
                 self.session(stream.population, analyst=stream.analyst).resume(stream.name)
             except LedgerError:
                 raise
             except LapwingError as failure:  # mostly it is lost now, or its stream is closed: settled as well
-                failures[intent.stream] = failure
-        left = {intent.stream for intent in self.ledger.streams.unsettled()}
-        decided = sum(intent.stream not in left for intent in intents)
+                failures[intent.reservation] = failure
+        left = {intent.reservation for intent in self.ledger.reservations.unsettled(STREAM)}
+        decided = sum(intent.reservation not in left for intent in intents)
         unsettled = {name: reason for name, reason in failures.items() if name in left}
         for reason in unsettled.values():
             self._log(reason)
@@ -284,7 +295,8 @@ class Workspace:
     def __repr__(self) -> str:
         people = self.settings.populations.values()
         tables = (f"{one.population.name} ({', '.join(one.sources) or 'no tables'})" for one in people)
-        return f"<workspace {self.folder.name}: {', '.join(tables)}>"
+        advice = "".join(f"; advice on {name}: {'; '.join(said)}" for name, said in self.advice.items())
+        return f"<workspace {self.folder.name}: {', '.join(tables)}{advice}>"
 
     def __enter__(self) -> Self:
         return self
@@ -327,7 +339,7 @@ def open(  # noqa: A001 - it is written lapwing.open
 
 def open_workspace(folder: str | Path, settings: str | None = None) -> Workspace:
     """Open a workspace; with `settings`, as it would be if they were the text of its lapwing.toml."""
-    place = Path(folder)
+    place = as_folder(folder)
     declared = read_settings(place, settings)
     signs = (place / FINGERPRINTS, place / KEY_FILE, Path(declared.ledger))
     if "://" not in declared.ledger and not any(sign.exists() for sign in signs):
@@ -380,10 +392,17 @@ def _require_own(ledger: Ledger, fingerprints: Fingerprints) -> None:
 
 
 def failure_log(folder: Path) -> Callable[[Exception], None]:
-    """Return what writes the reasons of failures into the custodian's log: they may hold data."""
+    """Return what writes the reasons of failures into the custodian's log: they may hold data.
+
+    A reason is one line, whatever stands in it. A log of `_MOST_LOGGED` bytes takes the place of the one before it.
+    """
 
     def write(reason: Exception) -> None:
-        line = f"{datetime.now(UTC).isoformat(timespec='seconds')} {type(reason).__name__}: {reason}\n"
+        said = escaped(f"{type(reason).__name__}: {reason}")
+        line = f"{datetime.now(UTC).isoformat(timespec='seconds')} {said}\n"
+        with suppress(FileNotFoundError):  # or another process has moved it just now
+            if (folder / LOG).stat().st_size > _MOST_LOGGED:
+                (folder / LOG).replace(folder / f"{LOG}.1")
         opened = os.open(folder / LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         with os.fdopen(opened, "a", encoding="utf-8") as log:
             log.write(line)
@@ -395,7 +414,7 @@ def read_key(folder: Path) -> bytes:
     """Return the key of a workspace, unless it is missing, damaged, or readable by others."""
     path = folder / KEY_FILE
     try:
-        mode, text = path.stat().st_mode, path.read_text(encoding="ascii").strip()
+        mode, text = path.stat().st_mode, path.read_text(encoding="ascii", errors="replace").strip()
     except OSError:
         after = "open streams are then closed at their full price when they are next asked"
         reason, remedy = "is not there, and open streams cannot go on without it", "bring it back, or lapwing recover"

@@ -10,6 +10,10 @@ import lapwing as lw
 from app.cli.at_the_prompt import masked, run, spent, start, write_patients
 from lapwing.mechanisms.laplace import GeometricMechanism
 
+pytestmark = pytest.mark.one_budget(
+    "what is said under an epsilon, to the letter; test_every_kind_of_budget has every command under every kind"
+)
+
 MEN = ("count", "patients", "--where", "sex = 'M'")
 
 
@@ -27,12 +31,31 @@ def test_a_count_is_near_the_truth_and_charged_once(clinic) -> None:
     assert spent(clinic) == "5"
 
 
+def test_the_grid_of_a_quantile_is_as_fine_as_is_said(clinic) -> None:
+    asked = ("ask", "median", "patients", "age", "--epsilon", "1", "--dry-run")
+    assert "rounded" not in run(clinic, *asked).out
+    assert "rounded" in run(clinic, *asked, "--cells", "10").out
+    assert "cells" in run(clinic, *asked, "--cells", "1").err
+    assert "--cells" in run(clinic, "ask", "mean", "patients", "age", "--cells", "10", "--epsilon", "1").err
+
+
+def test_the_mean_of_nobody_is_missing_and_its_bounds_are_told(clinic) -> None:
+    asked = ("ask", "mean", "patients", "age", "--where", "age = 17 and sex = 'M' and age > 17", "--epsilon", "0.1")
+    told = run(clinic, *asked)
+    assert "(missing)" in told.out
+    (row,) = run(clinic, *asked, "--json").json["rows"]
+    (cell,) = row["values"].values()
+    assert (cell["value"], cell["rounded"]["value"]) == (None, None)
+    assert cell["low"] < cell["high"]
+
+
 def test_the_fields_of_an_answer_are_those_that_are_documented(clinic) -> None:
     told = run(clinic, *MEN, "--epsilon", "1", "--json").json
     assert set(told) == {
         *(
             "asked",
             "bounding",
+            "cut",
             "keys",
             "columns",
             "rows",

@@ -173,6 +173,73 @@ def test_what_was_lost_with_a_ledger_is_written_off(shared) -> None:
     assert run(shared, "ledger", "verify").code == 0
 
 
+BUDGETS = {
+    "epsilon": (("--epsilon", "3"), ("--epsilon", "0.4")),
+    "delta": (("--epsilon", "3", "--delta", "1e-6"), ("--epsilon", "0.4")),
+    "rho": (("--rho", "3"), ("--rho", "0.4")),
+}
+
+
+@pytest.mark.parametrize("kind", BUDGETS)
+def test_what_was_lost_is_written_off_by_what_was_kept(quick_path, kind) -> None:
+    folder, (budget, price) = quick_path / "clinic", BUDGETS[kind]
+    run(folder, "init", str(folder), "--person-key", "patient_id", *budget)
+    write_patients(folder)
+    run(folder, "add", "patients", "--source", str(folder / "patients.csv"), *DECLARED)
+    old = (folder / "ledger.db").read_bytes()
+
+    def count(*more: str):
+        return run(folder, "count", "patients", *price, "--analyst", "ana", *more)
+
+    count("--where", "age > 1")
+    run(folder, "ledger", "export", str(quick_path / "nightly.jsonl"))
+    (quick_path / "answer.json").write_text(count("--where", "age > 2", "--json").out)
+    count("--where", "age > 3")
+    before = run(folder, "budget", "--json").json["left"]
+    for file in folder.glob("ledger.db*"):
+        file.unlink()
+    (folder / "ledger.db").write_bytes(old)
+    assert "lapwing write-off --lost" in run(folder, "recover", "--accept-rollback", "--yes").out
+    kept = ("--kept", str(quick_path / "nightly.jsonl"), "--kept", str(quick_path / "answer.json"))
+    lost = ("write-off", "--lost", *kept, "--reason", "the disk of 3 May")
+    told = run(folder, *lost, "--yes")
+    assert told.code == 2
+    assert "entries 3 to 8 are lost, and what 4 of them charged is shown by no export" in told.err
+    assert "(1 release of them is said by answers); say what they may have charged besides" in told.err
+    asked = run(folder, *lost, *price, stdin="n\n")
+    assert asked.code == 130
+    assert "Charge 2 releases of lost entries" in asked.err
+    told = run(folder, *lost, *price, "--yes", "--json").json
+    assert [(one["entry"], one["shown"]) for one in told["written_off"]] == [(3, True), (6, False)]
+    assert told["lost"] == {"after": 2, "until": 8, "unexplained": 4}
+    assert told["left"] == before
+    again = run(folder, *lost, "--nothing-more", "--yes")
+    assert "2 releases" in again.out
+    named = run(folder, *lost, *price, "--yes")
+    said = f"written off before {price[0].removeprefix('--')} {price[1]}, for what no export shows: not charged again"
+    assert said in " ".join(named.out.split())
+    double = run(folder, *lost, price[0], str(2 * float(price[1])), "--yes")
+    assert (double.code, "name what is missing alone" in " ".join(double.err.split())) == (2, True)
+    for words in (("history", "--all"), ("ledger", "show")):
+        told = run(folder, *words, columns=400)
+        assert "entries after 2 are lost" in told.out, told
+    (noted,) = [one for one in run(folder, "ledger", "show", "--json").json["entries"] if one["kind"] == "note"]
+    assert noted["lost_until"] == 8
+    assert "lapwing suspend --end" in again.out
+    assert run(folder, "budget", "--json").json["left"] == before
+    assert run(folder, *lost, "--all", "--yes").code == 0
+    run(folder, "suspend", "--end")
+    assert count("--where", "age > 4").code == 3
+    assert run(folder, "ledger", "verify").code == 0
+    for wrong in (
+        ("--kept", "x"),
+        ("--nothing-more",),
+        ("--lost", "--all", "--nothing-more"),
+        ("--lost", "--analyst", "a"),
+    ):
+        assert run(folder, "write-off", "--reason", "x", *wrong, "--yes").code == 2
+
+
 def test_a_question_to_a_stream_of_another_key_says_that_it_is_closed(shared) -> None:
     run(shared, "stream", "open", "--at-least", "9", "--yeses", "2", "--epsilon", "0.5", "--name", "s")
     run(shared, "recover", "--new-key", "--yes")

@@ -1,5 +1,6 @@
 """What a custodian does: declare, add, raise, advance; and nothing is ever learned from the data for them."""
 
+import re
 import subprocess
 import sys
 from fractions import Fraction
@@ -14,6 +15,10 @@ from engines.workbenches import as_reader
 from lapwing.vocabulary.errors import SettingsError
 from lapwing.workspace.settings import read_settings
 from lapwing.workspace.toml import FORMS
+
+pytestmark = pytest.mark.one_budget(
+    "what is said under an epsilon, to the letter; test_every_kind_of_budget has every command under every kind"
+)
 
 KEY = ("--person-key", "patient_id")
 DECLARED = ("--integer", "age=0..120", "--category", "sex=F,M")
@@ -52,6 +57,7 @@ def test_a_workspace_may_be_filled_in_by_hand(quick_path) -> None:
     assert told == {
         "created": True,
         "changes": [{"what": "population clinic", "from": None, "to": "epsilon 3"}],
+        "advice": [],
         "unreadable": [],
         "several_rows": [],
         "findings": [],
@@ -82,6 +88,26 @@ def test_a_budget_that_promises_little_or_buys_nothing_is_made_with_advice(quick
 
 
 @pytest.mark.parametrize(
+    ("small", "large", "advice"),
+    [
+        ('epsilon = "1"', 'epsilon = "30"', "epsilon = 30 lets an attacker's odds grow"),
+        ('epsilon = "1", delta = "1e-9"', 'epsilon = "1", delta = "0.1"', "delta = 0.1 for 1,000 people allows"),
+        ('rho = "0.5"', 'rho = "50"', "rho 50 lets an attacker's odds grow"),
+    ],
+    ids=["epsilon", "delta", "rho"],
+)
+def test_an_edit_to_a_budget_that_promises_little_is_booked_with_advice(quick_path, small, large, advice) -> None:
+    folder = quick_path / "clinic"
+    run(quick_path, "init", str(folder), *KEY, "--epsilon", "1")
+    settings = folder / "lapwing.toml"
+    settings.write_text(re.sub(r"budget = .*", f"budget = {{ {small} }}", settings.read_text()))
+    assert run(folder, "update", "--json").json["advice"] == []
+    settings.write_text(settings.read_text().replace(small, large))
+    assert advice in " ".join(run(folder, "update").out.split())
+    assert "advice" not in run(folder, "update").out  # nothing was changed
+
+
+@pytest.mark.parametrize(
     ("words", "budget", "told"),
     [
         (
@@ -100,8 +126,8 @@ def test_a_budget_that_promises_little_or_buys_nothing_is_made_with_advice(quick
             {
                 "open": "the price of epsilon 0.2, all of it at the opening: this budget is not paid yes by yes",
                 "ask": "nothing more: all of the stream was charged",
-                "show": "so far 1 question, 1 yes, epsilon 0.2",
-                "close": "spent epsilon 0.2 that were charged whole at the opening left",
+                "show": "so far 1 question, 1 yes, rho 0.01993",
+                "close": "spent rho 0.01993 in all, charged when it was opened left",
             },
         ),
     ],
@@ -458,7 +484,9 @@ def test_an_edit_counts_when_it_is_said(clinic) -> None:
     told = run(clinic, "count", "patients", "--epsilon", "1")
     assert told.code == 2
     assert "this is not the budget that the ledger keeps" in told.err
-    assert run(clinic, "update").out == "population clinic  epsilon 30, now epsilon 40\n"
+    changed, advice, *_ = run(clinic, "update").out.splitlines()
+    assert " ".join(changed.split()) == "population clinic epsilon 30, now epsilon 40"
+    assert advice.startswith("advice             epsilon = 40 lets an attacker's odds grow")
     assert run(clinic, "budget", "--json").json["left"]["amount"] == "40"
     assert run(clinic, "count", "patients", "--epsilon", "1").code == 0
     settings.write_text(settings.read_text().replace('epsilon = "40"', 'epsilon = "5.5"'))
@@ -615,7 +643,7 @@ def test_an_older_ledger_that_is_put_back_is_refused_until_the_custodian_accepts
         assert "older than what was answered from it" in told.err
         assert "lapwing recover --accept-rollback" in told.err
     accepted = run(fresh, "recover", "--accept-rollback", "--yes")
-    assert accepted.out.startswith("older copy  accepted; all spending is stopped, until lapwing suspend --end\n")
+    assert accepted.out.startswith("older copy  accepted; all spending is stopped, until lapwing suspend --end;\n")
     told = run(fresh, "count", "patients", "--epsilon", "2")
     assert told.code == 3
     assert "suspended" in told.err

@@ -15,6 +15,9 @@ from app.cli.at_the_prompt import run, start, write_patients
 from lapwing.app.cli import main
 from lapwing.app.cli.commands import COMMANDS, USERS
 
+pytestmark = pytest.mark.one_budget(
+    "what is said under an epsilon, to the letter; test_every_kind_of_budget has every command under every kind"
+)
 THEIRS = {"demo", "audit", "attack", "serve"}  # commands that are not part of this folder's tests
 OPEN = "lapwing stream open --at-least 200 --yeses 5 --epsilon 1 --name cohorts"
 REQUEST = 'lapwing requests make --epsilon 2 --for "asthma in the north"'
@@ -29,6 +32,7 @@ PREPARED = {
     "requests grant": [REQUEST],
     "requests refuse": [REQUEST],
     "history": ["lapwing count patients --epsilon 0.1"],
+    "write-off": ["lapwing ledger export nightly.jsonl", "lapwing recover --accept-rollback --yes"],
 }
 """What has to be done before the examples of a command work; those of the others work on their own."""
 PROVIDER = """

@@ -9,6 +9,10 @@ import lapwing as lw
 from accounting import reference
 from app.cli.at_the_prompt import RECEIPT, run
 
+pytestmark = pytest.mark.one_budget(
+    "what is said under an epsilon, to the letter; test_every_kind_of_budget has every command under every kind"
+)
+
 
 @pytest.fixture
 def used(clinic):
@@ -132,6 +136,16 @@ def test_an_explanation_of_a_question_and_of_an_epsilon(used) -> None:
     assert "tell a patient the second" in words
     for too_much in ("This holds whatever", "nobody's belief", "whatever they knew"):
         assert too_much not in words
+
+
+def test_an_epsilon_with_a_delta_is_explained_by_its_profile(used) -> None:
+    words = " ".join(run(used, "explain", "epsilon", "1", "--delta", "1e-6").out.split())
+    assert "2.718 times as likely with any one person as without them, and 1e-6 more" in words
+    assert "somebody who knows everybody else's data" in words
+    assert "but for one case in 100,000" in words
+    assert "exceeds it in one case of 49,751, 20.1 times delta" in words
+    told = run(used, "explain", "epsilon", "0.1", "--delta", "1e-6", "--json").json
+    assert told["gaussian_exceeds_epsilon"] == pytest.approx(149e-6, rel=2e-3)
 
 
 @pytest.mark.parametrize(

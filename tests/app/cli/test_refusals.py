@@ -7,6 +7,10 @@ import pytest
 
 from app.cli.at_the_prompt import run, spent, start, write_patients
 
+pytestmark = pytest.mark.one_budget(
+    "what is said under an epsilon, to the letter; test_every_kind_of_budget has every command under every kind"
+)
+
 COUNT = ("count", "patients")
 
 

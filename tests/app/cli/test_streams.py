@@ -6,6 +6,10 @@ import pytest
 
 from app.cli.at_the_prompt import masked, run, spent, start
 
+pytestmark = pytest.mark.one_budget(
+    "what is said under an epsilon, to the letter; test_every_kind_of_budget has every command under every kind"
+)
+
 OPEN = ("stream", "open", "--at-least", "200", "--yeses", "2", "--epsilon", "8", "--name", "cohorts")
 FEW, MANY = "age = 20", "age < 90"  # 20 people, and 1800
 

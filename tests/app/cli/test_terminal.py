@@ -10,6 +10,10 @@ from rich.cells import cell_len
 from app.cli.at_the_prompt import at_a_terminal, run
 from lapwing.app.cli.commands import facts, paragraph, table
 
+pytestmark = pytest.mark.one_budget(
+    "what is said under an epsilon, to the letter; test_every_kind_of_budget has every command under every kind"
+)
+
 CITIES = [["Zürich", "1,234", "from 1 to 9"], ["東京都", "5", "from 10 to 20"], ["e\u0301cole", "77", "x"]]
 
 

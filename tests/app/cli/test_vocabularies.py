@@ -9,7 +9,7 @@ import pytest
 from app.cli.at_the_prompt import LEAK, run
 from omop_clinic import truth
 
-CORPUS = Path(__file__).parents[2] / "queries" / "ohdsi" / "definitions"
+CORPUS = Path(__file__).parents[2] / "queries" / "statements" / "ohdsi" / "definitions"
 DIABETES = "condition_concept_id in concept_set('diabetes')"
 COUNTED = "select count(distinct person_id) from condition_occurrence where condition_concept_id in (110, 112)"
 

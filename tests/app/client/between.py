@@ -22,6 +22,7 @@ class Between(ThreadingHTTPServer):
         self.elsewhere = ""
         self.lie: tuple[int, dict[str, str]] | None = None  # a status and headers, at once, whatever is asked
         self.seen: list[tuple[str, str, dict[str, str]]] = []
+        self.cut: Callable[[str, bytes], Iterator[bytes] | None] = lambda *_: None  # what goes out instead, and the end
 
     @property
     def url(self) -> str:
@@ -66,6 +67,14 @@ class Handler(BaseHTTPRequestHandler):
     do_POST = do_DELETE = do_GET  # noqa: N815 - so they are called there
 
     def _tell(self, status: int, headers: dict[str, str], data: bytes) -> None:
+        words = {**headers, "Content-Length": str(len(data))}
+        head = "".join(f"{name}: {value}\r\n" for name, value in words.items())
+        pieces = self.server.cut(self.path, f"HTTP/1.1 {status} -\r\n{head}\r\n".encode() + data)
+        if pieces is not None:
+            self.close_connection = True
+            for piece in pieces:
+                self.wfile.write(piece)
+            return
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)

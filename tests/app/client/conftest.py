@@ -7,6 +7,7 @@ import pytest
 
 import lapwing as lw
 from app.server.doors import Door, serving
+from budgets import KindOfBudget
 from postgres_server import where_there_is_room
 
 SETTINGS = """
@@ -16,7 +17,7 @@ packed = "packed.parquet"
 [populations.clinic]
 person_key = "patient_id"
 now = 2025-06-30
-budget = { epsilon = "19" }
+budget = BUDGET
 [populations.clinic.tables.patient]
 source = "patient.csv"
 [populations.clinic.tables.patient.columns]
@@ -36,7 +37,7 @@ code = { type = "integer" }
 
 
 @pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
+def folder(budget: KindOfBudget) -> Iterator[Path]:
     """A clinic with people and their visits."""
     with TemporaryDirectory(prefix="lapwing-", dir=where_there_is_room()) as place:
         people = range(1, 401)
@@ -52,7 +53,7 @@ def folder() -> Iterator[Path]:
             f"{i},{10 * i + n},{('ER', 'ward')[(i + n) % 2]},{i % 50}\n" for i in people for n in range(i % 4)
         )
         (Path(place) / "visit.csv").write_text(f"patient_id,visit_id,kind,code\n{visits}")
-        lw.create(place, SETTINGS).close()
+        lw.create(place, SETTINGS.replace("BUDGET", budget.toml(60 if budget.delta else 19))).close()
         yield Path(place)
 
 

@@ -8,6 +8,7 @@ import pytest
 import lapwing as lw
 from app.server.doors import serving
 from lapwing import errors
+from lapwing.vocabulary.guarantee import PureDP
 from postgres_server import where_there_is_room
 
 SETTINGS = """
@@ -24,6 +25,11 @@ age = {{ type = "integer", low = 0, high = 120 }}
 city = {{ type = "text" }}
 """
 BUDGETS = {
+    "epsilon": {
+        "budget": '{ epsilon = "3" }',
+        "allowance": '{ epsilon = "2.5" }',
+        "own": '{ epsilon = "2", most = { epsilon = "1" } }',
+    },
     "delta": {
         "budget": '{ epsilon = "3", delta = "1e-6" }',
         "allowance": '{ epsilon = "2.5", delta = "5e-7" }',
@@ -32,18 +38,18 @@ BUDGETS = {
     "rho": {
         "budget": '{ rho = "0.5" }',
         "allowance": '{ rho = "0.25" }',
-        "own": '{ rho = "0.25", most = { rho = "0.01" } }',
+        "own": '{ rho = "0.25", most = { rho = "0.005" } }',
     },
 }
 
 
-@pytest.fixture(scope="module", params=BUDGETS)
-def both(request):
+@pytest.fixture(scope="module")
+def both(budget):
     """Return the same session twice, here and there, and who serves it."""
     with TemporaryDirectory(prefix="lapwing-", dir=where_there_is_room()) as place:
         rows = "".join(f"{i},{i % 100},{('Bern', 'Basel')[i % 7 == 0]}\n" for i in range(1, 401))
         (Path(place) / "patient.csv").write_text(f"patient_id,age,city\n{rows}")
-        lw.create(place, SETTINGS.format(**BUDGETS[request.param])).close()
+        lw.create(place, SETTINGS.format(**BUDGETS[budget.name])).close()
         with (
             serving(Path(place)) as door,
             lw.open(place, analyst="ana") as here,
@@ -59,6 +65,11 @@ PRICES = {"pure": {"epsilon": "0.2"}, "within": {"within": 20}, "rho": {"rho": "
 def test_each_way_to_pay_is_the_same(both, price) -> None:
     _, here, there, _ = both
     question = lw.count("patient", "age > 50")
+    if price == "rho" and isinstance(here.budget().account.budget, PureDP):
+        for session in (here, there):
+            with pytest.raises(errors.ParameterError, match="cannot be paid from a pure budget"):
+                session.preview(question, **PRICES[price])
+        return
     ours, theirs = (session.preview(question, **PRICES[price]) for session in (here, there))
     assert (theirs.to_dict(), str(theirs)) == (ours.to_dict(), str(ours))
     assert theirs.before.allowance == ours.before.allowance is not None
@@ -92,6 +103,24 @@ def test_rules_and_a_stop_are_the_same_refusals(both) -> None:
         assert refused[0] == refused[1]
         assert there.budget().warnings == here.budget().warnings != ()
     assert door.call("cleo", "POST", place, {"suspended": False}).status_code == 200
+
+
+def test_an_accuracy_is_paid_in_the_way_that_the_rules_allow(both) -> None:
+    """Of an (epsilon, delta) budget noise of Gauss is cheaper, and where epsilon 1 is the most it is not allowed."""
+    folder, _, _, door = both
+    body = {"question": {"ask": "count", "table": "patient", "where": "age > 72"}, "price": {"within": 30}}
+    told = door.call("ben", "POST", "/api/v1/populations/clinic/previews", body).json()
+    with lw.open(folder, analyst="ben") as here, lw.connect(door.url, door.tokens["ben"]) as there:
+        for session, age in ((here, 70), (there, 71)):
+            question = lw.count("patient", f"age > {age}")
+            preview = session.preview(question, within=30)
+            answered = told["price"] == preview.price.to_dict()
+            assert (preview.affordable, told["affordable"], answered) == (told["affordable"], preview.affordable, True)
+            if preview.affordable:
+                assert session.ask(question, within=30).price == preview.price
+            else:  # rho 0.01 buys no count within 30
+                with pytest.raises(errors.PolicyError):
+                    session.ask(question, within=30)
 
 
 def _refused(session, question, kind, word):

@@ -14,11 +14,13 @@ from app.server.doors import Process, add_people, make_folder
 from lapwing import errors
 from postgres_server import where_there_is_room
 
+pytestmark = pytest.mark.one_budget("a server is killed at each step, whatever it is paid with")
+
 
 @pytest.fixture(scope="module")
-def clinic():
+def clinic(budget):
     with TemporaryDirectory(prefix="lapwing-", dir=where_there_is_room()) as place:
-        folder = make_folder(Path(place) / "clinic", epsilon="10")
+        folder = make_folder(Path(place) / "clinic", budget, "10")
         yield folder, add_people(folder)
 
 

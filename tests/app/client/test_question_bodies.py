@@ -10,8 +10,10 @@ import lapwing as lw
 from fuzz.examining import Case
 from lapwing.app.client.question_bodies import question_body
 from lapwing.app.server.questions_wire import asking_type, read_question
-from lapwing.queries.planning import plan
+from lapwing.queries.planning.planner import plan
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError
+
+pytestmark = pytest.mark.one_budget("how questions are spelt does not depend on a price")
 
 
 def sent_and_read(question, population):

@@ -81,12 +81,14 @@ def test_a_session_has_the_same_words(here, there) -> None:
 NOT_AT_A_DISTANCE = {
     "meanings": "a server says it to clients, which know it themselves",
     "for_analyst": "somebody else comes with a token of their own",
+    "reserve": "rounds are drawn by code that runs beside the data, and no client sends code",
 }
 NOT_OF_STREAMS_AT_A_DISTANCE = {
     "open": "it is what `stream` does",
     "settle": "a server settles by itself what a dead process left",
     "record": "it is a noun of the ledger, which stays at the server",
     "meaning": "a server says it to clients, which know it themselves",
+    "stored": "a server looks with it whether anything is to be asked",
     "keys_of": "a server looks with it for what a dead process left",
 }
 """What a session, and its streams, have in a folder and not at a server, and why."""

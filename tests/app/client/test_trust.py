@@ -16,9 +16,11 @@ from app.client.between import between
 from app.server.certificates import make_certificate
 from app.server.doors import UNLIMITED, serving
 from lapwing import errors
-from lapwing.app.client.told_errors import error_of
+from lapwing.app.client.decode_errors import error_of
 from lapwing.app.server.application import DoorSettings
 from lapwing.app.server.rates import Rate
+
+pytestmark = pytest.mark.one_budget("lies of a server are found before anything is paid")
 
 COUNT = lw.count("patient", "age >= 65")
 TERMS = {"at_least": 100, "yeses": 2, "epsilon": "1"}
@@ -114,7 +116,7 @@ def test_who_lies_about_a_vocabulary_is_refused_before_anything_is_asked(way, do
 def test_a_server_that_means_something_else_asks_nothing(door) -> None:
     """It is the server that finds out, where both are honest and one is older than the other."""
     body = {"question": {"ask": "count", "table": "patient", "where": "age = 91"}, "price": {"epsilon": "0.1"}}
-    before = door.left()
+    before = door.taken()
     for path in ("questions", "batches"):
         sent = {**body, "means": ["0" * 64]}
         if path == "batches":
@@ -128,7 +130,7 @@ def test_a_server_that_means_something_else_asks_nothing(door) -> None:
             assert (told.status_code, told.json()["error"]["code"]) == (409, "disagreement")
         assert stream.yeses_left == 2
         opening = stream.spent
-    assert Fraction(before) - Fraction(door.left()) == opening
+    assert door.taken() - before == opening
 
 
 def test_who_lies_in_an_answer_is_not_believed(way, door) -> None:
@@ -148,9 +150,9 @@ def test_a_lost_answer_is_asked_for_again_and_charged_once(way, door) -> None:
     with lw.connect(way.url, door.tokens["ana"]) as ana:
         lost = iter([None, None])
         way.change = lambda path, told: next(lost, told) if path.endswith("/questions") else told
-        before = Fraction(door.left())
+        before = door.taken()
         answer = ana.ask(lw.count("patient", "age = 41"), epsilon="0.125")
-        assert before - Fraction(door.left()) == Fraction("0.125")
+        assert door.taken() - before == Fraction("0.125")
         assert len({head["Idempotency-Key"] for _, path, head in way.seen if path.endswith("/questions")}) == 1
         assert answer.rows == ana.ask(lw.count("patient", "age = 41"), epsilon="0.125").rows
         lost = iter([None])
@@ -264,9 +266,9 @@ def test_many_threads_share_a_session(door) -> None:
         return ana.ask(lw.count("patient", f"age = {age // 2}"), epsilon="0.01")
 
     with lw.connect(door.url, door.tokens["ana"]) as ana, ThreadPoolExecutor(8) as pool:
-        before = Fraction(door.left())
+        before = door.taken()
         answers = list(pool.map(ask, range(40, 56)))
-    assert before - Fraction(door.left()) == Fraction("0.08")
+    assert door.taken() - before == Fraction("0.08")
     assert [one.rows for one in answers[::2]] == [one.rows for one in answers[1::2]]
 
 

@@ -52,7 +52,7 @@ PICTURES = {
     "burn-down": (_left, "2 of epsilon 3 is left", "the cap", "reserved for streams", "entry of the ledger"),
     "funnel": (_funnel, "About 90 people pass all 2 conditions", "sex = 'M'", "and age < 3", "900"),
     "bars": (_bars, "A title so long that it has to be wrapped, because nobody could", "F", "people", "1.5", "-2"),
-    "belief": (_belief, "At epsilon 1 a belief of 50% stays between 27% and 73%", "nothing learned"),
+    "belief": (_belief, "At epsilon 1 a belief of 50% stays between 27% and 73%,", "nothing learned"),
 }
 
 

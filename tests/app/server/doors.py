@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import httpx
 import uvicorn
 
 import lapwing as lw
+from budgets import KindOfBudget
 from lapwing.app.server.application import DoorSettings, make_application
 from lapwing.app.server.door_store import open_store
 from lapwing.app.server.people import Directory
@@ -38,7 +40,7 @@ SETTINGS = """
 {ledger}
 [populations.clinic]
 person_key = "patient_id"
-budget = {{ epsilon = "{epsilon}" }}
+budget = {budget}
 [populations.clinic.tables.patient]
 source = "patient.csv"
 [populations.clinic.tables.patient.columns]
@@ -55,13 +57,13 @@ UNLIMITED = Limits(
 P = "/api/v1/populations/clinic"
 
 
-def make_folder(folder: Path, *, epsilon: str = "10", people: int = 400, ledger: str = "") -> Path:
+def make_folder(folder: Path, budget: KindOfBudget, amount: str = "10", *, people: int = 400, ledger: str = "") -> Path:
     """Make a clinic in which half are women, and everybody has an age."""
     folder.mkdir(exist_ok=True)
     rows = "".join(f"{i},{'FM'[i % 2]},{i % 100}\n" for i in range(1, people + 1))
     (folder / "patient.csv").write_text(f"patient_id,sex,age\n{rows}")
     ledger = f'ledger = "{ledger}"' if ledger else ""
-    lw.create(folder, SETTINGS.format(epsilon=epsilon, ledger=ledger)).close()
+    lw.create(folder, SETTINGS.format(budget=budget.toml(amount), ledger=ledger)).close()
     return folder
 
 
@@ -129,7 +131,14 @@ class Door:
         return self.call(who, "POST", f"{P}/questions", count(where, epsilon), key=key or fresh_name())
 
     def left(self, who: str = "ana") -> str:
-        return str(self.get(who, f"{P}/budget").json()["left"]["amount"])
+        """Return all that is left, to be compared: the numbers of the account, whichever kind of budget it has."""
+        told = self.get(who, f"{P}/budget").json()
+        return json.dumps([told["account"], told["own_account"]], sort_keys=True)
+
+    def taken(self) -> Fraction:
+        """Return what is not free any more, in the currency of the budget; with a delta, if only epsilons were paid."""
+        account = self.get("otto", f"{P}/account").json()
+        return Fraction(account["spent"]) + Fraction(account["reserved"])
 
     def raw(self, data: bytes, *, wait: float = 30) -> tuple[int, bytes]:
         """Send bytes as they are, and return the status and everything that came."""

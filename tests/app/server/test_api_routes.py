@@ -11,6 +11,8 @@ from lapwing.app.server.application import ApiRoutes, Endpoint
 from lapwing.app.server.calls import API
 from lapwing.app.server.operations import OPERATIONS
 
+pytestmark = pytest.mark.one_budget("routes are the same for all")
+
 ENDPOINTS = [Endpoint(None, one) for one in OPERATIONS]
 ROUTES = [Route(API + one.path, end, methods=[one.method]) for one, end in zip(OPERATIONS, ENDPOINTS, strict=True)]
 SHORT = ApiRoutes(ENDPOINTS, Starlette())

@@ -15,17 +15,18 @@ def test_whoever_calls_is_told_who_they_are_and_what_they_may_do(door) -> None:
     assert (me["id"], me["role"], me["rights"]) == ("ana", "analyst", ["ask", "preview", "read"])
 
 
-def test_a_question_is_previewed_asked_and_found_again(door) -> None:
-    before = Fraction(door.left())
+def test_a_question_is_previewed_asked_and_found_again(door, budget) -> None:
+    before = door.taken()
     body = count("age > 30", "0.25")
     preview = door.call("ana", "POST", f"{P}/previews", body).json()
-    assert preview["price"]["epsilon"] == "0.25"
+    price = budget.amount(preview["price"])
+    assert price == Fraction("0.25") if budget.currency == "epsilon" else 0.9 / 32 < price <= Fraction(1, 32)
     key = fresh_name()
     told = door.call("ana", "POST", f"{P}/questions", body, key=key)
     assert told.status_code == 200
     answer = told.json()
     assert answer["question"] == preview["question"]
-    assert before - Fraction(door.left()) == Fraction("0.25")
+    assert door.taken() - before == pytest.approx(budget.amount(preview["price"]))
     assert door.call("ana", "POST", f"{P}/questions", body, key=key).content == told.content
     assert door.get("ana", f"{P}/jobs/{key}").json()["state"] == "answered"
     listed = door.get("ana", f"{P}/answers").json()
@@ -80,13 +81,13 @@ def test_every_kind_of_question_can_be_previewed_rehearsed_and_asked(door, name)
     assert told.json()["question"] == preview.json()["question"] == rehearsed.json()["question"]
 
 
-def test_four_presses_at_once_are_one_charge_and_one_answer(door) -> None:
-    before, key = Fraction(door.left()), fresh_name()
+def test_four_presses_at_once_are_one_charge_and_one_answer(door, budget) -> None:
+    before, key = door.taken(), fresh_name()
     with ThreadPoolExecutor(4) as pool:
         told = list(pool.map(lambda _: door.ask("ana", "age = 77", "0.125", key), range(4)))
     assert {one.status_code for one in told} == {200}
     assert len({one.content for one in told}) == 1
-    assert before - Fraction(door.left()) == Fraction("0.125")
+    assert door.taken() - before == pytest.approx(budget.amount(told[0].json()["answer"]["price"]))
 
 
 def test_a_key_stands_for_one_request(door) -> None:
@@ -175,9 +176,9 @@ def test_history_tells_what_was_done(door) -> None:
     assert "age" in acts[0]["said"]
 
 
-def test_more_budget_is_asked_for_and_decided(door) -> None:
-    left = Fraction(door.left())
-    asked = {"more": {"epsilon": "0.5"}, "purpose": "asthma"}
+def test_more_budget_is_asked_for_and_decided(door, budget) -> None:
+    cap, taken = cap_of(door, budget), door.taken()
+    asked = {"more": {budget.currency: "0.5"}, "purpose": "asthma"}
     made, other = (door.call("ana", "POST", f"{P}/requests", asked).json() for _ in range(2))
     assert [one["id"] for one in door.get("ana", f"{P}/requests").json()] == [other["id"], made["id"]]
     assert door.get("ben", f"{P}/requests").json() == []
@@ -186,18 +187,25 @@ def test_more_budget_is_asked_for_and_decided(door) -> None:
     place = f"{P}/requests/{made['id']}/decision"
     told = door.call("cleo", "POST", place, {"granted": True}).json()
     assert (told["state"], told["decided_by"]) == ("granted", "cleo")
-    assert Fraction(door.left()) == left + Fraction("0.5")
+    assert (cap_of(door, budget), door.taken()) == (cap + Fraction("0.5"), taken)
     assert door.call("cleo", "POST", place, {"granted": False}).status_code == 409
     refused = door.call("cleo", "POST", f"{P}/requests/{other['id']}/decision", {"granted": False, "reason": "no"})
     assert (refused.json()["state"], refused.json()["reason"]) == ("refused", "no")
     assert door.call("cleo", "POST", f"{P}/requests/none/decision", {"granted": True}).status_code == 404
-    assert Fraction(door.left()) == left + Fraction("0.5")
-    assert door.call("ana", "POST", f"{P}/requests", {**asked, "more": {"rho": "1"}}).status_code == 422
+    assert (cap_of(door, budget), door.taken()) == (cap + Fraction("0.5"), taken)
+    foreign = {"epsilon" if budget.currency == "rho" else "rho": "1"}
+    assert door.call("ana", "POST", f"{P}/requests", {**asked, "more": foreign}).status_code == 422
     assert door.call("otto", "POST", "/api/v1/ledger/verifications", {}).json()["sound"] is True
 
 
-def test_each_request_is_decided_once_by_many_custodians_at_a_time(door) -> None:
-    left, asked = Fraction(door.left()), {"more": {"epsilon": "0.5"}, "purpose": "asthma"}
+def cap_of(door, budget) -> Fraction:
+    """Return the budget of everybody, in its currency."""
+    return Fraction(door.get("ana", f"{P}/policy").json()["budget"][budget.currency])
+
+
+def test_each_request_is_decided_once_by_many_custodians_at_a_time(door, budget) -> None:
+    cap, taken = cap_of(door, budget), door.taken()
+    asked = {"more": {budget.currency: "0.5"}, "purpose": "asthma"}
     made = [door.call("ana", "POST", f"{P}/requests", asked).json()["id"] for _ in range(3)]
 
     def decide(number: int) -> httpx.Response:
@@ -205,21 +213,25 @@ def test_each_request_is_decided_once_by_many_custodians_at_a_time(door) -> None
 
     with ThreadPoolExecutor(9) as custodians:
         told = list(custodians.map(decide, made * 3))
-        assert door.ask("ben", "age = 52", "0.01").status_code == 200
+        asked_meanwhile = door.ask("ben", "age = 52", "0.01")
+    assert asked_meanwhile.status_code == 200
     assert sorted(one.status_code for one in told) == [200] * 3 + [409] * 6
     assert {code_of(one) for one in told if one.status_code == 409} == {"decided"}
-    assert Fraction(door.left()) == left + Fraction("1.5") - Fraction("0.01")
+    assert cap_of(door, budget) == cap + Fraction("1.5")
+    assert door.taken() - taken == pytest.approx(budget.amount(asked_meanwhile.json()["answer"]["price"]))
 
 
-def test_a_refusal_has_the_sentence_and_the_numbers(door) -> None:
-    left = Fraction(door.left())
+def test_a_refusal_has_the_sentence_and_the_numbers(door, budget) -> None:
+    left, status = door.left(), door.get("ana", f"{P}/budget").json()["left"]
     told = door.ask("ana", "age = 61", "15")
     assert (told.status_code, code_of(told)) == (402, "budget_exceeded")
-    assert Fraction(told.json()["error"]["left"]) == left
+    assert told.json()["error"]["currency"] == budget.currency
+    free = status["amount"] if budget.adds_up else status["fits"]["pure_epsilon"]
+    assert Fraction(told.json()["error"]["left"]) == pytest.approx(Fraction(free))
     wrong = door.ask("ana", "agee = 61", "0.1")
     assert wrong.status_code == 422
     assert "age" in wrong.json()["error"]["message"]
-    assert Fraction(door.left()) == left
+    assert door.left() == left
 
 
 def test_a_question_with_a_concept_set_is_found_again(door) -> None:

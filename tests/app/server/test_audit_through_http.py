@@ -18,14 +18,16 @@ from lapwing.app.server import for_analysts
 from lapwing.noise.randomness import fresh_name
 from statistical.goodness import fits, integer_p_value
 
+pytestmark = pytest.mark.one_budget("exact losses are measured, of one mechanism at one price")
+
 PEOPLE, EPSILON, TURNS = 400, 1, 10
 LAW = np.exp(-EPSILON * np.abs(np.arange(-60, 61))) * np.tanh(EPSILON / 2)
 """Two-sided geometric noise, by its formula: P(k) = tanh(epsilon / 2) exp(-epsilon |k|)."""
 
 
 @contextmanager
-def clinic(folder: Path, people: int):
-    with serving(make_folder(folder, epsilon="100000", people=people)) as door:
+def clinic(folder: Path, people: int, budget):
+    with serving(make_folder(folder, budget, "100000", people=people)) as door:
         yield door
 
 
@@ -52,8 +54,8 @@ def drawn_anew(noise: np.ndarray) -> bool:
     return bool(((turns[1:] == turns[0]).mean(axis=1) < 0.7).all())
 
 
-def test_what_a_client_sees_is_the_count_with_the_noise_that_was_paid_for(quick_path) -> None:
-    with clinic(quick_path / "clinic", PEOPLE) as door:
+def test_what_a_client_sees_is_the_count_with_the_noise_that_was_paid_for(quick_path, budget) -> None:
+    with clinic(quick_path / "clinic", PEOPLE, budget) as door:
         noise = noise_in(door)
     assert fits(integer_p_value(noise, -60, LAW))
     assert drawn_anew(noise)
@@ -62,8 +64,8 @@ def test_what_a_client_sees_is_the_count_with_the_noise_that_was_paid_for(quick_
     assert not fits(integer_p_value(noise + 1, -60, LAW))  # one person more
 
 
-def test_noise_is_drawn_once_for_a_question_and_anew_for_another(quick_path) -> None:
-    with clinic(quick_path / "clinic", PEOPLE) as door:
+def test_noise_is_drawn_once_for_a_question_and_anew_for_another(quick_path, budget) -> None:
+    with clinic(quick_path / "clinic", PEOPLE, budget) as door:
         asked = [door.ask("ana", "age >= 0", "0.01").json()["released"] for _ in range(5)]
         assert len({json.dumps(one) for one in asked}) == 1
         others = [door.ask("ana", f"age >= 0 and age < {200 + i}", "0.01").json()["released"] for i in range(8)]
@@ -95,10 +97,10 @@ def seen_without_data(door: Door) -> list[tuple[int, bytes]]:
     return [(one.status_code, re.sub(rb'"at":\d+', b'"at":0', one.content)) for one in told]
 
 
-def test_what_is_told_without_data_is_the_same_with_and_without_a_person(quick_path) -> None:
+def test_what_is_told_without_data_is_the_same_with_and_without_a_person(quick_path, budget) -> None:
     seen = []
     for number in (PEOPLE, PEOPLE + 1):
-        with serving(make_folder(quick_path / str(number), epsilon="2", people=number)) as door:
+        with serving(make_folder(quick_path / str(number), budget, "2", people=number)) as door:
             seen.append(seen_without_data(door))
     assert seen[0] == seen[1]
     assert {status for status, _ in seen[0]} == {200, 402, 404, 422}
@@ -112,7 +114,7 @@ def exact(release, numbers):
 
 def stale(call, job, ask=for_analysts._ask):
     """What was told first is told again, whatever is asked."""
-    kept = KEPT.setdefault(call.server.house, [])
+    kept = KEPT.setdefault(call.server.state, [])
     if not kept:
         kept.append(ask(call, job))
     return kept[0]
@@ -122,11 +124,11 @@ KEPT: dict = {}
 
 
 @pytest.mark.parametrize("slip", ["no noise", "one answer for all"])
-def test_a_slip_of_the_glue_is_seen(quick_path, monkeypatch, slip) -> None:
+def test_a_slip_of_the_glue_is_seen(quick_path, monkeypatch, slip, budget) -> None:
     if slip == "no noise":
         monkeypatch.setattr(NoisyNumbers, "release", exact)
     else:
         monkeypatch.setattr(for_analysts, "_ask", stale)
-    with clinic(quick_path / "clinic", PEOPLE) as door:
+    with clinic(quick_path / "clinic", PEOPLE, budget) as door:
         noise = noise_in(door)
     assert not (fits(integer_p_value(noise, -60, LAW)) and drawn_anew(noise))

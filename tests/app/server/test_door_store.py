@@ -18,18 +18,20 @@ from lapwing.app.server.roles import Right, Role
 from lapwing.app.server.sign_in_provider import Provider, Subject
 from lapwing.app.server.trusted_proxy import Unknown
 
+pytestmark = pytest.mark.one_budget("the store of the door knows no budget")
+
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def folder(request, quick_path) -> Path:
+def folder(request, quick_path, budget) -> Path:
     address = url_of(request.getfixturevalue("database")) if request.param == "postgres" else ""
-    return make_folder(quick_path / "clinic", ledger=address)
+    return make_folder(quick_path / "clinic", budget, ledger=address)
 
 
 def test_a_directory_counts_what_it_must(folder) -> None:
     now = [1_000_000.0]
     store = open_store(folder)
     directory = Directory(store, most_tokens=2, clock=lambda: now[0])
-    assert directory.is_empty
+    assert directory.custodian_to_come() == "custodian"
     ana = directory.add("ana", "Ana", Role.ANALYST, password="correct horse battery")  # noqa: S106
     assert directory.by_password("ana", "correct horse battery") == ana
     assert directory.by_password("ana", "wrong") is None
@@ -176,12 +178,12 @@ def test_a_change_that_fails_leaves_nothing(folder) -> None:
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    assert Directory(store).is_empty
+    assert Directory(store).everybody() == []
     store.close()
 
 
-def test_a_file_that_is_no_store_is_not_kept_open(quick_path) -> None:
-    folder = make_folder(quick_path / "clinic")
+def test_a_file_that_is_no_store_is_not_kept_open(quick_path, budget) -> None:
+    folder = make_folder(quick_path / "clinic", budget)
     (folder / "door.db").write_bytes(b"this is no database" * 100)
     with pytest.raises(sqlite3.DatabaseError, match="not a database"):  # its traceback refers to the connection
         open_store(folder)
@@ -195,8 +197,8 @@ def test_questions_are_asked_on_either(folder) -> None:
         assert door.get("ana", f"{P}/answers/a-key-of-mine").json()["released"] == told.json()["released"]
 
 
-def test_a_connection_that_is_lost_is_made_anew(quick_path, postgres, database) -> None:
-    folder = make_folder(quick_path / "clinic", ledger=url_of(database))
+def test_a_connection_that_is_lost_is_made_anew(quick_path, postgres, database, budget) -> None:
+    folder = make_folder(quick_path / "clinic", budget, ledger=url_of(database))
     store = open_store(folder)
     Directory(store).add("ana", "Ana", Role.ANALYST)
     postgres.stop()

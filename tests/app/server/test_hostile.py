@@ -9,6 +9,8 @@ import pytest
 from app.server.doors import P, count, read_response
 from lapwing.noise.randomness import fresh_name
 
+pytestmark = pytest.mark.one_budget("what is hostile is refused before it has a price")
+
 DEEP = b'{"question":' + b'{"a":' * 200 + b"1" + b"}" * 200 + b',"price":{"epsilon":"0.1"}}'
 
 

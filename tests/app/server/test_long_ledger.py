@@ -9,24 +9,26 @@ from app.server.test_race import url_of
 from lapwing.app.server.door_store import open_store
 from lapwing.app.server.people import Directory
 from lapwing.ledger import entries
-from lapwing.ledger.stream_states import StreamStatus
+from lapwing.ledger.reservation_states import ReservationStatus
+
+pytestmark = pytest.mark.one_budget("how long a ledger is read does not depend on the kind of its budget")
 
 MANY = 400
 PAGES = "/populations/clinic"
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def door(request, tmp_path_factory):
+def door(request, tmp_path_factory, budget):
     """A clinic about which ben has asked a lot, and ana a little."""
     if request.param == "postgres":
         with request.getfixturevalue("postgres").database() as dsn:
-            yield from filled(tmp_path_factory.mktemp("clinic"), url_of(dsn))
+            yield from filled(tmp_path_factory.mktemp("clinic"), url_of(dsn), budget)
     else:
-        yield from filled(tmp_path_factory.mktemp("clinic"), "")
+        yield from filled(tmp_path_factory.mktemp("clinic"), "", budget)
 
 
-def filled(folder, address):
-    make_folder(folder / "clinic", epsilon="1000", ledger=address)
+def filled(folder, address, budget):
+    make_folder(folder / "clinic", budget, "1000", ledger=address)
     with lw.open_workspace(folder / "clinic") as workspace:
         ben = workspace.session("clinic", analyst="ben")
         ben.ask_many([lw.count("patient", f"age = {i % 120} and sex = '{'FM'[i % 2]}'") for i in range(120)], epsilon=1)
@@ -98,10 +100,10 @@ def test_pages_read_what_they_show(door, decoded, place) -> None:
 
 def test_one_statement_finds_streams_by_analyst_and_status(door) -> None:
     with lw.open_workspace(door.folder) as workspace:
-        streams = workspace.ledger.streams
-        assert [one.asked for one in streams.streams("clinic", analyst="ana", status=StreamStatus.OPEN)] == [3]
-        assert streams.streams("clinic", analyst="ben", status=StreamStatus.OPEN) == []
-        closed = streams.streams("clinic", status=StreamStatus.CLOSED)
+        streams = workspace.ledger.reservations
+        assert [one.asked for one in streams.all("clinic", analyst="ana", status=ReservationStatus.OPEN)] == [3]
+        assert streams.all("clinic", analyst="ben", status=ReservationStatus.OPEN) == []
+        closed = streams.all("clinic", status=ReservationStatus.CLOSED)
         assert [one.analyst for one in closed] == ["ben"]
         told = workspace.ledger.entries("clinic", stream=closed[0].name, kinds=["outcome"], newest_first=True, limit=3)
         assert [one["number"] for one in told] == [MANY // 4, MANY // 4 - 1, MANY // 4 - 2]

@@ -3,21 +3,24 @@
 import asyncio
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from fractions import Fraction
+
+import pytest
 
 import lapwing as lw
 from app.server.doors import P, code_of, make_folder, serving
 from lapwing.app.server import memory as memories
-from lapwing.app.server.house import Recent
 from lapwing.app.server.jobs import Ending, JobName, Jobs
+from lapwing.app.server.lru_cache import LruCache
 from lapwing.app.server.rates import Buckets, Rate
 from lapwing.noise.randomness import fresh_name
+
+pytestmark = pytest.mark.one_budget("memory is counted in bytes")
 
 CELLS = {"ask": "count", "table": "patient", "by": ["sex", {"column": "age", "edges": list(range(121))}]}
 
 
 def test_what_was_not_wanted_for_longest_goes_when_there_are_too_many_bytes() -> None:
-    kept = Recent[str, bytes](most=100, most_bytes=10)
+    kept = LruCache[str, bytes](most=100, most_bytes=10)
     for name, size in (("a", 4), ("b", 4), ("a", 5), ("c", 2)):
         kept.put(name, b"x" * size)
     assert [kept.get(name) is not None for name in "abc"] == [True, False, True]
@@ -28,18 +31,20 @@ def test_what_was_not_wanted_for_longest_goes_when_there_are_too_many_bytes() ->
     assert kept.get("d") is not None
 
 
-def test_questions_that_were_read_are_kept_by_the_length_of_what_they_were_read_from(quick_path, monkeypatch) -> None:
+def test_questions_that_were_read_are_kept_by_the_length_of_what_they_were_read_from(
+    quick_path, monkeypatch, budget
+) -> None:
     """A preview is free: a megabyte of numbers each would be thirty megabytes each, two thousand times."""
-    with serving(make_folder(quick_path / "clinic")) as door:
+    with serving(make_folder(quick_path / "clinic", budget)) as door:
         kept = []
-        put = Recent.put
+        put = LruCache.put
 
         def watched(recent, name, value, *, size=0):
             put(recent, name, value, size=size)
             kept.append((size, recent._bytes, recent._most_bytes))
 
         several = {f"q{number}": {**CELLS, "by": [], "where": f"age = 1{' ' * 19_000}"} for number in range(20)}
-        monkeypatch.setattr(Recent, "put", watched)
+        monkeypatch.setattr(LruCache, "put", watched)
         for number in range(12):
             body = {"question": {"ask": "together", "questions": several}, "price": {"epsilon": f"0.{number + 1}"}}
             assert door.call("ana", "POST", f"{P}/previews", body).status_code == 200
@@ -81,9 +86,9 @@ def test_finished_jobs_are_forgotten_by_their_bytes_and_running_ones_are_not() -
     assert size == 210
 
 
-def test_a_batch_has_no_more_numbers_than_a_question_may_have(quick_path, monkeypatch) -> None:
+def test_a_batch_has_no_more_numbers_than_a_question_may_have(quick_path, monkeypatch, budget) -> None:
     """1,000 questions of 100,000 numbers each were taken, for an epsilon of a millionth: a hundred gigabytes."""
-    with serving(make_folder(quick_path / "clinic")) as door:
+    with serving(make_folder(quick_path / "clinic", budget)) as door:
         several = [{**CELLS, "where": f"age <> {number % 100}"} for number in range(500)]
         told = door.call(
             "ana", "POST", f"{P}/batches", {"questions": several, "price": {"epsilon": "1e-8"}}, key=fresh_name()
@@ -95,14 +100,14 @@ def test_a_batch_has_no_more_numbers_than_a_question_may_have(quick_path, monkey
             smaller.setattr("lapwing.session.MOST_TOGETHER_CANONICAL", 1_000)
             told = door.call("ana", "POST", f"{P}/batches", few, key=fresh_name())
         assert "characters when they are written out; ask them in parts" in told.text
-        assert Fraction(door.left()) == 10
+        assert 10 - door.taken() == 10
         assert len(door.call("ana", "POST", f"{P}/batches", few, key=fresh_name()).json()["answers"]) == 3
 
 
-def test_long_requests_and_entries_are_listed_a_few_at_a_time(quick_path, monkeypatch) -> None:
+def test_long_requests_and_entries_are_listed_a_few_at_a_time(quick_path, monkeypatch, budget) -> None:
     monkeypatch.setattr(memories, "_MOST_LISTED", 2_000)
     monkeypatch.setattr("lapwing.app.server.for_overseers._MOST_CHARACTERS", 3_000)
-    with serving(make_folder(quick_path / "clinic")) as door:
+    with serving(make_folder(quick_path / "clinic", budget)) as door:
         for number in range(4):
             door.ask("ana", f"age = {number} or sex = 'F'{' ' * 700}", "0.01", f"a-long-one-{number}")
         seen, before = [], {}

@@ -9,13 +9,15 @@ from app.server.test_race import url_of
 from lapwing.app.server.calls import ServerCall
 from lapwing.app.server.memory import LEDGER
 
+pytestmark = pytest.mark.one_budget("one key is one charge, which a sum shows to the last digit")
+
 WHERE, KEY = "age > 50", "the-key-of-ana"
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def folder(request, quick_path):
+def folder(request, quick_path, budget):
     address = url_of(request.getfixturevalue("database")) if request.param == "postgres" else ""
-    return make_folder(quick_path / "clinic", ledger=address)
+    return make_folder(quick_path / "clinic", budget, ledger=address)
 
 
 def renew(door: Door) -> None:
@@ -40,7 +42,7 @@ def test_a_key_that_was_answered_for_nothing_is_not_charged_after_new_data(folde
         assert released(other) == first
         assert other.get("ana", f"{P}/answers/{KEY}").json()["released"] == first
         assert other.get("ana", f"{P}/jobs/{KEY}").json()["state"] == "answered"
-        assert Fraction(other.left()) == Fraction("9.8")
+        assert 10 - other.taken() == Fraction("9.8")
 
 
 def test_a_key_whose_process_died_before_it_told_has_what_it_was_about_to_tell(folder, monkeypatch) -> None:
@@ -57,7 +59,7 @@ def test_a_key_whose_process_died_before_it_told_has_what_it_was_about_to_tell(f
             assert door.ask("ana", WHERE, "0.1", KEY).status_code == 500
         renew(door)
         assert released(door) == first
-        assert Fraction(door.left()) == Fraction("9.9")
+        assert 10 - door.taken() == Fraction("9.9")
 
 
 def test_a_key_that_two_processes_put_at_once_is_charged_once_or_not_at_all(folder, monkeypatch) -> None:
@@ -77,7 +79,7 @@ def test_a_key_that_two_processes_put_at_once_is_charged_once_or_not_at_all(fold
         second: list = []
         monkeypatch.setattr(ServerCall, "remember", slowly)
         assert [released(door)] == second, "the other one came first"
-        assert Fraction(door.left()) == Fraction("9.8")
+        assert 10 - door.taken() == Fraction("9.8")
         assert released(other) == second[0]
 
 
@@ -87,7 +89,7 @@ def test_a_key_that_was_refused_is_charged_when_it_fits(folder) -> None:
         assert door.ask("ana", WHERE, "8", KEY).status_code == 402
         door.call("cleo", "PATCH", f"{P}/policy", {"budget": {"epsilon": "20"}})
         assert door.ask("ana", WHERE, "8", KEY).status_code == 200
-        assert Fraction(door.left()) == 4
+        assert door.taken() == 16
 
 
 def test_a_refusal_that_nobody_waited_for_is_told_as_one_and_is_not_the_end_of_its_key(folder) -> None:
@@ -101,12 +103,12 @@ def test_a_refusal_that_nobody_waited_for_is_told_as_one_and_is_not_the_end_of_i
         assert door.call("ana", "POST", f"{P}/batches", body, key=key).status_code == 402
     with serving(folder, tokens=tokens) as other:  # which knows what was kept
         assert other.call("ana", "POST", f"{P}/batches", body, key=key).status_code == 402
-        assert Fraction(other.left()) == 10
+        assert 10 - other.taken() == 10
         more = other.call("cleo", "PATCH", f"{P}/policy", {"budget": {"epsilon": "20"}})
         assert more.status_code == 200, more.text
         told = other.call("ana", "POST", f"{P}/batches", body, key=key)
         assert (told.status_code, len(told.json()["answers"])) == (200, 2)
-        assert Fraction(other.left()) == 8
+        assert other.taken() == 12
 
 
 def test_a_question_that_was_refused_and_then_answered_under_its_key_is_found_as_answered(folder) -> None:

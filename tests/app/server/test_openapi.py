@@ -19,15 +19,17 @@ from lapwing.app.server.openapi import describe
 from lapwing.app.server.operations import OPERATIONS
 from postgres_server import where_there_is_room
 
+pytestmark = pytest.mark.one_budget("the description is the same for all, and what it allows is tried at length")
+
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
 
 @pytest.fixture(scope="module")
-def open_door():
+def open_door(budget):
     """A server of its own: what is sent at random may stop the spending, or people."""
     with (
         TemporaryDirectory(prefix="lapwing-", dir=where_there_is_room()) as folder,
-        serving(make_folder(Path(folder) / "clinic", epsilon="10000")) as door,
+        serving(make_folder(Path(folder) / "clinic", budget, "10000")) as door,
     ):
         yield door
 

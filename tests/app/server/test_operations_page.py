@@ -19,6 +19,8 @@ from lapwing.app.server.door_file import FILE, PORT, read_door
 from lapwing.app.server.operations import OPERATIONS
 from lapwing.workspace.workspace import FINGERPRINTS, KEY_FILE
 
+pytestmark = pytest.mark.one_budget("the files of a workspace are the same for all")
+
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "operations.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -120,8 +122,8 @@ def test_the_addresses_to_watch_are_there() -> None:
         assert told.replace("/clinic/", "/X/") in paths, told
 
 
-def test_the_files_of_a_workspace_are_all_named(quick_path) -> None:
-    folder = make_folder(quick_path / "clinic")
+def test_the_files_of_a_workspace_are_all_named(quick_path, budget) -> None:
+    folder = make_folder(quick_path / "clinic", budget)
     add_people(folder)
     left = {KEY_FILE, FINGERPRINTS, *(path.name for path in folder.iterdir())}
     left -= {"patient.csv", "fingerprints.lock", "door.db-wal", "door.db-shm", "ledger.db-shm"}

@@ -9,12 +9,14 @@ import pytest
 
 import lapwing as lw
 from app.server.doors import PEOPLE, P, code_of, make_folder, serving
+from lapwing.answers.budget import amounts
 from lapwing.app.server.calls import API
 from lapwing.app.server.openapi import statuses
 from lapwing.app.server.operations import OPERATIONS
 from lapwing.app.server.problems import NOT_THERE
 from lapwing.app.server.roles import RIGHTS, Right, Role
 from lapwing.noise.randomness import fresh_name
+from lapwing.vocabulary.wording import format_exact
 
 GUEST, ANALYST, CUSTODIAN, AUDITOR = Role.GUEST, Role.ANALYST, Role.CUSTODIAN, Role.AUDITOR
 ALL = set(Role)
@@ -55,7 +57,9 @@ MATRIX = {
     **dict.fromkeys(("close_stream", "own_requests", "request_budget"), ASK),
     **dict.fromkeys(("account", "all_requests", "ledger_entries", "ledger_head", "verify_ledger"), OVERSEE),
     "export_ledger": OVERSEE,
-    **dict.fromkeys(("people", "change_person", "revoke_tokens", "invitations", "invite", "suspend"), MANAGE),
+    **dict.fromkeys(
+        ("people", "change_person", "revoke_tokens", "renew_link", "invitations", "invite", "suspend"), MANAGE
+    ),
     **dict.fromkeys(("advance_version", "changes", "decide_request", "failures", "unsettled", "recover"), MANAGE),
     **dict.fromkeys(
         ("change_policy", "change_analyst", "forget_analyst", "sources", "source_columns", "add_table"), MANAGE
@@ -209,20 +213,22 @@ def test_a_new_version_is_announced(door) -> None:
     assert door.call("cleo", "POST", f"{P}/tables/absent/versions").status_code == 404
 
 
-def test_policy_is_decided_over_http_and_stands_in_the_file_and_in_the_ledger(quick_path) -> None:
-    folder = make_folder(quick_path / "clinic")
+def test_policy_is_decided_over_http_and_stands_in_the_file_and_in_the_ledger(quick_path, budget) -> None:
+    folder = make_folder(quick_path / "clinic", budget)
     with serving(folder) as door:
-        told = door.call("cleo", "PATCH", f"{P}/policy", {"budget": {"epsilon": 12}, "most": {"epsilon": "0.5"}})
+        most = {budget.currency: "0.15"}
+        told = door.call("cleo", "PATCH", f"{P}/policy", {"budget": budget.of(12), "most": most})
         assert told.status_code == 200, told.text
-        assert (told.json()["budget"], told.json()["most"]) == ({"epsilon": "12"}, {"epsilon": "0.5"})
-        refused = door.ask("ana", "age = 1", "0.75")
+        assert (told.json()["budget"], told.json()["most"]) == (written(budget.of(12)), most)
+        refused = door.ask("ana", "age = 1", "1.5")
         assert (refused.status_code, code_of(refused), refused.json()["error"]["rule"]) == (403, "policy", "most")
-        allowed = {"allowance": {"epsilon": "0.25"}, "tables": ["patient"]}
+        allowed = {"allowance": {budget.currency: "0.1"}, "tables": ["patient"]}
         assert door.call("cleo", "PUT", f"{P}/analysts/ana", allowed).status_code == 200
-        assert door.get("ana", f"{P}/policy").json()["you"]["allowance"] == {"epsilon": "0.25"}
-        assert door.ask("ana", "age = 1", "0.2").status_code == 200
-        assert door.ask("ana", "age = 2", "0.2").status_code == 402
-        lower = door.call("cleo", "PATCH", f"{P}/policy", {"budget": {"epsilon": 5}})
+        assert door.get("ana", f"{P}/policy").json()["you"]["allowance"] == {budget.currency: "0.1"}
+        dear = "0.4" if budget.currency == "rho" else "0.08"  # each about 0.08 in the currency of the budget
+        assert door.ask("ana", "age = 1", dear).status_code == 200
+        assert door.ask("ana", "age = 2", dear).status_code == 402
+        lower = door.call("cleo", "PATCH", f"{P}/policy", {"budget": budget.of(5)})
         assert lower.status_code == 422, lower.text
         assert "lapwing.toml" not in lower.text
         door.call("cleo", "PATCH", f"{P}/policy", {"unnamed_analysts": False})
@@ -232,17 +238,26 @@ def test_policy_is_decided_over_http_and_stands_in_the_file_and_in_the_ledger(qu
         door.call("cleo", "PATCH", f"{P}/policy", {"unnamed_analysts": True, "most": None, "noes_a_day": 7})
         assert door.call("cleo", "DELETE", f"{P}/analysts/ana").status_code == 200
         assert door.call("cleo", "DELETE", f"{P}/analysts/ana").status_code == 404
-        assert door.ask("ana", "age = 2", "0.75").status_code == 200
+        assert door.ask("ana", "age = 2", "1.5").status_code == 200
         entries = [one["entry"] for one in door.get("otto", "/api/v1/ledger/entries", params={"limit": 500}).json()]
         assert {entry["by"] for entry in entries if "by" in entry} == {"custodian", "cleo"}
         assert door.get("cleo", f"{P}/changes").json()["settings"] is None
     with lw.open_workspace(folder) as workspace:
-        assert workspace.session(analyst="ben").budget().left == Fraction("12") - Fraction("0.95")
+        ben = workspace.session(analyst="ben").budget()
+        spent = Fraction(dear) + Fraction("1.5")
+        assert ben.account.budget == budget.promise(12)
+        if budget.currency == "epsilon":
+            assert amounts(ben.account)[0] == spent
         assert workspace.settings.declared().noes_a_day == 7
 
 
-def test_a_guest_sees_no_population_that_an_analyst_like_them_would_not_see(tmp_path) -> None:
-    with serving(make_folder(tmp_path / "clinic")) as door:
+def written(given: dict[str, str]) -> dict[str, str]:
+    """Return a budget as it is read back, in exact decimals."""
+    return {name: format_exact(Fraction(amount)) for name, amount in given.items()}
+
+
+def test_a_guest_sees_no_population_that_an_analyst_like_them_would_not_see(tmp_path, budget) -> None:
+    with serving(make_folder(tmp_path / "clinic", budget)) as door:
         assert door.get("gina", P).status_code == 200
         assert door.call("cleo", "PATCH", f"{P}/policy", {"unnamed_analysts": False}).status_code == 200
         for who in ("ana", "gina"):

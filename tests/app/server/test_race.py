@@ -21,6 +21,8 @@ from lapwing.ledger.replay import verify
 from lapwing.noise.randomness import fresh_name
 from lapwing.session import STEPS
 
+pytestmark = pytest.mark.one_budget("processes race for one sum, which shows at once if it was overdrawn")
+
 CLIENTS, QUESTIONS, PRICE, CAP = 64, 150, "0.05", "5"
 POINTS = {
     "sqlite": ["ask.checked", "charge.committed", "ask.read", "answer.written", "ask.answered"],
@@ -146,10 +148,10 @@ def free_port() -> int:
 R = TypeVar("R", bound=Race)
 
 
-def racing(kind: type[R], ledger: str, request, folder: Path) -> R:
+def racing(kind: type[R], ledger: str, request, folder: Path, budget) -> R:
     """Return a race of four analysts at two processes of one clinic, of which the first is started."""
     address = url_of(request.getfixturevalue("database")) if ledger == "postgres" else ""
-    make_folder(folder, epsilon=CAP, ledger=address)
+    make_folder(folder, budget, CAP, ledger=address)
     (folder / "door.toml").write_text(LIMITS)
     tokens = add_people(folder, {f"p{i}": Role.ANALYST for i in range(4)})
     race = kind([Process(folder, free_port()) for _ in range(2)], list(tokens.values()))
@@ -162,9 +164,9 @@ def test_every_step_of_a_question_is_a_place_to_die() -> None:
 
 
 @pytest.mark.parametrize("ledger", ["sqlite", "postgres"])
-def test_the_cap_is_exact_whoever_dies(ledger, request, quick_path) -> None:
+def test_the_cap_is_exact_whoever_dies(ledger, request, quick_path, budget) -> None:
     folder = quick_path / "clinic"
-    race = racing(Race, ledger, request, folder)
+    race = racing(Race, ledger, request, folder, budget)
     try:
         asyncio.run(race.run(POINTS[ledger]))
         answered = [key for key, (status, _, _) in race.told.items() if status == 200]

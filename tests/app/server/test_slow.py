@@ -11,14 +11,16 @@ from lapwing.app.server.application import DoorSettings
 from lapwing.app.server.guard import GuardLimits
 from lapwing.app.server.protocol import ImpatientProtocol
 
+pytestmark = pytest.mark.one_budget("slow connections have nothing to do with what is spent")
+
 PATIENCE = 1.0
 
 
 @pytest.fixture
-def door(quick_path: Path, monkeypatch):
+def door(quick_path: Path, monkeypatch, budget):
     monkeypatch.setattr(ImpatientProtocol, "patience", PATIENCE)
     settings = DoorSettings(limits=UNLIMITED, guard=GuardLimits(seconds=PATIENCE))
-    with serving(make_folder(quick_path / "clinic"), settings) as door:
+    with serving(make_folder(quick_path / "clinic", budget), settings) as door:
         yield door
 
 

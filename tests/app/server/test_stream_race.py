@@ -19,6 +19,8 @@ from lapwing.ledger.replay import verify
 from lapwing.noise.randomness import fresh_name
 from lapwing.streams import STEPS
 
+pytestmark = pytest.mark.one_budget("processes race for one sum, which shows at once if it was overdrawn")
+
 CLIENTS, STREAMS, PRICE, YESES = 64, 30, "0.25", 2
 POINTS = {
     "sqlite": ["stream.sealed", "open.committed", "stream.intended", "stream.decided", "decide.written", "stream.told"],
@@ -109,9 +111,9 @@ def test_every_step_of_a_stream_is_a_place_to_die() -> None:
 
 
 @pytest.mark.parametrize("ledger", ["sqlite", "postgres"])
-def test_streams_and_batches_have_one_end_whoever_dies(ledger, request, quick_path) -> None:
+def test_streams_and_batches_have_one_end_whoever_dies(ledger, request, quick_path, budget) -> None:
     folder = quick_path / "clinic"
-    race = racing(StreamRace, ledger, request, folder)
+    race = racing(StreamRace, ledger, request, folder, budget)
     try:
         asyncio.run(race.run(POINTS[ledger]))
         answered = [key for key, (status, _, _) in race.told.items() if status == 200 and key not in race.streams]
@@ -124,7 +126,7 @@ def test_streams_and_batches_have_one_end_whoever_dies(ledger, request, quick_pa
     assert [verdicts(told) for _, told in again] == [verdicts(told) for told in first for _ in (0, 1)]
     with lw.open_workspace(folder) as workspace:
         kept = workspace.ledger
-        assert kept.streams.unsettled() == []  # whoever lives has decided what the dead left
+        assert kept.reservations.unsettled() == []  # whoever lives has decided what the dead left
         verify(kept)
         check(race, kept.history("clinic"))
 

@@ -13,11 +13,13 @@ from app.server.test_serving import command, lapwing, lines_of
 from lapwing.app.server.door_file import Certificate
 from lapwing.vocabulary.errors import ParameterError
 
+pytestmark = pytest.mark.one_budget("certificates have nothing to do with what is spent")
+
 PASSWORD = "four plain old words"  # noqa: S105 - of somebody who does not exist
 
 
-def test_a_server_with_a_certificate_speaks_tls_alone_and_keeps_cookies_to_it(quick_path) -> None:
-    folder = make_folder(quick_path / "clinic")
+def test_a_server_with_a_certificate_speaks_tls_alone_and_keeps_cookies_to_it(quick_path, budget) -> None:
+    folder = make_folder(quick_path / "clinic", budget)
     certificate, key = make_certificate(quick_path)
     trusts = ssl.create_default_context(cafile=certificate)
     words = ("--certificate", str(certificate), "--key", str(key), "--workers", "2", "-w", str(folder))
@@ -44,14 +46,14 @@ def test_a_server_with_a_certificate_speaks_tls_alone_and_keeps_cookies_to_it(qu
             assert spoken.version() == "TLSv1.3"
 
 
-def test_files_that_do_not_belong_together_are_refused_before_anything_listens(tmp_path) -> None:
+def test_files_that_do_not_belong_together_are_refused_before_anything_listens(tmp_path, budget) -> None:
     certificate, key = make_certificate(tmp_path)
     _, other = make_certificate(tmp_path, "other")
     Certificate(certificate=certificate, key=key).require_good()
     for wrong in (other, tmp_path / "absent", certificate):
         with pytest.raises(ParameterError, match="give a certificate and its own key"):
             Certificate(certificate=certificate, key=wrong).require_good()
-    folder = str(make_folder(tmp_path / "clinic"))
+    folder = str(make_folder(tmp_path / "clinic", budget))
     words = ("serve", "--listen", "127.0.0.1:0", "--certificate", str(certificate), "-w", folder)
     assert "give both" in lapwing(*words)
     assert "give a certificate and its own key" in lapwing(*words, "--key", str(other))

@@ -14,6 +14,8 @@ from lapwing.app.server.door_file import FILE, read_door
 from lapwing.app.server.trusted_proxy import TrustedProxy, Unknown
 from lapwing.vocabulary.errors import SettingsError
 
+pytestmark = pytest.mark.one_budget("who comes in by a proxy has nothing to do with what is spent")
+
 SECRET = "s3cret-of-the-proxy-" + "0123456789abcdef"
 PROXY = TrustedProxy(peers=(ipaddress.ip_network("127.0.0.1"),), secret=SECRET, sign_out="/oauth2/sign_out")
 PROVEN = {"X-Lapwing-Proxy": SECRET}
@@ -24,8 +26,8 @@ def settings_with(proxy: TrustedProxy | None) -> DoorSettings:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    place = make_folder(tmp_path_factory.mktemp("proxy") / "clinic")
+def folder(tmp_path_factory, budget):
+    place = make_folder(tmp_path_factory.mktemp("proxy") / "clinic", budget)
     add_people(place)
     return place
 

@@ -7,9 +7,9 @@ import pytest
 
 from lapwing.app.server.questions_wire import asking_type, read_question, statistic_types, type_of
 from lapwing.app.server.wire import MalformedError, Offer, read_body, read_json
-from lapwing.queries.questions import Statistic
 from lapwing.queries.statistics import STATISTICS
 from lapwing.queries.statistics.counts import CountPeople, count
+from lapwing.queries.statistics.statistic import Statistic
 
 BAD = {
     "NaN": b'{"a": NaN}',
@@ -87,7 +87,7 @@ def test_a_statistic_that_is_added_can_be_asked_without_a_change(monkeypatch) ->
         assert (twice, most) == (True, 3)
         return count(table, where)
 
-    added = Statistic(name="women", ask=women, result="women", options=frozenset({"where", "twice", "most"}))
+    added = Statistic(name="women", ask=women, result="women")
     monkeypatch.setitem(STATISTICS, "women", added)
     asked = read_body(b'{"ask": "women", "table": "patient", "twice": true, "most": 3}', type_of(added))
     assert isinstance(read_question(asked)[0], CountPeople)

@@ -26,9 +26,11 @@ from lapwing.accounting.filters.charge import (
     require_carried,
 )
 from lapwing.accounting.filters.residue import LEAST_SLACK, LossChain, LossFamily, largest_mu_squared, residue_after
+from lapwing.accounting.losses.continuous import GaussianLaw
 from lapwing.accounting.losses.law import LossLaw
 from lapwing.accounting.losses.selections import BoundedRangeLaw, SelectionsLaw
 from lapwing.accounting.pricing import PricedLoss
+from lapwing.accounting.privacy_loss_distribution import epsilon_at
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Composed, Event, ExponentialSelection, LaplaceNoise, Repeated
@@ -99,6 +101,17 @@ class ApproximateFilter:
             slack=self.slack - step.slack,
             failures=self.failures - step.failure,
         )
+
+    def spent_since(self, opening: "ApproximateFilter", delta: float) -> float:
+        """Return about the least epsilon at `delta` that one of the arms vouches for, of all since the `opening`.
+
+        It compares ways to pay, and promises nothing: what a release takes from a residue depends on what was left.
+        """
+        by_the_sum = math.inf if self.pure is None else float(self.pure.epsilon - self.pure.left)
+        if self.residue is None:
+            return by_the_sum
+        taken = Fraction(opening.residue or 0) - Fraction(self.residue)
+        return min(by_the_sum, epsilon_at(GaussianLaw(taken).delta, delta) if taken > 0 else 0.0)
 
     def settle(self, **amounts: Fraction) -> "ApproximateFilter":
         """Settle what was reserved in the pure arm; the residue arm paid at the opening."""

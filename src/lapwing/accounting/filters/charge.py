@@ -18,8 +18,9 @@ from lapwing.accounting.pricing import PricedLoss, price
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import ApproximateRelease, Composed, Event, PureRelease, Repeated, checked_event
-from lapwing.vocabulary.exact import as_int, coerce_fields, exact, positive, probability
+from lapwing.vocabulary.exact import as_int, coerce_fields, exact, float_below, positive, probability
 from lapwing.vocabulary.frozen import frozen
+from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarantee, PureDP
 
 
 @stored("single-release")
@@ -296,6 +297,37 @@ def _require_price(currency: str, amount: Fraction | None) -> Fraction:
     if amount is None:
         raise ParameterError(currency, amount, reason="is not a price", remedy="book only what was admitted")
     return amount
+
+
+def excess_over(charge: Charge, promise: Guarantee) -> Insufficient | None:
+    """Return what one charge, by itself, asks beyond a promise, or None where it keeps it.
+
+    Of an (epsilon, delta) promise the whole delta counts: an account has to keep shares of its delta for what may come
+    later, one charge has not. What it asks is an epsilon at that delta, or more delta where no epsilon would do.
+    """
+    cost = cost_of(charge)
+    match promise:
+        case PureDP(epsilon=epsilon):
+            decision = PureFilter(epsilon=epsilon).weigh(charge.event, cost)
+        case ConcentratedDP(rho=rho):
+            decision = ConcentratedFilter(rho=rho).weigh(charge.event, cost)
+        case ApproximateDP(epsilon=epsilon, delta=delta):
+            is_within = cost.whole is not None and cost.whole <= epsilon and cost.delta <= delta
+            decision = Accepted() if is_within else _excess(charge.event, cost, promise)
+        case _:
+            remedy = "write an epsilon, an epsilon with a delta, or a rho"
+            raise ParameterError("promise", promise, reason="is not one that a charge is held against", remedy=remedy)
+    return None if isinstance(decision, Accepted) else decision
+
+
+def _excess(event: Event, cost: Cost, promise: ApproximateDP) -> FilterDecision:
+    loss = priced(event)
+    at, target = float_below(promise.epsilon), float_below(promise.delta)
+    if loss.delta(at) <= target:
+        return Accepted()
+    if cost.delta > promise.delta or (asked := loss.epsilon(target)) == math.inf:
+        return Insufficient(currency="delta", asked=cost.delta or Fraction(loss.delta(at)), left=promise.delta)
+    return Insufficient(currency="epsilon", asked=cost.whole or Fraction(asked), left=promise.epsilon)
 
 
 @stored("delta-shares")

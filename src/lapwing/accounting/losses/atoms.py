@@ -210,7 +210,8 @@ def _convex(knots: Floats, heights: Floats) -> tuple[Floats, Floats]:
 _REACH = 15
 _BEYOND = 1e-48  # more than the mass beyond `_REACH` standard deviations: the tails lie below 2 e^(-15^2/2)
 _MOST_ATOMS = 8192
-_LARGEST_SIGMA = 2.0e4  # up to here every atom is looked at; a larger sigma is close enough to a continuous Gaussian
+# up to these every atom is looked at, of one move and of each of several; a larger sigma is close enough to continuous
+_LARGEST_SIGMA, _LARGEST_SIGMA_OF_MANY = 2.0e4, 2.0e3
 _LARGEST_EXPONENT = 50.0
 _MOST_MOVES = 24  # how many different moves are looked at one by one
 
@@ -224,10 +225,11 @@ def discrete_gaussian(
     the law of one coordinate moved by a.
     """
     moves = list(islice(_largest_moves(l2_sensitivity_squared, dimension), _MOST_MOVES + 1))
-    if sigma_squared > _LARGEST_SIGMA**2 or len(moves) > _MOST_MOVES:
+    largest = _LARGEST_SIGMA if len(moves) == 1 else _LARGEST_SIGMA_OF_MANY
+    if sigma_squared > largest**2 or len(moves) > _MOST_MOVES:
         moved = math.isqrt(l2_sensitivity_squared) ** 2 if dimension == 1 else l2_sensitivity_squared
         return [[(_shifted_gaussian(moved, sigma_squared, dimension), 1)]]
-    laws = {entry: _one_coordinate(entry, sigma_squared) for move in moves for entry in move}
+    laws = {entry: _one_coordinate(entry, sigma_squared) for entry in {entry for move in moves for entry in move}}
     return [[(laws[entry], times) for entry, times in move.items()] for move in moves]
 
 
@@ -273,7 +275,7 @@ def _shifted_gaussian(l2_sensitivity_squared: int, sigma_squared: Fraction, dime
     A discrete Gaussian's probability of x is at most e^(1/24 sigma^2) times that of the unit cell around x under the
     continuous one, and in that cell the continuous loss differs by at most (L1 length of the move) / (2 sigma^2).
     """
-    variance = float_below(sigma_squared)
+    variance, dimension = float_below(sigma_squared), min(dimension, l2_sensitivity_squared)  # so many can move
     continuous = GaussianLaw(Fraction(l2_sensitivity_squared) / sigma_squared)
     l1 = min(math.sqrt(dimension * l2_sensitivity_squared), float(l2_sensitivity_squared))
     shift = l1 / (2 * variance) * (1 + ROUND_OFF)

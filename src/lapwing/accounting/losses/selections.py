@@ -19,6 +19,7 @@ from lapwing.accounting.conversions import delta_from_rho, epsilon_from_rho
 from lapwing.accounting.dominating_pair import DominatingPair, Floats
 from lapwing.accounting.losses.atoms import AtomicLaw
 from lapwing.accounting.losses.law import HalfExponentialLaw, LossLattice, LossLaw, Orders, Tails
+from lapwing.vocabulary.deadline import spend
 from lapwing.vocabulary.exact import ROUND_OFF, UNIT, float_above
 
 _HUGE = 300.0
@@ -226,6 +227,7 @@ def _before_one_more(heights: Floats, beyond: float, step: float, steps: int) ->
     width = math.expm1(step) ** 2 / (4 * math.expm1(-e) * math.expm1(-step))
     worst, mean = np.zeros(size), around[steps:][:size]
     for t in range(1, steps + 1):
+        spend()
         up, down = math.expm1(step * (t - steps)) / math.expm1(-e), math.expm1(step * t) / math.expm1(e)
         rise_up, rise_down = (around[first - t :][: size + 1] for first in (steps, 2 * steps))
         before, mean = mean, up * rise_up[:-1] + down * rise_down[:-1]

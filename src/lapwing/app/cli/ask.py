@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from lapwing.app.cli.commands import say
 from lapwing.app.cli.options import (
     Door,
     Words,
@@ -188,7 +189,7 @@ def sql(
     It costs the epsilon you offer, for each SELECT of a file; each statistic of a SELECT gets an equal share of it.
     """
     from lapwing.app.cli.questions import put, put_lines, whole_or_none
-    from lapwing.queries.sql import read_sql
+    from lapwing.queries.statements.select import read_sql
 
     if (select is None) == (file is None):
         raise click.UsageError("give one SELECT, or --file with a SELECT on each line")
@@ -243,9 +244,9 @@ def funnel(
         return
     if definition is None or table is not None or steps or where is not None:
         raise click.UsageError("Name a table with --step, or --definition FILE without either.")
-    from lapwing.queries.ohdsi.definition import cohort_definition
+    from lapwing.queries.statements.ohdsi.definition import cohort_definition
 
     cohort = cohort_definition(definition)
     for remark in cohort.notes:
-        click.echo(f"mind: {remark}", err=True)
+        say(f"mind: {remark}", err=True)
     put(door, {"people": cohort.funnel(anyway=anyway)}, offer, **how)

@@ -8,12 +8,13 @@ import errno
 import io
 import json
 import os
+import re
 import shlex
 import shutil
 import sys
 import textwrap
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
@@ -29,22 +30,39 @@ from lapwing.vocabulary.errors import (
     ParameterError,
     UnavailableError,
 )
-from lapwing.vocabulary.wording import Call, Message, Setting
+from lapwing.vocabulary.wording import Call, Message, Setting, escaped, escaped_lines, is_printable
 
 Thing = TypeVar("Thing")
 
 _NARROWEST: Final = 40
 _UNBOUNDED: Final = 100_000
+_BOLD: Final = re.compile(r"(\x1b\[[01]m)")
+"""How a terminal is told to begin and to end bold letters: all that we tell it."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+
+
+def say(text: object, *, err: bool = False) -> None:
+    """Print a text: the one place that does. What is not printable in it is spelt out, whoever chose it.
+
+    A name in a file, a sentence of a server or the path of a folder moves no cursor here. Headers of tables stay bold.
+    """
+    pieces = _BOLD.split(str(text))
+    click.echo("".join(one if _BOLD.fullmatch(one) else escaped_lines(one) for one in pieces), err=err)
+
+
+def say_record(record: Mapping[str, Any]) -> None:
+    """Print one JSON object on a line; what is not printable in its texts is written as JSON writes it."""
+    line = json.dumps(record, ensure_ascii=False)
+    say(line if is_printable(line) else "".join(one if is_printable(one) else json.dumps(one)[1:-1] for one in line))
 
 
 def tell(record: dict[str, Any], *blocks: str, as_json: bool) -> None:
     """Print one JSON object, or blocks of text with a blank line between them."""
     if as_json:
-        click.echo(json.dumps(record, ensure_ascii=False))
+        say_record(record)
     else:
-        click.echo("\n\n".join(block for block in blocks if block))
+        say("\n\n".join(block for block in blocks if block))
 
 
 def facts(*pairs: tuple[str, object]) -> str:
@@ -54,14 +72,14 @@ def facts(*pairs: tuple[str, object]) -> str:
     cost     epsilon 0.1
     receipt  lapwing:1
     """
-    shown = [(label, str(value)) for label, value in pairs if value is not None]
+    shown = [(label, escaped_lines(str(value))) for label, value in pairs if value is not None]
     indent = 2 + max((len(label) for label, _ in shown), default=0)
     return "\n".join(_wrapped(value, label.ljust(indent), " " * indent) for label, value in shown)
 
 
 def paragraph(text: str) -> str:
     """Return a text wrapped to the terminal, line by line."""
-    return "\n".join(_wrapped(line, "", "") for line in text.splitlines())
+    return "\n".join(_wrapped(escaped(line), "", "") for line in text.removesuffix("\n").split("\n"))
 
 
 def _wrapped(text: str, first: str, others: str) -> str:
@@ -90,13 +108,13 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1
     coloured = sys.stdout.isatty()
     drawn = Table(box=None, pad_edge=False, header_style="bold")
     for place, name in enumerate(header):
-        drawn.add_column(Text(name), justify="left" if place < left else "right", overflow="fold")
+        drawn.add_column(Text(escaped(name)), justify="left" if place < left else "right", overflow="fold")
     for row in rows:
-        drawn.add_row(*(Text(cell) for cell in row))
+        drawn.add_row(*(Text(escaped(cell)) for cell in row))
     paper = io.StringIO()
     console = Console(file=paper, width=_width(natural=_UNBOUNDED), force_terminal=coloured, legacy_windows=False)
     console.print(drawn)
-    return "\n".join(line.rstrip() for line in paper.getvalue().splitlines()).strip("\n")
+    return "\n".join(line.rstrip() for line in paper.getvalue().split("\n")).strip("\n")
 
 
 def _width(*, natural: int) -> int:
@@ -113,7 +131,7 @@ def waiting(sentence: str) -> Iterator[None]:
         return
     from rich.console import Console
 
-    with Console(stderr=True).status(sentence):
+    with Console(stderr=True).status(escaped(sentence)):
         yield
 
 
@@ -208,10 +226,22 @@ def refusal_record(refusal: LapwingError | None) -> dict[str, Any] | None:
 
 
 _OPTIONS: Final = {
-    **{name: f"--{name}" for name in ("epsilon", "delta", "rho", "within", "confidence", "where", "by", "at", "table")},
+    **{name: f"--{name}" for name in ("epsilon", "delta", "rho", "within", "confidence", "where", "by", "at")},
     **{
         name: f"--{name}"
-        for name in ("yeses", "questions", "population", "plot", "rehearse", "prior", "name", "analyst", "counts")
+        for name in (
+            "yeses",
+            "questions",
+            "population",
+            "plot",
+            "rehearse",
+            "prior",
+            "name",
+            "analyst",
+            "counts",
+            "table",
+            "cells",
+        )
     },
     **{name: f"--{name.replace('_', '-')}" for name in ("max_rows", "max_groups", "person_key", "at_least")},
     "steps": "--step",
@@ -358,17 +388,19 @@ class Commands(click.Group):
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = _say  # a rounded price is told in a sentence, without a line of code
+                if any("\0" in word for word in given):
+                    raise click.UsageError("there is a NUL in what was typed, which no file and no name has")
                 code = super().main(given, *rest, **{**extra, "standalone_mode": False})
         except (LapwingError, click.ClickException, OSError) as failure:
             if isinstance(failure, OSError) and failure.errno == errno.EPIPE:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever was reading has left
                 sys.exit(1)
             if "--json" in options:
-                click.echo(json.dumps(failure_record(failure), ensure_ascii=False))
-            click.echo(sentence_of(failure), err=True)
+                say_record(failure_record(failure))
+            say(sentence_of(failure), err=True)
             sys.exit(exit_code(failure))
         except click.Abort:
-            click.echo("lapwing: stopped; what was charged stays charged: see lapwing budget", err=True)
+            say("lapwing: stopped; what was charged stays charged: see lapwing budget", err=True)
             sys.exit(130)
         sys.exit(code if isinstance(code, int) else 0)
 
@@ -385,7 +417,7 @@ def _meant(words: Sequence[str]) -> str:
 
 
 def _say(message: Warning | str, *_: object, **__: object) -> None:
-    click.echo(f"lapwing: {message}", err=True)
+    say(f"lapwing: {message}", err=True)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=True)

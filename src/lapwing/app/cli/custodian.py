@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from lapwing.answers.budget import BudgetStatus, budget_words
+from lapwing.answers.budget import BudgetStatus, budget_words, most_words
 from lapwing.answers.releases import Price
 from lapwing.app.cli.commands import facts, json_option, tell, waiting
 from lapwing.app.cli.ledger import require_known_analyst
@@ -15,11 +15,13 @@ from lapwing.app.cli.options import Door, complete_tables, folder_option, for_th
 from lapwing.app.cli.overview import hints
 from lapwing.ledger import ledger
 from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.lost_entries import all_left, find_losses, write_off_losses
+from lapwing.ledger.reservation_states import ReservationStatus
 from lapwing.ledger.states import Analyst
-from lapwing.ledger.stream_states import StreamStatus
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError
 from lapwing.vocabulary.event import Event, GaussianNoise, PureRelease
 from lapwing.vocabulary.exact import positive
+from lapwing.vocabulary.guarantee import Guarantee, currency_of
 from lapwing.vocabulary.wording import several
 from lapwing.workspace.creating import create
 from lapwing.workspace.settings import read_settings
@@ -54,6 +56,10 @@ def update(folder: Path, *, as_json: bool) -> None:
             unreadable = workspace.update()
         found = [] if unreadable else [one for name in settings.populations for one in workspace.misfits(name)]
         after = _snapshot(workspace.ledger)
+        budgets = {
+            name for kind, name in after if kind == "population" and after[kind, name] != before.get((kind, name))
+        }
+        advice = [one for name, said in workspace.advice.items() if name in budgets for one in said]
     changes = [
         {"what": " ".join(what), "from": before.get(what), "to": after.get(what)}
         for what in {**before, **after}
@@ -66,11 +72,14 @@ def update(folder: Path, *, as_json: bool) -> None:
         {
             "created": fresh,
             "changes": changes,
+            "advice": advice,
             "unreadable": failures,
             "several_rows": [one.table for one in found if one.kind == "several_rows"],
             "findings": [one.to_dict() for one in found],
         },
-        facts(*lines) if lines else "Nothing to do: the ledger is as lapwing.toml says.",
+        facts(*lines, *(("advice", one) for one in advice))
+        if lines
+        else "Nothing to do: the ledger is as lapwing.toml says.",
         facts(*hints(found, folder)) if found else "",
         facts(*but) if but else "",
         as_json=as_json,
@@ -91,11 +100,12 @@ def _snapshot(ledger: Ledger) -> dict[tuple[str, ...], str]:
         snapshot["groups protected in", name] = str(decided.unit.protects_groups_of)
         snapshot["segments of", name] = ", ".join(sorted(ledger.account(name).filters))
         snapshot["analysts without an allowance in", name] = "refused" if decided.only_named else "allowed"
-        snapshot["most of one question in", name] = "any" if decided.most is None else budget_words(decided.most)
+        budget = ledger.account(name).budget
+        snapshot["most of one question in", name] = most_words(decided.most, budget)
         snapshot["questions of streams a day in", name] = str(decided.noes_a_day or "any")
-        snapshot |= {("limits of", f"{name}.{who}"): _limits(one) for who, one in decided.analysts.items()}
+        snapshot |= {("limits of", f"{name}.{who}"): _limits(one, budget) for who, one in decided.analysts.items()}
         snapshot |= {("person key of", f"{name}.{table}"): " ".join(key) for table, key in decided.keys.items()}
-        snapshot["population", name] = budget_words(ledger.account(name).budget)
+        snapshot["population", name] = budget_words(budget)
         snapshot |= {("table", f"{name}.{table}"): f"version {version}" for table, version in decided.tables.items()}
         snapshot |= {
             ("analyst", f"{name}.{analyst}"): budget_words(one.allowance)
@@ -105,9 +115,9 @@ def _snapshot(ledger: Ledger) -> dict[tuple[str, ...], str]:
     return snapshot
 
 
-def _limits(one: Analyst) -> str:
+def _limits(one: Analyst, budget: Guarantee) -> str:
     about = "all tables" if one.tables is None else ", ".join(one.tables) or "no table"
-    return about if one.most is None else f"{about}, {budget_words(one.most)} at most for one question"
+    return about if one.most is None else f"{about}, {most_words(one.most, budget)} at most for one question"
 
 
 def _describe(change: dict[str, Any]) -> str:
@@ -206,6 +216,16 @@ def suspend(door: Door, analyst: str | None, *, end: bool) -> None:
 @click.option("--epsilon", metavar="NUMBER", help="What was released, as an epsilon.")
 @click.option("--rho", metavar="NUMBER", help="Or as a rho, of a budget that has rho or delta.")
 @click.option("--all", "every", is_flag=True, help="All that is left: nothing can be asked any more.")
+@click.option("--lost", is_flag=True, help="What entries charged that the ledger has lost, as far as that is known.")
+@click.option(
+    "--kept",
+    multiple=True,
+    metavar="FILE",
+    help="What somebody kept of it: an export, answers as --json prints them, or receipts. May be repeated.",
+)
+@click.option(
+    "--nothing-more", is_flag=True, help="Entries that no export shows have charged nothing but what answers say."
+)
 @click.option("--reason", required=True, help="Why, for those who read the ledger.")
 @click.option("--analyst", help="Who was told: their allowance is charged, too.")
 @click.option("--yes", is_flag=True, help="Do not ask whether that may be done.")
@@ -216,6 +236,9 @@ def write_off(
     epsilon: str | None,
     rho: str | None,
     every: bool,
+    lost: bool,
+    kept: tuple[str, ...],
+    nothing_more: bool,
     reason: str,
     analyst: str | None,
     yes: bool,
@@ -223,23 +246,51 @@ def write_off(
     """Charge what was released and is not in the ledger.
 
     Where an older copy of the ledger is all there is (lapwing recover --accept-rollback), what was answered since then
-    is charged nowhere. Add up the prices of the answers that analysts hold, and write that off before you allow
-    spending again; where nobody knows, write off --all.
+    is charged nowhere. --lost charges what can be shown of it: all that an export shows by its chain, and the price of
+    each answer that somebody kept. Streams that were open are ended, with all that they had set aside. It says what how
+    many entries charged no export shows: name what these may have charged beyond the answers, --all, or --nothing-more.
+
+    \b
+    lapwing write-off --lost --kept nightly.jsonl --epsilon 0.4 --yes \\
+        --reason "the disk of 3 May"
+
+    Without --lost it charges one amount by hand.
 
     \b
     lapwing write-off --epsilon 0.4 --yes \\
-        --reason "four answers of 3 May, lost with the disk"
+        --reason "four answers that were told on paper"
 
     It costs what it says, at once, also while spending is stopped, and never comes back.
     """
-    if [epsilon is not None, rho is not None, every].count(True) != 1:
-        raise click.UsageError("Say how much: --epsilon NUMBER, --rho NUMBER or --all.")
+    amounts = [epsilon is not None, rho is not None, every]
+    if lost:
+        if [*amounts, nothing_more].count(True) > 1 or analyst is not None:
+            raise click.UsageError(
+                "With --lost say at most one of --epsilon, --rho, --all, --nothing-more, and no --analyst."
+            )
+        with door.workspace() as workspace:
+            _write_off_losses(
+                door,
+                workspace.ledger,
+                kept=kept,
+                epsilon=epsilon,
+                rho=rho,
+                every=every,
+                nothing_more=nothing_more,
+                reason=reason,
+                yes=yes,
+            )
+        return
+    if kept or nothing_more:
+        raise click.UsageError("--kept and --nothing-more say something about what was lost: add --lost.")
+    if amounts.count(True) != 1:
+        raise click.UsageError("Say how much: --epsilon NUMBER, --rho NUMBER, --all, or --lost.")
     with door.workspace() as workspace:
         name = workspace.settings.declared(door.population).population.name
         if analyst is not None:
             require_known_analyst(analyst, workspace.ledger.analysts(name))
         event = _released(workspace.ledger, name, epsilon, rho)
-        price = str(Price.of(event))
+        price = str(Price.of(event, currency_of(workspace.ledger.account(name).budget)))
         if not yes:
             click.confirm(f"Charge {price} to {name}, for ever?", abort=True, err=True)
         receipt = workspace.ledger.administration.write_off(name, event, reason=reason, analyst=analyst)
@@ -254,16 +305,94 @@ def _released(account: Ledger, population: str, epsilon: str | None, rho: str | 
     """Return what was released, as an account prices it; all that it would admit now, if no price is given."""
     if epsilon is not None:
         return PureRelease(epsilon=positive("epsilon", epsilon))
-    left = account.account(population).remaining()
-    if rho is None and not left.gaussian:  # a release with a rho ends the sum of epsilons, too
-        if not left.pure:
-            raise BadQuestionError(f"nothing is left of {population}; there is nothing to write off")
-        return PureRelease(epsilon=left.pure)
-    amount = left.gaussian / 2 if rho is None else positive("rho", rho)
-    return GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=1 / (2 * amount))
+    if rho is not None:
+        amount = positive("rho", rho)
+        return GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=1 / (2 * amount))
+    everything = all_left(account.account(population))
+    if everything is None:
+        raise BadQuestionError(f"nothing is left of {population}; there is nothing to write off")
+    return everything
 
 
-_STOPPED: Final = "all spending is stopped, until lapwing suspend --end"
+def _write_off_losses(
+    door: Door,
+    opened: Ledger,
+    *,
+    kept: tuple[str, ...],
+    epsilon: str | None,
+    rho: str | None,
+    every: bool,
+    nothing_more: bool,
+    reason: str,
+    yes: bool,
+) -> None:
+    """Charge what lost entries charged, as far as something was kept of it, and what the custodian names."""
+    name = read_settings(door.folder).declared(door.population).population.name
+    losses = find_losses(opened, name, kept)
+    is_named = epsilon is not None or rho is not None or every
+    if not (losses.are_explained or is_named or nothing_more or losses.rest):
+        words = "say what they may have charged besides (--epsilon, --rho or --all), or --nothing-more if you know that"
+        raise BadQuestionError(f"{losses}; {words}. Nothing was charged")
+    shown = [] if every else list(losses.releases)
+    currency = currency_of(opened.account(name).budget)
+    prices = [Price.of(one.charge.event, currency) for one in shown]
+    rest = _released(opened, name, epsilon, rho) if is_named and not every else None
+    before = " and ".join(str(Price.of(one.event, currency)) for one in losses.rest)
+    if rest is not None and losses.rest:
+        if not losses.has_charged(rest):
+            remedy = "to charge more, name what is missing alone: lapwing write-off without --lost"
+            raise BadQuestionError(
+                f"{before} was charged already for what no export shows; {remedy}. Nothing was charged"
+            )
+        rest = None
+    what = f"{several(len(shown), 'release')} of lost entries" + (
+        f", {Price.of(rest, currency)} besides" if rest else ""
+    )
+    what = f"all that is left of {name}" if every else what
+    ended = f", and end {several(len(losses.streams), 'open stream')} at full price" if losses.streams else ""
+    if not yes:
+        click.echo(f"{losses}.", err=True)
+        click.confirm(f"Charge {what} to {name}, for ever{ended}?", abort=True, err=True)
+    done = write_off_losses(opened, name, kept, reason=reason, rest=rest, nothing_more=nothing_more, everything=every)
+    left = BudgetStatus(account=opened.account(name))
+    door.tell(
+        {
+            "population": name,
+            "lost": {"after": done.after, "until": done.until, "unexplained": done.unexplained},
+            "written_off": [
+                {"entry": one.seq, "analyst": one.analyst, "shown": one.is_shown, "price": price.to_dict()}
+                for one, price in zip(shown, prices, strict=True)
+            ],
+            "known_before": done.known,
+            "rest": None if rest is None else Price.of(rest).to_dict(),
+            "rest_before": [Price.of(one.event).to_dict() for one in losses.rest],
+            "streams_ended": list(done.streams),
+            "left": left.to_dict(),
+        },
+        facts(
+            ("lost", str(done)),
+            *(
+                (
+                    "written off",
+                    f"{price}, {'shown by an export' if one.is_shown else 'said by an answer'}, entry {one.seq}",
+                )
+                for one, price in zip(shown, prices, strict=True)
+            ),
+            ("written off before", several(done.known, "release") if done.known else None),
+            ("written off before", f"{before}, for what no export shows: not charged again" if before else None),
+            ("written off", what if every else None),
+            ("written off", f"{Price.of(rest, currency)}, for what no export shows" if rest else None),
+            ("ended", f"streams {', '.join(done.streams)}, at full price" if done.streams else None),
+            ("left", left),
+            ("keep", opened.head()),
+            ("then", "allow spending again: lapwing suspend --end" if opened.population(name).suspended else None),
+        ),
+    )
+
+
+_STOPPED: Final = (
+    "all spending is stopped, until lapwing suspend --end; before that charge what was lost: lapwing write-off --lost"
+)
 
 
 @click.command()
@@ -291,7 +420,7 @@ def recover(door: Door, *, new_key: bool, accept_rollback: bool, yes: bool) -> N
 
     Where an older copy of the ledger is all there is, --accept-rollback goes on with it. What was answered since then
     counts as spent, and nobody knows how much it was: all spending is stopped, until lapwing suspend --end. Charge what
-    was lost before that: lapwing write-off.
+    was lost before that: lapwing write-off --lost.
 
     It costs nothing beyond what was charged already.
     """
@@ -336,5 +465,5 @@ def _accept_rollback(door: Door, *, yes: bool) -> None:
 
 
 def _open_streams(account: Ledger) -> list[str]:
-    streams = (one for name in account.populations() for one in account.streams.streams(name))
-    return [one.name for one in streams if one.status is StreamStatus.OPEN]
+    streams = (one for name in account.populations() for one in account.reservations.all(name))
+    return [one.name for one in streams if one.status is ReservationStatus.OPEN]

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from lapwing.accounting.interpretation import budget_concerns
-from lapwing.app.cli.commands import facts, json_option, tell, waiting
+from lapwing.app.cli.commands import facts, json_option, say, tell, waiting
 from lapwing.app.cli.options import Door, for_the_custodian
 from lapwing.app.cli.overview import hints
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError, ParameterError, SettingsError
@@ -28,6 +28,7 @@ from lapwing.workspace.declaring import (
     declared_columns,
     key_type_of,
     require_new,
+    write_list,
 )
 from lapwing.workspace.misfits import Misfit
 from lapwing.workspace.settings import FILE, read_settings, require_no_password
@@ -141,17 +142,17 @@ def _make_by_questions(draft: Draft) -> None:
         whole = complete(draft)
         agreed = confirm(whole)
     except click.Abort:
-        click.echo("\nlapwing: stopped; nothing was written", err=True)
+        say("\nlapwing: stopped; nothing was written", err=True)
         click.get_current_context().exit(130)
     if not agreed:
-        click.echo("Nothing was written. The same, without questions:\n\n" + _without_questions(whole))
+        say("Nothing was written. The same, without questions:\n\n" + _without_questions(whole))
         return
     try:
         _make(whole, as_json=False)
     except Exception:
-        click.echo("No workspace was made. To say all of it again, corrected:\n\n" + _without_questions(whole) + "\n")
+        say("No workspace was made. To say all of it again, corrected:\n\n" + _without_questions(whole) + "\n")
         raise
-    click.echo("\nThe same, without questions:\n\n" + _without_questions(whole))
+    say("\nThe same, without questions:\n\n" + _without_questions(whole))
 
 
 def _without_questions(draft: Draft) -> str:
@@ -190,9 +191,11 @@ def _as_option(name: str, column: Mapping[str, Any]) -> str:
 
     >>> _as_option("age", {"type": "integer", "low": 0, "high": 120}), _as_option("city", {"type": "text"})
     ('age=0..120', 'city')
+    >>> _as_option("ward", {"type": "category", "values": ["north, upper", "south"]})
+    'ward="north, upper",south'
     """
     if "values" in column:
-        return f"{name}={','.join(map(str, column['values']))}"
+        return f"{name}={write_list(map(str, column['values']))}"
     ends = [str(column[end]) for end in ("low", "high", "first", "last") if end in column]
     return f"{name}={'..'.join(ends)}" if ends else name
 
@@ -255,7 +258,11 @@ def _columns(option: str, metavar: str, help_: str) -> Callable[[Callable[..., A
 @_columns("integer", "COLUMN=LOW..HIGH", "Whole numbers. Without bounds they cannot be added up.")
 @_columns("real", "COLUMN=LOW..HIGH", "Numbers, clipped to the bounds.")
 @click.option("--number", multiple=True, hidden=True)
-@_columns("category", "COLUMN=A,B,C", "One of these values: numbers, or texts if one is a text or the file says so.")
+@_columns(
+    "category",
+    "COLUMN=A,B,C",
+    'One of these values, "in quotes, like this" with a comma: numbers, or texts if one is or the file says so.',
+)
 @_columns("date", "COLUMN[=FIRST..LAST]", "Days.")
 @_columns("boolean", "COLUMN", "True or false.")
 @_columns("text", "COLUMN", "Text whose values are not public.")

@@ -14,12 +14,14 @@ from typing import Final
 
 import click
 
-from lapwing.accounting.interpretation import belief_range
+from lapwing.accounting.interpretation import INFORMED, belief_range
+from lapwing.answers.budget import budget_words, read_budget
 from lapwing.answers.cells import Row
 from lapwing.app.cli.commands import progress
 from lapwing.app.cli.demo_mallory import attack
 from lapwing.app.cli.demo_stage import ALLOWANCES, BUDGET, POPULATION, SURE, Cast, Stage, good, shortened
-from lapwing.app.clinic import make_clinic
+from lapwing.app.cli.options import demo_budget_option
+from lapwing.app.clinic import BUDGETS, make_clinic
 from lapwing.app.clinic.made_up_people import CONDITIONS, SITES
 from lapwing.app.plots.answers import draw_account, draw_answer, draw_prices, draw_stream
 from lapwing.app.plots.meaning import draw_meaning
@@ -33,7 +35,7 @@ from lapwing.mechanisms.laplace import GeometricMechanism
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.laws import Geometric, Law
-from lapwing.queries.plan import BoundedValue
+from lapwing.queries.planning.plan import BoundedValue
 from lapwing.queries.statistics.counts import count
 from lapwing.queries.statistics.moments import correlation
 from lapwing.queries.statistics.quantiles import quantiles
@@ -52,7 +54,8 @@ from lapwing.workspace.creating import create
 @click.option(
     "--make", is_flag=True, help="Only make the clinic in --folder, with an account of its own: to play with."
 )
-def demo(people: int, folder: Path | None, plots: Path | None, *, make: bool) -> None:
+@demo_budget_option
+def demo(people: int, folder: Path | None, plots: Path | None, *, make: bool, kind: str) -> None:
     """Show what lapwing does, on a clinic that it makes up.
 
     A story of half a minute: Ana asks, Mallory attacks, the sceptic checks. All of it is done for real, by the code
@@ -62,9 +65,13 @@ def demo(people: int, folder: Path | None, plots: Path | None, *, make: bool) ->
     lapwing demo
     lapwing demo --people 1000000 --plots pictures
     lapwing demo --make --folder clinic
+    lapwing demo --make --folder other --budget rho
     """
     if make:
-        make_workspace(people, folder)
+        make_workspace(people, folder, kind)
+    elif kind != "epsilon":
+        remedy = f"make a clinic to play with: lapwing demo --make --folder clinic --budget {kind}"
+        raise ParameterError("budget", kind, reason="is not the one that the story is about", remedy=remedy)
     else:
         run(people, folder=folder, plots=plots)
 
@@ -99,13 +106,13 @@ def run(people: int, *, folder: Path | None = None, plots: Path | None = None) -
     _next(stage, time.perf_counter() - started)
 
 
-def make_workspace(people: int, folder: Path | None) -> None:
+def make_workspace(people: int, folder: Path | None, kind: str = "epsilon") -> None:
     """Make a clinic with an account of its own, to play with."""
     if folder is None:
         raise ParameterError("folder", None, reason="is not said", remedy="write lapwing demo --make --folder clinic")
     with progress("Making up a clinic", people) as tick:
-        create(make_clinic(folder, people, progress=tick)).close()
-    print(f"{folder}: {people:,} made-up people, and an account of epsilon 10.")
+        create(make_clinic(folder, people, **BUDGETS[kind], progress=tick)).close()
+    print(f"{folder}: {people:,} made-up people, and an account of {budget_words(read_budget(**BUDGETS[kind]))}.")
 
 
 def _clinic(stage: Stage, folder: Path, people: int) -> Path:
@@ -128,8 +135,8 @@ def _account(cast: Cast) -> None:
     checked = verify(ledger)
     stage.say(
         f"{checked.entries} entries, each chained to the one before; chain and sums were just checked from the first "
-        f"one on. What it means: whoever knew everything about everybody else, and gave it {float(_PRIOR):.0%} that "
-        f"you are in this clinic at all, is now at most {belief_range(_PRIOR, spent)[1]:.0%} sure, whatever was asked."
+        f"one on. What it means: {INFORMED}, and believed at {float(_PRIOR):.0%} that you are in this clinic "
+        f"at all, is now at most {belief_range(_PRIOR, spent)[1]:.0%} sure, whatever was asked."
     )
     stage.remark(f"receipt of the whole ledger: {shortened(checked.head)}")
     cast.draw("account", lambda file: draw_account(file, ledger.history(POPULATION)))
@@ -304,7 +311,7 @@ def _site(row: Row) -> list[str]:
 
 
 def _number(cell: BoundedValue) -> int | float | Fraction:
-    if isinstance(cell.value, str):
+    if cell.value is None or isinstance(cell.value, str):
         raise TypeError(f"{cell.value!r} is not a number")
     return cell.value
 

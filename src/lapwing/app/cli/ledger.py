@@ -47,7 +47,8 @@ def show(door: Door, *, last: int) -> None:
     """
     with door.workspace() as opened:
         names = opened.ledger.populations() if door.population is None else [door.population]
-        entries = sorted((e for name in names for e in opened.ledger.history(name)), key=lambda entry: entry["seq"])
+        every = [*opened.ledger.notes(), *(entry for name in names for entry in opened.ledger.history(name))]
+    entries = sorted(every, key=lambda entry: entry["seq"])
     shown = entries[-last:]
     rows = [[str(one["seq"]), one.get("at", "")[:16].replace("T", " "), one["kind"], *describe(one)] for one in shown]
     door.tell(
@@ -78,13 +79,17 @@ def history(door: Door, *, analyst: str | None, last: int, every: bool) -> None:
     with door.workspace() as opened:
         names = list(opened.settings.populations) if door.population is None else [door.population]
         told = {name: opened.ledger.history(name) for name in names}
+        notes = opened.ledger.notes() if analyst is None else []
         known = {one for name in names for one in opened.ledger.analysts(name)}
         if analyst is not None and analyst not in known:
             require_known_analyst(analyst, known)
     acts = {name: acts_of(entries, analyst=analyst) for name, entries in told.items()}
-    shown = sorted(((act, name) for name, all_ in acts.items() for act in all_), key=lambda one: one[0].entry)
+    named = [(act, name) for name, all_ in acts.items() for act in all_]
+    shown = sorted([*named, *((act, None) for act in acts_of(notes))], key=lambda one: one[0].entry)
     kept = shown if every else shown[-last:]
-    said = [(act.at[:16].replace("T", " "), f"{f'{name}: ' if len(names) > 1 else ''}{act}.") for act, name in kept]
+    said = [
+        (act.at[:16].replace("T", " "), f"{f'{name}: ' if name and len(names) > 1 else ''}{act}.") for act, name in kept
+    ]
     more = len(shown) - len(kept)
     door.tell(
         {"acts": [{"population": name, **act.to_dict()} for act, name in kept], "shown": len(kept), "all": len(shown)},

@@ -53,7 +53,7 @@ def completion(ctx: click.Context, shell: str, *, as_json: bool) -> None:
     tell({"shell": shell, "script": script, "how": _HOW[shell]}, script, as_json=as_json)
 
 
-_ELSEWHERE = "elsewhere"  # as in lapwing.queries.catalogue, which is slow to load
+_ELSEWHERE = "elsewhere"  # as in lapwing.queries.catalogue.population, which is slow to load
 
 
 def _completing(find: Callable[[click.Context], list[str]]) -> Any:
@@ -160,6 +160,14 @@ class Door:
         self.tell(records[0] if len(records) == 1 else {"populations": records}, *blocks)
 
 
+demo_budget_option = click.option(
+    "--budget",
+    "kind",
+    type=click.Choice(["epsilon", "delta", "rho"]),
+    default="epsilon",
+    show_default=True,
+    help="Of which kind the budget of the made-up clinic is: epsilon, epsilon with a delta, or rho.",
+)
 folder_option = click.option(
     "--workspace",
     "-w",
@@ -330,22 +338,27 @@ class Words:
             raise click.UsageError(otherwise, click.get_current_context())
 
 
+@click.command()
+@where_option
+@by_option
+@max_rows_option
+@max_groups_option
+@steps_option
+@click.option("--at", metavar="LIST", help="Which quantiles, such as 0.25,0.5,0.75.")
+@click.option("--cells", metavar="N", help="How fine the grid of a quantile is: cells of the declared range.")
+@click.option("-k", metavar="N", help="How many of the top categories.")
+@click.option("--counts", flag_value=True, default=None, help="The top categories with how many people they have.")
+def _of_questions(**_: Any) -> None:
+    """Hold the options of questions, which statistics take by these names (`Statistic.options`)."""
+
+
 def any_question(command: Command) -> Command:
     """Give a command the words and the options of a question, as one `asked`."""
 
-    @click.argument("words", nargs=-1, metavar="STATISTIC TABLE [COLUMN]... | SELECT")
-    @where_option
-    @by_option
-    @max_rows_option
-    @max_groups_option
-    @steps_option
-    @click.option("--at", metavar="LIST", help="Which quantiles, such as 0.25,0.5,0.75.")
-    @click.option("-k", metavar="N", help="How many of the top categories.")
-    @click.option("--counts", flag_value=True, default=None, help="The top categories with how many people they have.")
     @functools.wraps(command)
-    def with_question(**given: Any) -> Any:
-        names = ("where", "by", "max_rows", "max_groups", "steps", "at", "k", "counts")
-        options = {name: given.pop(name) for name in names}
-        return command(asked=Words(words=given.pop("words"), options=options), **given)
+    def with_question(*, words: tuple[str, ...], **given: Any) -> Any:
+        options = {str(option.name): given.pop(str(option.name)) for option in _of_questions.params}
+        return command(asked=Words(words=words, options=options), **given)
 
-    return with_question  # type: ignore[return-value]  # it takes other parameters, which click fills in
+    with_question.__dict__.setdefault("__click_params__", []).extend(reversed(_of_questions.params))
+    return click.argument("words", nargs=-1, metavar="STATISTIC TABLE [COLUMN]... | SELECT")(with_question)  # type: ignore[return-value]  # it takes other parameters, which click fills in

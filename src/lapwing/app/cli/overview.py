@@ -16,7 +16,7 @@ from lapwing.app.cli.commands import table as drawn
 from lapwing.app.cli.options import Door, at_the_door, complete_tables, for_the_custodian, plot_option
 from lapwing.app.plots.answers import draw_account
 from lapwing.ledger.states import Analyst
-from lapwing.queries.catalogue import COLUMN_LINE, Population, Table, vocabulary_records, vocabulary_words
+from lapwing.queries.catalogue.population import COLUMN_LINE, Population, Table, vocabulary_records, vocabulary_words
 from lapwing.session import Session
 from lapwing.vocabulary.guarantee import PureDP
 from lapwing.vocabulary.wording import decimal_below, format_exact, several
@@ -136,7 +136,7 @@ def _describe_account(session: Session) -> tuple[dict[str, Any], str, str]:
         },
         "unnamed_analysts": "refused" if decided.only_named else "allowed",
         "answers": kinds.count("answer"),
-        "streams": kinds.count("opening"),
+        "streams": sum(entry["kind"] == "opening" and "reserves" not in entry for entry in history),
         "suspended": decided.suspended or asking.suspended,
         "suspended_analysts": stopped,
         "planned_total": planned.to_dict(),
@@ -161,7 +161,7 @@ def _describe_account(session: Session) -> tuple[dict[str, Any], str, str]:
         ("others", "analysts who are not named here are refused" if decided.only_named else None),
         ("now", fits),
         ("delta", None if share is None else f"{decimal_below(share)} is left for groups with undeclared keys"),
-        *(planned.facts() if kinds.count("charge") + record["streams"] and _tells_more(planned, left.account) else ()),
+        *(planned.facts() if {"charge", "opening"} & set(kinds) and _tells_more(planned, left.account) else ()),
     )
     return record, table(header, rows, left=2), about
 

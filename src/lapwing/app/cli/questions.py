@@ -3,28 +3,25 @@
 Every command that asks goes through `put`, so that all have the same previews, rehearsals, pictures and fields.
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO, TypeAlias
 
-import click
-
 from lapwing.answers.answer import MOST_SHOWN, Answer
 from lapwing.answers.budget import BudgetStatus
 from lapwing.answers.cells import Row, cell_text, rows_names
 from lapwing.answers.target import TargetWords
-from lapwing.app.cli.commands import as_typed, facts, refusal_record, table, waiting
+from lapwing.app.cli.commands import as_typed, facts, refusal_record, say, say_record, table, waiting
 from lapwing.app.cli.options import Door
 from lapwing.app.plots.answers import draw_answer, draw_prices
-from lapwing.queries.planning import Question
-from lapwing.queries.questions import Grouping, bins, by_year
-from lapwing.queries.sql import read_sql
+from lapwing.queries.language.builders import Grouping, bins, by_year
+from lapwing.queries.planning.planner import Question
+from lapwing.queries.statements.select import read_sql
 from lapwing.queries.statistics import STATISTICS
 from lapwing.queries.statistics.top import TopCategories
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
-from lapwing.vocabulary.exact import Exact, as_int, probability
+from lapwing.vocabulary.exact import Exact, as_confidence, as_int
 from lapwing.vocabulary.wording import Setting, format_value, named, percent
 
 Questions: TypeAlias = Mapping[str, Question]
@@ -37,7 +34,7 @@ def question_of(words: Sequence[str], **options: Any) -> Questions:
     Parameters
     ----------
     words : what stands at the command line
-    options : where, by, max_rows, max_groups, at, k, steps; those that were not given are None or empty
+    options : what the command line has options for; those that were not given are None or empty
 
     >>> question_of(["mean", "visits", "cost"], max_rows="3")["mean"].max_rows
     3
@@ -57,18 +54,19 @@ def question_of(words: Sequence[str], **options: Any) -> Questions:
         remedy = f"write one of {', '.join(STATISTICS)}, or a SELECT in quotes"
         raise ParameterError("statistic", name, reason="is unknown", remedy=remedy)
     statistic = STATISTICS[name]
+    takes = statistic.options.keys() & options.keys()
     _only(
         given,
-        statistic.options,
+        takes,
         name,
-        f"it takes {', '.join(as_typed(Setting(one)) for one in sorted(statistic.options))}",
+        f"it takes {', '.join(as_typed(Setting(one)) for one in sorted(takes))}",
     )
     if len(words) != 2 + statistic.columns:
         quotes = ', and put the condition in quotes: --where "age > 3"' if {"where", "steps"} & set(given) else ""
         raise ParameterError(
             "question", " ".join(words), reason="has another shape", remedy=f"write: {statistic.shape}{quotes}"
         )
-    for number in given.keys() & {"max_rows", "max_groups", "k"}:
+    for number in filter(statistic.is_whole, given):
         given[number] = as_int(number, given[number])
     if "at" in given:
         given["at"] = [part.strip() for part in given["at"].split(",")]
@@ -92,7 +90,7 @@ def put(
     plot: Path | None = None,
 ) -> None:
     """Preview, rehearse or ask a question, and tell what came of it; what can be refused is refused before."""
-    confidence = probability("confidence", offer.get("confidence", "0.95"))
+    confidence = as_confidence(offer.get("confidence", "0.95"))
     if plot is not None and any(isinstance(one, TopCategories) for one in question.values()):
         raise ParameterError("plot", str(plot), reason="draws numbers, and these are names", remedy="leave it out")
     if dry_run and rehearse:
@@ -125,13 +123,13 @@ def put_lines(
     for name in (name for name, given in other.items() if given):
         raise ParameterError(name, True, reason="is for one SELECT", remedy="give one instead of a file")  # noqa: FBT003
     selects = lines_of(file)
-    confidence = probability("confidence", offer.get("confidence", "0.95"))
+    confidence = as_confidence(offer.get("confidence", "0.95"))
     with door.session() as session, waiting("asking"):
         answers = session.ask_many(selects, key=key, **offer, **most)
         left = session.budget()
     for select, answer in zip(selects, answers, strict=True):
-        click.echo(json.dumps({"select": select, **answer.to_dict(confidence)}, ensure_ascii=False))
-    click.echo(facts(("asked", f"{len(answers):,} questions"), ("left", left)), err=True)
+        say_record({"select": select, **answer.to_dict(confidence)})
+    say(facts(("asked", f"{len(answers):,} questions"), ("left", left)), err=True)
 
 
 def lines_of(file: TextIO) -> list[str]:
@@ -156,7 +154,7 @@ def whole_or_none(name: str, given: str | None) -> int | None:
     return None if given is None else as_int(name, given)
 
 
-def _only(given: Mapping[str, Any], allowed: frozenset[str] | set[str], what: str, remedy: str) -> None:
+def _only(given: Mapping[str, Any], allowed: set[str], what: str, remedy: str) -> None:
     for name in given:
         if name not in allowed:
             value = ", ".join(given[name]) if isinstance(given[name], tuple | list) else given[name]
@@ -178,7 +176,7 @@ def _grouping(text: str) -> Grouping:
 
 def answer_blocks(answer: Answer, left: BudgetStatus, confidence: Exact) -> tuple[str, str]:
     """Return an answer in words: what was told, then what about it."""
-    rows, sure = answer.bounded(confidence), percent(probability("confidence", confidence))
+    rows, sure = answer.bounded(confidence), percent(as_confidence(confidence))
     single = len(rows) == 1 and len(answer.columns) == 1 and _is_one_value(answer)
     told = _single(rows[0], answer.columns[0], sure) if single else _table(answer, rows, sure)
     return told, facts(*answer.facts(confidence), ("left", left), ("receipt", answer.receipt))
@@ -208,7 +206,8 @@ def _table(answer: Answer, rows: tuple[Row, ...], sure: str) -> str:
         line = [named(part) for part in row.key]
         for column in answer.columns:
             cell = row.cells.get(column)
-            line.append("" if cell is None else format_value(cell.value))
+            mark = ", cut" if column in answer.asked.cut else ""
+            line.append("" if cell is None else f"{format_value(cell.value)}{mark}")
             if bounded[column]:
                 line += [
                     "" if cell is None or bound is None else format_value(bound)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lapwing.accounting.interpretation import budget_concerns
 from lapwing.answers.budget import budget_words, read_budget, request_record
 from lapwing.app.cli.commands import facts, table
 from lapwing.app.cli.options import Door, at_the_door, for_the_custodian
@@ -104,7 +105,15 @@ def grant(door: Door, *, number: int) -> None:
         done = granted(workspace, _population(workspace, door), number)
     raised = f"from {budget_words(effect.before)} to {budget_words(effect.after)}" if effect else ""
     whose = f"the allowance of {effect.analyst}" if effect and effect.analyst else "the budget of everybody"
-    door.tell(request_record(done, effect), facts(("granted", f"request {number}"), ("raised", f"{whose} {raised}")))
+    advice = budget_concerns(effect.after) if effect and effect.analyst is None else ()
+    door.tell(
+        {**request_record(done, effect), "advice": list(advice)},
+        facts(
+            ("granted", f"request {number}"),
+            ("raised", f"{whose} {raised}"),
+            *(("advice", one) for one in advice),
+        ),
+    )
 
 
 def _known(kept: "BudgetRequests", population: str, number: int) -> "Raise | None":

@@ -5,22 +5,26 @@ from dataclasses import asdict
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any, Final
 
 import click
 
+from lapwing.accounting.conversions import guarantee_for_group
 from lapwing.accounting.interpretation import (
+    INFORMED,
     belief_drift,
     belief_range,
     best_true_positive_rate,
     budget_concerns,
     factor,
+    likely_loss,
 )
 from lapwing.accounting.pricing import price
 from lapwing.answers.canvas import checked_folder, checked_path
 from lapwing.app.attack_story import (
     SCENES,
-    Told,
+    AttackReport,
     are_undone,
     by_luck,
     door_questions,
@@ -33,11 +37,12 @@ from lapwing.app.cli.options import Door, Words, any_question, at_the_door, plot
 from lapwing.app.cli.questions import Questions, question_of
 from lapwing.app.plots.meaning import draw_meaning
 from lapwing.attacks.campaigns import NOTHING, CampaignAnswers, CampaignOutcome
-from lapwing.queries.planning import plan
+from lapwing.mechanisms.gaussian import GaussianMechanism
+from lapwing.queries.planning.planner import plan
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.exact import positive, probability
-from lapwing.vocabulary.guarantee import PureDP
+from lapwing.vocabulary.guarantee import ApproximateDP, PureDP
 
 _SMALLEST: Final = Fraction(1, 10**9)
 _LARGEST: Final = 1000
@@ -49,9 +54,10 @@ _LARGEST: Final = 1000
     "--prior", metavar="NUMBER", default="0.5", show_default=True, help="What an attacker believes beforehand."
 )
 @click.option("--people", metavar="N", type=click.IntRange(1), help="How many people there are, for advice.")
+@click.option("--delta", metavar="NUMBER", help="With an epsilon: what it means together with a delta.")
 @plot_option
 @at_the_door
-def explain(door: Door, *, asked: Words, prior: str, people: int | None, plot: Path | None) -> None:
+def explain(door: Door, *, asked: Words, prior: str, people: int | None, delta: str | None, plot: Path | None) -> None:
     """Say why a question costs what it costs, or what an epsilon means.
 
     Of a question: how lapwing understood it, how often one person counts, and how far one person can move the answer.
@@ -62,12 +68,20 @@ def explain(door: Door, *, asked: Words, prior: str, people: int | None, plot: P
     lapwing explain epsilon 0.5
     lapwing explain epsilon 0.001 --people 2000
     lapwing explain epsilon 1 --prior 0.01 --plot belief.svg
+    lapwing explain epsilon 1 --delta 1e-6
     lapwing explain mean patients age --where "sex = 'F'"
     lapwing explain "select sex, count(*) from patients group by sex"
 
     It costs nothing.
     """
     match asked.words:
+        case ("epsilon", epsilon) if delta is not None:
+            if plot is not None:
+                remedy = "leave --delta out"
+                raise ParameterError("plot", str(plot), reason="draws an epsilon without a delta", remedy=remedy)
+            _explain_delta(door, epsilon, delta, prior, people=people)
+        case _ if delta is not None:
+            raise ParameterError("delta", delta, reason="goes with an epsilon", remedy="write explain epsilon 0.5")
         case ("epsilon", epsilon):
             _explain_epsilon(door, epsilon, prior, people=people, plot=plot)
         case _ if plot is not None:
@@ -124,11 +138,52 @@ def _explain_epsilon(door: Door, given: str, prior: str, *, people: int | None, 
     )
 
 
+def _explain_delta(door: Door, given: str, delta: str, prior: str, *, people: int | None) -> None:
+    budget = ApproximateDP(epsilon=_believable(given), delta=probability("delta", delta))
+    belief = probability("prior", prior)
+    loss, chance = likely_loss(budget)
+    low, high = belief_range(belief, loss)
+    exceeded = _gaussian_exceeds(budget)
+    advice, three = budget_concerns(budget, people), guarantee_for_group(budget, 3)
+    shared = f" and delta {float(three.delta):.3g}" if isinstance(three, ApproximateDP) else ""
+    family = f"epsilon {float(3 * budget.epsilon):.4g}{shared}"
+    knows = f"{INFORMED}, and is {_share(belief)} sure that one person is in it"
+    often = f"exceeds it in one case of {round(1 / exceeded):,}, {exceeded / float(budget.delta):.3g} times delta"
+    record: dict[str, Any] = {
+        "epsilon": given,
+        "delta": delta,
+        "prior": prior,
+        "belief": {"low": low, "high": high, "but_for": float(chance)},
+        "gaussian_exceeds_epsilon": exceeded,
+        "advice": list(advice),
+    }
+    door.tell(
+        record,
+        paragraph(
+            f"Whatever is released for epsilon {given} and delta {delta}: no event is more than "
+            f"{factor(budget.epsilon)} times as likely with any one person as without them, and {delta} more."
+        ),
+        facts(
+            ("belief", f"{knows}, will be {_between(low, high)} sure, but for one case in {int(1 / chance):,}"),
+            ("delta", f"is not how often epsilon is exceeded: Gaussian noise of this price {often}"),
+            ("groups", f"a family of three is protected as by {family}"),
+            *(("advice", one) for one in advice),
+        ),
+    )
+
+
+def _gaussian_exceeds(budget: ApproximateDP) -> float:
+    """Return how often the loss of the Gaussian mechanism of this price is above epsilon: it is normal."""
+    mechanism = GaussianMechanism(l2_sensitivity=1, epsilon=budget.epsilon, delta=budget.delta)
+    mu = 1 / float(mechanism.sigma)
+    return NormalDist(mu**2 / 2, mu).cdf(mu**2 - float(budget.epsilon))
+
+
 def _bounds(
     sure: str, *, belief: tuple[float, float], drift: tuple[float, float], caught: float
 ) -> list[tuple[str, str]]:
     """Return the three theorems in words, each with what it takes to be true, and which to tell a patient."""
-    knows = "somebody who knows everybody else's data, and"
+    knows = f"{INFORMED}, and"
     without, outsiders = (
         f"{sure} sure of anything without a person's data",
         "wrong about 5 % of those who are not in it",
@@ -213,7 +268,7 @@ def attack(
     ctx.exit(0 if stopped else _LOST)
 
 
-def _blocks(name: str, told: Told) -> tuple[str, str]:
+def _blocks(name: str, told: AttackReport) -> tuple[str, str]:
     header = ["attack", "answers", "stopped by", "questions", "recovered", "guessing"]
     rows = [_row(outcome) for outcome in told.outcomes]
     return paragraph(f"{name.upper()}\n{SCENES[name].told}"), table(header, rows, left=3)
@@ -225,11 +280,11 @@ def _row(outcome: CampaignOutcome) -> list[str]:
     return [outcome.attack, outcome.against, outcome.stopped, asked, *shares]
 
 
-def _at_the_door(told: Mapping[str, Told]) -> list[CampaignOutcome]:
+def _at_the_door(told: Mapping[str, AttackReport]) -> list[CampaignOutcome]:
     return [one for scene in told.values() for one in scene.outcomes if one.answers is CampaignAnswers.LAPWING]
 
 
-def _conclusion(told: Mapping[str, Told], budget: Fraction) -> str:
+def _conclusion(told: Mapping[str, AttackReport], budget: Fraction) -> str:
     outcomes = _at_the_door(told)
     best, luck = max(zip(outcomes, by_luck(outcomes, _USUAL), strict=True), key=lambda one: _beyond(one[0]))
     how = f"beat guessing by {100 * _beyond(best):.1f} points at best" if _beyond(best) > 0 else "never beat guessing"
@@ -240,11 +295,11 @@ def _conclusion(told: Mapping[str, Told], budget: Fraction) -> str:
     return paragraph(
         f"At lapwing's door the attacker {how}, and {end}. By luck alone {attacks} beats guessing by up to "
         f"{100 * luck:.0f} points in 19 of 20 runs (one deviation is {100 * best.deviation:.0f} points, for "
-        f"{best.people} people). {lost}What he can do is bounded, "
-        f"whatever he asks: with a budget of epsilon {budget} no belief that somebody is a patient here moves "
-        f"from 50 % to more than {100 * surest_of_membership(budget):.1f} % (one person added: epsilon), and none "
-        f"about what a patient's record says to more than {100 * surest(budget):.1f} % (a record replaced: twice "
-        "epsilon). See docs/attacks.md and docs/interpretation.md."
+        f"{best.people} people). {lost}What a person's own "
+        f"data adds is bounded, whatever is asked: with a budget of epsilon {budget}, of {INFORMED} no belief "
+        f"that a person is a patient here moves from 50 % to more than {100 * surest_of_membership(budget):.1f} % (one "
+        f"person added: epsilon), and none about what her record says to more than {100 * surest(budget):.1f} % "
+        "(a record replaced: twice epsilon). See docs/attacks.md and docs/interpretation.md."
     )
 
 
@@ -252,7 +307,7 @@ def _beyond(outcome: CampaignOutcome) -> float:
     return outcome.recovered - outcome.chance
 
 
-def _record(told: Mapping[str, Told], budget: Fraction, seed: int, pictures: list[Path]) -> dict[str, Any]:
+def _record(told: Mapping[str, AttackReport], budget: Fraction, seed: int, pictures: list[Path]) -> dict[str, Any]:
     return {
         "epsilon": str(budget),
         "seed": seed,
@@ -267,7 +322,7 @@ def _record(told: Mapping[str, Told], budget: Fraction, seed: int, pictures: lis
     }
 
 
-def _draw(folder: Path, suffix: str, told: Mapping[str, Told], budget: Fraction, seed: int) -> list[Path]:
+def _draw(folder: Path, suffix: str, told: Mapping[str, AttackReport], budget: Fraction, seed: int) -> list[Path]:
     from lapwing.app.plots.attacks import draw_all
 
     return draw_all(folder, suffix, told, budget=budget, seed=seed)

@@ -5,15 +5,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from lapwing.app.cli.commands import facts, json_option, progress, table, tell
-from lapwing.app.cli.options import folder_option
+from lapwing.app.cli.commands import facts, json_option, progress, say, table, tell
+from lapwing.app.cli.options import demo_budget_option, folder_option
 from lapwing.vocabulary.errors import MissingExtraError, ParameterError
 from lapwing.vocabulary.wording import several
 
@@ -24,6 +23,11 @@ if TYPE_CHECKING:
 
 ROLES: Final = ("guest", "analyst", "custodian", "auditor")
 _DEMO_PEOPLE: Final = 20_000
+_MORE: Final[dict[str, dict[str, str]]] = {
+    "epsilon": {"epsilon": "1"},
+    "delta": {"epsilon": "1", "delta": "1e-7"},
+    "rho": {"rho": "0.1"},
+}
 _ALL_ADDRESSES: Final = ("0.0.0.0", "::")  # noqa: S104 - they are recognised, and not used
 
 
@@ -34,10 +38,12 @@ _ALL_ADDRESSES: Final = ("0.0.0.0", "::")  # noqa: S104 - they are recognised, a
 @click.option("--key", type=click.Path(path_type=Path), help="The key of the certificate, as PEM.")
 @click.option("--plain", is_flag=True, help="Speak plain HTTP where others can reach it: behind a proxy with TLS only.")
 @click.option("--demo", is_flag=True, help="Serve a clinic that is made up, with people who are signed in.")
+@demo_budget_option
 @folder_option
 def serve(
     folder: Path,
     *,
+    kind: str,
     address: str | None,
     workers: int,
     certificate: Path | None,
@@ -53,6 +59,7 @@ def serve(
 
     \b
     lapwing serve --demo
+    lapwing serve --demo --budget delta
     lapwing serve --listen 127.0.0.1:8431 --workers 2
     lapwing serve --listen 0.0.0.0:443 --certificate fullchain.pem --key privkey.pem
 
@@ -76,7 +83,7 @@ def serve(
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that its folder goes, however it is ended
         with TemporaryDirectory(prefix="lapwing-") as made:
             place = Path(made) / "clinic"
-            _make_demo(place)
+            _make_demo(place, kind)
             _serve(place, listening, workers=workers, tokens=_demo_people(place))
     else:
         _serve(folder, listening, workers=workers, tokens={})
@@ -90,13 +97,9 @@ def _serve(folder: Path, listening: "Listening", *, workers: int, tokens: dict[s
     open_workspace(folder).close()  # what is wrong with it is said here, once
     with listen(listening) as bound:
         listening = replace(listening, port=bound.getsockname()[1])
-        click.echo(
-            f"lapwing serves {folder.name} at {listening.address} ({several(workers, 'process')}); Ctrl+C ends it."
-        )
+        say(f"lapwing serves {folder.name} at {listening.address} ({several(workers, 'process')}); Ctrl+C ends it.")
         if listening.host in _ALL_ADDRESSES and not listening.has_a_name:
-            click.echo(
-                'It has no name that clients could call it by: write hosts = ["clinic.example.org"] into door.toml.'
-            )
+            say('It has no name that clients could call it by: write hosts = ["clinic.example.org"] into door.toml.')
         _say_how_to_come_in(folder, listening, tokens)
         run(folder, listening, bound, workers=workers)
 
@@ -106,35 +109,46 @@ def _say_how_to_come_in(folder: Path, listening: "Listening", tokens: dict[str, 
     from lapwing.app.server.roles import Role
 
     with _directory(folder) as people:
-        if people.is_empty:
-            role, by = Role.CUSTODIAN, "the first start"
-            secret = people.invite("custodian", "Custodian", role, by=by, seconds=FIRST_LINK_FOR)
-            click.echo(
-                f"Nobody can come in yet. For the first custodian, once and within {FIRST_LINK_FOR // 60} minutes:"
+        others = listening.door.provider is not None or listening.door.proxy is not None  # who let people in, too
+        known, first = people.everybody(), people.custodian_to_come()
+        if first is not None and not (known and others):
+            by = "the start of the server"
+            is_new = all(one.id != first for one in known)
+            secret = (
+                people.invite(first, first.capitalize(), Role.CUSTODIAN, by=by, seconds=FIRST_LINK_FOR)
+                if is_new
+                else people.link(first, by=by, seconds=FIRST_LINK_FOR)
             )
-            click.echo(f"  {listening.address}/invitations/{secret}")
-            click.echo(
-                f"  curl {listening.address}/api/v1/acceptances -H 'Content-Type: application/json' "
-                f'-d \'{{"secret": "{secret}"}}\''
-            )
+            who = "No custodian has a password yet" if known else "Nobody can come in yet"
+            say(f"{who}. For {first}, once and within {FIRST_LINK_FOR // 60} minutes:")
+            say(f"  {_link(listening, secret)}")
+            if is_new:  # who is known has a token already
+                say(
+                    f"  curl {listening.address}/api/v1/acceptances -H 'Content-Type: application/json' "
+                    f'-d \'{{"secret": "{secret}"}}\''
+                )
     for who, token in tokens.items():
-        click.echo(f"  {who}: {token}")
+        say(f"  {who}: {token}")
     if tokens:
         first = next(iter(tokens.values()))
-        click.echo(f"  curl {listening.address}/api/v1/me -H 'Authorization: Bearer {first}'")
-        click.echo(f'  clinic = lapwing.connect("{listening.address}", "{first}")  # in Python')
+        say(f"  curl {listening.address}/api/v1/me -H 'Authorization: Bearer {first}'")
+        say(f'  clinic = lapwing.connect("{listening.address}", "{first}")  # in Python')
 
 
-def _make_demo(folder: Path) -> None:
-    from lapwing.app.clinic.clinic_files import make_clinic
-    from lapwing.vocabulary.guarantee import PureDP
+def _link(listening: "Listening", secret: str) -> str:
+    return f"{listening.address}/invitations/{secret}"
+
+
+def _make_demo(folder: Path, kind: str) -> None:
+    from lapwing.answers.budget import read_budget
+    from lapwing.app.clinic.clinic_files import BUDGETS, make_clinic
     from lapwing.workspace.creating import create
 
     with progress("Making up a clinic", _DEMO_PEOPLE) as tick:
-        workspace = create(make_clinic(folder, _DEMO_PEOPLE, progress=tick))
+        workspace = create(make_clinic(folder, _DEMO_PEOPLE, **BUDGETS[kind], progress=tick))
     with workspace:  # so that the custodian has something to decide
         requests, population = workspace.ledger.budget_requests, workspace.ledger.populations()[0]
-        requests.make(population, "ana", PureDP(epsilon=Fraction(1)), purpose="Asthma by site, for the yearly report")
+        requests.make(population, "ana", read_budget(**_MORE[kind]), purpose="Asthma by site, for the yearly report")
 
 
 def _demo_people(folder: Path) -> dict[str, str]:
@@ -147,7 +161,7 @@ def _demo_people(folder: Path) -> dict[str, str]:
         for name, role in cast.items():
             person = people.add(name, name.capitalize(), role, password=password)
             tokens[f"{name} ({role.value})"], _ = people.make_token(person, "the demo", days=1)
-    click.echo(f"In a browser, sign in as ana, cleo or otto, with the password {password}")
+    say(f"In a browser, sign in as ana, cleo or otto, with the password {password}")
     return tokens
 
 
@@ -156,9 +170,10 @@ def people() -> None:
     """Say who may come in to the server of a workspace.
 
     \b
-    lapwing people add ana --name "Ana Li" --role analyst
+    lapwing people invite ana --name "Ana Li" --role analyst
+    lapwing people add night-job --role analyst
     lapwing people list
-    lapwing people disable ana
+    lapwing people disable night-job
 
     It costs nothing: what they may spend is an allowance in lapwing.toml.
     """
@@ -175,6 +190,9 @@ def people() -> None:
 @json_option
 def add_person(id_: str, *, name: str | None, role: str, days: int, folder: Path, as_json: bool) -> None:
     """Add a person, and print their first token: it is shown this once, and kept as a hash only.
+
+    A token is for programs. To sign in to the pages they need a password, which they choose by a link; it is made
+    with lapwing people invite.
 
     \b
     lapwing people add ana --name "Ana Li" --role analyst
@@ -193,6 +211,57 @@ def add_person(id_: str, *, name: str | None, role: str, days: int, folder: Path
     )
 
 
+@people.command("invite")
+@click.argument("id_", metavar="ID")
+@click.option("--name", help="What to call somebody who is new here.  [default: their id]")
+@click.option("--role", type=click.Choice(ROLES), help="What somebody who is new here may do.  [default: analyst]")
+@click.option("--address", metavar="URL", help="Where the server is reached.  [default: as door.toml says]")
+@folder_option
+@json_option
+def invite_person(
+    id_: str, *, name: str | None, role: str | None, address: str | None, folder: Path, as_json: bool
+) -> None:
+    """Print a link by which somebody chooses a password for the pages: it works once, and for a day.
+
+    Somebody who is new becomes known by it. Who is known already, because they were added here or because they forgot
+    their password, keeps their id, role and allowance; older links of theirs end.
+
+    \b
+    lapwing people invite ana --name "Ana Li" --role analyst
+    lapwing people invite ana
+
+    It costs nothing.
+    """
+    _require_server()
+    from lapwing.app.server.door_file import read_door
+    from lapwing.app.server.people import INVITED_FOR
+    from lapwing.app.server.roles import Role
+
+    by = "lapwing people invite"
+    with _directory(folder) as known:
+        here = next((one for one in known.everybody() if one.id == id_), None)
+        if here is not None:
+            if name is not None or role is not None:
+                remedy = f"leave --name and --role out: lapwing people invite {id_}"
+                raise ParameterError("id", id_, reason="is known here already, and keeps name and role", remedy=remedy)
+            secret = known.link(id_, by=by)
+        else:
+            secret = known.invite(id_, name or id_, Role(role or "analyst"), by=by)
+    is_new, may = here is None, Role(role or "analyst") if here is None else here.role
+    listening = read_door(folder)
+    link = f"{address.rstrip('/')}/invitations/{secret}" if address else _link(listening, secret)
+    tell(
+        {"id": id_, "role": may.value, "new": is_new, "secret": secret, "link": link},
+        facts(
+            ("who", f"{id_}, {'new here' if is_new else 'known here'}"),
+            ("role", may.value),
+            ("link", link),
+            ("good", f"once, within {INVITED_FOR // 3600} hours"),
+        ),
+        as_json=as_json,
+    )
+
+
 @people.command("list")
 @folder_option
 @json_option
@@ -205,10 +274,11 @@ def list_people(folder: Path, *, as_json: bool) -> None:
     It costs nothing.
     """
     with _directory(folder) as known:
-        everybody = known.everybody()
+        everybody, invited = known.everybody(), [one for one in known.invitations() if not one["known"]]
     rows = [[one.id, one.name, one.role.value, "no" if one.disabled else "yes"] for one in everybody]
+    rows += [[one["id"], one["name"], one["role"], "invited, has not come yet"] for one in invited]
     shown = table(["id", "name", "role", "may come in"], rows, left=4) if rows else "Nobody yet: lapwing people add ID"
-    tell({"people": [one.to_dict() for one in everybody]}, shown, as_json=as_json)
+    tell({"people": [one.to_dict() for one in everybody], "invited": invited}, shown, as_json=as_json)
 
 
 @people.command("disable")

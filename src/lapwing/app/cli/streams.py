@@ -1,29 +1,30 @@
 """`lapwing stream`: open, ask, list, show, close; and the question "at least N people?" that is asked once."""
 
-import json
 import shlex
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any, Final, TextIO, cast
 
 import click
 
 from lapwing.accounting.filters.account import Account
 from lapwing.answers.budget import BudgetStatus
-from lapwing.answers.stream_preview import GAUSSIAN_SIDE, terms_facts, terms_record
+from lapwing.answers.stream_preview import GAUSSIAN_SIDE, spent_rho, spent_words, terms_facts, terms_record
 from lapwing.answers.stream_terms import StreamAnswer, StreamOffer, StreamTerms, paid_by_yes
 from lapwing.answers.target import TargetWords
-from lapwing.app.cli.commands import facts, progress, refusal_record, table, waiting
+from lapwing.app.cli.commands import facts, progress, refusal_record, say, say_record, table, waiting
 from lapwing.app.cli.options import Door, at_the_door, complete_streams, complete_tables, plot_option, with_concept_sets
 from lapwing.app.cli.questions import lines_of, whole_or_none
 from lapwing.app.plots.answers import draw_stream
-from lapwing.ledger.stream_states import StreamRecord, StreamStatus
+from lapwing.ledger.reservation_states import ReservationRecord, ReservationStatus
 from lapwing.noise.randomness import fresh_name
 from lapwing.session import Session
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int
-from lapwing.vocabulary.guarantee import PureDP
+from lapwing.vocabulary.guarantee import PureDP, currency_of
 from lapwing.vocabulary.wording import format_exact, format_short, several
+
+PAID_WHOLE: Final = "nothing more: all of the stream was charged when it was opened"
 
 
 @click.group(no_args_is_help=True)
@@ -99,7 +100,7 @@ def open_stream(
         facts(
             ("stream", chosen),
             *terms_facts(agreed, confidence, left.account),
-            ("left", f"{left}; the whole stream is set aside"),
+            ("left", f"{left}; the whole stream is {'set aside' if paid_by_yes(left.account) else 'paid'}"),
             ("picture", plot),
             ("next", f'lapwing stream ask {shlex.quote(chosen)} "CONDITION"'),
         ),
@@ -160,8 +161,11 @@ def _ask_lines(door: Door, name: str, file: TextIO, at_least: int | None, key: s
     unanswered = dict.fromkeys(("verdict", "at_least", "gap", "interval", "price", "free", "question", "receipt"))
     for condition, answer in zip(conditions, answers, strict=True):
         told = unanswered if answer is None else answer.to_dict()
-        click.echo(json.dumps({"condition": condition, **told}, ensure_ascii=False))
-    click.echo(facts(*answers.facts(), ("left", left)), err=True)
+        say_record({"condition": condition, **told})
+    told = dict(answers.facts())
+    if not paid_by_yes(left.account):
+        told["price"] = PAID_WHOLE
+    say(facts(*told.items(), ("left", left)), err=True)
 
 
 @stream.command("close")
@@ -179,22 +183,30 @@ def close_stream(door: Door, name: str) -> None:
     It costs nothing.
     """
     with door.session() as session:
-        ended = next((one for one in _mine(session) if one.name == name and one.status is not StreamStatus.OPEN), None)
+        ended = next(
+            (one for one in _mine(session) if one.name == name and one.status is not ReservationStatus.OPEN), None
+        )
         if ended is not None:
             remedy = f"there is nothing left to close; see lapwing stream show {name}"
             raise ParameterError("stream", name, reason=f"has ended already ({ended.status.value})", remedy=remedy)
         resumed = session.resume(name)
         resumed.close()
-        spent, left = resumed.spent, session.budget()
+        spent, given, left = resumed.spent, resumed.record.used, session.budget()
         by_yes = paid_by_yes(left.account)
         beside = "" if isinstance(left.account.budget, PureDP) else f" ({GAUSSIAN_SIDE})"
         back = f"epsilon {format_short(resumed.terms.epsilon - spent)} that no yes has used{beside}"
-    how = "in all" if by_yes else "that were charged whole at the opening"
+    how = "in all" if by_yes else "in all, charged when it was opened"
     door.tell(
-        {"stream": name, "status": "closed", "spent": format_exact(spent), "left": left.to_dict()},
+        {
+            "stream": name,
+            "status": "closed",
+            "spent": format_exact(spent),
+            "spent_rho": spent_rho(resumed.terms, left.account),
+            "left": left.to_dict(),
+        },
         facts(
             ("closed", name),
-            ("spent", f"epsilon {format_short(spent)} {how}"),
+            ("spent", f"{spent_words(resumed.terms, given, left.account)} {how}"),
             ("back", back if by_yes else None),
             ("left", left),
         ),
@@ -227,7 +239,7 @@ def show_stream(door: Door, name: str, plot: Path | None) -> None:
         facts(
             ("stream", f"{name}, {shown.status.value}"),
             *terms_facts(terms, "0.95", account),
-            ("so far", f"{asked}, {given}, epsilon {format_short(terms.spent(shown.used, account))}"),
+            ("so far", f"{asked}, {given}, {spent_words(terms, shown.used, account)}"),
             ("picture", plot),
         ),
     )
@@ -247,8 +259,8 @@ def list_streams(door: Door, *, ended_too: bool, everybody: bool) -> None:
     It costs nothing.
     """
     with door.session() as session:
-        known = session.ledger.streams.streams(session.population.name)
-        every = [one for one in known if ended_too or one.status is StreamStatus.OPEN]
+        known = session.ledger.reservations.all(session.population.name)
+        every = [one for one in known if ended_too or one.status is ReservationStatus.OPEN]
         shown = [one for one in every if everybody or one.analyst == session.analyst]
         account, analyst = session.budget().account, session.analyst
     records = [_record(one, account) for one in shown]
@@ -258,11 +270,11 @@ def list_streams(door: Door, *, ended_too: bool, everybody: bool) -> None:
             *(one[name] for name in ("stream", "status", "table")),
             *(f"{one[name]:,}" for name in ("at_least", "asked")),
             f"{one['given']:,} of {one['yeses']:,}",
-            format_short(Fraction(one["spent"])),
+            format_short(Fraction(one["price"]["rho"] or one["spent"])),
         ]
         for one in records
     ]
-    header = ["stream", "status", "table", "at least", "asked", "yeses", "epsilon"]
+    header = ["stream", "status", "table", "at least", "asked", "yeses", currency_of(account.budget)]
     header, left = (["whose", *header], 4) if everybody else (header, 3)
     others = len(every) - len(shown)
     whose = "" if everybody else f" of {analyst}"
@@ -274,13 +286,13 @@ def list_streams(door: Door, *, ended_too: bool, everybody: bool) -> None:
     )
 
 
-def _mine(session: Session) -> list[StreamRecord]:
+def _mine(session: Session) -> list[ReservationRecord]:
     """Return the streams of whoever asks as the ledger has them: looking settles nothing and reads no data."""
-    known = session.ledger.streams.streams(session.population.name)
+    known = session.ledger.reservations.all(session.population.name)
     return [one for one in known if one.analyst == session.analyst]
 
 
-def _record(one: StreamRecord, account: Account) -> dict[str, Any]:
+def _record(one: ReservationRecord, account: Account) -> dict[str, Any]:
     terms = StreamTerms.read(one.terms)
     return {
         "stream": one.name,
@@ -351,18 +363,20 @@ def ask_once(
     with door.session() as session, waiting("asking"):
         with session.stream(name=name, key=f"{name} opening", **terms) as stream:
             answer = stream.ask(where, key=f"{name} question")
-        agreed, spent, left = stream.terms, stream.spent, session.budget()
+        agreed, spent, given, left = stream.terms, stream.spent, stream.record.used, session.budget()
     if plot is not None:
         draw_stream(plot, agreed.chance_of_yes, agreed.at_least)
-    record = {**answer.to_dict(), "spent": format_exact(spent), "left": left.to_dict()}
-    cost = format_short(spent) if paid_by_yes(left.account) else f"{format_short(agreed.epsilon)}, whatever the answer"
-    cost = f"nothing: it was asked before, for epsilon {cost}" if answer.free else f"epsilon {cost}"
+    in_rho = spent_rho(agreed, left.account)
+    record = {**answer.to_dict(), "spent": format_exact(spent), "spent_rho": in_rho, "left": left.to_dict()}
+    cost = spent_words(agreed, given, left.account)
+    cost = cost if paid_by_yes(left.account) else f"{cost}, whatever the answer"
+    cost = f"nothing: it was asked before, for {cost}" if answer.free else cost
     door.tell(record, *stream_answer_blocks(answer, left, cost=cost, once=True))
 
 
 def stream_answer_blocks(answer: StreamAnswer, left: BudgetStatus, *, cost: str, once: bool = False) -> tuple[str, str]:
     """Return the answer of a stream in words, or of a question that is asked once."""
     if not once and not paid_by_yes(left.account):
-        cost = "nothing more: all of the stream was charged when it was opened"
+        cost = PAID_WHOLE
     (_, told), (label, lies) = answer.facts()
     return str(told), facts((label, lies), ("cost", cost), ("left", left), ("receipt", answer.receipt))

@@ -15,9 +15,10 @@ from typing import Any, Final, TypeVar
 import click
 
 from lapwing.accounting.interpretation import budget_concerns
-from lapwing.app.cli.commands import message_of, paragraph
+from lapwing.app.cli.commands import message_of, paragraph, say
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError, SettingsError
 from lapwing.vocabulary.guarantee import Adjacency
+from lapwing.vocabulary.wording import escaped, escaped_lines
 from lapwing.workspace.declaring import (
     DATABASES,
     FITTING,
@@ -28,6 +29,7 @@ from lapwing.workspace.declaring import (
     Place,
     bounds_of,
     declared_columns,
+    read_list,
     require_new,
 )
 from lapwing.workspace.settings import Settings, read_settings
@@ -57,15 +59,15 @@ _ADJACENCY: Final = (
     "of them, and everybody may know how many people there are."
 )
 _BUDGET: Final = (
-    "\nThe budget caps what all answers together, to everybody and for ever, give away about one person. The odds of "
-    "whoever suspects something grow by a factor of 2.7 at most with epsilon 1, of 20 with 3, of 22,000 with 10. It "
-    "can be raised later, and never lowered. Others than a plain epsilon: 3 delta 1e-6, or rho 1/2."
+    "\nThe budget caps what all answers together, to everybody and for ever, give away about one person: they are "
+    "at most 2.7 times as likely with a person's data as without it at epsilon 1, 20 times at 3, 22,000 times at 10. "
+    "It can be raised later, and never lowered. Others than a plain epsilon: 3 delta 1e-6, or rho 1/2."
 )
 
 
 def complete(draft: Draft) -> Draft:
     """Ask for all that a draft does not say, and return it complete."""
-    click.echo(paragraph(_WELCOME))
+    say(paragraph(_WELCOME))
     if draft.folder is None:
         draft = replace(draft, folder=_ask("\nFolder of the workspace", _new_folder, "clinic"))
     if draft.population is None:
@@ -74,7 +76,7 @@ def complete(draft: Draft) -> Draft:
     if draft.person_key is None:
         draft = _ask("\nWhich column tells people apart, in every table", lambda text: _keyed(draft, text))
     if draft.adjacency is None:
-        click.echo(paragraph(_ADJACENCY))
+        say(paragraph(_ADJACENCY))
         words = [one.value for one in Adjacency]
         draft = replace(draft, adjacency=_ask("Adjacency", lambda text: _word(text, words), words[0]))
     return draft if draft.budget else _ask_for_budget(draft)
@@ -176,14 +178,14 @@ def _with_table(draft: Draft, name: str, section: Section) -> Draft:
 
 def confirm(draft: Draft) -> bool:
     """Show the lapwing.toml, and return whether it may be written."""
-    click.echo(f"\nThis will be {draft.place / 'lapwing.toml'}:\n\n{draft.text()}")
+    say(f"\nThis will be {draft.place / 'lapwing.toml'}:\n\n{draft.text()}")
     return click.confirm("Write it, and make the account", default=False)
 
 
 def _ask(question: str, read: Callable[[str], Answer], default: str = "") -> Answer:
     """Ask until the answer can be read; what is wrong with it is said in a sentence."""
     while True:
-        text = click.prompt(question, default=default, show_default=bool(default)).strip()
+        text = click.prompt(escaped_lines(question), default=escaped(default), show_default=bool(default)).strip()
         try:
             return read(text)
         except LapwingError as refused:
@@ -193,7 +195,7 @@ def _ask(question: str, read: Callable[[str], Answer], default: str = "") -> Ans
 def _say(refused: LapwingError) -> None:
     """Say what is wrong; a line of a file that nobody has written yet is not named."""
     said = f"{refused.reason}; {refused.remedy}" if isinstance(refused, SettingsError) else message_of(refused)
-    click.echo(paragraph(f"  {said}"))
+    say(paragraph(f"  {said}"))
 
 
 def _word(text: str, words: list[str]) -> str:
@@ -241,12 +243,12 @@ def _budget(text: str) -> dict[str, str]:
 
 def _ask_for_budget(draft: Draft) -> Draft:
     """Ask for a budget; what speaks against it is told, and whoever does not want it any more is asked again."""
-    click.echo(paragraph(_BUDGET))
+    say(paragraph(_BUDGET))
     while True:
         whole = _ask("Budget, such as 1", lambda text: _valid(replace(draft, budget=_budget(text))))
         concerns = budget_concerns(_read(whole).declared(draft.name).budget, draft.people)
         for concern in concerns:
-            click.echo(paragraph(f"  {concern}"))
+            say(paragraph(f"  {concern}"))
         if not concerns or click.confirm("Keep it", default=False):
             return whole
 
@@ -266,14 +268,14 @@ def _ask_for_tables(draft: Draft) -> Draft:
 
 def _ask_for_table(draft: Draft) -> Draft | None:
     """Return the draft with one more table, or None if there is none."""
-    click.echo(paragraph(_PLACE))
+    say(paragraph(_PLACE))
     found = _ask("Table, or Enter for no more" if draft.tables else "Table, or Enter for none yet", _place_of)
     if found is None:
         return None
     name, place, stored = found
     name = _ask("What it is called", lambda text: _new_name(draft, text), name)
     kinds = ", ".join(f"{column} ({kind})" if kind else column for column, kind in stored.items())
-    click.echo(paragraph(f"  It has {kinds}."))
+    say(paragraph(f"  It has {kinds}."))
     if draft.person_key is None:
         draft = _ask("Which column tells people apart", lambda text: _keyed(draft, _stored(text, stored)))
     key, own = str(draft.person_key), None
@@ -285,7 +287,7 @@ def _ask_for_table(draft: Draft) -> Draft | None:
     if rows == "many":
         question = "How many rows of a person count, or Enter: each question says it"
         max_rows = _ask(question, lambda text: _whole(text) if text else None)
-    click.echo(paragraph(_COLUMNS))
+    say(paragraph(_COLUMNS))
     columns = _ask_for_columns(draft, name, stored, key)
     table = DeclaredTable(
         name=name, place=place, columns=columns, rows=rows, max_rows=max_rows, person_key=own, key_type=key_type
@@ -397,7 +399,7 @@ def _declared(draft: Draft, name: str, stored: str | None, text: str) -> tuple[s
     kind, said = _kind(name, stored, word), said.strip()
     words = f"{name}={said}" if said else name
     _read_with(draft, "x", {name: {"type": kind, **bounds_of(kind, words, said, stored)}})
-    if stored is None and kind == "category" and "" in said.split(","):
+    if stored is None and kind == "category" and "" in read_list(said):
         raise BadQuestionError("an empty cell of a CSV file is a missing one; leave the empty value out")
     return kind, words
 

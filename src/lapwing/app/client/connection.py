@@ -1,24 +1,28 @@
 """One server and one token: requests that are sent again, under their key, until they have an end.
 
 The token goes to this one host and nowhere else: no redirection is followed, no proxy of the surroundings is asked, and
-over a network it goes through TLS or not at all. What comes back is data, of limited size, and nothing in it is run.
+over a network it goes through TLS or not at all. What comes back is data, whole or not at all, of limited size, within
+a limited time, and nothing in it is run.
 """
 
 import http.client
+import io
 import ipaddress
 import json
 import re
+import socket
 import ssl
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, NamedTuple
 from urllib.parse import SplitResult, quote, urlsplit
 
 from lapwing import __version__
-from lapwing.app.client.told_errors import error_of
+from lapwing.app.client.decode_errors import error_of
 from lapwing.noise.randomness import fresh_name
 from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import LapwingError, ParameterError, ServerError
@@ -27,8 +31,10 @@ from lapwing.vocabulary.lifetime import closing_on_failure
 API: Final = "/api/v1"
 _KEY: Final = re.compile(r"[A-Za-z0-9._~-]{8,128}")
 _TOKEN: Final = re.compile(r"[\x21-\x7e]{1,400}")
-_MOST: Final = 64 * 1024 * 1024
-"""Bytes of an answer; the largest that a server tells has some million characters."""
+_MOST: Final = 40 * 1024 * 1024
+"""Bytes of an answer: 100,000 numbers with their bounds have 13 million, and a vocabulary at most 32."""
+_MOST_VALUES: Final = 4_000_000
+"""Commas and brackets in one: what it becomes in memory grows with them, and 100,000 numbers have 2 million."""
 _WAITS: Final = 20
 """Seconds after which a server says that a question takes longer; then it is asked for again."""
 _TOO_MANY: Final = 429
@@ -53,6 +59,43 @@ class HttpReply(NamedTuple):
     told: Any
 
 
+class VocabularyFile(NamedTuple):
+    """What is no JSON, and never looked into before it is known to be what it should: the bytes of a vocabulary."""
+
+    suffix: str
+    data: bytes
+
+
+class _UntilThen(io.RawIOBase):
+    """What a socket has to say until a moment, however slowly it drips."""
+
+    def __init__(self, said: io.RawIOBase, line: socket.socket, then: float) -> None:
+        self._said, self._line, self._then = said, line, then
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int | None:
+        left = self._then - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._line.settimeout(left)
+        return self._said.readinto(buffer)
+
+    def close(self) -> None:
+        self._said.close()
+        super().close()
+
+
+class _TimelyResponse(http.client.HTTPResponse):
+    """An answer that is there, from its first byte to its last, within some seconds."""
+
+    def __init__(self, line: socket.socket, *words: Any, seconds: float, **more: Any) -> None:
+        super().__init__(line, *words, **more)
+        said = self.fp.detach()  # what the buffer reads from that is made there
+        self.fp = io.BufferedReader(_UntilThen(said, line, time.monotonic() + seconds))
+
+
 class ServerConnection:
     """The way to one server, for as many threads as one likes.
 
@@ -60,7 +103,8 @@ class ServerConnection:
     ----------
     url : where the server is, such as https://clinic.example.org
     token : what lets in; it is sent to that server alone, and never shown
-    timeout : for how many seconds a server is tried that does not answer, or says at once that it takes longer
+    timeout : for how many seconds a server is tried that does not answer, or says at once that it takes longer; an
+        answer, once it is asked for, has as many and those that a server may work on it
     authorities : a file with certificates that are trusted beside those of the system
     """
 
@@ -149,22 +193,20 @@ class ServerConnection:
             remedy = "ask the custodian, and name the file of its authority: authorities='hospital.pem'"
             raise ServerError(f"the certificate of {self._place.hostname} is not trusted", remedy=remedy) from None
         if not self._is_known or time.monotonic() - since >= self._timeout:
-            raise _not_reached(self.url) from None
+            raise _not_reached(self.url, failure) from None
 
     def _send(self, method: str, path: str, data: bytes | None, more: Mapping[str, str]) -> HttpReply:
         line = self._line()
         typed = {} if data is None else {"Content-Type": "application/json"}
         with closing_on_failure(line):
+            if line.sock is not None:
+                line.sock.settimeout(self._timeout)
             line.request(method, f"{self._place.path}{API}{path}", data, {**self._headers, **typed, **more})
             answer = line.getresponse()
-            body = answer.read(_MOST + 1)
-        self._is_known = True
-        if len(body) > _MOST:
-            line.close()
-            raise ServerError(f"an answer of {self.url} has more than {_MOST:,} bytes", remedy="ask for less at once")
+            self._is_known = True
+            told = _read(answer, self.url)
         self._idle.append(line)  # where the server hung up, it connects anew by itself
-        read = _READERS.get(answer.headers.get_content_type(), _json)
-        return HttpReply(answer.status, _seconds(answer.headers.get("Retry-After")), read(body))
+        return HttpReply(answer.status, _seconds(answer.headers.get("Retry-After")), told)
 
     def _line(self) -> http.client.HTTPConnection:
         with suppress(IndexError):  # of another thread
@@ -173,9 +215,11 @@ class ServerConnection:
 
     def _connected(self) -> http.client.HTTPConnection:
         host, port = self._place.hostname or "", self._place.port
+        line = http.client.HTTPConnection(host, port, timeout=self._timeout)
         if self._tls is not None:
-            return http.client.HTTPSConnection(host, port, timeout=self._timeout, context=self._tls)
-        return http.client.HTTPConnection(host, port, timeout=self._timeout)
+            line = http.client.HTTPSConnection(host, port, timeout=self._timeout, context=self._tls)
+        line.response_class = partial(_TimelyResponse, seconds=self._waits + self._timeout)  # type: ignore[assignment]
+        return line
 
 
 class PopulationDoor:
@@ -259,9 +303,31 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _not_reached(url: str) -> LapwingError:
-    remedy = "look whether it runs; what was asked under a key can be asked again, and is charged once"
-    return ServerError(f"no server is reached at {url}", remedy=remedy)
+def _not_reached(url: str, failure: Exception) -> LapwingError:
+    again = "what was asked under a key can be asked again, and is charged once"
+    if isinstance(failure, http.client.IncompleteRead):
+        remedy = f"look at the way to it; {again}"
+        return ServerError(f"what {url} answers does not arrive whole", remedy=remedy)
+    slow = " in time" if isinstance(failure, TimeoutError) else ""
+    remedy = f"look whether it runs{', or connect with a longer timeout' if slow else ''}; {again}"
+    return ServerError(f"no server is reached at {url}{slow}", remedy=remedy)
+
+
+def _read(answer: http.client.HTTPResponse, url: str) -> Any:
+    """Return what an answer holds, or fail as a lost connection does where it is not whole.
+
+    Reading a number of bytes, `http.client` says nothing of those that are missing. An answer that has neither a length
+    nor chunks ends where the connection does: it is whole if it is a JSON value, and else nobody knows.
+    """
+    kind, is_measured = answer.headers.get_content_type(), answer.length is not None or bool(answer.chunked)
+    body = b"" if answer.length is not None and answer.length > _MOST else answer.read(_MOST + 1)
+    if len(body) > _MOST or (answer.length or 0) > _MOST:
+        answer.close()
+        raise ServerError(f"an answer of {url} has more than {_MOST:,} bytes", remedy="ask for less at once")
+    told = VocabularyFile(_VOCABULARIES[kind], body) if kind in _VOCABULARIES else _json(body)
+    if answer.length or (not is_measured and (told is _NO_JSON or kind in _VOCABULARIES)):
+        raise http.client.IncompleteRead(body, answer.length)
+    return told
 
 
 def _never_done(url: str) -> LapwingError:
@@ -273,23 +339,22 @@ _NO_JSON: Final = object()
 """Stands for what no server of lapwing sends."""
 
 
-def _text(body: bytes) -> Any:
-    try:
-        return body.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return _NO_JSON
-
-
 def _json(body: bytes) -> Any:
-    """Return the value of a body, if it is JSON."""
+    """Return the value of a body, if it is JSON as servers write it, without NaN, and not of too many values."""
+    if not body or sum(map(body.count, (b",", b"[", b"{"))) > _MOST_VALUES:
+        return _NO_JSON
     try:
-        return json.loads(body) if body else _NO_JSON
+        return json.loads(body, parse_constant=_no_number)
     except (ValueError, RecursionError):
         return _NO_JSON
 
 
-_READERS: Final[dict[str, Callable[[bytes], Any]]] = {"text/plain": _text, "application/vnd.apache.parquet": bytes}
-"""How what is no JSON is read; nothing but vocabularies is."""
+def _no_number(given: str) -> Any:
+    raise ValueError(given)
+
+
+_VOCABULARIES: Final = {"text/plain": ".csv", "application/vnd.apache.parquet": ".parquet"}
+"""What is no JSON: vocabularies, as the files that they are."""
 
 
 def _seconds(given: str | None) -> float:

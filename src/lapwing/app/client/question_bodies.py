@@ -8,13 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 from lapwing.answers.preview import QuestionLike
-from lapwing.queries.catalogue import Population
-from lapwing.queries.expressions import EVERYONE, By, Condition, Name, Spelled
-from lapwing.queries.planning import Question
-from lapwing.queries.public_values import with_public_values
-from lapwing.queries.questions import ConditionLike
+from lapwing.queries.catalogue.population import Population
+from lapwing.queries.language.builders import ConditionLike
+from lapwing.queries.language.expressions import EVERYONE, By, Condition, Name, Spelled
+from lapwing.queries.language.speller import Speller, ValueSets
+from lapwing.queries.planning.planner import Question
+from lapwing.queries.planning.public_values import with_public_values
 from lapwing.queries.statistics.counts import at_least
-from lapwing.queries.written import Speller, ValueSets
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.wording import format_exact
 

@@ -11,32 +11,39 @@ from pathlib import Path
 from typing import Any, Final, Self, Unpack
 from urllib.parse import quote
 
-from lapwing.accounting.composition import PlannedTotal
+from lapwing.accounting.composition import MOST_BOOKINGS, PlannedTotal
 from lapwing.accounting.filters.account import Account
 from lapwing.answers.answer import Answer
 from lapwing.answers.budget import BudgetStatus
 from lapwing.answers.history import Act
 from lapwing.answers.preview import OfferedTerms, Preview, Pricing, QuestionLike, QuestionWords
-from lapwing.answers.releases import CONFIDENCE, PricedQuestion, StoredAnswer, meanings_of
+from lapwing.answers.releases import CONFIDENCE, PricedQuestion, meanings_of
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
 from lapwing.answers.target import TargetWords, in_each_way, parse_target
 from lapwing.app.client.connection import PopulationDoor, ServerConnection, key_of
+from lapwing.app.client.decode_answers import ReadAnswer, told_answer, told_for_nothing, told_rehearsal
+from lapwing.app.client.decode_errors import disagreement, readable, told_refusal
+from lapwing.app.client.decode_population import (
+    RemoteVocabulary,
+    as_told,
+    read_population,
+    told_list,
+    told_name,
+    told_number,
+)
 from lapwing.app.client.question_bodies import given, question_body, with_sets
 from lapwing.app.client.remote_stream import RemoteStream
-from lapwing.app.client.told_errors import disagreement, readable, told_refusal
-from lapwing.app.client.told_population import RemoteVocabulary, as_told, read_population
-from lapwing.ledger.entries import Receipt
-from lapwing.queries.catalogue import TableList
-from lapwing.queries.public_tables import ConceptSet, concept_set
-from lapwing.queries.questions import ConditionLike
+from lapwing.queries.catalogue.population import TableList
+from lapwing.queries.catalogue.public_tables import ConceptSet, concept_set
+from lapwing.queries.language.builders import ConditionLike
+from lapwing.queries.language.speller import ValueSets
 from lapwing.queries.statistics.funnel import funnel
-from lapwing.queries.written import ValueSets
 from lapwing.session import MOST_TOGETHER
-from lapwing.stream_opening import name_of_key
+from lapwing.streams import name_of_key
 from lapwing.vocabulary.codec import from_record
 from lapwing.vocabulary.errors import BadQuestionError, BudgetError, LapwingError, ParameterError, ServerError
-from lapwing.vocabulary.exact import Exact, exact
+from lapwing.vocabulary.exact import Exact, probability
 from lapwing.vocabulary.guarantee import Guarantee
 from lapwing.vocabulary.lifetime import Lifetime, closing_on_failure
 from lapwing.vocabulary.results import shows_words
@@ -84,7 +91,7 @@ class RemoteSession:
         if not self._agreed.issuperset(one.text for one in ways):
             self._check(question, ways, words)
         body = {**self._body(question, words), "means": meanings_of([one] for one in ways)}
-        return self._answer(ways, self._door.charge("/questions", body, key=key))
+        return self._answer(ways, self._door.charge("/questions", body, key=key), told_answer)
 
     @shows_words(QuestionWords, confidence="0.95")
     def ask_many(
@@ -102,10 +109,10 @@ class RemoteSession:
         bodies = [question_body(one, self.population, _beside(words), sets) for one in asked]
         body = {"questions": bodies, "price": _price(words), **with_sets(sets), "means": meanings_of(in_each_way(ways))}
         told = self._door.charge("/batches", body, key=key)
-        answers = as_told("answers", lambda: list(told["answers"]))
+        answers = as_told("answers", lambda: told_list(told["answers"]))
         if len(answers) != len(asked):
             raise disagreement(f"it tells {len(answers)} answers to {len(asked)} questions")
-        return [self._answer(each, one) for each, one in zip(ways, answers, strict=True)]
+        return [self._answer(each, one, told_answer) for each, one in zip(ways, answers, strict=True)]
 
     @shows_words(QuestionWords, confidence="0.95")
     def stored(
@@ -115,7 +122,7 @@ class RemoteSession:
         (ways,) = self._ways([question], **words)
         body = {**self._body(question, words), "means": meanings_of([one] for one in ways)}
         told = self._door.post("/stored-answers", body, key=key)
-        return None if told is None else self._answer(ways, told)
+        return None if told is None else self._answer(ways, told, told_for_nothing)
 
     @shows_words(QuestionWords, confidence="0.95")
     def sql(self, text: str, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
@@ -139,7 +146,7 @@ class RemoteSession:
         """Answer a question from rows that the server makes up: free, and about nobody. See `Session.rehearse`."""
         (ways,) = self._ways([question], **words)
         told = self._door.post("/rehearsals", self._body(question, words))
-        return self._answer(ways, told)
+        return self._answer(ways, told, told_rehearsal)
 
     @shows_words(StreamOffer, confidence="0.95")
     def preview_stream(self, **terms: Unpack[StreamOffer]) -> StreamPreview:
@@ -202,7 +209,7 @@ class RemoteSession:
         """Return what this analyst did last, wherever it was done, the oldest first."""
         self._lifetime.require()
         told = self._door.get(f"/history?limit={min(max(last, 1), 500)}")
-        return as_told("a history", lambda: [_act(one) for one in reversed(told)])
+        return as_told("a history", lambda: [_act(one) for one in reversed(told_list(told))])
 
     def cancel(self) -> None:
         """Stop every question of this session that is under way, from any thread. What was charged stays charged."""
@@ -251,13 +258,13 @@ class RemoteSession:
         self._agreed.update(one.text for one in ways)
         return told
 
-    def _answer(self, ways: Sequence[PricedQuestion], told: Any) -> Answer:
+    def _answer(self, ways: Sequence[PricedQuestion], told: Any, read: ReadAnswer) -> Answer:
         """Return what a server told as an answer to the question that was meant."""
         text = as_told("an answer", lambda: str(told["question"]))
         asked = next((one for one in ways if one.text == text), None)
         if asked is None:
             raise disagreement("it answered another question")
-        return as_told("an answer", lambda: _read_answer(asked, told))
+        return as_told("an answer", lambda: read(asked, told))
 
     def _body(self, question: QuestionLike, words: Mapping[str, Any]) -> dict[str, Any]:
         sets: ValueSets = {}
@@ -273,11 +280,13 @@ class RemoteSession:
 
         def read() -> BudgetStatus:
             own, stopped = told["own_account"], told_refusal(told["refusal"]) if refused is None else refused
-            return BudgetStatus(
+            status = BudgetStatus(
                 account=from_record(Account, told["account"]).within(segments),
                 allowance=None if own is None else from_record(Account, own).within(segments),
                 suspension=stopped if isinstance(stopped, BudgetError) else None,
             )
+            _ = status.to_dict()  # what cannot be shown is no account
+            return status
 
         return as_told("the account", read)
 
@@ -306,12 +315,12 @@ def connect(
     with closing_on_failure(connection):
         me = connection.get("/me")
         door = PopulationDoor(connection, population or _only_population(connection), segment)
-        return RemoteSession(door, as_told("who this is", lambda: str(me["id"])))
+        return RemoteSession(door, as_told("who this is", lambda: told_name(me["id"])))
 
 
 def _only_population(connection: ServerConnection) -> str:
     told = connection.get("/populations")
-    names = as_told("its populations", lambda: [str(one["population"]) for one in told])
+    names = as_told("its populations", lambda: [told_name(one["population"]) for one in told_list(told)])
     if len(names) != 1:
         remedy = f"name one of those that you may see: {', '.join(names) or 'there is none'}"
         raise ParameterError("population", None, reason="is not clear", remedy=remedy)
@@ -332,25 +341,22 @@ def _key_of_name(name: str) -> str:
     return f"the stream that is called {name}"  # which no key of eight letters and more is
 
 
-def _read_answer(asked: PricedQuestion, told: Any) -> Answer:
-    answer = told["answer"]
-    stored = from_record(StoredAnswer, {"kind": "answer", "released": told["released"], "versions": answer["versions"]})
-    return Answer(
-        asked=asked,
-        numbers=dict(zip(asked.releases, stored.released, strict=True)),
-        receipt=None if answer["receipt"] is None else Receipt.parse(answer["receipt"]),
-        versions=stored.versions,
-        free=answer["free"] is True,
-        rehearsal=answer["rehearsal"] is True,
-    )
-
-
 def _read_total(told: Any) -> PlannedTotal:
     epsilon = None if told["epsilon"] is None else float(told["epsilon"])
-    return PlannedTotal(epsilon=epsilon, delta=exact("delta", told["delta"]), streams=int(told["streams"]))
+    if epsilon is not None and not epsilon >= 0:
+        raise ValueError
+    streams = told_number(told["streams"], least=0, most=MOST_BOOKINGS)
+    return PlannedTotal(epsilon=epsilon, delta=probability("delta", told["delta"]), streams=streams)
 
 
 def _act(told: Mapping[str, Any]) -> Act:
     who, kind, at, said = (readable(told[name]) for name in ("who", "kind", "at", "said"))
     cost = None if told["cost"] is None else readable(told["cost"])
-    return Act(entry=int(told["entry"]), at=at, who=who, kind=kind, said=said.removeprefix(f"{who} "), cost=cost)
+    return Act(
+        entry=told_number(told["entry"], least=1, most=2**62),
+        at=at,
+        who=who,
+        kind=kind,
+        said=said.removeprefix(f"{who} "),
+        cost=cost,
+    )

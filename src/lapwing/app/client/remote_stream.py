@@ -6,20 +6,21 @@ Each question is planned here, and sent with what it means: a server to which it
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, Final, NamedTuple, Self
 
 from lapwing.answers.stream_answers import StreamAnswers
 from lapwing.answers.stream_terms import StreamAnswer, StreamTerms, Verdict
 from lapwing.app.client.connection import PopulationDoor, key_of
+from lapwing.app.client.decode_errors import disagreement
+from lapwing.app.client.decode_population import as_told, told_list, told_name, told_number, told_truth
 from lapwing.app.client.question_bodies import condition_text, with_sets
-from lapwing.app.client.told_errors import disagreement
-from lapwing.app.client.told_population import as_told
 from lapwing.ledger.entries import Receipt
-from lapwing.queries.catalogue import Population
-from lapwing.queries.cohort_grid import Cohort, StreamPlanner
-from lapwing.queries.questions import ConditionLike
+from lapwing.queries.catalogue.population import Population
+from lapwing.queries.language.builders import ConditionLike
+from lapwing.queries.language.speller import ValueSets
+from lapwing.queries.statistics.cohort_grid import Cohort, StreamPlanner
 from lapwing.queries.statistics.counts import AtLeastQuestion, people_asked_for
-from lapwing.queries.written import ValueSets
 from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import StreamHaltedError
 from lapwing.vocabulary.exact import Exact, exact
@@ -29,6 +30,7 @@ from lapwing.vocabulary.results import Interval
 MOST_AT_ONCE: Final = 2000
 """How many conditions are sent in one request, and committed, read and decided together there."""
 _MOST_TEXT: Final = 500_000
+_MOST_PEOPLE: Final = 2**62
 
 
 class RemoteStream:
@@ -42,7 +44,7 @@ class RemoteStream:
     ) -> None:
         self._door, self._population, self._lifetime = door, population, lifetime
         self._path = f"/streams/{key_of(told['stream'])}"
-        self.name: str = name or str(told["stream"])
+        self.name: str = name or told_name(told["stream"])
         self.terms = StreamTerms.read(told["terms"])
         self._planner = StreamPlanner(population, self.terms.table, self.terms.at_least)
 
@@ -50,13 +52,19 @@ class RemoteStream:
     def spent(self) -> Fraction:
         """The epsilon that it has cost so far: its opening and its yeses, or all of it where that was paid at once."""
         told = self._told()
-        return as_told("a stream", lambda: exact("spent", told["spent"]))
+        return as_told("a stream", lambda: self._spent(told["spent"]))
 
     @property
     def yeses_left(self) -> int:
         """How many yeses it can still give."""
         told = self._told()
-        return as_told("a stream", lambda: int(told["yeses_left"]))
+        return as_told("a stream", lambda: told_number(told["yeses_left"], least=0, most=self.terms.yeses))
+
+    def _spent(self, told: Any) -> Fraction:
+        spent = exact("spent", told)
+        if not 0 <= spent <= self.terms.epsilon:
+            raise ValueError
+        return spent
 
     def chance_of_yes(self, people: int) -> float:
         """Return the probability of a yes if there were really `people`. It is free: no data is involved."""
@@ -146,11 +154,19 @@ class RemoteStream:
             told = self._door.charge(f"{self._path}/batches", body, key=key)
         except StreamHaltedError:
             return dict.fromkeys(texts)
-        answers = as_told("answers of a stream", lambda: list(told["answers"]))
+        answers = as_told("answers of a stream", lambda: told_list(told["answers"]))
         if len(answers) != len(texts):
             raise disagreement(f"it tells {len(answers)} answers to {len(texts)} conditions")
-        several = zip(texts, answers, strict=True)
-        return {text: None if one is None else self._read(one, people) for text, one in several}
+        read = [None if one is None else self._read(one, people) for one in answers]
+        self._require_order([one for one in read if one is not None and not one.free])
+        return dict(zip(texts, read, strict=True))
+
+    def _require_order(self, new: Sequence[StreamAnswer]) -> None:
+        """Refuse yeses that were given just now, if they are not numbered one after the other, or are too many."""
+        if any(after.question <= before.question for before, after in pairwise(new)):
+            raise disagreement("it numbers its answers otherwise than they come")
+        if new and len(new) + new[-1].yeses_left > self.terms.yeses:
+            raise disagreement("it gives more yeses than the stream has")
 
     def _read(self, told: Any, people: int) -> StreamAnswer:
         """Return what a server told as an answer to whether there are at least N people."""
@@ -159,20 +175,24 @@ class RemoteStream:
             gap = told["gap"]
             return StreamAnswer(
                 verdict=Verdict(told["verdict"]),
-                threshold=int(told["at_least"]),
-                gap=None if gap is None else int(gap),
+                threshold=told_number(told["at_least"], least=1, most=_MOST_PEOPLE),
+                gap=None if gap is None else told_number(gap, least=-_MOST_PEOPLE, most=_MOST_PEOPLE),
                 price=exact("price", told["price"]),
-                question=int(told["question"]),
-                yeses_left=int(told["yeses_left"]),
+                question=told_number(told["question"], least=1, most=_MOST_PEOPLE),
+                yeses_left=told_number(told["yeses_left"], least=0, most=self.terms.yeses),
                 receipt=Receipt.parse(told["receipt"]),
                 stream=self.name,
                 terms=self.terms,
-                free=told["free"] is True,
+                free=told_truth(told["free"]),
             )
 
         answer = as_told("an answer of a stream", read)
         if answer.threshold != people or answer.price != (self.terms.mechanism.yes_price if answer else 0):
             raise disagreement("it answered another question, or at another price")
+        if answer and answer.yeses_left == self.terms.yeses:
+            raise disagreement("it gives more yeses than the stream has")
+        if not answer and not answer.free:
+            raise disagreement("it charged for a no, which is free")
         return answer
 
 

@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypedDict
 
 import duckdb
 from numpy.typing import NDArray
 
+from lapwing.answers.budget import budget_record, read_budget
 from lapwing.app.clinic.made_up_people import (
     BLOCK,
     CONDITIONS,
@@ -38,6 +39,21 @@ from lapwing.workspace.settings import FILE
 
 TABLES: Final = ("person", "condition", "visit", "procedure", "measurement", "patient")
 SEED: Final = 1
+_EPSILON: Final = 10
+
+
+class BudgetWords(TypedDict, total=False):
+    """A budget in words: `epsilon`, `epsilon` with `delta`, or `rho`."""
+
+    epsilon: Exact
+    delta: Exact
+    rho: Exact
+
+
+BUDGETS: Final[Mapping[str, BudgetWords]] = MappingProxyType(
+    {"epsilon": {"epsilon": _EPSILON}, "delta": {"epsilon": 5, "delta": "1e-6"}, "rho": {"rho": 1}}
+)
+"""A budget of each kind, to try things on."""
 _MOST_PEOPLE: Final = 10**9
 _NOBODY: Final[Mapping[str, Exact]] = MappingProxyType({})
 _NAME = re.compile("[a-z_][a-z0-9_]*")
@@ -49,15 +65,17 @@ def make_clinic(
     people: int = 100_000,
     *,
     seed: int = SEED,
-    epsilon: Exact = 10,
+    epsilon: Exact | None = None,
+    delta: Exact | None = None,
+    rho: Exact | None = None,
     allowances: Mapping[str, Exact] = _NOBODY,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Path:
     """Make a clinic: its tables, and a lapwing.toml with which `lapwing.create(folder)` opens an account for it.
 
     The folder need not be there, and is returned. The first people of a large clinic are those of a small one with the
-    same seed. The budget is epsilon, of which each analyst may spend an allowance. From time to time `progress` is told
-    how many people were written.
+    same seed. The budget is `epsilon`, 10 if none is named, `epsilon` with a `delta`, or `rho`; of it each analyst may
+    spend an allowance, in epsilon or in rho. From time to time `progress` is told how many people were written.
 
     >>> import tempfile
     >>> import lapwing as lw
@@ -70,7 +88,7 @@ def make_clinic(
     if (place / FILE).exists():
         remedy = "make the clinic in a folder of its own"
         raise SettingsError(str(place / FILE), 0, reason="is there already", remedy=remedy)
-    settings = clinic_settings(epsilon, allowances)
+    settings = clinic_settings(epsilon, delta=delta, rho=rho, allowances=allowances)
     write_tables(place, people, seed=seed, progress=progress)
     (place / FILE).write_text(settings, encoding="utf-8")
     return place
@@ -92,11 +110,25 @@ def write_tables(
     return place
 
 
-def clinic_settings(epsilon: Exact, allowances: Mapping[str, Exact] = _NOBODY) -> str:
-    """Return a lapwing.toml for a clinic, with this budget and what each analyst may spend of it."""
-    budget = f'budget = {{ epsilon = "{format_exact(positive("epsilon", epsilon))}" }}'
+def clinic_settings(
+    epsilon: Exact | None = None,
+    *,
+    delta: Exact | None = None,
+    rho: Exact | None = None,
+    allowances: Mapping[str, Exact] = _NOBODY,
+) -> str:
+    """Return a lapwing.toml for a clinic, with this budget and what each analyst may spend of it.
+
+    >>> print(clinic_settings(rho="0.5").split("budget = ")[1].split("#")[0])
+    { rho = "0.5" }
+    """
+    whole = _EPSILON if epsilon is None and rho is None else epsilon
+    said = budget_record(read_budget(epsilon=whole, delta=delta, rho=rho))
+    words = ", ".join(f'{word} = "{amount}"' for word, amount in said.items())
+    budget = f"budget = {{ {words} }}"
+    currency = "rho" if rho is not None else "epsilon"
     each = "".join(
-        f'{name} = {{ epsilon = "{format_exact(positive(name, most))}" }}\n' for name, most in allowances.items()
+        f'{name} = {{ {currency} = "{format_exact(positive(name, most))}" }}\n' for name, most in allowances.items()
     )
     section = f"[populations.clinic.analysts]           # and each of them not more than\n{each}\n" if each else ""
     return _SETTINGS.replace("BUDGET", f"{budget:<40}# for good, over all analysts").replace("ANALYSTS", section)

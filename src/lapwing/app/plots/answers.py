@@ -15,7 +15,7 @@ from lapwing.answers.target import FINEST, LARGEST_EPSILON, SMALLEST_EPSILON, Ta
 from lapwing.queries.statistics.funnel import Steps
 from lapwing.vocabulary.codec import from_record
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.exact import Exact, ceil_to_grid, probability
+from lapwing.vocabulary.exact import Exact, as_confidence, ceil_to_grid
 from lapwing.vocabulary.guarantee import ConcentratedDP
 from lapwing.vocabulary.wording import decimal_below, named, percent
 
@@ -151,8 +151,8 @@ def draw_answer(path: Path, answer: Answer, confidence: Exact) -> None:
         "lows": [None if cell.low is None else float(cell.low) for cell in cells],
         "highs": [None if cell.high is None else float(cell.high) for cell in cells],
     }
-    steps, sure = [named(row.key[0]) for row in rows], percent(probability("confidence", confidence))
-    draw_funnel(path, steps=steps, values=[float(cell.value) for cell in cells], **bounds, confidence=sure)
+    steps, sure = [named(row.key[0]) for row in rows], percent(as_confidence(confidence))
+    draw_funnel(path, steps=steps, values=[float(cell.value or 0) for cell in cells], **bounds, confidence=sure)
 
 
 def draw_stream(path: Path, chance: Callable[[int], float], at_least: int) -> None:

@@ -8,10 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from lapwing.accounting.interpretation import belief_range, best_true_positive_rate
+from lapwing.accounting.interpretation import INFORMED, belief_range, best_true_positive_rate
 from lapwing.accounting.pricing import price
 from lapwing.answers.canvas import ACCENT, INK, QUIET, SECOND, canvas, put_label
-from lapwing.app.attack_story import Told, are_undone
+from lapwing.app.attack_story import AttackReport, are_undone
 from lapwing.app.plots.meaning import draw_two_worlds
 from lapwing.attacks import hadamard, reconstruction
 from lapwing.attacks.beliefs import name_one, study_beliefs
@@ -79,7 +79,7 @@ I2B2_DEVIATION: Final = 1.323
 _HALF_AND_MORE: Final = [0.5, 0.6, 0.7, 0.8, 0.9, 1], ["50 %", "60 %", "70 %", "80 %", "90 %", "100 %"]
 
 
-def draw_all(folder: Path, suffix: str, told: Mapping[str, Told], *, budget: Fraction, seed: int) -> list[Path]:
+def draw_all(folder: Path, suffix: str, told: Mapping[str, AttackReport], *, budget: Fraction, seed: int) -> list[Path]:
     """Draw what came of each scene, and what it means when all were told; return the files.
 
     The budget is the epsilon of the accounts, and the seed that of the attacker's coins.
@@ -189,7 +189,7 @@ def draw_allowance(path: Path, *, budget: Fraction, people: int = 1000) -> None:
 
 
 def draw_shaming(path: Path) -> None:
-    """Draw the most that a belief can become: under differential privacy, and for whoever is named and shamed."""
+    """Draw the most that a belief can become, of somebody who knows everybody else's data, and by name and shame."""
     delta, epsilon = Fraction(1, 1000), Fraction(1)
     priors = np.geomspace(1e-4, 0.9, 60).tolist()
     bounded = [belief_range(prior, 2 * epsilon)[1] for prior in priors]
@@ -197,7 +197,7 @@ def draw_shaming(path: Path) -> None:
     title = f'"{delta}-additive secrecy" publishes somebody {somebody:.1%} of the time'
     with canvas(path, title=title, x="belief that she is sick, beforehand", y="the most it can become") as axes:
         axes.plot(priors, [1.0] * len(priors), color=SECOND, linewidth=2.4, label="named and shamed: certainty")
-        axes.plot(priors, bounded, color=ACCENT, linewidth=2.4, label=f"epsilon {epsilon}: a factor on the odds")
+        axes.plot(priors, bounded, color=ACCENT, linewidth=2.4, label=f"epsilon {epsilon}, of {INFORMED}")
         axes.plot(priors, priors, color=QUIET, linestyle="--", linewidth=1, label="nothing learned")
         axes.set_xscale("log")
         axes.set_yscale("log")

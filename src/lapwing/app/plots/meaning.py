@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from lapwing.accounting.interpretation import belief_range
+from lapwing.accounting.interpretation import INFORMED, belief_range
 from lapwing.answers.canvas import ACCENT, INK, QUIET, SECOND, canvas, put_label
 from lapwing.attacks.beliefs import StudyBeliefs
 from lapwing.auditor.finding import in_words
@@ -34,9 +34,9 @@ def draw_meaning(path: Path, epsilon: Exact, prior: Exact) -> None:
     lows, highs = [0.0, *(low for low, _ in ranges), 1.0], [0.0, *(high for _, high in ranges), 1.0]
     before, (low, high) = float(probability("prior", prior)), belief_range(prior, epsilon)
     paid = float(Fraction(str(epsilon)))
-    title = f"At epsilon {paid:.3g} a belief of {before:.0%} stays between {low:.0%} and {high:.0%}"
+    title = f"At epsilon {paid:.3g} a belief of {before:.0%} stays between {low:.0%} and {high:.0%},\nof {INFORMED}"
     with canvas(path, title=title, x='belief in "she is in it" beforehand', y="belief afterwards") as axes:
-        band = "what he may come to believe"
+        band = "what they may come to believe"
         axes.fill_between(priors, lows, highs, color=ACCENT, alpha=0.2, linewidth=0, label=band)
         axes.plot(priors, highs, color=ACCENT, linewidth=1.5)
         axes.plot(priors, lows, color=ACCENT, linewidth=1.5)

@@ -6,10 +6,10 @@ to say.
 """
 
 import asyncio
-import gc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import field
+from functools import cache
 from itertools import count
 from typing import Any, Final
 
@@ -24,16 +24,17 @@ from lapwing.app.server.audit_log import AuditLog
 from lapwing.app.server.calls import API, Operation, Reply, Server
 from lapwing.app.server.door_store import DoorStore
 from lapwing.app.server.guard import Application, Guard, GuardLimits, Receive, Scope, Send
-from lapwing.app.server.house import House, Recent
 from lapwing.app.server.jobs import Jobs
+from lapwing.app.server.lru_cache import LruCache
 from lapwing.app.server.memory import Memory
 from lapwing.app.server.openapi import describe
 from lapwing.app.server.operations import LARGER, OPERATIONS
+from lapwing.app.server.pages.page_visit import Site
 from lapwing.app.server.pages.routes import is_for_people, lost_page, make_site, page_routes
-from lapwing.app.server.pages.visits import Site
 from lapwing.app.server.people import Directory
 from lapwing.app.server.problems import AFTER_DATA, NOT_THERE, problem_bytes
-from lapwing.app.server.rates import Limits
+from lapwing.app.server.rates import AtOnce, Limits
+from lapwing.app.server.server_state import ServerState
 from lapwing.app.server.sign_in_provider import Provider
 from lapwing.app.server.trusted_proxy import TrustedProxy
 from lapwing.vocabulary.frozen import frozen
@@ -111,19 +112,26 @@ class ApiRoutes:
 
 def make_server(workspace: Workspace, store: DoorStore, settings: DoorSettings) -> Server:
     """Return what handlers need, around a workspace and the store of its people."""
-    house, limits = House(workspace), settings.limits
+    state, limits = ServerState(workspace), settings.limits
     return Server(
-        house=house,
+        state=state,
         people=Directory(store, most_tokens=limits.tokens),
         memory=Memory(store),
-        jobs=Jobs(tick=settings.tick, at_once=limits.at_once, most_waiting=limits.waiting, on_failure=house.log),
+        jobs=Jobs(tick=settings.tick, at_once=limits.at_once, most_waiting=limits.waiting, on_failure=state.log),
         limits=limits,
         address=settings.address,
         tick=settings.tick,
         threads=CapacityLimiter(8),
-        answers=Recent(),
+        looks=AtOnce(limits.at_once),
+        answers=LruCache(),
         is_remote=store.is_remote,
     )
+
+
+@cache
+def _description() -> bytes:
+    """Return what the server says of itself to programs: made when the first one asks."""
+    return describe(OPERATIONS)
 
 
 def make_application(workspace: Workspace, store: DoorStore, settings: DoorSettings | None = None) -> Guard:
@@ -135,13 +143,10 @@ def make_application(workspace: Workspace, store: DoorStore, settings: DoorSetti
         make_site(server, store, secure=chosen.secure, proxy=chosen.proxy, provider=chosen.provider),
     )
     audit = AuditLog(workspace.folder)
-    description = describe(OPERATIONS)
 
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
-        await to_thread.run_sync(server.house.warm)
-        gc.collect()
-        gc.freeze()  # what is here now stays: looking through it for garbage would cost every request
+        await to_thread.run_sync(server.state.warm)
         watching = asyncio.create_task(_watch(server))
         try:
             yield
@@ -149,14 +154,15 @@ def make_application(workspace: Workspace, store: DoorStore, settings: DoorSetti
             watching.cancel()
             with suppress(asyncio.CancelledError):
                 await watching
-            gc.unfreeze()
             await server.jobs.stop(PATIENCE)
-            server.house.close()
+            server.state.close()
             store.close()
             audit.close()
 
     async def openapi(_: Request) -> Response:
-        return Response(description, media_type="application/json", headers={"Cache-Control": "private, max-age=300"})
+        return Response(
+            _description(), media_type="application/json", headers={"Cache-Control": "private, max-age=300"}
+        )
 
     endpoints = [Endpoint(answering, one) for one in OPERATIONS]
     app = Starlette(
@@ -185,11 +191,11 @@ async def _watch(server: Server) -> None:
     for second in count():
         try:
             if second % RECOVERY == 0:
-                await to_thread.run_sync(server.house.workspace.recover)
+                await to_thread.run_sync(server.state.workspace.recover)
             await asyncio.sleep(1)
-            await to_thread.run_sync(server.house.look_around)
+            await to_thread.run_sync(server.state.look_around)
         except Exception as failure:  # noqa: BLE001 - the custodian is told, and it is tried again
-            server.house.log(failure)
+            server.state.log(failure)
 
 
 def _not_there(site: Site) -> Callable[[Request, Exception], Awaitable[Response]]:
@@ -208,7 +214,7 @@ async def _not_so(_: Request, error: Exception) -> Response:
 
 def _broken(server: Server) -> Callable[[Request, Exception], Awaitable[Response]]:
     async def broken(_: Request, error: Exception) -> Response:
-        server.house.log(error)
+        server.state.log(error)
         status, code, message = AFTER_DATA
         return Response(problem_bytes(code, message), status, media_type="application/json")
 

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import KW_ONLY, field
 from hashlib import sha256
 from typing import Any, Final, TypeAlias, TypeVar
@@ -10,16 +11,19 @@ import msgspec
 from anyio import CapacityLimiter, to_thread
 from msgspec import UNSET
 
-from lapwing.app.server.house import House, Recent
-from lapwing.app.server.jobs import Ending, Job, JobName, Jobs, Work
-from lapwing.app.server.memory import LEDGER, Memory
+from lapwing.app.server.jobs import Ending, Job, JobName, Jobs, JobState, Work, state_after
+from lapwing.app.server.lru_cache import LruCache
+from lapwing.app.server.memory import FREE, LEDGER, Memory
 from lapwing.app.server.passwords import digest_of
 from lapwing.app.server.people import Directory, Person
-from lapwing.app.server.rates import Limits
+from lapwing.app.server.problems import ProblemError
+from lapwing.app.server.rates import AtOnce, Limits, TooManyError
 from lapwing.app.server.roles import Right, Role
+from lapwing.app.server.server_state import ServerState
 from lapwing.session import Session
 from lapwing.vocabulary.codec import digest
-from lapwing.vocabulary.errors import DisagreementError
+from lapwing.vocabulary.deadline import deadline
+from lapwing.vocabulary.errors import DisagreementError, LapwingError
 from lapwing.vocabulary.frozen import frozen
 
 T = TypeVar("T")
@@ -34,7 +38,7 @@ _PATIENCE: Final = 0.05
 class Server:
     """Everything that handlers need, one for a process."""
 
-    house: House
+    state: ServerState
     people: Directory
     memory: Memory
     jobs: Jobs
@@ -42,8 +46,27 @@ class Server:
     address: str
     tick: float
     threads: CapacityLimiter
-    answers: Recent[tuple[JobName, bytes], bytes]
+    looks: AtOnce
+    answers: LruCache[tuple[JobName, bytes], bytes]
     is_remote: bool
+
+    async def look(self, person: Person, work: Callable[[], T]) -> T:
+        """Do what costs nothing in a thread: few at once of one person, and each to a deadline.
+
+        Whoever hangs up leaves what they began to its end, so that what has no end would hold every thread.
+        """
+
+        def to_its_end() -> T:
+            with deadline():
+                return work()
+
+        if not person.id:
+            return await to_thread.run_sync(to_its_end, limiter=self.threads)
+        try:
+            async with self.looks.of(person.id):
+                return await to_thread.run_sync(to_its_end, limiter=self.threads)
+        except TooManyError:
+            raise ProblemError.too_many("too many looks at once; nothing was asked or charged", 1) from None
 
 
 @frozen()
@@ -84,7 +107,7 @@ class ServerCall:
 
     def session(self, body: Any = None) -> Session:
         """Return a session of whoever calls, for what they ask; with `body`, for what came with a request before."""
-        return self.server.house.session(self.population, self.person, self.body if body is None else body)
+        return self.server.state.session(self.population, self.person, self.body if body is None else body)
 
     def require_meaning(self, find: Callable[[], Collection[str]]) -> None:
         """Refuse what means something else here than to whoever calls; nothing has been asked or charged yet."""
@@ -106,26 +129,41 @@ class ServerCall:
     @property
     def digest(self) -> str:
         """What tells two requests with the same key apart: what was called, and with what."""
-        body = b"" if self.body is None else msgspec.json.encode(self.body, order="deterministic")
-        return digest_of(f"{self.operation.name} {sorted(self.path.items())} {body.decode()}")
+        return digest_of(f"{self.operation.name} {sorted(self.path.items())} {self._text.decode()}")
+
+    @property
+    def _text(self) -> bytes:
+        """The body as we write it, whatever it was padded with: what is kept must not grow with what means nothing."""
+        return b"" if self.body is None else msgspec.json.encode(self.body, order="deterministic")
 
     def remember(self, entry: int = LEDGER) -> int:
         """Remember the request under its key with the entry that answers it, or refuse a key of another request.
 
         Return the entry that the key stands for: that of whoever came with it first.
         """
-        told: dict[str, Any] = {"kind": self.operation.name, "digest": self.digest, "body": self.raw or b"null"}
+        told: dict[str, Any] = {"kind": self.operation.name, "digest": self.digest, "body": self._text or b"null"}
         return self.server.memory.remember(*self.job_name, **told, entry=entry)
+
+    def told_before(self) -> bytes | None:
+        """Return what was answered under the key, where it stands here: it was free, or the ledger has no key of it."""
+        ended = self.server.memory.ending(*self.job_name)
+        return ended[1] if ended is not None and state_after(ended[0]) is JobState.ANSWERED else None
+
+    def end(self, told: dict[str, Any]) -> bytes:
+        """Keep what was answered under the key, for whoever comes with it again, and return it as it is told."""
+        body = msgspec.json.encode(told)
+        self.server.memory.end(*self.job_name, status=200, outcome=body)
+        return body
 
     def is_worked_on(self, key: str) -> bool:
         """Say whether somebody who lives works on a key of whoever calls."""
         name = JobName(self.population, self.person.id, key)
-        with self.server.house.ledger.store.gate.working(_lease(name)) as is_free:
+        with self.server.state.ledger.store.gate.working(_lease(name)) as is_free:
             return not is_free
 
     async def in_thread(self, work: "Callable[[ServerCall], T]") -> T:
         """Do work that computes or reads a disk beside the loop, which others wait for."""
-        return await to_thread.run_sync(work, self, limiter=self.server.threads)
+        return await self.server.look(self.person, lambda: work(self))
 
     async def run(self, work: Work, *, stream: str | None = None) -> Reply:
         """Do work that may charge, as a job: return its end, or say where to look for it when it takes longer.
@@ -134,8 +172,12 @@ class ServerCall:
         """
 
         def seen(job: Job) -> Any:
-            with self.server.house.ledger.store.gate.working(_lease(job.name), _PATIENCE):
-                return work(job)
+            with self.server.state.ledger.store.gate.working(_lease(job.name), _PATIENCE):
+                try:
+                    return work(job)
+                except (LapwingError, ProblemError):
+                    self._forget()
+                    raise
 
         jobs = self.server.jobs
         job = jobs.start(self.job_name, self.digest, self.session(), seen, begun=self.begun, stream=stream)
@@ -145,8 +187,18 @@ class ServerCall:
         jobs.when_done(job, self._keep)
         return self.accepted(job)
 
+    def _forget(self) -> None:
+        """Forget a request that was refused, unless something was charged under its key, now or before."""
+        with suppress(LapwingError):  # where the ledger cannot be read, it may have been
+            ledger, keys = self.server.state.ledger, (self.key, f"{self.key} 1")  # and the first of several together
+            if not any(ledger.request(self.population, self.person.id, key) for key in keys):
+                self.server.memory.forget(*self.job_name, digest=self.digest)
+
     def _keep(self, job: Job, ending: Ending) -> None:
         """Remember how a job ended that nobody waited for: whoever looks for it may look at another process."""
+        if state_after(ending.status) is JobState.REFUSED:
+            with suppress(ProblemError):  # the key is another request's
+                self.remember(FREE)
         self.server.memory.end(*job.name, status=ending.status, outcome=ending.body)
 
     def accepted(self, job: Job) -> Reply:

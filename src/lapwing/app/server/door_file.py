@@ -8,7 +8,7 @@ tls = { certificate = "fullchain.pem", key = "privkey.pem" }
 [limits]                                        # for each person
 looks = { burst = 60, a_second = 30 }           # previews, and whatever else is free
 asks = { burst = 20, a_second = 4 }             # whatever may spend
-at_once = 2                                     # questions under way; more wait for their turn
+at_once = 2                                     # questions under way, and as many looks; more wait
 waiting = 64                                    # questions under way and waiting, of everybody
 """
 

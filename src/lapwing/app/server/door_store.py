@@ -38,11 +38,12 @@ TABLES: Final = (
        made bigint not null, primary key (issuer, subject))""",
     """create table if not exists begun_sign_ins (hash text primary key, goal text not null, made bigint not null)""",
     """create table if not exists invitations (hash text primary key, person text not null, name text not null,
-       role text not null, made_by text not null, expires bigint not null, used bigint)""",
+       role text not null, made_by text not null, expires bigint not null)""",
     """create table if not exists asked (population text not null, person text not null, key text not null,
        kind text not null, digest text not null, body text not null, at bigint not null, number bigint not null,
        entry bigint not null, status bigint, outcome text, primary key (population, person, key))""",
     "create index if not exists asked_number on asked (population, person, number)",
+    "create index if not exists asked_free on asked (population, person, number) where entry <> 0",
     """create table if not exists cohorts (population text not null, person text not null, key text not null,
        document text not null, primary key (population, person, key))""",
 )

@@ -10,12 +10,14 @@ from lapwing.answers.budget import read_budget, request_record
 from lapwing.answers.history import HistoryPage, read_back
 from lapwing.answers.preview import QuestionLike
 from lapwing.app.server.calls import API, Reply, ServerCall
-from lapwing.app.server.jobs import Job, JobName, JobState, at_a_tick, ending_of, state_after
-from lapwing.app.server.memory import LEDGER
+from lapwing.app.server.jobs import Job, JobName, at_a_tick, ending_of
+from lapwing.app.server.memory import FREE, LEDGER
 from lapwing.app.server.problems import ProblemError, body_of, status_of
 from lapwing.app.server.questions_wire import asking_many_type, asking_type, read_question
 from lapwing.ledger.entries import Receipt
+from lapwing.session import Session
 from lapwing.vocabulary.codec import to_record
+from lapwing.vocabulary.deadline import deadline, seconds_for
 from lapwing.vocabulary.errors import BadQuestionError, LedgerRolledBackError, UnansweredError
 from lapwing.vocabulary.wording import format_exact
 
@@ -47,12 +49,12 @@ async def preview(call: ServerCall) -> Reply:
 
 async def foretell(call: ServerCall, told: Callable[[ServerCall], bytes]) -> Reply:
     """Say what would be; as long as nothing was charged since it was last said, it is known."""
-    house = call.server.house
+    state = call.server.state
     name = (call.last_entry, call.person.id, call.population, call.operation.name.encode() + call.fingerprint)
-    if (known := house.previews.get(name)) is not None:
+    if (known := state.previews.get(name)) is not None:
         return Reply(body=known)
     said = await call.in_thread(told)
-    house.previews.put(name, said)  # if the ledger grew meanwhile, nobody will look under this number again
+    state.previews.put(name, said)  # if the ledger grew meanwhile, nobody will look under this number again
     return Reply(body=said)
 
 
@@ -73,11 +75,12 @@ def _preview(call: ServerCall) -> bytes:
 
 def _asked(call: ServerCall) -> tuple[QuestionLike, dict[str, Any]]:
     """Return what a call asks; the same object for the same bytes, so that it is planned once."""
-    known = call.server.house.asked.get(call.fingerprint)
+    known = call.server.state.asked.get(call.fingerprint)
     if known is None:
-        question, words = read_question(call.body.question)
+        with deadline():
+            question, words = read_question(call.body.question)
         known = question, {**call.body.price.words(), **words}
-        call.server.house.asked.put(call.fingerprint, known, size=len(call.raw))
+        call.server.state.asked.put(call.fingerprint, known, size=len(call.raw))
     return known
 
 
@@ -156,7 +159,8 @@ async def ask_many(call: ServerCall) -> Reply:
 
 def _asked_together(body: Any) -> tuple[list[QuestionLike], dict[str, Any]]:
     """Return the questions that a body asks together, and their words."""
-    several = [read_question(one) for one in body.questions]
+    with deadline(seconds_for(len(body.questions))):
+        several = [read_question(one) for one in body.questions]
     beside = several[0][1]
     if any(words != beside for _, words in several):
         raise BadQuestionError("what is asked together has one max_rows and one max_groups; ask for others by itself")
@@ -166,16 +170,30 @@ def _asked_together(body: Any) -> tuple[list[QuestionLike], dict[str, Any]]:
 def _ask_many(call: ServerCall, job: Job) -> bytes:
     questions, words = _asked_together(call.body)
     call.require_meaning(lambda: job.session.meanings(questions, **words))
-    call.remember()
-    ended = call.server.memory.ending(*call.job_name)
-    if ended is not None and state_after(ended[0]) is JobState.ANSWERED:  # a refusal is no outcome: it is asked anew
-        return ended[1]  # what was free among them stands under no key of the ledger
-    job.after_data = True
-    answers = job.session.ask_many(questions, key=call.key, **words)
+    answers = _stored_together(job.session, questions, call.key, words)
+    call.remember(LEDGER if answers is None else FREE)  # what is free as a whole must not make the ledger grow
+    if (told := call.told_before()) is not None:  # what was free among them stands under no key of the ledger
+        return told
+    if answers is None:
+        job.after_data = True
+        answers = job.session.ask_many(questions, key=call.key, **words)
     call.audit.update(questions=len(answers), price=str(answers[0].price))
-    told = msgspec.json.encode(_records(answers, call.key, words))
-    call.server.memory.end(*call.job_name, status=200, outcome=told)
-    return told
+    return call.end(_records(answers, call.key, words))
+
+
+def _stored_together(
+    session: Session, questions: list[QuestionLike], key: str, words: dict[str, Any], entry: int | None = None
+) -> list[Answer] | None:
+    """Return the answers that several questions together would be given for nothing; None if one would be charged."""
+    numbers, answers = dict[tuple[str, ...], int](), list[Answer]()
+    for question in questions:
+        meaning = tuple(session.meanings([question], **words))
+        number = numbers.setdefault(meaning, len(numbers) + 1)  # as `ask_many` counts them
+        answer = session.stored(question, key=f"{key} {number}", entry=entry, **words)
+        if answer is None:
+            return None
+        answers.append(answer)
+    return answers
 
 
 def _record(answer: Answer, key: str | None, words: dict[str, Any]) -> dict[str, Any]:
@@ -218,7 +236,7 @@ def show_answer(call: ServerCall) -> Reply:
 
 def _asked_elsewhere(call: ServerCall, key: str) -> dict[str, Any] | None:
     """Return what was asked under a key in Python or at the command line, from the entries of the ledger alone."""
-    ledger = call.server.house.ledger
+    ledger = call.server.state.ledger
     charge = ledger.request(call.population, call.person.id, key)
     end = next(iter(ledger.became([charge])), None) if charge is not None and charge["kind"] == "charge" else None
     if charge is None or end is None:
@@ -244,23 +262,14 @@ def answered_together_again(call: ServerCall, key: str, known: dict[str, Any]) -
     """Return what was answered under a key to several questions together, if it was."""
     asked: Any = msgspec.convert(known["body"], asking_many_type())
     questions, words = _asked_together(asked)
-    session, different, answers = call.session(asked), list[list[str]](), list[Answer]()
-    for question in questions:
-        meaning = session.meanings([question], **words)
-        if meaning not in different:
-            different.append(meaning)
-        number = different.index(meaning) + 1  # as `ask_many` counts them
-        answer = session.stored(question, key=f"{key} {number}", entry=LEDGER, **words)
-        if answer is None:
-            return None
-        answers.append(answer)
-    return _records(answers, key, words)
+    answers = _stored_together(call.session(asked), questions, key, words, LEDGER)
+    return None if answers is None else _records(answers, key, words)
 
 
 def show_history(call: ServerCall) -> Any:
     """Tell what whoever calls has done, also in Python and at the command line, in sentences; less, if it is long."""
     before, limit = call.query.get("before"), call.query.get("limit", 50)
-    ledger, told, length = call.server.house.ledger, list[dict[str, Any]](), 0
+    ledger, told, length = call.server.state.ledger, list[dict[str, Any]](), 0
     while len(told) < limit and length <= _MOST_CHARACTERS:  # a question may have millions
         some = min(limit - len(told), _ACTS_AT_ONCE)
         page = HistoryPage.read(ledger, call.population, call.person.id, before=before, limit=some)
@@ -276,7 +285,7 @@ def check_receipt(call: ServerCall) -> Any:
     """Say whether the ledger agrees with a receipt."""
     receipt = Receipt.parse(call.path["receipt"])
     try:
-        call.server.house.ledger.require(receipt)
+        call.server.state.ledger.require(receipt)
     except LedgerRolledBackError:
         raise ProblemError.not_there() from None
     return {"receipt": str(receipt), "entry": receipt.seq, "agrees": True}
@@ -285,13 +294,13 @@ def check_receipt(call: ServerCall) -> Any:
 def make_request(call: ServerCall) -> Any:
     """Ask the custodian for more budget."""
     call.audit["always"] = True
-    requests, more = call.server.house.ledger.budget_requests, read_budget(**call.body.more.entry())
+    requests, more = call.server.state.ledger.budget_requests, read_budget(**call.body.more.entry())
     return request_record(requests.make(call.population, call.person.id, more, purpose=call.body.purpose))
 
 
 def list_requests(call: ServerCall) -> Any:
     """List requests for more budget: one's own, or everybody's for those who oversee, with what a yes would change."""
-    requests = call.server.house.ledger.budget_requests
+    requests = call.server.state.ledger.budget_requests
     if call.operation.name == "own_requests":
         return [request_record(one) for one in requests.all(call.population, analyst=call.person.id)]
     return [request_record(one, requests.effect_of(one)) for one in requests.all(call.population)]

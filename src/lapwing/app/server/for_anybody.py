@@ -1,5 +1,8 @@
 """What everybody who is signed in may do: see who they are, what there is to ask about, and keep tokens."""
 
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -30,11 +33,14 @@ def me(call: ServerCall) -> Any:
 
 
 def accept_invitation(call: ServerCall) -> Any:
-    """Make the person of an invitation, and their first token."""
-    person = call.server.people.accept(call.body.secret, password=call.body.words().get("password"))
-    if person is None:
+    """Make the person of an invitation, and their first token; who is known chooses a password, and gets no token."""
+    accepted = call.server.people.accept(call.body.secret, password=call.body.words().get("password"))
+    if accepted is None:
         raise ProblemError.not_there()
+    person, is_new = accepted
     call.audit.update(always=True, who=person.id)
+    if not is_new:
+        return {"person": person.to_dict()}
     secret, token = call.server.people.make_token(person, "made when the invitation was accepted")
     return {"person": person.to_dict(), "token": {**token, "secret": secret}}
 
@@ -68,10 +74,10 @@ def revoke_token(call: ServerCall) -> Any:
 
 def list_populations(call: ServerCall) -> Any:
     """List the populations that whoever calls may see."""
-    house, found = call.server.house, []
-    for name in house.populations():
+    state, found = call.server.state, []
+    for name in state.populations():
         try:
-            house.require_population(name, call.person)
+            state.require_population(name, call.person)
         except ProblemError:
             continue
         found.append({"population": name, "tables": [table.name for table in _tables(call, name)]})
@@ -79,7 +85,7 @@ def list_populations(call: ServerCall) -> Any:
 
 
 def _tables(call: ServerCall, name: str) -> Any:
-    return call.server.house.workspace.settings.declared(name).population.tables
+    return call.server.state.workspace.settings.declared(name).population.tables
 
 
 def show_population(call: ServerCall) -> Reply:
@@ -87,8 +93,11 @@ def show_population(call: ServerCall) -> Reply:
     session = call.session()
     record = session.ledger.population(call.population)
     people = session.population
+    tables, files = session.tables().to_dict(), call.server.state.workspace.settings.vocabularies
+    for one in tables["vocabularies"]:
+        one["digest"] = _digest(files[one["vocabulary"]])
     declared = {
-        **session.tables().to_dict(),
+        **tables,
         "versions": dict(record.tables),
         "unit": to_record(people.unit),
         "now": None if people.now is None else people.now.isoformat(),
@@ -105,16 +114,33 @@ def show_population(call: ServerCall) -> Reply:
 
 def show_vocabulary(call: ServerCall) -> Reply:
     """Return a vocabulary as it is, a public table with nobody in it, for those who plan by themselves."""
-    name, settings = call.path["vocabulary"], call.server.house.workspace.settings
+    name, settings = call.path["vocabulary"], call.server.state.workspace.settings
     if name not in {one.name for one in settings.declared(call.population).population.vocabularies}:
         raise ProblemError.not_there()
     place = settings.vocabularies[name]
-    if not place.is_file() or place.stat().st_size > _LARGEST:
+    if _digest(place) is None:
         raise BadQuestionError(
             f"a vocabulary is sent only if it is a file of at most {_LARGEST:,} bytes, and "
             f"{name} is not; write the values themselves into the question"
         )
     return Reply(body=place.read_bytes(), media_type=PARQUET if place.suffix == ".parquet" else "text/plain")
+
+
+def _digest(place: Path) -> str | None:
+    """Return what tells the bytes of a vocabulary from all others; None if it is none that is sent."""
+    try:
+        found = place.stat()
+    except OSError:
+        return None
+    if not place.is_file() or found.st_size > _LARGEST:
+        return None
+    return _digest_of(place, (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino))
+
+
+@lru_cache(maxsize=256)
+def _digest_of(place: Path, stat: tuple[int, ...]) -> str:
+    del stat
+    return sha256(place.read_bytes()).hexdigest()
 
 
 def _right(given: str) -> Right:

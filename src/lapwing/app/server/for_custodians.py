@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from msgspec import UNSET
 
+from lapwing.accounting.interpretation import budget_concerns
 from lapwing.answers.budget import budget_record, request_record
 from lapwing.app.server.calls import ServerCall
 from lapwing.app.server.problems import ProblemError
@@ -47,7 +48,27 @@ def invite(call: ServerCall) -> Any:
     """Invite somebody: the secret, and the link with it, are told this once."""
     body = call.body
     secret = call.server.people.invite(body.id, body.name, role_of(body.role), by=call.person.id)
-    return {"id": body.id, "role": body.role, "secret": secret, "link": f"{call.server.address}/invitations/{secret}"}
+    return {"id": body.id, "role": body.role, **_link(call, secret)}
+
+
+def renew_link(call: ServerCall) -> Any:
+    """Make a link by which somebody who is known chooses a new password: it is told this once.
+
+    It is made by somebody who is signed in. A token that may manage, and nothing else, would become anybody by it.
+    """
+    if call.person.token is not None:
+        raise ProblemError(
+            403,
+            "forbidden",
+            "a link for somebody who is known is made on the page People, or by: lapwing people invite ID",
+        )
+    _require_known(call)
+    secret = call.server.people.link(call.path["person"], by=call.person.id)
+    return {"id": call.path["person"], **_link(call, secret)}
+
+
+def _link(call: ServerCall, secret: str) -> dict[str, str]:
+    return {"secret": secret, "link": f"{call.server.address}/invitations/{secret}"}
 
 
 def list_invitations(call: ServerCall) -> Any:
@@ -57,7 +78,7 @@ def list_invitations(call: ServerCall) -> Any:
 
 def suspend(call: ServerCall) -> Any:
     """Stop the spending of everybody or of one analyst, or allow it again."""
-    administration, words = call.server.house.ledger.administration, call.body.words()
+    administration, words = call.server.state.ledger.administration, call.body.words()
     switch = administration.suspend if words.pop("suspended") else administration.resume
     receipt = switch(call.population, words.get("analyst"), by=call.person.id)
     return {"receipt": str(receipt)}
@@ -87,16 +108,16 @@ def change_analyst(call: ServerCall) -> Any:
 
 def forget_analyst(call: ServerCall) -> Any:
     """Take away what was said about an analyst."""
-    if call.path["analyst"] not in call.server.house.workspace.settings.declared(call.population).analysts:
+    if call.path["analyst"] not in call.server.state.workspace.settings.declared(call.population).analysts:
         raise ProblemError.not_there()
     return _decide(call, {("analysts", call.path["analyst"]): None})
 
 
 def _decide(call: ServerCall, entries: dict[tuple[str, ...], Any]) -> Any:
-    house = call.server.house
+    state = call.server.state
     with sentences():
-        decide(house.workspace, call.population, entries, by=call.person.id)
-    house.renew()
+        decide(state.workspace, call.population, entries, by=call.person.id)
+    state.renew()
     return show_policy(call)
 
 
@@ -111,7 +132,7 @@ def sentences() -> Iterator[None]:
 
 def show_policy(call: ServerCall) -> Any:
     """Return what holds for everybody, and for whoever calls."""
-    ledger = call.server.house.ledger
+    ledger = call.server.state.ledger
     record, account = ledger.population(call.population), ledger.account(call.population)
     own = record.analyst(call.person.id)
     return {
@@ -120,6 +141,7 @@ def show_policy(call: ServerCall) -> Any:
         "adjacency": record.unit.adjacency.value,
         "protects_groups_of": record.unit.protects_groups_of,
         "budget": budget_record(account.budget),
+        "advice": list(budget_concerns(account.budget)),
         "unnamed_analysts": not record.only_named,
         "most": None if record.most is None else budget_record(record.most),
         "noes_a_day": record.noes_a_day,
@@ -134,23 +156,23 @@ def show_policy(call: ServerCall) -> Any:
 
 def advance_version(call: ServerCall) -> Any:
     """Say publicly that the data of a table changed."""
-    house, table = call.server.house, call.path["table"]
-    if table not in house.ledger.population(call.population).tables:
+    state, table = call.server.state, call.path["table"]
+    if table not in state.ledger.population(call.population).tables:
         raise ProblemError.not_there()
-    version = house.ledger.administration.advance_version(call.population, table, by=call.person.id)
+    version = state.ledger.administration.advance_version(call.population, table, by=call.person.id)
     return {"table": table, "version": version}
 
 
 def show_changes(call: ServerCall) -> Any:
     """Say which tables changed while their version did not, and whether new settings wait for an update."""
-    house = call.server.house
-    return {"changed": house.workspace.changed(call.population), "settings": house.trouble}
+    state = call.server.state
+    return {"changed": state.workspace.changed(call.population), "settings": state.trouble}
 
 
 def decide_request(call: ServerCall) -> Any:
     """Say yes or no to a request for more budget; a yes raises what it asks for, in lapwing.toml and in the ledger."""
-    house, given = call.server.house, call.path["request"]
-    requests, number = house.ledger.budget_requests, int(given) if _NUMBER.fullmatch(given) else 0
+    state, given = call.server.state, call.path["request"]
+    requests, number = state.ledger.budget_requests, int(given) if _NUMBER.fullmatch(given) else 0
     known = {one.number: one for one in requests.all(call.population)}.get(number)
     if known is None:
         raise ProblemError.not_there()
@@ -165,13 +187,13 @@ def decide_request(call: ServerCall) -> Any:
 
 
 def _decide_request(call: ServerCall, number: int) -> None:
-    house = call.server.house
+    state = call.server.state
     if not call.body.granted:
-        house.ledger.budget_requests.refuse(call.population, number, reason=call.body.reason, by=call.person.id)
+        state.ledger.budget_requests.refuse(call.population, number, reason=call.body.reason, by=call.person.id)
         return
     with sentences():
-        grant(house.workspace, call.population, number, by=call.person.id)
-    house.renew()
+        grant(state.workspace, call.population, number, by=call.person.id)
+    state.renew()
 
 
 def show_failures(call: ServerCall) -> Any:
@@ -179,7 +201,7 @@ def show_failures(call: ServerCall) -> Any:
 
     Lines of the log may hold data, so they are for custodians alone.
     """
-    folder = call.server.house.folder
+    folder = call.server.state.folder
     path = folder / LOG
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
     found = [line for line in map(_FAILURE.match, lines) if line is not None]
@@ -200,21 +222,21 @@ def _by_kind(lines: list[re.Match[str]]) -> list[tuple[str, int, str]]:
 
 def list_unsettled(call: ServerCall) -> Any:
     """List what was charged and has no end."""
-    ledger = call.server.house.ledger
+    ledger = call.server.state.ledger
     questions = [
         {"entry": one.seq, "population": one.population, "analyst": one.analyst, "at": one.at, "stream": None}
         for one in ledger.questions.unsettled()
     ]
     intents = [
-        {"entry": one.seq, "population": None, "analyst": None, "at": None, "stream": one.stream}
-        for one in ledger.streams.unsettled()
+        {"entry": one.seq, "population": None, "analyst": None, "at": None, "stream": one.reservation}
+        for one in ledger.reservations.unsettled()
     ]
     return questions + intents
 
 
 def recover(call: ServerCall) -> Any:
     """Settle what dead processes left behind."""
-    found = call.server.house.workspace.recover()
+    found = call.server.state.workspace.recover()
     return {"settled": found.settled, "unsettled": sorted(found.unsettled)}
 
 

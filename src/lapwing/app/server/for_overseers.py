@@ -18,7 +18,7 @@ _MOST_CHARACTERS: Final = 4_000_000
 
 def show_account(call: ServerCall) -> Any:
     """Return the whole account of a population, and what each analyst may spend and has left."""
-    ledger = call.server.house.ledger
+    ledger = call.server.state.ledger
     record, account = ledger.population(call.population), ledger.account(call.population)
     spent, reserved, left = amounts(account)
     analysts = {
@@ -44,7 +44,7 @@ def show_account(call: ServerCall) -> Any:
 
 
 def _left(call: ServerCall, analyst: str) -> str | None:
-    own = call.server.house.ledger.snapshot(call.population, analyst).allowance
+    own = call.server.state.ledger.snapshot(call.population, analyst).allowance
     return None if own is None else format_exact(amounts(own)[2])
 
 
@@ -52,7 +52,7 @@ def list_entries(call: ServerCall) -> Any:
     """Return entries of the ledger, in their order: those after a number, and fewer where they are long."""
     after, limit = call.query.get("after", 0), call.query.get("limit", 100)
     told, length = list[dict[str, Any]](), 0
-    with call.server.house.ledger.store.reading() as transaction:
+    with call.server.state.ledger.store.reading() as transaction:
         for one in islice(transaction.entries(after), limit):
             length += sum(len(value) for value in one.record.values() if isinstance(value, str))
             if told and length > _MOST_CHARACTERS:
@@ -63,21 +63,21 @@ def list_entries(call: ServerCall) -> Any:
 
 def show_head(call: ServerCall) -> Any:
     """Return the receipt of the last entry, to be kept elsewhere."""
-    head = call.server.house.ledger.head()
+    head = call.server.state.ledger.head()
     return {"ledger": head.ledger, "entries": head.seq, "head": str(head)}
 
 
 def verify_ledger(call: ServerCall) -> Any:
     """Check every hash, every rule and every sum."""
     receipts = [Receipt.parse(one) for one in call.body.receipts]
-    return verify(call.server.house.ledger, receipts).to_dict()
+    return verify(call.server.state.ledger, receipts).to_dict()
 
 
 def export_ledger(call: ServerCall) -> Reply:
     """Return all entries as JSON lines, which anybody can check."""
     with tempfile.TemporaryDirectory(prefix="lapwing-export-") as folder:
         path = Path(folder) / "ledger.json"
-        head = export_json(call.server.house.ledger, path)
+        head = export_json(call.server.state.ledger, path)
         headers = {
             "Content-Disposition": f'attachment; filename="ledger-{head.seq}.jsonl"',
             "Lapwing-Head": str(head),

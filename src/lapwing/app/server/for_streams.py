@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UNSET
 
 from lapwing.answers.budget import budget_record
+from lapwing.answers.stream_answers import StreamAnswers
 from lapwing.answers.stream_preview import terms_record
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.app.server.calls import Reply, ServerCall
@@ -14,9 +15,8 @@ from lapwing.app.server.jobs import Job, JobState, state_after
 from lapwing.app.server.memory import conflict
 from lapwing.app.server.problems import ProblemError, body_of, status_of
 from lapwing.app.server.wire import StreamBatch, StreamQuestion
-from lapwing.ledger.stream_states import StreamRecord, StreamStatus
-from lapwing.stream_opening import name_of_key
-from lapwing.streams import QuestionStream
+from lapwing.ledger.reservation_states import STREAM, ReservationRecord, ReservationStatus
+from lapwing.streams import QuestionStream, name_of_key
 from lapwing.vocabulary.errors import LapwingError
 from lapwing.vocabulary.wording import format_exact
 
@@ -37,16 +37,16 @@ def _preview(call: ServerCall) -> bytes:
 
 def list_streams(call: ServerCall) -> Any:
     """List the streams of whoever calls."""
-    house = call.server.house
-    known = house.ledger.streams.streams(call.population, analyst=call.person.id)
-    account = house.ledger.account(call.population)
+    state = call.server.state
+    known = state.ledger.reservations.all(call.population, analyst=call.person.id)
+    account = state.ledger.account(call.population)
     titles = _titles(call)
     return [_record(one, account, titles) for one in known]
 
 
 def show_stream(call: ServerCall) -> Any:
     """Show how a stream stands, and what it has cost."""
-    return _record(_own(call), call.server.house.ledger.account(call.population), _titles(call))
+    return _record(_own(call), call.server.state.ledger.account(call.population), _titles(call))
 
 
 async def open_stream(call: ServerCall) -> Reply:
@@ -68,9 +68,14 @@ async def ask_stream(call: ServerCall) -> Reply:
         stream, words = _resumed(call, job), _words(call)
         where = words.pop("where").strip() or None
         call.require_meaning(lambda: [stream.meaning([where], **words)])
-        answer = stream.ask(where, key=call.key, **words)
+        if (told := call.told_before()) is not None:
+            return told
+        known = _known(call, stream, [where], words)
+        answer = next((one for one in known or () if one is not None), None)
+        if answer is None:
+            answer = stream.ask(where, key=call.key, **words)
         call.audit.update(price=format_exact(answer.price), free=answer.free)
-        return {"key": call.key, **answer.to_dict()}
+        return _ended(call, {"key": call.key, **answer.to_dict()}, is_free=known is not None)
 
     return await call.run(work, stream=call.path["stream"])
 
@@ -82,9 +87,15 @@ async def ask_stream_many(call: ServerCall) -> Reply:
         stream, words = _resumed(call, job), _words(call)
         wheres = [where.strip() or None for where in words.pop("wheres")]
         call.require_meaning(lambda: [stream.meaning(wheres, **words)])
-        answers = stream.ask_many(wheres, key=call.key, progress=job.advance, **words)
+        if (told := call.told_before()) is not None:
+            return told
+        answers = _known(call, stream, wheres, words)
+        is_free = answers is not None
+        if answers is None:
+            answers = stream.ask_many(wheres, key=call.key, progress=job.advance, **words)
+            is_free = all(one is None or one.free for one in answers)
         call.audit.update(price=format_exact(answers.price))
-        return {"key": call.key, **answers.to_dict()}
+        return _ended(call, {"key": call.key, **answers.to_dict()}, is_free=is_free)
 
     return await call.run(work, stream=call.path["stream"])
 
@@ -96,12 +107,29 @@ async def close_stream(call: ServerCall) -> Reply:
         stream = _resumed(call, job)
         stream.close()
         told = _record(stream.record, job.session.ledger.account(call.population), _titles(call))
-        call.server.memory.end(
-            *call.job_name, status=200, outcome=msgspec.json.encode(told)
-        )  # the ledger has no key of it
-        return told
+        return _ended(call, told, is_free=True)  # the ledger has no key of it
 
     return await call.run(work, stream=call.path["stream"])
+
+
+def _known(
+    call: ServerCall, stream: QuestionStream, wheres: list[str | None], words: dict[str, Any]
+) -> StreamAnswers | None:
+    """Return what a stream has answered before, if that is all that is asked, under a key that is new to the ledger.
+
+    So what is free as a whole leaves nothing in the ledger.
+    """
+    if call.server.state.ledger.request(call.population, call.person.id, call.key) is not None:
+        return None
+    return stream.stored(wheres, **words)
+
+
+def _ended(call: ServerCall, told: dict[str, Any], *, is_free: bool) -> bytes | dict[str, Any]:
+    """Keep what was free, and stands under no key of the ledger; all else is found there."""
+    if not is_free:
+        return told
+    call.server.memory.free(*call.job_name)
+    return call.end(told)
 
 
 def what_became(call: ServerCall, key: str, known: dict[str, Any]) -> tuple[JobState, Any] | None:
@@ -110,7 +138,7 @@ def what_became(call: ServerCall, key: str, known: dict[str, Any]) -> tuple[JobS
     What a dead process left in flight is decided, with the noise that it has. Nothing new is asked, so nothing is
     charged that was not: what the ledger does not have under the key was never asked. None where it has nothing.
     """
-    ledger = call.server.house.ledger
+    ledger = call.server.state.ledger
     entry = ledger.request(call.population, call.person.id, key)
     if entry is None or known["kind"] == _CLOSING:  # which the ledger has no key of
         return None
@@ -118,7 +146,7 @@ def what_became(call: ServerCall, key: str, known: dict[str, Any]) -> tuple[JobS
     if "stream" not in began or (known["kind"] == "open_stream") != (entry["kind"] == "opening"):
         return JobState.REFUSED, conflict().body()
     if known["kind"] == "open_stream":
-        opened = ledger.streams.stream(name_of_key(call.population, call.person.id, key))
+        opened = ledger.reservations.find(name_of_key(call.population, call.person.id, key))
         return JobState.ANSWERED, _record(opened, ledger.account(call.population), _titles(call))
     try:
         stream = call.session(msgspec.convert(known["body"], _BODIES[known["kind"]])).resume(began["stream"])
@@ -137,10 +165,10 @@ def _told_again(call: ServerCall, key: str, stream: QuestionStream, body: dict[s
             "key": key,
             **stream.ask(body.get("where", "").strip() or None, key=key, **words).to_dict(),
         }
-    asked, ledger = [where.strip() or None for where in body["wheres"]], call.server.house.ledger
+    asked, ledger = [where.strip() or None for where in body["wheres"]], call.server.state.ledger
     parts = stream.keys_of(asked, key=key, **words)
     put = sum(ledger.request(call.population, call.person.id, part) is not None for part in parts)
-    if put < len(parts) and stream.record.status is StreamStatus.OPEN:  # what it lacks would be asked now
+    if put < len(parts) and stream.record.status is ReservationStatus.OPEN:  # what it lacks would be asked now
         stopped = f"it was stopped after {put} of {len(parts)} parts; ask again under this key to go on"
         problem = ProblemError(409, "cancelled", f"{stopped}, and what was answered is not asked again")
         return JobState.CANCELLED, problem.body()
@@ -159,7 +187,7 @@ def _resumed(call: ServerCall, job: Job) -> QuestionStream:
 
     From here on data may be touched: a question that a dead process left in flight is decided first.
     """
-    kept, name = call.server.house.streams, (call.population, call.person.id, call.path["stream"])
+    kept, name = call.server.state.streams, (call.population, call.person.id, call.path["stream"])
     own = any(getattr(call.body, one, UNSET) is not UNSET for one in ("concept_sets", "segment"))  # of this request
     known = None if own else kept.get(name)
     if known is None:
@@ -174,13 +202,13 @@ def _resumed(call: ServerCall, job: Job) -> QuestionStream:
     return stream
 
 
-def _own(call: ServerCall) -> StreamRecord:
+def _own(call: ServerCall) -> ReservationRecord:
     """Return a stream of whoever calls; one of somebody else is not there."""
     try:
-        record = call.server.house.ledger.streams.stream(call.path["stream"])
+        record = call.server.state.ledger.reservations.find(call.path["stream"])
     except LapwingError:
         raise ProblemError.not_there() from None
-    if record.analyst != call.person.id or record.population != call.population:
+    if (record.analyst, record.population, record.kind) != (call.person.id, call.population, STREAM):
         raise ProblemError.not_there()
     return record
 
@@ -189,7 +217,7 @@ def _titles(call: ServerCall) -> dict[str, str]:
     return call.server.memory.titles(call.population, call.person.id)
 
 
-def _record(one: StreamRecord, account: Any, titles: dict[str, str]) -> dict[str, Any]:
+def _record(one: ReservationRecord, account: Any, titles: dict[str, str]) -> dict[str, Any]:
     terms = StreamTerms.read(one.terms)
     return {
         "stream": one.name,

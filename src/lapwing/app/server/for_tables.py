@@ -23,38 +23,38 @@ from lapwing.workspace.declaring import Declared
 
 def list_sources(call: ServerCall) -> Any:
     """Return the files that may become tables, and the tables beside which there may be others."""
-    workspace = call.server.house.workspace
+    workspace = call.server.state.workspace
     return {"files": files_of(workspace), "beside": databases_of(workspace, call.population)}
 
 
 def list_all_sources(call: ServerCall) -> Any:
     """Return the files that may become the first table of new people, and the tables beside which there may be one."""
-    workspace = call.server.house.workspace
+    workspace = call.server.state.workspace
     return {"files": files_of(workspace), "beside": databases_of(workspace, None)}
 
 
 def show_columns(call: ServerCall) -> Any:
     """Return the columns of a table that may be added: their names, and their types where those are known."""
-    return {"columns": _readable(lambda: columns_there(call.server.house.workspace, call.population, _new(call.body)))}
+    return {"columns": _readable(lambda: columns_there(call.server.state.workspace, call.population, _new(call.body)))}
 
 
 def show_new_columns(call: ServerCall) -> Any:
     """Return the columns of a table that may be the first one of new people, in the same way."""
-    return {"columns": _readable(lambda: columns_there(call.server.house.workspace, None, _new(call.body)))}
+    return {"columns": _readable(lambda: columns_there(call.server.state.workspace, None, _new(call.body)))}
 
 
 def add(call: ServerCall) -> Any:
     """Add a table, in lapwing.toml and in the ledger."""
-    house, new = call.server.house, _new(call.body)
+    state, new = call.server.state, _new(call.body)
     with sentences():
-        found = _readable(lambda: add_table(house.workspace, call.population, new, by=call.person.id))
-    house.renew()
+        found = _readable(lambda: add_table(state.workspace, call.population, new, by=call.person.id))
+    state.renew()
     return _added(call, call.population, new.name, found)
 
 
 def create(call: ServerCall) -> Any:
     """Open an account for new people, with their first table and their budget, in lapwing.toml and in the ledger."""
-    house, body = call.server.house, call.body
+    state, body = call.server.state, call.body
     new = NewPopulation(
         name=body.name,
         table=_new(body.table),
@@ -65,8 +65,8 @@ def create(call: ServerCall) -> Any:
         only_named=not body.unnamed_analysts,
     )
     with sentences():
-        found = _readable(lambda: create_population(house.workspace, new, by=call.person.id))
-    house.renew()
+        found = _readable(lambda: create_population(state.workspace, new, by=call.person.id))
+    state.renew()
     return {"population": new.name, **_added(call, new.name, new.table.name, found)}
 
 
@@ -90,7 +90,7 @@ def _readable(work: Any) -> Any:
 def _waits(call: ServerCall, population: str) -> str | None:
     """Take down what the new table holds; return why questions have to wait, where another table changed meanwhile."""
     try:
-        call.server.house.workspace.check(population)
+        call.server.state.workspace.check(population)
     except LapwingError as failure:
         return str(failure)
     return None

@@ -226,9 +226,9 @@ class Guard:
     def _write_down(self, scope: Scope, progress: _Progress) -> None:
         """Write the line about a request that was refused, or whose operation wants one. It holds no data."""
         about: dict[str, Any] = scope["audit"]
-        if progress.status < 400 and not about.pop("always", False):  # noqa: PLR2004 - where refusals begin
+        is_refused, matters = progress.status >= 400, about.pop("always", False)  # noqa: PLR2004 - where refusals begin
+        if not is_refused and not matters:
             return
-        about.pop("always", None)
         took = math.ceil((time.perf_counter() - progress.begun) / self.tick) * self.tick
         self.audit.write(
             {
@@ -238,7 +238,8 @@ class Guard:
                 "status": progress.status,
                 "ms": round(took * 1000),
                 **about,
-            }
+            },
+            always=not is_refused or progress.status >= AFTER_DATA[0],
         )
 
 

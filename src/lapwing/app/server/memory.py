@@ -3,9 +3,12 @@
 The ledger has all that counts. Here stands what it does not keep: free answers under keys of their own, which must not
 make the ledger grow, and the words in which something was asked.
 
-A key has one outcome, for ever. Whoever comes first with it decides where that stands, in one statement, for all
-processes: it is an answer that was there already, whose entry is kept here, durably; or it is what the ledger has, or
-will have, under the key itself. So a key that was answered for nothing is not charged when the data has changed since.
+A key has one outcome. Whoever comes first with it decides where that stands, in one statement, for all processes: it
+is an answer that was there already, whose entry is kept here, durably; or it is what the ledger has, or will have,
+under the key itself. So a key that was answered for nothing is not charged when the data has changed since.
+
+What was charged stays for ever. What was free must not make a disk grow without end: of each person the newest
+`MOST_FREE` keys are kept, of `MOST_FREE_BYTES` in all, for `FREE_DAYS` days; and of what was refused there is nothing.
 """
 
 import time
@@ -17,17 +20,35 @@ import msgspec
 
 from lapwing.app.server.door_store import DoorStore
 from lapwing.app.server.problems import ProblemError
-from lapwing.stream_opening import name_of_key
+from lapwing.streams import name_of_key
 
 _COLUMNS: Final = ("key", "kind", "body", "at", "number")
+MOST_FREE: Final = 2_000
+"""Free keys of one person at one population that are kept."""
+MOST_FREE_BYTES: Final = 32 * 1024 * 1024
+"""Characters of all of them, with what they were answered where the ledger does not have it: one answer has 20 MB."""
+FREE_DAYS: Final = 90
+_DAY: Final = 24 * 3600
 _REMEMBER: Final = """insert into asked select ?, ?, ?, ?, ?, ?, ?, coalesce(max(number), 0) + 1, ?, null, null
     from asked where population = ? and person = ? on conflict do nothing"""
 _LISTED: Final = """from asked where population = ? and person = ? and number < ? and entry >= ?
     order by number desc"""
+_TOO_OLD: Final = """select max(number) from (
+        select number, at, row_number() over (order by number desc) as place,
+            sum(length(body) + coalesce(length(outcome), 0)) over (order by number desc) as size
+        from asked where population = ? and person = ? and entry <> 0
+    ) as free where place > ? or size > ? or at < ?"""
+_DROP: Final = "delete from asked where population = ? and person = ? and entry <> 0 and number <= ?"
+_DROP_COHORTS: Final = """delete from cohorts where population = ? and person = ? and not exists (
+        select 1 from asked where asked.population = cohorts.population and asked.person = cohorts.person
+        and asked.key in (cohorts.key, replace(cohorts.key, '-axes', '')))"""
 _MOST_LISTED: Final = 4_000_000
 """Characters that are listed at once, or one request that has more."""
 LEDGER: Final = 0
 """Stands for the entry of what the ledger has, or will have, under the key itself."""
+FREE: Final = -1
+"""Stands for no entry: nothing was charged under the key, and what came of it stands here alone."""
+_OK: Final = 200
 
 
 def conflict() -> ProblemError:
@@ -50,12 +71,40 @@ class Memory:
         """
         values = (population, person, key, kind, digest, body.decode(), int(self._clock()), entry, population, person)
         keep = self._store.keep if entry != LEDGER else self._store.do  # what the ledger has is durable there
-        if keep(_REMEMBER, *values):
-            return entry
-        known = self._found("digest, entry", population, person, key)
-        if known is None or known[0] != digest:
-            raise conflict()
-        return int(known[1])
+        if not keep(_REMEMBER, *values):
+            known = self._found("digest, entry, status", population, person, key)
+            if known is None or known[0] != digest:
+                raise conflict()
+            if known[1] != FREE or known[2] in {None, _OK}:
+                return int(known[1])
+            self._drop(population, person, key)  # it was refused, which is no outcome: it is asked anew
+            return self.remember(population, person, key, kind=kind, digest=digest, body=body, entry=entry)
+        if entry != LEDGER:
+            self._trim(population, person)
+        return entry
+
+    def free(self, population: str, person: str, key: str) -> None:
+        """Note that nothing was charged under a key that the ledger was to have."""
+        where = "population = ? and person = ? and key = ? and entry = ?"
+        self._store.do(f"update asked set entry = ? where {where}", FREE, population, person, key, LEDGER)  # noqa: S608
+        self._trim(population, person)
+
+    def forget(self, population: str, person: str, key: str, *, digest: str) -> None:
+        """Forget a request that was refused before anything was charged."""
+        where = "population = ? and person = ? and key = ? and digest = ? and entry = ?"
+        self._store.do(f"delete from asked where {where}", population, person, key, digest, LEDGER)  # noqa: S608
+
+    def _drop(self, population: str, person: str, key: str) -> None:
+        where = "population = ? and person = ? and key = ? and entry = ? and status <> ?"
+        self._store.do(f"delete from asked where {where}", population, person, key, FREE, _OK)  # noqa: S608 - ours
+
+    def _trim(self, population: str, person: str) -> None:
+        """Forget the oldest of what was free, where it is too much or too old, and the cohorts that belong to it."""
+        oldest = int(self._clock()) - FREE_DAYS * _DAY
+        row = self._store.one(_TOO_OLD, population, person, MOST_FREE, MOST_FREE_BYTES, oldest)
+        if row is not None and row[0] is not None:
+            self._store.do(_DROP, population, person, row[0])
+            self._store.do(_DROP_COHORTS, population, person)
 
     def end(self, population: str, person: str, key: str, *, status: int, outcome: bytes) -> None:
         """Remember what came of a request that nobody waited for, so that every process can tell.
@@ -78,7 +127,7 @@ class Memory:
         return None if row is None or row[0] is None else (int(row[0]), str(row[1]).encode())
 
     def entry(self, population: str, person: str, key: str) -> int:
-        """Return the entry of the answer that a key stands for, or `LEDGER`."""
+        """Return the entry of the answer that a key stands for, or `LEDGER`, or `FREE`."""
         row = self._found("entry", population, person, key)
         return LEDGER if row is None else int(row[0])
 
@@ -108,7 +157,7 @@ class Memory:
 
         With `free`, those alone that stand for an answer which was there already. There are fewer where they are long.
         """
-        asked = (population, person, 2**62 if before is None else before, LEDGER + free)
+        asked = (population, person, 2**62 if before is None else before, LEDGER + 1 if free else FREE)
         known = self._store.all(f"select number, length(body) {_LISTED} limit ?", *asked, limit)
         sizes = accumulate(size for _, size in known)
         wanted = sum(size <= _MOST_LISTED for size in sizes) or 1

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from lapwing import __version__
-from lapwing.app.server.answering import KEY_PATTERN
+from lapwing.app.server.authority import KEY_PATTERN
 from lapwing.app.server.calls import API, Operation
 from lapwing.app.server.for_anybody import PARQUET
 from lapwing.app.server.roles import Role

@@ -126,6 +126,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     _see("GET", "/people", "people", for_custodians.list_people, answer=Records),
     _decide("PATCH", "/people/{person}", "change_person", for_custodians.change_person, body=wire.PersonChange),
     _act("DELETE", "/people/{person}/tokens", "revoke_tokens", for_custodians.revoke_tokens),
+    _act("POST", "/people/{person}/links", "renew_link", for_custodians.renew_link, refusals=(403, 422, 500, 503)),
     _see("GET", "/invitations", "invitations", for_custodians.list_invitations, answer=Records),
     _decide("POST", "/invitations", "invite", for_custodians.invite, body=wire.NewInvitation),
     Operation("GET", P + "/policy", "policy", for_custodians.show_policy, refusals=(503,)),

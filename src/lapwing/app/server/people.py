@@ -3,14 +3,19 @@
 Whoever is disabled, whose role changed, or whose token was revoked is somebody else at the next request: everything is
 looked up each time, or seen to be unchanged. A token may do less than its owner, and never more; one that was made with
 another ends with it. The last custodian stays.
+
+A link lets whoever holds it choose a password, once and in time: for somebody who is invited, and becomes known by it,
+or for somebody who is known and has none, or forgot theirs. Whatever else is decided about a person ends their links.
 """
 
+import hmac
 import re
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import field
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any, Final
 
 from lapwing.app.server.door_store import DoorStore
@@ -26,6 +31,10 @@ INVITED_FOR: Final = 24 * 3600
 FIRST_LINK_FOR: Final = 15 * 60
 _DAY: Final = 24 * 3600
 _MOST_KNOWN: Final = 1000
+_LONGEST_KNOWN: Final = 200
+_MOST_SIGN_INS: Final = 50
+_MOST_DEAD: Final = 50
+"""Sign-ins of one person, and tokens that were revoked or have ended: those made longest ago are forgotten."""
 PERSON_ID: Final = re.compile(r"[a-z0-9][a-z0-9._@-]{0,59}")
 _TOKEN: Final = re.compile(r"lw_[A-Za-z0-9_-]{20,80}")
 _EVERYBODY: Final = "select id, name, role, disabled from people order by id"
@@ -35,6 +44,12 @@ _REVOKE: Final = """update tokens set revoked = 1 where person = ? and id in (wi
     select cast(? as text) union select m.token from token_makers m join ending on m.maker = ending.id
 ) select id from ending)"""
 _BY_ID: Final = "select id, name, role, disabled from people where id = ?"
+_FORGET_SIGN_INS: Final = """delete from sign_ins where person = ? and hash not in (
+    select hash from sign_ins where person = ? order by made desc, seen desc, hash limit ?)"""
+_DEAD: Final = "person = ? and (revoked = 1 or expires <= ?)"
+_FORGET_TOKENS: Final = f"""delete from tokens where {_DEAD} and id not in (
+    select id from tokens where {_DEAD} order by made desc, id limit ?)"""  # noqa: S608 - ours
+_FORGET_MAKERS: Final = "delete from token_makers where token not in (select id from tokens)"
 
 
 @frozen()
@@ -82,6 +97,7 @@ class Directory:
             self._store.do(
                 "insert into people values (?, ?, ?, ?, 0, ?)", id_, name[:200], role.value, kept, self._now()
             )
+            self._end_links(id_)
         return self.person(id_)
 
     def person(self, id_: str) -> Person:
@@ -113,16 +129,22 @@ class Directory:
             )
             if becomes is not known.role or off:
                 self._store.do("delete from sign_ins where person = ?", id_)
+            if becomes is not known.role or off is not known.disabled:
+                self._end_links(id_)
         return self.person(id_)
 
     def _custodians(self) -> int:
         row = self._store.one("select count(*) from people where role = ? and disabled = 0", Role.CUSTODIAN.value)
         return 0 if row is None else int(row[0])
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nobody is known yet, so that the first custodian is still to come."""
-        return self._store.one("select id from people") is None
+    def custodian_to_come(self) -> str | None:
+        """Return who should be the first custodian to choose a password; None where one has chosen theirs."""
+        custodians = "select id, password from people where role = ? and disabled = 0 order by id"
+        found = self._store.all(custodians, Role.CUSTODIAN.value)
+        if any(password for _, password in found):
+            return None
+        names = [str(id_) for id_, _ in found] or ["custodian", *(f"custodian-{n}" for n in range(2, 1000))]
+        return next(name for name in names if found or not self._store.one(_BY_ID, name))
 
     # Passwords and sign-ins
 
@@ -134,6 +156,26 @@ class Directory:
         kept = row[4] if row is not None and row[4] else None
         right = matches(password, kept or self._nobody)
         return _person(row[:4]) if right and row is not None and kept and not row[3] else None
+
+    def know_browser(self, person: str) -> str:
+        """Return what a browser keeps in which a person signed in with a password.
+
+        It is signed with how the password is kept, so that it is worth nothing once that is another one, and lets
+        nobody in: it only has tries with a password of its own.
+        """
+        name = fresh_secret(96)
+        return f"{name}.{self._signed(person, name)}"
+
+    def browser_of(self, person: str, given: str) -> str:
+        """Return by what name a browser is known as one of this person; nothing, where it is not."""
+        name, _, signed = given[:_LONGEST_KNOWN].partition(".")
+        is_right = hmac.compare_digest(signed.encode("utf-8", "replace"), self._signed(person, name).encode())
+        return name if is_right else ""
+
+    def _signed(self, person: str, name: str) -> str:
+        row = self._store.one("select password from people where id = ? and disabled = 0", person)
+        kept = row[0] if row is not None and row[0] else fresh_secret()  # which signs nothing that anybody has
+        return hmac.new(kept.encode(), f"known browser {person} {name}".encode("utf-8", "replace"), sha256).hexdigest()
 
     def vouched_for(self, id_: str, *, adds_guests: bool) -> Person | None:
         """Return who somebody trusted says is there; None if they are not known, or may not come in.
@@ -153,6 +195,7 @@ class Directory:
         secret, now = prefix + fresh_secret(), self._now()
         with self._store.together():
             self._store.do("delete from sign_ins where seen < ? or made < ?", now - IDLE, now - LONGEST)
+            self._store.do(_FORGET_SIGN_INS, person, person, _MOST_SIGN_INS - 1)
             self._store.do("insert into sign_ins values (?, ?, ?, ?)", digest_of(secret), person, now, now)
         return secret
 
@@ -196,6 +239,8 @@ class Directory:
             if row is not None and row[0] >= self._most_tokens:
                 remedy = "revoke one first"
                 raise ParameterError("tokens", row[0], reason="are all that one person may have", remedy=remedy)
+            if self._store.do(_FORGET_TOKENS, person.id, now, person.id, now, _MOST_DEAD):
+                self._store.do(_FORGET_MAKERS)  # all that a dead token made is as dead
             self._store.do(
                 "insert into tokens values (?, ?, ?, ?, ?, ?, ?, null, 0)",
                 digest_of(secret),
@@ -265,7 +310,7 @@ class Directory:
         with self._store.together():  # as above
             return self._store.do("update tokens set revoked = 1 where person = ? and revoked = 0", person)
 
-    # Invitations
+    # Links
 
     def invite(self, id_: str, name: str, role: Role, *, by: str, seconds: int = INVITED_FOR) -> str:
         """Return the secret of a link that makes this person, once, and in time."""
@@ -273,44 +318,76 @@ class Directory:
             remedy = "write small letters, digits and . _ @ - only, 60 at most"
             raise ParameterError("id", id_, reason="is not the name of a person", remedy=remedy)
         if self._store.one(_BY_ID, id_):
-            raise ParameterError("id", id_, reason="is taken", remedy="choose another one")
-        secret, expires = fresh_secret(128), self._now() + seconds
-        values = (digest_of(secret), id_, name[:200], role.value, by, expires)
-        self._store.do("insert into invitations values (?, ?, ?, ?, ?, ?, null)", *values)
+            remedy = f"choose another one; for a new password: lapwing people invite {id_}"
+            raise ParameterError("id", id_, reason="is taken", remedy=remedy)
+        return self._make_link(id_, name[:200], role, by=by, seconds=seconds)
+
+    def link(self, id_: str, *, by: str, seconds: int = INVITED_FOR) -> str:
+        """Return the secret of a link by which a known person chooses a new password; older links of theirs end."""
+        with self._store.together():  # so that nobody is disabled in between
+            person = self.person(id_)
+            if person.disabled:
+                remedy = f"let them in again first: lapwing people disable {id_} --again"
+                raise ParameterError("person", id_, reason="may not come in", remedy=remedy)
+            self._end_links(id_)
+            return self._make_link(id_, person.name, person.role, by=by, seconds=seconds)
+
+    def _make_link(self, id_: str, name: str, role: Role, *, by: str, seconds: int) -> str:
+        secret, now = fresh_secret(128), self._now()
+        values = (digest_of(secret), id_, name, role.value, by, now + seconds)
+        self._store.do("delete from invitations where expires <= ?", now)
+        self._store.do("insert into invitations values (?, ?, ?, ?, ?, ?)", *values)
         return secret
 
+    def _end_links(self, id_: str) -> None:
+        self._store.do("delete from invitations where person = ?", id_)
+
     def invitations(self) -> list[dict[str, Any]]:
-        """Return who is invited and has not come yet."""
+        """Return the links that are under way: of who is invited and has not come yet, and of who is known."""
         rows = self._store.all(
-            """select person, name, role, made_by, expires from invitations
-               where used is null and expires > ? order by expires""",
+            """select i.person, i.name, i.role, i.made_by, i.expires, p.id is not null from invitations i
+               left join people p on p.id = i.person where i.expires > ? order by i.expires""",
             self._now(),
         )
-        return [dict(zip(("id", "name", "role", "made_by", "expires"), row, strict=True)) for row in rows]
+        names = ("id", "name", "role", "made_by", "expires", "known")
+        return [{**dict(zip(names, row, strict=True)), "known": bool(row[5])} for row in rows]
 
     def invited(self, secret: str) -> str | None:
-        """Return the name with which the person of an invitation will sign in; None where there is none any more."""
+        """Return the name with which the person of a link will sign in; None where there is no such link (any more)."""
         row = self._store.one(
-            "select person from invitations where hash = ? and used is null and expires > ?",
+            "select person from invitations where hash = ? and expires > ?",
             digest_of(secret),
             self._now(),
         )
-        return None if row is None or self._store.one(_BY_ID, row[0]) else str(row[0])
+        return None if row is None else str(row[0])
 
-    def accept(self, secret: str, *, password: str | None = None) -> Person | None:
-        """Make the person of an invitation, once; None where there is no such invitation (any more)."""
+    def accept(self, secret: str, *, password: str | None = None) -> tuple[Person, bool] | None:
+        """Let the person of a link have this password, once; say who, and whether they are new here.
+
+        Somebody who is known comes in by the password that they choose, and by nothing else that a link gives: whoever
+        used it in their place locks them out, and is noticed. All links and sign-ins of theirs end with it. None where
+        there is no such link (any more).
+        """
         kept, now = None if password is None else hash_password(require_password(password)), self._now()
         with self._store.together():
             row = self._store.one(
-                "select person, name, role from invitations where hash = ? and used is null and expires > ?",
+                "select person, name, role from invitations where hash = ? and expires > ?",
                 digest_of(secret),
                 now,
             )
-            if row is None or self._store.one(_BY_ID, row[0]):
+            if row is None:
                 return None
-            self._store.do("update invitations set used = ? where hash = ?", now, digest_of(secret))
-            self._store.do("insert into people values (?, ?, ?, ?, 0, ?)", row[0], row[1], row[2], kept, now)
-        return self.person(str(row[0]))
+            is_new = self._store.one(_BY_ID, row[0]) is None
+            if not is_new and kept is None:
+                remedy = "choose one"
+                raise ParameterError("password", None, reason="is what this link is for", remedy=remedy)
+            self._end_links(row[0])
+            if is_new:
+                self._store.do("insert into people values (?, ?, ?, ?, 0, ?)", row[0], row[1], row[2], kept, now)
+            else:
+                self._store.do("update people set password = ? where id = ?", kept, row[0])
+                self._store.do("delete from sign_ins where person = ?", row[0])
+        return self.person(str(row[0])), is_new
 
     def _now(self) -> int:
         return int(self._clock())

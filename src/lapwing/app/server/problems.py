@@ -27,6 +27,7 @@ from lapwing.vocabulary.errors import (
     UnansweredError,
     UnavailableError,
 )
+from lapwing.vocabulary.wording import Spell
 
 _STATUSES: Final[tuple[tuple[type[LapwingError], int], ...]] = (
     (RequestConflictError, 409),
@@ -92,19 +93,19 @@ def headers_of(failure: LapwingError) -> dict[str, str]:
     return {"Retry-After": "1"} if waits else {}
 
 
-def body_of(failure: LapwingError) -> dict[str, Any]:
-    """Return what is told of a failure to whoever asks."""
-    return {"error": _told(failure)}
+def body_of(failure: LapwingError, spell: Spell = str) -> dict[str, Any]:
+    """Return what is told of a failure to whoever asks, as a door words it."""
+    return {"error": _told(failure, spell)}
 
 
-def _told(failure: LapwingError) -> dict[str, Any]:
+def _told(failure: LapwingError, spell: Spell) -> dict[str, Any]:
     match failure:
         case UnavailableError():
             return failure.to_dict()
         case EngineError():  # the same as for anything unforeseen
             return {"code": AFTER_DATA[1], "message": AFTER_DATA[2]}
         case LapwingError() if failure.for_analysts:
-            return failure.to_dict()
+            return failure.to_dict(spell)
         case LedgerInDoubtError():
             return {"code": "ledger_in_doubt", "message": _IN_DOUBT}
         case LedgerError():

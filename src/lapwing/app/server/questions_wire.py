@@ -5,17 +5,18 @@ names that its builder gives them, its options are those that it takes, and `ask
 """
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache
-from typing import Annotated, Any, Final, Union, get_type_hints
+from typing import Annotated, Any, Final, Union
 
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
 from lapwing.answers.preview import QuestionLike
 from lapwing.app.server.wire import ConceptSets, Meanings, Name, Number, Offer, Strict, Text, Whole
-from lapwing.queries.planning import Question
-from lapwing.queries.questions import Grouping, Statistic, bins
+from lapwing.queries.language.builders import Grouping, bins
+from lapwing.queries.planning.planner import Question
 from lapwing.queries.statistics import STATISTICS
+from lapwing.queries.statistics.statistic import Statistic
 from lapwing.session import MOST_TOGETHER
 from lapwing.vocabulary.exact import as_written, check_most
 
@@ -32,11 +33,7 @@ class Bins(Strict):
 _OPTIONS: Final[dict[str, Any]] = {
     "where": Text,
     "by": Annotated[list[Text | Bins], Meta(max_length=8)],
-    "max_rows": Whole,
-    "max_groups": Whole,
     "at": Annotated[list[Number], Meta(min_length=1, max_length=100)],
-    "k": Whole,
-    "counts": bool,
     "steps": Annotated[list[Text], Meta(min_length=1, max_length=30)],
 }
 """How options are written; one that is not here is a number, a truth value or a text, as its builder says."""
@@ -59,26 +56,16 @@ class Sql(Strict, tag_field="ask", tag="sql"):
     max_groups: Whole | UnsetType = UNSET
 
 
-def columns_of(statistic: Statistic) -> tuple[str, ...]:
-    """Return what the builder of a statistic calls its columns.
-
-    >>> columns_of(STATISTICS["correlation"]), columns_of(STATISTICS["count"])
-    (('x', 'y'), ())
-    """
-    return tuple(inspect.signature(statistic.ask).parameters)[1 : 1 + statistic.columns]
-
-
 def type_of(statistic: Statistic) -> type[Struct]:
     """Return the type of the questions that ask for a statistic.
 
     >>> type_of(STATISTICS["quantiles"]).__struct_fields__
     ('table', 'of', 'at', 'by', 'cells', 'interval', 'max_rows', 'where')
     """
-    hints = get_type_hints(statistic.ask)
-    fields: list[Any] = [("table", Name), *((column, Text) for column in columns_of(statistic))]
-    fields += [(name, _option(name, hints)) for name in sorted(statistic.needs)]
-    for name in sorted((statistic.options | _further(statistic)) - set(statistic.needs)):
-        fields.append((name, _option(name, hints) | UnsetType, UNSET))
+    fields: list[Any] = [("table", Name), *((column, Text) for column in statistic.names)]
+    fields += [(name, _option(statistic, name)) for name in sorted(statistic.needs)]
+    for name in sorted(statistic.options.keys() - set(statistic.needs)):
+        fields.append((name, _option(statistic, name) | UnsetType, UNSET))
     said = (inspect.getdoc(statistic.ask) or "").partition("\n\n")[0].replace("\n", " ")
     title = "".join(part.capitalize() for part in statistic.name.split("_"))
     asked: type[Struct] = defstruct(
@@ -87,17 +74,10 @@ def type_of(statistic: Statistic) -> type[Struct]:
     return asked
 
 
-def _further(statistic: Statistic) -> set[str]:
-    """Return the words that only the builder of a statistic takes, by their names: `sample`, `cells`."""
-    words = inspect.signature(statistic.ask).parameters.values()
-    return {word.name for word in words if word.kind is word.KEYWORD_ONLY}
-
-
-def _option(name: str, hints: Mapping[str, Any]) -> Any:
+def _option(statistic: Statistic, name: str) -> Any:
     if name in _OPTIONS:
         return _OPTIONS[name]
-    hint = hints.get(name)
-    return bool if hint is bool else Whole if hint in {int, int | None} else Text
+    return bool if statistic.options[name] is bool else Whole if statistic.is_whole(name) else Text
 
 
 @cache
@@ -164,7 +144,7 @@ def _alone(given: Any) -> Question:
         words["by"] = [_grouping(one) for one in words["by"]]
     if "at" in words:
         words["at"] = _as_written(words["at"])
-    columns = [words.pop(name) for name in ("table", *columns_of(statistic))]
+    columns = [words.pop(name) for name in ("table", *statistic.names)]
     if not words.get("where", "x").strip():
         del words["where"]
     return statistic.ask(*columns, **words)

@@ -1,11 +1,21 @@
-"""How often: token buckets by name. A name that was not seen for longest is forgotten first, so memory is bounded."""
+"""How often, and how many at once: token buckets and turns by name.
 
+A name that was not seen for longest is forgotten first, so memory is bounded.
+"""
+
+import asyncio
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+from weakref import WeakValueDictionary
 
 from lapwing.vocabulary.frozen import frozen
+
+MOST_WAITING: Final = 20
+"""Looks of one person that wait for their turn; each takes what a preview takes, and whoever hung up is not known."""
 
 
 @frozen()
@@ -40,6 +50,48 @@ class Buckets:
             if len(self._left) > self._most:
                 self._left.popitem(last=False)
             return wait
+
+    def give_back(self, name: str) -> None:
+        """Give back one that was taken."""
+        with self._lock:
+            if name in self._left:
+                left, seen = self._left[name]
+                self._left[name] = min(self._rate.burst, left + 1), seen
+
+
+class AtOnce:
+    """How many at once, of each name: others wait for their turn, and too many who wait are refused.
+
+    It is for the loop: who waits holds no thread.
+    """
+
+    def __init__(self, at_once: int, most_waiting: int = MOST_WAITING) -> None:
+        self._at_once, self._most = at_once, most_waiting
+        self._turns: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def of(self, name: str) -> AsyncIterator[None]:
+        """Wait for a turn of a name, and hold it; where too many wait already, refuse (`TooManyError`)."""
+        turn = self._turns.get(name)
+        if turn is None:
+            turn = self._turns[name] = _Turn(self._at_once)
+        if turn.waiting >= self._at_once + self._most:
+            raise TooManyError(turn.waiting)
+        turn.waiting += 1
+        try:
+            async with turn.free:
+                yield
+        finally:
+            turn.waiting -= 1
+
+
+class TooManyError(Exception):
+    """So many are under way or wait already."""
+
+
+class _Turn:
+    def __init__(self, at_once: int) -> None:
+        self.free, self.waiting = asyncio.Semaphore(at_once), 0
 
 
 @frozen()

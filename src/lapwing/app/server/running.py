@@ -3,6 +3,7 @@
 What they share is the ledger and the store of people. One that dies is started again, and all end with the first.
 """
 
+import gc
 import logging
 import multiprocessing
 import os
@@ -55,7 +56,22 @@ def serve(folder: Path, listening: Listening, bound: socket.socket, *, workers: 
 
 def _serve(folder: Path, listening: Listening, bound: socket.socket) -> None:
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # it would write down bad requests as they came
-    uvicorn.Server(configuration(partial(application, folder, listening.shown()), listening)).run([bound])
+    _Server(configuration(partial(application, folder, listening.shown()), listening)).run([bound])
+
+
+class _Server(uvicorn.Server):
+    """A process that does nothing but serve, from when it is ready."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin; what is here then stays, and looking through it for garbage would cost every request."""
+        await super().startup(sockets)
+        gc.collect()
+        gc.freeze()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End; what was here is garbage now."""
+        gc.unfreeze()
+        await super().shutdown(sockets)
 
 
 def configuration(make: partial[Guard], listening: Listening) -> uvicorn.Config:

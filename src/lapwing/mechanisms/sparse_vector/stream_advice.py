@@ -23,6 +23,7 @@ from lapwing.vocabulary.event import GaussianNoise
 from lapwing.vocabulary.exact import Exact, as_int, exact, positive, probability
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.loading import load_when_called
+from lapwing.vocabulary.search import bisect_float
 
 brentq, minimize_scalar = load_when_called("scipy.optimize", "brentq", "minimize_scalar")
 
@@ -50,7 +51,8 @@ class SparseVectorAdvice:
 
     def times(self, way: Way) -> float:
         """Return how many times as large the margin of a way is as the best one: about as many times as dear."""
-        return dict(self.margins)[way] / self.margins[0][1]
+        best, margin = self.margins[0][1], dict(self.margins)[way]
+        return margin / best if best else math.inf if margin else 1.0
 
     def __str__(self) -> str:
         return "\n".join(f"{self.times(way):6.2f}x  +-{margin:,.6g}  {way.value}" for way, margin in self.margins)
@@ -150,16 +152,15 @@ class _Case:
         largest_below = np.linspace(-8.0, 45.0, 20_001)  # of the noise on the values below, less its median
         log_density = -largest_below - np.exp(-largest_below)
 
-        def log_chance(margin: float) -> float:
+        def chance(margin: float) -> float:
             noise = largest_below + math.log(self.below) - 2 * margin / scale
             all_above = -np.expm1(-np.exp(-np.maximum(noise, -700.0)))
-            return math.log(np.trapezoid(np.exp(log_density) * all_above**self.above, largest_below))
+            return float(np.trapezoid(np.exp(log_density) * all_above**self.above, largest_below))
 
-        wanted = math.log(self.confidence)
-        high = scale
-        while log_chance(high) < wanted:
-            high *= 2
-        return float(brentq(lambda at: log_chance(at) - wanted, 0.0, high)) * float(self.grid)
+        wanted = float(self.confidence)
+        if chance(0.0) >= wanted:
+            return 0.0
+        return bisect_float(lambda at: chance(at) >= wanted, high=scale, relative=1e-9)[1] * float(self.grid)
 
     def _margin_of(self, law: Law) -> float:
         """Noise of a symmetric law on every value, and the best threshold for the noisy values."""

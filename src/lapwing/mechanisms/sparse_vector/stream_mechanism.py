@@ -95,7 +95,7 @@ class StreamMechanism(ABC):
 
         Proof: proofs/sparse_vector_margin.md
         """
-        case, beta = self._worst_case(questions, above), doubt(confidence)
+        case, beta = self._worst_case(questions, above), failure_probability(confidence)
         return self.lattice.number(accuracy.margin(self.rule, **case, beta=beta))
 
     def guaranteed_margin(
@@ -109,7 +109,7 @@ class StreamMechanism(ABC):
 
         Proof: proofs/sparse_vector_interval.md
         """
-        case, beta = self._worst_case(questions, above), doubt(confidence)
+        case, beta = self._worst_case(questions, above), failure_probability(confidence)
         return self.lattice.number(accuracy.guaranteed_margin(self.rule, **case, beta=beta))
 
     def chance_all_right(self, margin: Exact, *, questions: int | None = None, above: int | None = None) -> float:
@@ -119,7 +119,7 @@ class StreamMechanism(ABC):
 
     def best_lift(self, questions: int, confidence: Exact = "0.9", *, above: int | None = None) -> Fraction:
         """Return by how much to shift the threshold up so that the `margin` for these questions is smallest."""
-        case, beta = self._worst_case(questions, above), doubt(confidence)
+        case, beta = self._worst_case(questions, above), failure_probability(confidence)
         return self.lattice.number(accuracy.best_lift(self.rule, **case, beta=beta))
 
     def interval(self, answer: SparseVectorAnswer, confidence: Exact = "0.95") -> Interval | None:
@@ -133,7 +133,7 @@ class StreamMechanism(ABC):
 
         Proof: proofs/sparse_vector_interval.md
         """
-        beta = doubt(confidence)
+        beta = failure_probability(confidence)
         return accuracy.interval(self.rule, self.lattice, answer, beta=beta, questions=self.questions)
 
     def estimate(self, answer: SparseVectorAnswer) -> float | None:
@@ -309,8 +309,8 @@ def require_sensitivity(sensitivity: object) -> None:
         raise ParameterError("sensitivity", sensitivity, reason=reason, remedy=remedy)
 
 
-def doubt(confidence: object) -> float:
-    """Return what is left to 1 from the confidence of a statement about accuracy, rounded down."""
+def failure_probability(confidence: object) -> float:
+    """Return the failure probability beta = 1 - confidence of a statement about accuracy, rounded down."""
     wanted = probability("confidence", confidence)
     if wanted > _SUREST:
         reason, remedy = "is too close to 1", "stay at or below 1 - 1e-9"

@@ -7,13 +7,17 @@ from playwright.sync_api import Browser
 
 from app.server.pages.browsers import Looker, a_chromium
 from app.server.pages.visitors import Pages, pages_of
+from budgets import KindOfBudget
 from postgres_server import where_there_is_room
 
 
 @pytest.fixture(scope="module")
-def pages() -> Iterator[Pages]:
+def pages(budget: KindOfBudget) -> Iterator[Pages]:
     """A server with a clinic of 400, for the tests of one file."""
-    with TemporaryDirectory(prefix="lapwing-", dir=where_there_is_room()) as folder, pages_of(Path(folder)) as pages:
+    with (
+        TemporaryDirectory(prefix="lapwing-", dir=where_there_is_room()) as folder,
+        pages_of(Path(folder), budget) as pages,
+    ):
         yield pages
 
 

@@ -15,6 +15,10 @@ from lapwing.app.server.pages.cohort_document import CohortDraft, CohortPanel, C
 from lapwing.app.server.pages.routes import PAGES
 from lapwing.app.server.sign_in_provider import Provider
 
+pytestmark = pytest.mark.one_budget(
+    "test_every_kind_of_budget looks at the pages that show budgets, at both widths, under every kind"
+)
+
 AXE = (files("axe_playwright_python") / "axe.min.js").read_text()
 NO_PAGE = ("/export", "/search", "/csv", "/json")
 """The ends of addresses at which there is a file or a part, and not a page."""
@@ -172,8 +176,8 @@ def test_axe_finds_nothing_on_what_others_see(look) -> None:
     assert wrong == []
 
 
-def test_axe_finds_nothing_where_one_may_sign_in_elsewhere(chromium, quick_path) -> None:
-    folder = make_folder(quick_path / "clinic")
+def test_axe_finds_nothing_where_one_may_sign_in_elsewhere(chromium, quick_path, budget) -> None:
+    folder = make_folder(quick_path / "clinic", budget)
     callback = "http://127.0.0.1:0/sign-in/return"
     provider = Provider(name="the Hospital", issuer="http://127.0.0.1:1", client="lapwing", callback=callback)
     with serving(folder, DoorSettings(provider=provider)) as door:

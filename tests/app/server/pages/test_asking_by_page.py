@@ -13,6 +13,10 @@ import pytest
 from app.server.pages.visitors import MEN, P, pages_of, pressed, text_of, title_of
 from lapwing.app.server.pages.cohort_document import CohortDraft, CohortPanel, Criterion, Limit, to_link
 
+pytestmark = pytest.mark.one_budget(
+    "how forms are sent and changed; test_every_kind_of_budget asks all kinds of questions under every kind"
+)
+
 COHORT = {
     **MEN,
     "p1.include": "in",
@@ -162,11 +166,11 @@ def test_at_least_so_many_in_a_stream_until_it_halts(pages) -> None:
     ana = pages.browser("ana")
     fields = {"kind": "enough", "at_least": "100", "stream": "new", "yeses": "2", "sure": "15"}
     drawn = ana.draft({**MEN, **fields})
-    assert re.match(r"Open and ask · ε [\d.]+, yes \+ [\d.]+", button_of(drawn))
+    assert re.match(r"Open and ask · ε [\d.]+, yes \+ ε [\d.]+", button_of(drawn))
     first = ana.answer({**MEN, **fields})
     assert title_of(first) == "At least 100?"
     assert "Yes there are at least 100, after noise" in text_of(first)
-    opening, yes = re.match(r"Open and ask · ε ([\d.]+), yes \+ ([\d.]+)", button_of(drawn)).groups()
+    opening, yes = re.match(r"Open and ask · ε ([\d.]+), yes \+ ε ([\d.]+)", button_of(drawn)).groups()
     told = text_of(first)
     assert f"This answer ε {yes}, one yes Opening the stream ε {opening}, paid with this question, once" in told
     assert re.search(r"Set aside ε [\d.]+ for the yeses that are left", told)
@@ -196,6 +200,8 @@ def test_a_stream_is_closed_by_its_owner_alone(pages) -> None:
     assert re.search(r'name="at_least" min="1" value="10"', goes_on.text), "what its stream was opened for"
     assert ben.post(f"{P}/streams/{stream}/close").status_code == 404
     assert stream not in ben.get(f"{P}/streams").text
+    for no_key in ("k" * 200, "a key of mine", "<key>"):
+        assert ana.post(f"{P}/streams/{stream}/close", {"key": no_key}).status_code == 400, "no program may send it"
     assert ana.post(f"{P}/streams/{stream}/close").status_code == 303
     assert "closed" in text_of(ana.get(f"{P}/streams"))
 
@@ -284,8 +290,8 @@ def test_parts_of_the_page_are_redrawn_alone(pages) -> None:
     assert signed_out.status_code == 401
 
 
-def test_the_budget_runs_out_with_a_clear_sentence(tmp_path_factory) -> None:
-    with pages_of(tmp_path_factory.mktemp("poor"), people=200, epsilon="0.15") as pages:
+def test_the_budget_runs_out_with_a_clear_sentence(tmp_path_factory, budget) -> None:
+    with pages_of(tmp_path_factory.mktemp("poor"), budget, "0.15", people=200) as pages:
         ana = pages.browser("ana")
         assert ana.ask({**MEN, "kind": "count"}).status_code == 303
         women = {**MEN, "p0.c0.sex.in": "F", "kind": "count"}
@@ -316,14 +322,14 @@ def test_what_was_asked_elsewhere_is_in_the_history(pages) -> None:
     assert ben.get(f"{P}/answers/from-a-program").status_code == 200
 
 
-def test_the_custodian_sets_an_allowance_and_takes_it_away(tmp_path_factory) -> None:
-    with pages_of(tmp_path_factory.mktemp("allowed"), people=50) as pages:
+def test_the_custodian_sets_an_allowance_and_takes_it_away(tmp_path_factory, budget) -> None:
+    with pages_of(tmp_path_factory.mktemp("allowed"), budget, people=50) as pages:
         cleo = pages.browser("cleo")
-        set_ = cleo.post(f"{P}/custody/allowances", {"analyst": "ana", "epsilon": "0.5"})
+        set_ = cleo.post(f"{P}/custody/allowances", {"analyst": "ana", "allowance": "0.5"})
         assert set_.status_code == 303, text_of(set_)
-        assert "ana ε 0.5 0.5" in text_of(cleo.get(f"{P}/custody"))
-        assert "Of your own allowance epsilon 0.5 is left." in text_of(pages.browser("ana").get(f"{P}/account"))
-        odd = cleo.post(f"{P}/custody/allowances", {"analyst": "ana", "epsilon": "much"})
+        assert "ana ε 0.5 ε 0.5" in text_of(cleo.get(f"{P}/custody"))
+        assert "Of your own allowance ε 0.5 is left." in text_of(pages.browser("ana").get(f"{P}/account"))
+        odd = cleo.post(f"{P}/custody/allowances", {"analyst": "ana", "allowance": "much"})
         assert odd.status_code == 422
         assert pages.browser("ana").post(f"{P}/custody/allowances", {"analyst": "ana"}).status_code == 404
         assert cleo.post(f"{P}/custody/allowances", {"analyst": "ana", "do": "forget"}).status_code == 303
@@ -364,7 +370,7 @@ def sentence_in(page) -> str:
     return "" if found is None else re.sub(r"<[^>]*>", "", found[1])
 
 
-def test_values_of_a_long_vocabulary_are_found_and_not_listed(tmp_path_factory) -> None:
+def test_values_of_a_long_vocabulary_are_found_and_not_listed(tmp_path_factory, budget) -> None:
     names = ", ".join(f'"{kind} illness {n}"' for n in range(60) for kind in ("acute", "chronic"))
 
     def declared(text: str) -> str:
@@ -372,7 +378,7 @@ def test_values_of_a_long_vocabulary_are_found_and_not_listed(tmp_path_factory) 
         concept = f'concept = {{ type = "category", values = [{names}] }}'
         return f"{head}[populations.clinic.tables.condition.columns]\n{concept}\n{rest.partition(chr(10))[2]}"
 
-    with pages_of(tmp_path_factory.mktemp("long"), people=50, declared=declared) as pages:
+    with pages_of(tmp_path_factory.mktemp("long"), budget, people=50, declared=declared) as pages:
         ana = pages.browser("ana")
         drawn = ana.draft({"do": "add:0:condition|concept|acute illness 7", "kind": "count"})
         assert "<option" not in drawn.text.partition("p0.c0.concept")[2].partition("p0.c0.times")[0]

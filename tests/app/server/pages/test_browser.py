@@ -6,6 +6,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+pytestmark = pytest.mark.one_budget(
+    "scripts of a page do the same for all; test_every_kind_of_budget has browsers under every kind"
+)
+
 
 def add(page: Page, panel: int, text: str) -> None:
     picker = page.locator(f"#panel-{panel} .picker")

@@ -11,10 +11,12 @@ from lapwing.app.server.application import DoorSettings
 from lapwing.app.server.roles import Role
 from lapwing.app.server.sign_in_provider import Provider
 
+pytestmark = pytest.mark.one_budget("signing in has nothing to do with what is spent")
+
 
 @pytest.mark.parametrize("script", [True, False])
-def test_somebody_signs_in_elsewhere_and_out_again(chromium, quick_path, script) -> None:
-    folder = make_folder(quick_path / "clinic")
+def test_somebody_signs_in_elsewhere_and_out_again(chromium, quick_path, script, budget) -> None:
+    folder = make_folder(quick_path / "clinic", budget)
     add_people(folder)
     with provider_on_loopback() as provider:
         provider.host = "localhost"  # another site than 127.0.0.1, so that cookies and policies count

@@ -18,6 +18,10 @@ from app.server.pages.browsers import Looker
 from app.server.pages.visitors import Pages, pages_of
 from postgres_server import where_there_is_room
 
+pytestmark = pytest.mark.one_budget(
+    "scripts of a page do the same for all; test_every_kind_of_budget has browsers under every kind"
+)
+
 SENTENCE = "People with sex M, age 20 to 30, cancer survivor: yes and admitted for surgery: yes."
 SQL = "sex = 'M' and age between 20 and 30 and cancer_survivor and admitted_for_surgery"
 EVIL = "<img src=x onerror=alert(1)>"
@@ -25,7 +29,7 @@ MOST_TABS = 25
 
 
 @pytest.fixture(scope="module")
-def odd() -> Iterator[Pages]:
+def odd(budget) -> Iterator[Pages]:
     """A clinic with little to spend, whose custodian has given things the names of an attack."""
 
     def declared(text: str) -> str:
@@ -33,7 +37,7 @@ def odd() -> Iterator[Pages]:
 
     with (
         TemporaryDirectory(prefix="lapwing-", dir=where_there_is_room()) as folder,
-        pages_of(Path(folder), people=50, epsilon="1", declared=declared) as pages,
+        pages_of(Path(folder), budget, "1", people=50, declared=declared) as pages,
     ):
         yield pages
 

@@ -24,13 +24,13 @@ from lapwing.app.server.pages.cohort_document import (
 )
 from lapwing.app.server.pages.cohort_form import act, from_form
 from lapwing.app.server.pages.cohort_text import steps_of, text_of
+from lapwing.app.server.pages.cohort_undo import UndoHistory
 from lapwing.app.server.pages.cohort_words import sentence_of
 from lapwing.app.server.pages.dictionary import Dictionary
 from lapwing.app.server.pages.frame import templates
 from lapwing.app.server.pages.page_words import words_of
-from lapwing.app.server.pages.undoing import StepsBack
-from lapwing.queries.catalogue import Population, RowsPerPerson, Table
-from lapwing.queries.column import Boolean, Category, Column
+from lapwing.queries.catalogue.column import Boolean, Category, Column
+from lapwing.queries.catalogue.population import Population, RowsPerPerson, Table
 from lapwing.vocabulary.guarantee import PrivacyUnit
 
 
@@ -345,7 +345,7 @@ values = { vocabulary = "concept", value = "concept_id", label = "concept_name" 
 
 
 def test_the_builder_offers_all_kinds_of_a_concept(omop) -> None:
-    shown = {"t": words_of("en"), "dictionary": Dictionary(omop.population), "base": "", "past": StepsBack()}
+    shown = {"t": words_of("en"), "dictionary": Dictionary(omop.population), "base": "", "past": UndoHistory()}
     one = act(CohortDraft(), "add:0:condition|concept|201820", shown["dictionary"])
     drawn = templates().get_template("panels.html").render(**shown, cohort=one)
     assert 'name="p0.c0.concept.kinds" value="on"><span>and all kinds of it</span>' in drawn

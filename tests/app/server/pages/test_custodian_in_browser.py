@@ -11,6 +11,10 @@ from playwright.sync_api import Page, expect
 from app.server.pages.visitors import PASSWORD, P, Pages, pages_of
 from postgres_server import where_there_is_room
 
+pytestmark = pytest.mark.one_budget(
+    "scripts of a page do the same for all; test_every_kind_of_budget has browsers under every kind"
+)
+
 BARE = """[populations.ward]
 person_key = "person_id"
 budget = { epsilon = "1" }
@@ -18,11 +22,11 @@ budget = { epsilon = "1" }
 
 
 @pytest.fixture(scope="module")
-def pages() -> Iterator[Pages]:
+def pages(budget) -> Iterator[Pages]:
     """A server with the files of a clinic, of which nothing is declared."""
     with (
         TemporaryDirectory(prefix="lapwing-", dir=where_there_is_room()) as folder,
-        pages_of(Path(folder), declared=lambda _: BARE) as pages,
+        pages_of(Path(folder), budget, declared=lambda _: BARE) as pages,
     ):
         yield pages
 
@@ -71,15 +75,15 @@ def register(page: Page) -> None:
 def set_budget(page: Page) -> None:
     """Raise the budget; what it buys is drawn while it is typed."""
     page.get_by_role("link", name="Policy").click()
-    expect(page.locator("#outcome")).to_contain_text("What a budget of 0.5 means")
+    expect(page.locator("#outcome")).to_contain_text("What a budget of ε 0.5 means")
     page.get_by_label("Lifetime budget").fill("3")
-    expect(page.locator("#outcome")).to_contain_text("What a budget of 3 means")
+    expect(page.locator("#outcome")).to_contain_text("What a budget of ε 3 means")
     expect(page.locator("#outcome")).to_contain_text("16.9 %")  # 0.01 e^3 / (0.99 + 0.01 e^3)
     expect(page.get_by_label("Members only")).to_be_checked()
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status")).to_have_text("It holds from now on.")
     page.get_by_label("Analyst", exact=True).fill("dora")
-    page.get_by_label(re.compile("^Allowance")).fill("2")
+    page.get_by_label(re.compile("^Lifetime allowance")).fill("2")
     page.get_by_role("button", name="Set an allowance").click()
     expect(page.get_by_label("Analyst", exact=True)).to_be_empty()  # the page before said that it holds, too
     expect(page.get_by_role("status")).to_contain_text("Nobody here is called dora")

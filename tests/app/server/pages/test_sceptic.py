@@ -14,6 +14,8 @@ from lapwing.app.server.pages import proof_pages
 from lapwing.app.server.pages.proof_pages import proof_steps, proofs_folder, proofs_of
 from lapwing.app.server.reports import Reports
 
+pytestmark = pytest.mark.one_budget("what sceptics read is about no population")
+
 PROOFS = Path(__file__).parents[4] / "proofs"
 
 

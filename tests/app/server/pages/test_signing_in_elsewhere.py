@@ -32,6 +32,8 @@ from lapwing.app.server.trusted_proxy import Unknown
 from lapwing.noise.randomness import fresh_name
 from lapwing.vocabulary.errors import SettingsError
 
+pytestmark = pytest.mark.one_budget("signing in has nothing to do with what is spent")
+
 CALLBACK = "http://127.0.0.1:8431/sign-in/return"
 ROLES = {"keepers": Role.CUSTODIAN, "askers": Role.ANALYST}
 
@@ -59,8 +61,8 @@ def settings(issuer: str, **more: Any) -> DoorSettings:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    place = make_folder(tmp_path_factory.mktemp("provider") / "clinic")
+def folder(tmp_path_factory, budget):
+    place = make_folder(tmp_path_factory.mktemp("provider") / "clinic", budget)
     add_people(place)
     return place
 

@@ -9,6 +9,10 @@ import pytest
 
 from app.server.pages.visitors import MEN, P, field_of, pressed, text_of, title_of
 
+pytestmark = pytest.mark.one_budget(
+    "how SELECTs are read and shown; test_every_kind_of_budget pays for them under every kind"
+)
+
 SQL = f"{P}/sql"
 TWO = "select sex, count(*), avg(bmi)\nfrom patient\ngroup by sex"
 
@@ -43,6 +47,31 @@ def test_a_refusal_says_what_to_write_instead(pages, statement, says) -> None:
     assert drawn.status_code == 200
     assert says in text_of(drawn)
     assert 'id="ask"' not in drawn.text
+
+
+def test_the_mean_of_nobody_is_a_dash_with_its_bounds_on_every_page(pages) -> None:
+    ana = pages.browser("ana")
+    for statement, shown in (
+        ("select avg(bmi) from patient where age > 119", '<p class="hero">–'),
+        ("select sex, avg(bmi) from patient where age > 119 group by sex", '<td class="n strong">–</td>'),
+    ):
+        asked = ask(ana, q=statement, pay="epsilon", epsilon="0.2")
+        place = asked.headers["location"]
+        page = ana.get(place)
+        assert shown in page.text
+        assert "60" in text_of(page)
+        assert list(csv.reader(io.StringIO(ana.get(f"{place}/csv").text)))[1][-3] == ""
+        assert ana.get(f"{P}/history").status_code == 200
+    assert "–" in text_of(ana.get(f"{P}/history"))
+
+
+def test_a_step_is_its_lower_end_on_the_page_and_in_its_file(pages) -> None:
+    ana = pages.browser("ana")
+    statement = "select floor(age / 50) * 50 as part, count(*) as n from patient where age < 100 group by 1"
+    place = ask(ana, q=statement, pay="epsilon", epsilon="0.2").headers["location"]
+    assert ">50<" in re.sub(r"\s*([<>])\s*", r"\1", ana.get(place).text)
+    lines = list(csv.reader(io.StringIO(ana.get(f"{place}/csv").text)))
+    assert [line[0] for line in lines] == ["part", "0", "50"]
 
 
 def test_an_answer_has_all_its_columns_and_is_asked_once(pages) -> None:
@@ -180,3 +209,27 @@ def test_a_median_beside_a_mean_is_told_apart(pages) -> None:
     assert re.search(
         r"± [\d.]+ for 1,000 rows.*median: an interval of values; and its place in the order within", drawn, re.DOTALL
     )
+
+
+def test_a_number_that_a_bound_cut_is_marked_and_nothing_is_promised_of_the_whole(pages) -> None:
+    ana = pages.browser("ana")
+    answer = ask(ana, q="select count(*) from visit", pay="epsilon", epsilon="1", max_rows="2")
+    place = answer.headers["location"]
+    answer = ana.get(place)
+    assert 'class="hero"' in answer.text
+    rows = list(csv.reader(io.StringIO(ana.get(f"{place}/csv").text)))
+    assert (rows[0][-1], rows[1][-1]) == (f"{rows[0][0]}_cut", "cut")
+    assert ana.get(f"{place}/json").json()["cut"] == [rows[0][0]]
+    shown = text_of(answer)
+    assert "cut" in shown
+    assert "It was cut: " in shown
+    assert "What is left within the bound is within" in shown
+    assert "The exact number is within" not in shown
+
+
+def test_the_history_and_the_ledger_tell_what_a_select_asks(pages) -> None:
+    ana, cleo = pages.browser("ana"), pages.browser("cleo")
+    ask(ana, q="select sex, count(*), avg(bmi) from patient where age > 33 group by sex", pay="epsilon", epsilon="0.5")
+    for told in (text_of(ana.get(f"{P}/history")), text_of(cleo.get("/custody/ledger"))):
+        assert "he number of people, in patient where age" in told
+        assert "part is 1" not in told

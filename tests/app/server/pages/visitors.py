@@ -12,6 +12,7 @@ import httpx
 
 import lapwing as lw
 from app.server.doors import UNLIMITED, Door, serving
+from budgets import KindOfBudget
 from lapwing.app.clinic.clinic_files import make_clinic
 from lapwing.app.server.application import DoorSettings
 from lapwing.app.server.door_store import open_store
@@ -104,18 +105,26 @@ def title_of(page: httpx.Response) -> str:
     return "" if found is None else html.unescape(found[1])
 
 
+def with_budget(declared: str, budget: KindOfBudget, amount: str) -> str:
+    """Return what a lapwing.toml declares, with another budget."""
+    changed, times = re.subn(r"(?m)^budget = .*$", f"budget = {budget.toml(amount)}", declared)
+    assert times == 1
+    return changed
+
+
 @contextmanager
 def pages_of(
     folder: Path,
+    budget: KindOfBudget,
+    amount: str = "10",
     *,
     people: int = 400,
-    epsilon: str = "10",
     settings: DoorSettings | None = None,
     declared: Callable[[str], str] = str,
 ) -> Iterator[Pages]:
     """Serve a clinic; `declared` may change what its lapwing.toml declares."""
-    place = make_clinic(folder / "clinic", people, epsilon=epsilon)
-    (place / FILE).write_text(declared((place / FILE).read_text()))
+    place = make_clinic(folder / "clinic", people)
+    (place / FILE).write_text(declared(with_budget((place / FILE).read_text(), budget, amount)))
     lw.create(place).close()
     store = open_store(place)
     directory = Directory(store)

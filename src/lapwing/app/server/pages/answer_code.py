@@ -4,7 +4,6 @@ import inspect
 import json
 from typing import Any, Final
 
-from lapwing.app.server.questions_wire import columns_of
 from lapwing.queries.statistics import STATISTICS
 
 TOKEN: Final = "YOUR_TOKEN"  # noqa: S105 - the word that stands where a token goes
@@ -58,7 +57,7 @@ def python_of(address: str, population: str, body: dict[str, Any]) -> str:
 
 def _call(question: dict[str, Any]) -> str:
     statistic = STATISTICS[question["ask"]]
-    places = ("table", *columns_of(statistic))
+    places = ("table", *statistic.names)
     given = [_literal(question[name]) for name in places]
     more = {name: value for name, value in question.items() if name not in {"ask", *places} and value not in ("", [])}
     given += [f"{name}={_value(name, value)}" for name, value in more.items() if _is_taken(statistic.ask, name)]

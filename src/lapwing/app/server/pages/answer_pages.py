@@ -1,7 +1,7 @@
 """Answers again, by their keys: counts, funnels and groups; verdicts of streams; what still runs, and what was lost."""
 
 import json
-from fractions import Fraction
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,19 +17,20 @@ from lapwing.app.server.pages.cohort_document import CohortDraft, UnclearError, 
 from lapwing.app.server.pages.dictionary import Field
 from lapwing.app.server.pages.drafts import axes_key, curve_of, dictionary_for, opening_key
 from lapwing.app.server.pages.heat_map import VerdictGrid, verdict_grid, verdict_map
+from lapwing.app.server.pages.page_visit import PageRefusedError, PageVisit
 from lapwing.app.server.pages.proof_pages import proofs_of
 from lapwing.app.server.pages.showing import address_of, shared, show_answer_page, stream_link, words_of_cohort
-from lapwing.app.server.pages.stream_log import outcomes_of, verdict_of
-from lapwing.app.server.pages.visits import PageRefusedError, Visit
+from lapwing.app.server.pages.stream_log import outcomes_of, verdict_of, verdict_told
+from lapwing.app.server.pages.stream_prices import StreamPrices
 from lapwing.app.server.problems import ProblemError
-from lapwing.ledger.stream_states import StreamRecord
+from lapwing.ledger.reservation_states import ReservationRecord
 
 _STREAM = "ask_stream"
 _QUESTION = "ask"
 _MANY = "ask_stream_many"
 
 
-async def show_answer(visit: Visit) -> Response:
+async def show_answer(visit: PageVisit) -> Response:
     """Show what came of a question; it never charges, and needs no database."""
     key = visit.part("key")
     known = await visit.in_thread(lambda: visit.server.memory.recall(visit.population, visit.person.id, key))
@@ -46,49 +47,46 @@ async def show_answer(visit: Visit) -> Response:
     return await show_answer_page(visit, await _told(visit, key), known["body"], cohort, at=known["at"])
 
 
-async def save_csv(visit: Visit) -> Response:
+async def save_csv(visit: PageVisit) -> Response:
     """Save an answer as a table, each number with its bounds."""
     told = await _told(visit, visit.part("key"))
     return _file(csv_of(told["answer"]), "text/csv; charset=utf-8", f"answer-{visit.part('key')[:8]}.csv")
 
 
-async def save_json(visit: Visit) -> Response:
+async def save_json(visit: PageVisit) -> Response:
     """Save an answer as JSON, with error, price and receipt."""
     told = await _told(visit, visit.part("key"))
     text = json.dumps(told["answer"], indent=1, ensure_ascii=False)
     return _file(text, "application/json", f"answer-{visit.part('key')[:8]}.json")
 
 
-async def stop(visit: Visit) -> Response:
-    """Stop a question that still runs: what was charged stays charged."""
-    await visit.do("cancel_job", path={"key": visit.part("key")})
-    return visit.go("/history")
-
-
-def cohort_of(visit: Visit, key: str) -> CohortDraft | None:
+def cohort_of(visit: PageVisit, key: str) -> CohortDraft | None:
     """Return the cohort that was built for a question, if it was built here."""
-    document = visit.site.shelf.find(visit.population, visit.person.id, key)
+    document = visit.site.asked_cohorts.find(visit.population, visit.person.id, key)
     try:
         return None if document is None else from_document(document)
     except UnclearError:  # a document of another version
         return None
 
 
-async def _told(visit: Visit, key: str) -> dict[str, Any]:
+async def _told(visit: PageVisit, key: str) -> dict[str, Any]:
     told: dict[str, Any] = await visit.do("answer", path={"key": key})
     return told
 
 
-async def _show_verdict(visit: Visit, known: dict[str, Any], cohort: CohortDraft | None) -> Response:
-    ledger, key, asked = visit.server.house.ledger, visit.part("key"), known["body"]
+async def _show_verdict(visit: PageVisit, known: dict[str, Any], cohort: CohortDraft | None) -> Response:
+    ledger, key, asked = visit.server.state.ledger, visit.part("key"), known["body"]
     told = await visit.in_thread(lambda: verdict_of(ledger, visit.population, analyst=visit.person.id, key=key))
+    ended = visit.server.memory.ending(visit.population, visit.person.id, key)
+    if told is None and ended is not None and ended[0] == HTTPStatus.OK:  # it was free
+        told = verdict_told(ledger, json.loads(ended[1]), known["at"])
     if told is None:
         raise _not_there()
     if told.answer is None:
         if told.is_lost:
             raise PageRefusedError(410, {"code": "unanswered"})
         return visit.show("running.html", headers={"Refresh": "2"}, key=key)
-    answer, record = told.answer, ledger.streams.stream(told.stream)
+    answer, record = told.answer, ledger.reservations.find(told.stream)
     margin, at_least = answer.terms.margin(), answer.threshold
     outcomes = await visit.in_thread(lambda: outcomes_of(ledger, visit.population, answer.stream))
     again = {} if cohort is None else {"c": to_link(cohort)}
@@ -102,7 +100,7 @@ async def _show_verdict(visit: Visit, known: dict[str, Any], cohort: CohortDraft
         picture=chance_picture(curve_of(answer.terms, at_least, margin), at_least, margin, visit.say),
         sentence=words_of_cohort(visit, cohort, asked["where"]),
         proofs=proofs_of("", "stream"),
-        stream_price=await _stream_price(visit, told.stream),
+        prices=await _stream_prices(visit, told.stream),
         is_opener=is_opener,
         again={**again, "kind": "enough", "stream": told.stream, "at_least": str(at_least)},
         at=told.at,
@@ -118,7 +116,7 @@ async def _show_verdict(visit: Visit, known: dict[str, Any], cohort: CohortDraft
     )
 
 
-async def _show_verdicts(visit: Visit, known: dict[str, Any], cohort: CohortDraft | None) -> Response:
+async def _show_verdicts(visit: PageVisit, known: dict[str, Any], cohort: CohortDraft | None) -> Response:
     """Show what a stream answered about each cell of a grid, as a map and as a table."""
     key, asked = visit.part("key"), known["body"]
     outcome = (await visit.do("job", path={"key": key}))["outcome"]
@@ -128,7 +126,7 @@ async def _show_verdicts(visit: Visit, known: dict[str, Any], cohort: CohortDraf
         raise PageRefusedError(409, outcome["error"])
     told = [None if one is None else one["verdict"] == Verdict.ABOVE.value for one in outcome["answers"]]
     first = next(one for one in outcome["answers"] if one is not None)
-    record = visit.server.house.ledger.streams.stream(first["stream"])
+    record = visit.server.state.ledger.reservations.find(first["stream"])
     axes, cells = _cells(visit, key, asked["wheres"])
     grid = verdict_grid(cells, told)
     again = {} if cohort is None else {"c": to_link(cohort)}
@@ -144,7 +142,7 @@ async def _show_verdicts(visit: Visit, known: dict[str, Any], cohort: CohortDraf
         margin=StreamTerms.read(record.terms).margin(questions=len(told)),
         sentence=words_of_cohort(visit, cohort, ""),
         proofs=proofs_of("", "stream"),
-        stream_price=await _stream_price(visit, record.name),
+        prices=await _stream_prices(visit, record.name),
         stream_status=record.status.value,
         yeses=record.units,
         yeses_left=record.units_left,
@@ -165,14 +163,16 @@ def _intervals(grid: VerdictGrid, answers: list[dict[str, Any] | None]) -> list[
     return [found[first : first + width] for first in range(0, len(found), width)]
 
 
-def _grid_link(visit: Visit, cohort: CohortDraft, record: StreamRecord, at_least: int, axes: tuple[Field, ...]) -> str:
+def _grid_link(
+    visit: PageVisit, cohort: CohortDraft, record: ReservationRecord, at_least: int, axes: tuple[Field, ...]
+) -> str:
     chosen = {name: one.name for name, one in zip(EACH, axes, strict=False)}
     return f"{stream_link(visit, cohort, StreamTerms.read(record.terms), at_least)}&{urlencode(chosen)}"
 
 
-def _cells(visit: Visit, key: str, wheres: list[str]) -> tuple[tuple[Field, ...], list[AskedCell]]:
+def _cells(visit: PageVisit, key: str, wheres: list[str]) -> tuple[tuple[Field, ...], list[AskedCell]]:
     """Return the axes of a grid that was asked about, and its cells; of one that was not built here, a list."""
-    kept = visit.site.shelf.find(visit.population, visit.person.id, axes_key(key)) or {}
+    kept = visit.site.asked_cohorts.find(visit.population, visit.person.id, axes_key(key)) or {}
     try:
         axes = axes_of("enough", tuple(kept.get("each", ())), dictionary_for(visit))
     except UnclearError:  # what is declared has changed since
@@ -183,22 +183,18 @@ def _cells(visit: Visit, key: str, wheres: list[str]) -> tuple[tuple[Field, ...]
     return (), [AskedCell(labels=(where,), where=where) for where in wheres]
 
 
-async def _stream_price(visit: Visit, stream: str) -> dict[str, Any]:
+async def _stream_prices(visit: PageVisit, stream: str) -> StreamPrices:
     """Return what opening a stream cost, and what is set aside for it now."""
-    record = next(one for one in await visit.do("streams") if one["stream"] == stream)
-    price = record["price"]
-    opening = price["opening"] if price["paid_by_yes"] else price["all"]
-    left = Fraction(price["all"]) - Fraction(record["spent"])
-    return {"opening": opening, "aside": left if record["status"] == "open" else Fraction(0)}
+    return StreamPrices.of(next(one for one in await visit.do("streams") if one["stream"] == stream))
 
 
-def _python(visit: Visit, stream: str, where: str, at_least: int) -> str:
+def _python(visit: PageVisit, stream: str, where: str, at_least: int) -> str:
     opened = opening_lines(address_of(visit), visit.population)
     asked = f"stream.ask({json.dumps(where, ensure_ascii=False)}, at_least={at_least})"
     return f"{opened}stream = session.resume({json.dumps(stream)})\n{asked}"
 
 
-def _python_of_many(visit: Visit, stream: str, wheres: list[str], at_least: int) -> str:
+def _python_of_many(visit: PageVisit, stream: str, wheres: list[str], at_least: int) -> str:
     opened = opening_lines(address_of(visit), visit.population)
     asked = "".join(f"    {json.dumps(one, ensure_ascii=False)},\n" for one in wheres)
     return f"{opened}stream = session.resume({json.dumps(stream)})\nstream.ask_many([\n{asked}], at_least={at_least})"

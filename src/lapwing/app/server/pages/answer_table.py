@@ -49,18 +49,32 @@ def rows_of(answer: dict[str, Any]) -> list[TableRow]:
 def csv_of(answer: dict[str, Any]) -> str:
     """Return an answer as CSV; a cell that a spreadsheet would compute is written as text.
 
+    A column of which a bound may have cut something has one more beside it, which says so in every row.
+
     >>> cell = {"value": 3, "low": 1, "high": 5}
-    >>> print(csv_of({"keys": ["site"], "columns": ["n"], "rows": [{"key": ["=1+1"], "values": {"n": cell}}]}))
+    >>> told = {"keys": ["site"], "columns": ["n"], "rows": [{"key": ["=1+1"], "values": {"n": cell}}]}
+    >>> print(csv_of(told | {"cut": []}) + csv_of(told | {"cut": ["n"]}))
     site,n,n_low,n_high
     '=1+1,3,1,5
+    site,n,n_low,n_high,n_cut
+    '=1+1,3,1,5,cut
     <BLANKLINE>
     """
+    cut = answer["cut"]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    names = [f"{name}{end}" for name in answer["columns"] for end in ("", "_low", "_high")]
+    names = [
+        f"{name}{end}"
+        for name in answer["columns"]
+        for end in ("", "_low", "_high", *(["_cut"] if name in cut else []))
+    ]
     writer.writerow([*map(_safe, answer["keys"]), *map(_safe, names)])
     for row in rows_of(answer):
-        numbers = [_plain(number) for cell in row.cells for number in (cell.value, cell.low, cell.high)]
+        numbers = [
+            part
+            for name, cell in zip(answer["columns"], row.cells, strict=True)
+            for part in (*map(_plain, (cell.value, cell.low, cell.high)), *(["cut"] if name in cut else []))
+        ]
         writer.writerow([*map(_safe, row.key), *numbers])
     return out.getvalue()
 

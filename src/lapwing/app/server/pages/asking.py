@@ -1,6 +1,7 @@
 """The page that asks: it is looked at for nothing, redrawn in parts, and asks only when its one button is pressed."""
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from starlette.responses import Response
@@ -8,6 +9,7 @@ from starlette.responses import Response
 from lapwing.app.server.pages.cohort_document import CohortDraft, UnclearError, from_link, to_document
 from lapwing.app.server.pages.cohort_form import act, from_form
 from lapwing.app.server.pages.cohort_text import text_of
+from lapwing.app.server.pages.cohort_undo import UNDO, go_back, go_on, past_of
 from lapwing.app.server.pages.drafts import (
     NEW,
     AskTerms,
@@ -22,15 +24,16 @@ from lapwing.app.server.pages.drafts import (
     terms_of,
     whole,
 )
+from lapwing.app.server.pages.page_visit import PageRefusedError, PageVisit
 from lapwing.app.server.pages.showing import show_answer_page
-from lapwing.app.server.pages.undoing import UNDO, go_back, go_on, past_of
-from lapwing.app.server.pages.visits import PageRefusedError, Visit
 
 _KEY: Final = re.compile(r"[0-9a-f]{16,64}")
 _PARTS: Final = ("panels", "terms", "outcome")
+_CHARGED: Final = frozenset({410, 500})
+"""What is said where a question was charged, and has no answer."""
 
 
-async def show_ask(visit: Visit) -> Response:
+async def show_ask(visit: PageVisit) -> Response:
     """Show the builder, with the cohort that the address holds."""
     unclear = ""
     try:
@@ -44,7 +47,7 @@ async def show_ask(visit: Visit) -> Response:
     return visit.show("ask.html", **{**shown, "unclear": unclear})
 
 
-async def redraw(visit: Visit) -> Response:
+async def redraw(visit: PageVisit) -> Response:
     """Show the builder after a change, whole or in the parts that are asked for; it spends nothing."""
     dictionary, past = dictionary_for(visit), past_of(visit)
     now = from_form(visit.fields, dictionary)
@@ -61,7 +64,7 @@ async def redraw(visit: Visit) -> Response:
     return visit.show("parts.html", headers={"X-Link": shown["link"]}, parts=wanted, **shown)
 
 
-async def ask(visit: Visit) -> Response:
+async def ask(visit: PageVisit) -> Response:
     """Ask, and pay. The key is that of the form: however often it is sent, it is one question.
 
     Whoever changed the form after its price was shown sees the price of what it says now, and asks nothing.
@@ -73,22 +76,32 @@ async def ask(visit: Visit) -> Response:
     if visit.field("shown") != mark_of(cohort, terms, dictionary):
         return visit.show("ask.html", 409, **{**await draft(visit, cohort, terms), "unclear": visit.say("ask.changed")})
     spare(visit)
+    cells: list[str] = []
     try:
         body, text = _body(visit, cohort, terms), text_of(cohort, dictionary)
-        visit.site.shelf.put(visit.population, visit.person.id, key, to_document(cohort))
         if terms.kind == "enough":
             cells = [one.where for one in cells_asked(terms, cohort, dictionary, visit.say)]
-            if cells:
-                visit.site.shelf.put(visit.population, visit.person.id, axes_key(key), {"each": list(terms.each)})
             await _ask_stream(visit, terms, cells or [text], key)
         else:
             await visit.do("ask", body, key=key)
     except UnclearError as unclear:
         raise _refused(visit, unclear) from None
+    except PageRefusedError as refused:
+        if refused.status in _CHARGED:
+            _shelve(visit, key, cohort, terms.each if cells else ())
+        raise
+    _shelve(visit, key, cohort, terms.each if cells else ())
     return visit.go(f"/answers/{key}")
 
 
-async def rehearse(visit: Visit) -> Response:
+def _shelve(visit: PageVisit, key: str, cohort: CohortDraft, each: Sequence[str]) -> None:
+    """Keep who was meant, as it was built; of what was refused nothing is kept."""
+    visit.site.asked_cohorts.put(visit.population, visit.person.id, key, to_document(cohort))
+    if each:
+        visit.site.asked_cohorts.put(visit.population, visit.person.id, axes_key(key), {"each": list(each)})
+
+
+async def rehearse(visit: PageVisit) -> Response:
     """Answer from made-up rows, and say so all over the page."""
     cohort, terms, _ = _asked(visit)
     if not cohort.spoken:
@@ -102,22 +115,22 @@ async def rehearse(visit: Visit) -> Response:
     return await show_answer_page(visit, told, body, cohort, at=None)
 
 
-def _asked(visit: Visit) -> tuple[CohortDraft, AskTerms, str]:
+def _asked(visit: PageVisit) -> tuple[CohortDraft, AskTerms, str]:
     return from_form(visit.fields, dictionary_for(visit)), terms_of(visit.field), key_of(visit)
 
 
-def key_of(visit: Visit) -> str:
+def key_of(visit: PageVisit) -> str:
     """Return the key of a form that asks; none, if it is not one that a page has drawn."""
     key = visit.field("key")
     return key if _KEY.fullmatch(key) else ""
 
 
-def _body(visit: Visit, cohort: CohortDraft, terms: AskTerms) -> dict[str, object]:
+def _body(visit: PageVisit, cohort: CohortDraft, terms: AskTerms) -> dict[str, object]:
     question = question_of(terms, cohort, dictionary_for(visit))
     return {"question": question, "price": {"within": str(terms.margin)}}
 
 
-async def _ask_stream(visit: Visit, terms: AskTerms, wheres: list[str], key: str) -> None:
+async def _ask_stream(visit: PageVisit, terms: AskTerms, wheres: list[str], key: str) -> None:
     at_least, name = whole("at_least", terms.at_least), terms.stream
     if name in {NEW, ""}:
         opened = await visit.do("open_stream", new_stream(terms, at_least), key=opening_key(key))
@@ -128,11 +141,11 @@ async def _ask_stream(visit: Visit, terms: AskTerms, wheres: list[str], key: str
         await visit.do("ask_stream_many", {"wheres": wheres, "at_least": at_least}, key=key, path={"stream": name})
 
 
-def spare(visit: Visit) -> None:
+def spare(visit: PageVisit) -> None:
     """Refuse whoever asks too often."""
     if visit.site.asks.take(visit.person.id):
         raise PageRefusedError(429, {"code": "too_many"})
 
 
-def _refused(visit: Visit, unclear: UnclearError) -> PageRefusedError:
+def _refused(visit: PageVisit, unclear: UnclearError) -> PageRefusedError:
     return PageRefusedError(422, {"code": "bad_question", "message": str(visit.say(unclear.message, **unclear.values))})

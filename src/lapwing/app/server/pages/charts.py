@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from lapwing.accounting.interpretation import belief_range
 from lapwing.app.server.pages.drawing import WIDTH, axis, line, path, percent, precise, rect, short, svg, text, ticks
+from lapwing.app.server.pages.gauge import Gauge
 from lapwing.app.server.pages.page_words import Messages
 from lapwing.vocabulary.frozen import frozen
 
@@ -95,29 +96,30 @@ def chance_picture(curve: Sequence[tuple[int, float]], at_least: int, margin: in
     return svg(190, say("chart.chance", at_least=at_least), body, say("chart.chance_about", low=begin, high=end))
 
 
-def burn_down(points: Sequence[tuple[str, float, float]], budget: float, say: Messages) -> Markup:
-    """Draw what was left after each act, and what open streams held: points are a day, what is left, what is held."""
-    base, top, left = 150.0, 12.0, 34.0
+def burn_down(points: Sequence[tuple[str, Gauge]], say: Messages) -> Markup:
+    """Draw what was left after each act, and what open streams held: points are a day, and how full the account was."""
+    now = points[-1][1]
+    base, top, left, budget = 150.0, 12.0, 52.0 if now.is_share else 34.0, float(now.whole)
     x, y = axis(0, max(1, len(points) - 1), left, WIDTH - 20), axis(0, budget, base, top)
     free, held = list[tuple[float, float]](), list[tuple[float, float]]()
-    for place, (_, rest, set_aside) in enumerate(points):
+    for place, (_, gauge) in enumerate(points):
         if free:
             free.append((x(place), free[-1][1]))
             held.append((x(place), held[-1][1]))
-        free.append((x(place), y(max(0.0, rest))))
-        held.append((x(place), y(max(0.0, rest + set_aside))))
+        free.append((x(place), y(max(0.0, float(gauge.left)))))
+        held.append((x(place), y(max(0.0, float(gauge.left + gauge.reserved)))))
     ends = (points[0][0], "start", left), (points[-1][0], "end", WIDTH - 20)
+    unit = "%" if now.is_share else ""
     body = [
         *(line(left, y(tick), WIDTH - 20, y(tick), "c-grid") for tick in ticks(0, budget)),
-        *(text(left - 6, y(tick) + 4, short(tick), "quiet", "end") for tick in ticks(0, budget)),
+        *(text(left - 6, y(tick) + 4, f"{short(tick)}{unit}", "quiet", "end") for tick in ticks(0, budget)),
         path([(left, base), *free, (free[-1][0], base)], "c-area", closed=True),
         path([*held, *reversed(free)], "c-held", closed=True),
         path(free, "c-line"),
         f'<circle cx="{free[-1][0]:.1f}" cy="{free[-1][1]:.1f}" r="4" class="c-dot"/>',
         *(text(at, base + 20, day, "quiet", anchor) for day, anchor, at in ends if day),
     ]
-    said = say("chart.burn_down", left=f"{points[-1][1]:.3g}", budget=f"{budget:g}")
-    return svg(178, said, body, name="chart grow")
+    return svg(178, say("chart.burn_down", **now.words), body, name="chart grow")
 
 
 def bars(rows: Sequence[BarRow], title: Any) -> Markup:
@@ -171,7 +173,7 @@ def purchases_picture(rows: Sequence[tuple[str, int]], say: Messages) -> Markup:
 
 def belief_curve(epsilon: str, prior: int, say: Messages) -> Markup:
     """Draw every belief before, and where it may be afterwards; `prior`, in percent, is marked."""
-    base, top, left = 250.0, 14.0, 58.0
+    base, top, left = 250.0, 14.0, 62.0
     x, y = axis(0, 1, left, WIDTH - 20), axis(0, 1, base, top)
     shares = [place / _STEPS for place in range(1, _STEPS)]
     ranges = [(share, *belief_range(str(share), epsilon)) for share in shares]

@@ -14,7 +14,7 @@ from lapwing.app.server.pages.cohort_document import (
     UnclearError,
 )
 from lapwing.app.server.pages.dictionary import ANCESTORS, Dictionary, Field, Source
-from lapwing.queries.column import written_name
+from lapwing.queries.catalogue.column import written_name
 
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _NUMBER: Final = re.compile(r"-?\d{1,15}(\.\d{1,10})?")

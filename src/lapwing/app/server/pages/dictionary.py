@@ -3,19 +3,21 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
+from fractions import Fraction
 from functools import cached_property
 from math import ceil
 from typing import Final
 
-from lapwing.app.server.pages.haystack import Haystack
-from lapwing.queries.catalogue import Population, RowsPerPerson, Table
-from lapwing.queries.column import Boolean, Category, Column, Date, Integer, Real, written_name
+from lapwing.app.server.pages.name_search import NameSearch
+from lapwing.queries.catalogue.column import Boolean, Category, Column, Date, Integer, Real, written_name
+from lapwing.queries.catalogue.population import Population, RowsPerPerson, Table
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.wording import format_short
 
 _BORN: Final = ("birth", "born")
 _AGE: Final = "age"
 _BINS: Final = 6
+_COMMAS_FROM: Final = 10_000
 _MOST_LISTED: Final = 60
 ANCESTORS: Final = "concept_ancestor"
 _OF_ANCESTORS: Final = frozenset({"ancestor_concept_id", "descendant_concept_id"})
@@ -66,12 +68,12 @@ class Field:
         return self.names.get(value, value)
 
     @cached_property
-    def _haystack(self) -> Haystack:
-        return Haystack(f"{called} {value}" for value, called in self.values)
+    def _names(self) -> NameSearch:
+        return NameSearch(f"{called} {value}" for value, called in self.values)
 
     def search(self, text: str, most: int = 1000) -> list[tuple[str, str]]:
         """Return the first values that hold every word of a text, with what they are called."""
-        return [self.values[place] for place in self._haystack.find(text, most)]
+        return [self.values[place] for place in self._names.find(text, most)]
 
     @property
     def edges(self) -> list[int]:
@@ -147,7 +149,7 @@ class Dictionary:
             self.sources[self.person.name] = self.person
         self._owners = {table.row_key: table.name for table in population.tables if table.row_key is not None}
         found = sorted(self._everything(), key=lambda one: bool(one.value))
-        self._all, self._haystack = found, Haystack(f"{one.title} {one.where} {one.column}" for one in found)
+        self._all, self._names = found, NameSearch(f"{one.title} {one.where} {one.column}" for one in found)
         self._columns = [one for one in found if not one.value]
 
     @property
@@ -185,7 +187,7 @@ class Dictionary:
         """Return what matches every word of a text, names that begin with it first; for no word all columns."""
         if not text.strip():
             return self._columns[:most]
-        return [self._all[place] for place in self._haystack.find(text, most)]
+        return [self._all[place] for place in self._names.find(text, most)]
 
     def _everything(self) -> Iterator[Found]:
         for source in self.sources.values():
@@ -245,6 +247,15 @@ def _is_reference(column: Column) -> bool:
     return isinstance(kind, Integer) and kind.low is None and column.name.casefold().endswith("_id")
 
 
+def bound_text(bound: int | Fraction) -> str:
+    """Return a bound of a column; four digits may be a year, and have no comma.
+
+    >>> bound_text(1900), bound_text(250_000), bound_text(Fraction(5, 2))
+    ('1900', '250,000', '2.5')
+    """
+    return str(bound) if bound.denominator == 1 and -_COMMAS_FROM < bound < _COMMAS_FROM else format_short(bound)
+
+
 def _field(table: str, column: Column, *, has_kinds: bool) -> Field:
     title = column.title or _plain(column.name)
     words = {"table": table, "name": column.name, "kind": column.kind, "nullable": column.nullable, "title": title}
@@ -257,7 +268,7 @@ def _field(table: str, column: Column, *, has_kinds: bool) -> Field:
         case Boolean():
             return Field(**words, values=(("true", "true"), ("false", "false")))  # type: ignore[arg-type]
         case Integer(low=low, high=high) | Real(low=low, high=high) if low is not None and high is not None:
-            return Field(**words, low=format_short(low), high=format_short(high))  # type: ignore[arg-type]
+            return Field(**words, low=bound_text(low), high=bound_text(high))  # type: ignore[arg-type]
         case Date(first=date() as first, last=date() as last):
             return Field(**words, low=first.isoformat(), high=last.isoformat())  # type: ignore[arg-type]
         case _:

@@ -15,11 +15,12 @@ from lapwing.app.server.pages.axes import AXES, EACH, AskedCell, axes_of, cells_
 from lapwing.app.server.pages.charts import chance_picture
 from lapwing.app.server.pages.cohort_document import CohortDraft, UnclearError, to_link
 from lapwing.app.server.pages.cohort_text import steps_of, text_of
+from lapwing.app.server.pages.cohort_undo import UndoHistory
 from lapwing.app.server.pages.cohort_words import sentence_of
 from lapwing.app.server.pages.dictionary import Dictionary
+from lapwing.app.server.pages.page_visit import PageRefusedError, PageVisit
 from lapwing.app.server.pages.page_words import Messages
-from lapwing.app.server.pages.undoing import StepsBack
-from lapwing.app.server.pages.visits import PageRefusedError, Visit
+from lapwing.app.server.pages.stream_prices import StreamPrices
 from lapwing.noise.randomness import fresh_name
 from lapwing.vocabulary.frozen import frozen
 
@@ -83,10 +84,10 @@ def whole(name: str, given: str, most: int = _MOST) -> int:
     return int(given)
 
 
-def dictionary_for(visit: Visit) -> Dictionary:
+def dictionary_for(visit: PageVisit) -> Dictionary:
     """Return the dictionary of the population that a visit is about; made once for what is declared."""
-    house = visit.server.house
-    house.require_population(visit.population, visit.person)
+    state = visit.server.state
+    state.require_population(visit.population, visit.person)
     declared = visit.session().population
     known = visit.site.dictionaries.get(visit.population)
     if known is None or known[0] is not declared:
@@ -141,7 +142,9 @@ def mark_of(cohort: CohortDraft, terms: AskTerms, dictionary: Dictionary) -> str
     return sha256("|".join([to_link(CohortDraft(panels=cohort.spoken)), *chosen]).encode()).hexdigest()[:32]
 
 
-async def draft(visit: Visit, cohort: CohortDraft, terms: AskTerms, past: StepsBack | None = None) -> dict[str, Any]:
+async def draft(
+    visit: PageVisit, cohort: CohortDraft, terms: AskTerms, past: UndoHistory | None = None
+) -> dict[str, Any]:
     """Return what the builder shows; `past` is what a step back leads to."""
     dictionary, streams = dictionary_for(visit), await _open_streams(visit)
     if terms.stream != NEW and terms.stream not in {one["stream"] for one in streams}:
@@ -151,7 +154,7 @@ async def draft(visit: Visit, cohort: CohortDraft, terms: AskTerms, past: StepsB
         terms = replace(terms, at_least=asked)
     shown: dict[str, Any] = {
         "cohort": cohort,
-        "past": past or StepsBack(drawn=to_link(cohort)),
+        "past": past or UndoHistory(drawn=to_link(cohort)),
         "terms": terms,
         "dictionary": dictionary,
         "streams": streams,
@@ -199,7 +202,7 @@ def _chosen_titles(terms: AskTerms, dictionary: Dictionary) -> list[str]:
         return []
 
 
-def _link(visit: Visit, cohort: CohortDraft, terms: AskTerms) -> str:
+def _link(visit: PageVisit, cohort: CohortDraft, terms: AskTerms) -> str:
     chosen = {"kind": terms.kind, **(terms.chosen if terms.kind in {"enough", "groups", "grid"} else {})}
     if terms.kind == "enough":
         chosen |= {"at_least": terms.at_least, "stream": terms.stream, "sure": terms.sure, "yeses": terms.yeses}
@@ -208,12 +211,12 @@ def _link(visit: Visit, cohort: CohortDraft, terms: AskTerms) -> str:
     return f"{visit.base}/ask?{urlencode(chosen)}" + (f"&c={to_link(cohort)}" if cohort.spoken else "")
 
 
-async def _open_streams(visit: Visit) -> list[dict[str, Any]]:
+async def _open_streams(visit: PageVisit) -> list[dict[str, Any]]:
     return [one for one in await visit.do("streams") if one["status"] == "open"]
 
 
 async def _number(
-    visit: Visit, cohort: CohortDraft, terms: AskTerms, dictionary: Dictionary, streams: list[dict[str, Any]]
+    visit: PageVisit, cohort: CohortDraft, terms: AskTerms, dictionary: Dictionary, streams: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """Return price and error of a count, a funnel or groups, and what the other accuracies would cost."""
     del streams
@@ -227,7 +230,7 @@ async def _number(
 
 
 async def _enough(
-    visit: Visit, cohort: CohortDraft, terms: AskTerms, dictionary: Dictionary, streams: list[dict[str, Any]]
+    visit: PageVisit, cohort: CohortDraft, terms: AskTerms, dictionary: Dictionary, streams: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """Return price and error of "at least N?", in a stream that is open or in a new one."""
     at_least, cells = whole("at_least", terms.at_least), cells_asked(terms, cohort, dictionary, visit.say)
@@ -246,7 +249,7 @@ async def _enough(
         "cells": len(cells),
         "record": record,
         "opening": opening,
-        "prices": (record or opening or {})["price"],
+        "prices": StreamPrices.of(record or opening or {}),
         "margin": margin,
         "margin_of_ten": agreed.margin(questions=10),
         "warnings": looked["warnings"] if record is not None else (opening or looked)["warnings"],

@@ -6,10 +6,9 @@ from typing import Final
 
 from markupsafe import Markup
 
-from lapwing.answers.budget import amounts
 from lapwing.app.server.pages.drawing import WIDTH, axis, line, path, short, svg, text, ticks
+from lapwing.app.server.pages.gauge import Gauge
 from lapwing.app.server.pages.page_words import Messages
-from lapwing.ledger.ledger import AccountPoint
 from lapwing.vocabulary.frozen import frozen
 
 _LATELY: Final = 30
@@ -43,32 +42,33 @@ def forecast_of(days: Sequence[tuple[date, float]], budget: float, today: date) 
 
 
 def forecast_shown(
-    points: Sequence[AccountPoint], budget: float, say: Messages, today: date | None = None
+    points: Sequence[tuple[str, Gauge]], say: Messages, today: date | None = None
 ) -> tuple[Markup, Markup]:
-    """Return the forecast as a sentence and as a picture; neither, where nothing was spent yet."""
+    """Return the forecast as a sentence and as a picture; neither, where nothing was spent yet.
+
+    Points are when something changed the account, and how full it was then.
+    """
     today = today or datetime.now(UTC).date()
-    days = _days(points)
-    if not days:
+    if not points:
         return Markup(), Markup()
-    found = forecast_of(days, budget, today)
+    gauge = points[-1][1]
+    days = sorted({date.fromisoformat(at[:10]): float(one.left) for at, one in points}.items())
+    found = forecast_of(days, float(gauge.whole), today)
     near = found.end if found.end and (found.end - today).days <= 5 * max(_LATELY, (today - days[0][0]).days) else None
+    pace = gauge.say(f"{found.pace:.2g}")
     if not found.pace:
         sentence = say("forecast.nothing", n=found.days)
     elif found.end is None:
-        sentence = say("forecast.long", n=found.days, pace=f"{found.pace:.2g}")
+        sentence = say("forecast.long", n=found.days, pace=pace)
     else:
-        sentence = say("forecast.until", n=found.days, pace=f"{found.pace:.2g}", day=found.end.isoformat())
-    return sentence, _picture(days, budget, near, today, say)
+        sentence = say("forecast.until", n=found.days, pace=pace, day=found.end.isoformat())
+    return sentence, _picture(days, gauge, near, today, say)
 
 
-def _days(points: Sequence[AccountPoint]) -> list[tuple[date, float]]:
-    """Return what was left at the end of each day on which something changed the account."""
-    return sorted({date.fromisoformat(one.at[:10]): float(amounts(one.account)[2] or 0) for one in points}.items())
-
-
-def _picture(days: Sequence[tuple[date, float]], budget: float, end: date | None, today: date, say: Messages) -> Markup:
+def _picture(days: Sequence[tuple[date, float]], gauge: Gauge, end: date | None, today: date, say: Messages) -> Markup:
     """Draw what was left at the end of each day, and where the pace of late leads; `end` is when nothing is left."""
-    base, top, left = 150.0, 12.0, 40.0
+    base, top, left = 150.0, 12.0, 52.0 if gauge.is_share else 40.0
+    budget, unit = float(gauge.whole), "%" if gauge.is_share else ""
     first, last = days[0][0], max(today, end or today) + timedelta(days=1)
     x, y = axis(0, max(1, (last - first).days), left, WIDTH - 20), axis(0, budget, base, top)
 
@@ -80,7 +80,7 @@ def _picture(days: Sequence[tuple[date, float]], budget: float, end: date | None
         points += [(at(day), points[-1][1]), (at(day), y(max(0.0, rest)))]
     body = [
         *(line(left, y(tick), WIDTH - 20, y(tick), "c-grid") for tick in ticks(0, budget)),
-        *(text(left - 6, y(tick) + 4, short(tick), "quiet", "end") for tick in ticks(0, budget)),
+        *(text(left - 6, y(tick) + 4, f"{short(tick)}{unit}", "quiet", "end") for tick in ticks(0, budget)),
         path([(points[0][0], base), *points, (points[-1][0], base)], "c-area", closed=True),
         path(points, "c-line"),
         *([line(points[-1][0], points[-1][1], at(end), y(0), "c-threshold")] if end else []),

@@ -9,7 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context as PageContext
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -17,11 +18,13 @@ from lapwing.app.server.problems import NOT_THERE, problem_bytes
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import exact
 from lapwing.vocabulary.frozen import frozen
+from lapwing.vocabulary.wording import named
 
 _HERE: Final = Path(__file__).parent
 _TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _DIGITS: Final = 3
 _SMALL: Final = -5
+_SHORT_DELTA: Final = -3
 _THOUSAND: Final = 1000
 
 
@@ -69,12 +72,12 @@ def templates() -> Environment:
     made.filters |= {
         "above": above,
         "below": below,
-        "price": price_text,
+        "price": _price,
         "people": people,
         "moment": moment,
         "bytes": size_text,
     }
-    made.filters |= {"number": number, "budget": budget_text}
+    made.filters |= {"number": number, "budget": budget_text, "named": named, "delta": delta_text}
     made.globals["now"] = lambda: datetime.now(UTC).isoformat()
     made.globals["static"] = lambda name: f"/static/{name}?{static_files()[name].mark}"
     return made
@@ -90,9 +93,27 @@ def above(number: Any) -> str:
 
 
 def budget_text(budget: dict[str, str]) -> str:
-    """Return a budget in signs, as they stand on the buttons."""
+    """Return a budget in signs, as they stand on the buttons.
+
+    >>> budget_text({"epsilon": "3", "delta": "0.000001"})
+    'ε 3, δ 1e-6'
+    """
     signs = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
-    return ", ".join(f"{signs[name]} {amount}" for name, amount in budget.items())
+    written = {name: delta_text(amount) if name == "delta" else amount for name, amount in budget.items()}
+    return ", ".join(f"{signs[name]} {amount}" for name, amount in written.items())
+
+
+def delta_text(delta: Any) -> str:
+    """Return a delta in at most three digits, rounded up.
+
+    >>> delta_text("1e-6"), delta_text("0.00000025"), delta_text("1/3000000"), delta_text("0.01")
+    ('1e-6', '2.5e-7', '3.34e-7', '0.01')
+    """
+    near = _rounded(Fraction(delta), ROUND_CEILING)
+    if near.adjusted() >= _SHORT_DELTA:
+        return f"{near.normalize():f}"
+    digits, _, power = f"{near:.2e}".partition("e")
+    return f"{digits.rstrip('0').rstrip('.')}e{int(power)}"
 
 
 def below(number: Any) -> str:
@@ -104,22 +125,32 @@ def below(number: Any) -> str:
     return _short(Fraction(number), ROUND_FLOOR)
 
 
-def _short(number: Fraction, rounding: str) -> str:
+def _rounded(number: Fraction, rounding: str) -> Decimal:
     context = Context(prec=_DIGITS, rounding=rounding)
-    near = context.divide(Decimal(number.numerator), Decimal(number.denominator))
+    return context.divide(Decimal(number.numerator), Decimal(number.denominator))
+
+
+def _short(number: Fraction, rounding: str) -> str:
+    near = _rounded(number, rounding)
     return f"{near:f}" if not near or near.adjusted() > _SMALL else f"{near:.2e}"
 
 
-def price_text(price: Mapping[str, Any]) -> str:
-    """Return a price as pages show it.
+@pass_context
+def _price(context: PageContext, price: Mapping[str, Any]) -> str:
+    return price_text(price, context["currency"])
 
-    >>> price_text({"epsilon": "0.098231827112", "delta": "0", "rho": 0.0048})
-    'ε 0.0983'
+
+def price_text(price: Mapping[str, Any], currency: str) -> str:
+    """Return a price as pages show it: in the currency of the budget, or in rho where it has no epsilon.
+
+    >>> price = {"epsilon": "0.098231827112", "delta": "0", "rho": 0.0048}
+    >>> price_text(price, "epsilon"), price_text(price, "rho")
+    ('ε 0.0983', 'ρ 0.0048')
     """
-    if price["epsilon"] is None:
+    if price["epsilon"] is None or (currency == "rho" and price["rho"] is not None):
         return f"ρ {above(str(price['rho']))}"
     delta = Fraction(price["delta"] or 0)
-    return f"ε {above(price['epsilon'])}" + (f", δ {above(delta)}" if delta else "")
+    return f"ε {above(price['epsilon'])}" + (f", δ {delta_text(delta)}" if delta else "")
 
 
 def people(number: Any) -> str:

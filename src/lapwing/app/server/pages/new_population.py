@@ -12,11 +12,11 @@ from starlette.responses import RedirectResponse, Response
 from lapwing.accounting.interpretation import budget_concerns
 from lapwing.answers.budget import read_budget
 from lapwing.app.server.pages.frame import budget_text
+from lapwing.app.server.pages.page_visit import Page, PageRefusedError, PageVisit
 from lapwing.app.server.pages.policy import meaning_for_one
 from lapwing.app.server.pages.registering import PLACE, TableForm, place_of
-from lapwing.app.server.pages.visits import Page, PageRefusedError, Visit
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.guarantee import Adjacency, PureDP
+from lapwing.vocabulary.guarantee import Adjacency
 
 P: Final = "/custody/new"
 CURRENCIES: Final = ("epsilon", "delta", "rho")
@@ -25,7 +25,7 @@ _LONGEST: Final = 10
 _TERMS: Final = {"people": "", "currency": "epsilon", "amount": "1", "delta": "1e-6", "adjacency": "", "groups_of": "1"}
 
 
-async def show_new(visit: Visit) -> Response:
+async def show_new(visit: PageVisit) -> Response:
     """Ask what the people are called and where their first table is; then show its columns, to be declared."""
     given = {name: visit.asked(name)[:200] for name in PLACE}
     people = visit.asked("people")[:200]
@@ -39,12 +39,12 @@ async def show_new(visit: Visit) -> Response:
     return _declare(visit, TableForm.new(given, stored, _likely_key(stored)), terms)
 
 
-async def draft(visit: Visit) -> Response:
+async def draft(visit: PageVisit) -> Response:
     """Draw what a budget means, while it is typed."""
     return visit.show("policy_means.html", **_means(visit, _terms(visit)))
 
 
-async def create(visit: Visit) -> Response:
+async def create(visit: PageVisit) -> Response:
     """Open the account; what is refused is said above the form, which keeps what was typed."""
     given, terms = {name: visit.field(name)[:200] for name in PLACE}, _terms(visit)
     form = TableForm.sent(visit, given, await _stored(visit, given))
@@ -65,14 +65,14 @@ async def create(visit: Visit) -> Response:
 
 
 async def _begin(
-    visit: Visit, given: Mapping[str, str], people: str, *, problem: str = "", status: int = 200
+    visit: PageVisit, given: Mapping[str, str], people: str, *, problem: str = "", status: int = 200
 ) -> Response:
     sources = await visit.do("all_sources")
     return visit.show("new_population.html", status, given=given, people=people, sources=sources, problem=problem)
 
 
 def _declare(
-    visit: Visit, form: TableForm, terms: Mapping[str, str], *, problem: object = "", status: int = 200
+    visit: PageVisit, form: TableForm, terms: Mapping[str, str], *, problem: object = "", status: int = 200
 ) -> Response:
     return visit.show(
         "new_account.html",
@@ -86,7 +86,7 @@ def _declare(
     )
 
 
-async def _stored(visit: Visit, given: Mapping[str, str]) -> dict[str, str | None]:
+async def _stored(visit: PageVisit, given: Mapping[str, str]) -> dict[str, str | None]:
     found: dict[str, str | None] = (await visit.do("new_source_columns", place_of(given)))["columns"]
     return found
 
@@ -100,7 +100,7 @@ def _likely_key(stored: Mapping[str, str | None]) -> str:
     return next((name for name in stored if name.lower().endswith("id")), next(iter(stored), ""))
 
 
-def _terms(visit: Visit) -> dict[str, str]:
+def _terms(visit: PageVisit) -> dict[str, str]:
     found = {name: visit.field(name, usual)[:200] for name, usual in _TERMS.items()}
     return {**found, "members": visit.field("members")}
 
@@ -128,14 +128,14 @@ def _body(form: TableForm, terms: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _means(visit: Visit, terms: Mapping[str, str]) -> dict[str, Any]:
+def _means(visit: PageVisit, terms: Mapping[str, str]) -> dict[str, Any]:
     """Return what a budget means for one person, and what speaks against it; nothing of what is no budget yet."""
     try:
         budget = read_budget(**_budget(terms))
     except ParameterError as refused:
         return {"shown": terms["amount"][:20], "concerns": (str(refused),)}
     told: dict[str, Any] = {"shown": budget_text(_budget(terms)), "concerns": budget_concerns(budget)}
-    return told | meaning_for_one(visit, budget.epsilon) if isinstance(budget, PureDP) else told
+    return told | meaning_for_one(visit, budget)
 
 
 PAGES: Final = (

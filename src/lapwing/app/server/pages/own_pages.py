@@ -6,12 +6,18 @@ from typing import Any
 
 from starlette.responses import RedirectResponse, Response
 
-from lapwing.app.server.pages.accounts import left_in_counts, open_requests, own_account
+from lapwing.app.server.pages.accounts import (
+    count_prices,
+    left_in_counts,
+    left_of_allowance,
+    open_requests,
+    own_account,
+)
 from lapwing.app.server.pages.charts import timeline
 from lapwing.app.server.pages.drafts import dictionary_for
 from lapwing.app.server.pages.own_history import history_of
+from lapwing.app.server.pages.page_visit import PageVisit
 from lapwing.app.server.pages.stream_log import outcomes_of
-from lapwing.app.server.pages.visits import Visit
 from lapwing.app.server.roles import Role
 from lapwing.noise.randomness import fresh_name
 from lapwing.vocabulary.guarantee import ApproximateDP
@@ -20,7 +26,7 @@ _PAGE = 50
 _PLACE = re.compile(r"\d{1,2}:\d{1,2}:[^|<>\"]{1,200}")
 
 
-async def go_home(visit: Visit) -> Response:
+async def go_home(visit: PageVisit) -> Response:
     """Go to the only population there is, or show all of them."""
     found = await visit.do("populations")
     if len(found) == 1:
@@ -28,7 +34,7 @@ async def go_home(visit: Visit) -> Response:
     return visit.show("populations.html", found=found)
 
 
-async def show_home(visit: Visit) -> Response:
+async def show_home(visit: PageVisit) -> Response:
     """Show what may be asked, what is left for it, and what was asked last."""
     dictionary = dictionary_for(visit)
     if not visit.may("ask"):
@@ -47,23 +53,34 @@ async def show_home(visit: Visit) -> Response:
         late=late,
         rows=recent,
         waiting=waiting,
+        fine_in_rough=await _fine_in_rough(visit),
     )
 
 
-def _is_late(visit: Visit) -> bool:
+async def _fine_in_rough(visit: PageVisit) -> int:
+    """Return how many rough counts cost as much as a fine one; 1 where that is not known."""
+    prices = {name: price for name, _, price in await count_prices(visit)}
+    if not {"rough", "fine"} <= set(prices):
+        return 1
+    currency = "rho" if visit.currency == "rho" or prices["fine"]["epsilon"] is None else "epsilon"
+    rough, fine = (prices[name][currency] for name in ("rough", "fine"))
+    return max(1, round(Fraction(fine) / Fraction(rough))) if rough and fine else 1
+
+
+def _is_late(visit: PageVisit) -> bool:
     """Whether it is told later how many counts are left: under an (epsilon, delta) budget that takes a while."""
-    budget = visit.server.house.ledger.account(visit.population).budget
+    budget = visit.server.state.ledger.account(visit.population).budget
     return isinstance(budget, ApproximateDP) and not visit.asked("left")
 
 
-async def show_dictionary(visit: Visit) -> Response:
+async def show_dictionary(visit: PageVisit) -> Response:
     """Show what is declared, and what of it matches a search."""
     dictionary, text = dictionary_for(visit), visit.asked("q")[:100]
     found = dictionary.search(text) if text.strip() else []
     return visit.show("dictionary.html", dictionary=dictionary, q=text, found=found)
 
 
-async def search(visit: Visit) -> Response:
+async def search(visit: PageVisit) -> Response:
     """Return what matches a search, as buttons that add it: to a panel, or, of one column, to a criterion."""
     dictionary, text, place = dictionary_for(visit), visit.asked("q")[:100], visit.asked("place")
     if place:
@@ -75,28 +92,27 @@ async def search(visit: Visit) -> Response:
     return visit.show("found.html", found=dictionary.search(text), panel=panel if panel.isdecimal() else "0")
 
 
-async def show_streams(visit: Visit) -> Response:
+async def show_streams(visit: PageVisit) -> Response:
     """Show one's streams, each with what it answered."""
-    records, ledger = await visit.do("streams"), visit.server.house.ledger
+    records, ledger = await visit.do("streams"), visit.server.state.ledger
     told = await visit.in_thread(
         lambda: {one["stream"]: outcomes_of(ledger, visit.population, one["stream"]) for one in records}
     )
     rows = []
     for one in reversed(records):
         outcomes = told[one["stream"]]
-        back = Fraction(one["price"]["all"]) - Fraction(one["spent"])
-        rows.append({**one, "back": back, "line": timeline(outcomes, one["yeses"], visit.say), "outcomes": outcomes})
+        rows.append({**one, "line": timeline(outcomes, one["yeses"], visit.say), "outcomes": outcomes})
     return visit.show("streams.html", rows=rows, key=fresh_name())
 
 
-async def close_stream(visit: Visit) -> Response:
+async def close_stream(visit: PageVisit) -> Response:
     """Close a stream; what no yes has used comes back."""
     key = visit.field("key") or fresh_name()
-    await visit.do("close_stream", key=f"{key}-closes", path={"stream": visit.part("stream")})
+    await visit.do("close_stream", key=f"{key}-closes")
     return visit.go("/streams")
 
 
-async def show_history(visit: Visit) -> Response:
+async def show_history(visit: PageVisit) -> Response:
     """Show everything that was asked, wherever it was asked, the newest first."""
     before = visit.asked("before")
     first = int(before) if before.isdecimal() and len(before) < 16 else 0  # noqa: PLR2004
@@ -105,12 +121,12 @@ async def show_history(visit: Visit) -> Response:
     return visit.show("history.html", rows=rows[:_PAGE], older=older, q=visit.asked("q")[:100])
 
 
-async def show_account(visit: Visit) -> Response:
+async def show_account(visit: PageVisit) -> Response:
     """Show what is left, what it is good for, one's tokens, and one's requests for more."""
     return visit.show("account.html", **await _account(visit), made=None)
 
 
-async def _account(visit: Visit) -> dict[str, Any]:
+async def _account(visit: PageVisit) -> dict[str, Any]:
     may_ask = visit.may("ask")
     late = may_ask and _is_late(visit)
     return {
@@ -118,28 +134,20 @@ async def _account(visit: Visit) -> dict[str, Any]:
         "account": await visit.in_thread(lambda: own_account(visit)) if may_ask else None,
         "left": await left_in_counts(visit) if may_ask and not late else [],
         "budget": await visit.do("budget") if may_ask else None,
+        "own_left": await visit.in_thread(lambda: left_of_allowance(visit, visit.person.id)) if may_ask else "",
         "requests": await visit.do("own_requests") if may_ask else [],
         "tokens": [one for one in await visit.do("tokens") if not one["revoked"]],
-        "head": str(visit.server.house.ledger.head()),
+        "head": str(visit.server.state.ledger.head()),
     }
 
 
-async def make_token(visit: Visit) -> Response:
+async def make_token(visit: PageVisit) -> Response:
     """Make a token for programs, and show it this once."""
     name = visit.field("name", "notebook")[:60]
     made = await visit.do("make_token", {"name": name})
     return visit.show("account.html", **await _account(visit), made=made)
 
 
-async def revoke_token(visit: Visit) -> Response:
-    """End a token."""
-    await visit.do("revoke_token", path={"token": visit.part("token")})
-    return visit.go("/account")
-
-
-async def request_budget(visit: Visit) -> Response:
-    """Ask the custodian for more."""
-    budget = (await visit.do("policy"))["budget"]
-    more = {"rho" if "rho" in budget else "epsilon": visit.field("wanted")}
-    await visit.do("request_budget", {"more": more, "purpose": visit.field("purpose")})
-    return visit.go("/account")
+def more_budget(visit: PageVisit) -> dict[str, Any]:
+    """Return what a form asks the custodian for."""
+    return {"more": {visit.currency: visit.field("wanted")}, "purpose": visit.field("purpose")}

@@ -1,47 +1,53 @@
 """The policy of a population: its budget, who may ask, the most of a question, noes a day; and what they mean."""
 
+from collections.abc import Mapping
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, Final
 
 from markupsafe import Markup
 from starlette.responses import Response
 
-from lapwing.accounting.interpretation import belief_range
-from lapwing.app.server.pages.accounts import count_prices
+from lapwing.accounting.filters.account import Budget
+from lapwing.accounting.interpretation import belief_range, budget_concerns, likely_loss
+from lapwing.answers.budget import read_budget
+from lapwing.app.server.pages.accounts import count_prices, highest_shown, purchases
 from lapwing.app.server.pages.charts import belief_curve, purchases_picture
-from lapwing.app.server.pages.drawing import percent
-from lapwing.app.server.pages.visits import Page, PageRefusedError, Visit
+from lapwing.app.server.pages.frame import budget_text, delta_text
+from lapwing.app.server.pages.page_visit import Page, PageRefusedError, PageVisit
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import exact
 
 P: Final = "/populations/{population}/custody/policy"
 _PRIORS: Final = (1, 10, 50)
 _LARGEST: Final = 1000
-_NEARLY: Final = 0.9995
 _LONGEST: Final = 10
 
 
-async def show_policy(visit: Visit) -> Response:
+async def show_policy(visit: PageVisit) -> Response:
     """Show what holds for everybody, with what the budget buys."""
     return await _policy(visit)
 
 
-async def draft(visit: Visit) -> Response:
+async def draft(visit: PageVisit) -> Response:
     """Draw what a budget would buy, while it is typed."""
     policy = await visit.do("policy")
     return visit.show("policy_means.html", **await _means(visit, policy, visit.field("budget")))
 
 
-async def change(visit: Visit) -> Response:
+async def change(visit: PageVisit) -> Response:
     """Change what holds for everybody; what was not changed is left alone."""
     policy = await visit.do("policy")
-    currency, noes = _currency(policy), visit.field("noes")
+    noes = visit.field("noes")
     if noes and not (noes.isdecimal() and noes.isascii() and len(noes) < _LONGEST):
         return await _policy(visit, problem=visit.say("policy.whole", given=noes[:40]), status=422)
     wanted: dict[str, Any] = {
-        "budget": {**policy["budget"], currency: visit.field("budget") or policy["budget"][currency]},
+        "budget": {
+            name: (_delta_of(visit, "delta", kept) if name == "delta" else visit.field("budget")) or kept
+            for name, kept in policy["budget"].items()
+        },
         "unnamed_analysts": visit.field("members") != "on",
-        "most": {currency: visit.field("most")} if visit.field("most") else None,
+        "most": _most_of(visit, policy["most"] or {}),
         "noes_a_day": int(noes) if noes else None,
     }
     changes = {name: value for name, value in wanted.items() if value != policy[name]}
@@ -53,14 +59,13 @@ async def change(visit: Visit) -> Response:
     return visit.go("/custody/policy", saved="1")
 
 
-async def change_analyst(visit: Visit) -> Response:
+async def change_analyst(visit: PageVisit) -> Response:
     """Say what one analyst may spend, about which tables, and how much for one question."""
-    currency = _currency(await visit.do("policy"))
-    body: dict[str, Any] = {"allowance": {currency: visit.field("allowance")}}
+    body: dict[str, Any] = {"allowance": allowance_of(visit)}
     if tables := visit.fields.get("tables"):
         body["tables"] = tables
-    if most := visit.field("most"):
-        body["most"] = {currency: most}
+    if most := _most_of(visit):
+        body["most"] = most
     try:
         await visit.do("change_analyst", body, path={"analyst": visit.field("analyst").casefold()})
     except PageRefusedError as refused:
@@ -68,7 +73,7 @@ async def change_analyst(visit: Visit) -> Response:
     return visit.go("/custody/policy", saved="1", analyst=visit.field("analyst").casefold())
 
 
-async def _policy(visit: Visit, *, problem: object = "", status: int = 200) -> Response:
+async def _policy(visit: PageVisit, *, problem: object = "", status: int = 200) -> Response:
     policy, account = await visit.do("policy"), await visit.do("account")
     budget = visit.asked("budget") or visit.field("budget")
     names = await known_people(visit)
@@ -78,7 +83,6 @@ async def _policy(visit: Visit, *, problem: object = "", status: int = 200) -> R
         status,
         policy=policy,
         account=account,
-        currency=_currency(policy),
         problem=problem,
         saved=bool(visit.asked("saved")),
         names=names,
@@ -88,33 +92,53 @@ async def _policy(visit: Visit, *, problem: object = "", status: int = 200) -> R
     )
 
 
-async def known_people(visit: Visit) -> list[dict[str, Any]]:
+def allowance_of(visit: PageVisit) -> dict[str, str]:
+    """Return what somebody is to be allowed, as it was typed: in the currency of the budget, with a delta or not."""
+    delta = visit.field("delta")
+    return {visit.currency: visit.field("allowance")} | ({"delta": delta} if delta else {})
+
+
+def _most_of(visit: PageVisit, kept: Mapping[str, str] = MappingProxyType({})) -> dict[str, str] | None:
+    """Return the most of one question as it was typed: in the currency of what is `kept`, else in the budget's."""
+    amount, delta = visit.field("most"), _delta_of(visit, "most_delta", kept.get("delta"))
+    currency = "epsilon" if "epsilon" in kept else visit.currency
+    return ({currency: amount} if amount else {}) | ({"delta": delta} if delta else {}) or None
+
+
+def _delta_of(visit: PageVisit, field: str, kept: str | None) -> str:
+    """Return a delta as it was typed; left as it was shown, it is the `kept` one, which may have more digits."""
+    typed = visit.field(field)
+    return kept if kept is not None and typed == delta_text(kept) else typed
+
+
+async def known_people(visit: PageVisit) -> list[dict[str, Any]]:
     """Return who may be given an allowance by name: whoever is here or invited, for those who may see that."""
     return [*await visit.do("people"), *await visit.do("invitations")] if visit.may("people") else []
 
 
-async def _means(visit: Visit, policy: dict[str, Any], given: str) -> dict[str, Any]:
+async def _means(visit: PageVisit, policy: dict[str, Any], given: str) -> dict[str, Any]:
     """Return what a budget buys, and what it means for one person."""
-    currency = _currency(policy)
-    amount = _amount(given) or Fraction(policy["budget"][currency])
-    prices = [(name, within, price[currency]) for name, within, price in await count_prices(visit) if price[currency]]
+    amount = _amount(given) or Fraction(policy["budget"][visit.currency])
+    planned = {**policy["budget"], visit.currency: f"{float(amount):g}"}
     buys = [
-        (
-            str(visit.say("home.counts", accuracy=visit.say(f"ask.{name}"), within=within)),
-            int(amount // Fraction(price)),
-        )
-        for name, within, price in prices
+        (str(visit.say("home.counts", accuracy=visit.say(f"ask.{name}"), within=within)), times)
+        for name, within, times in purchases(planned, await count_prices(visit))
     ]
-    told = {"shown": f"{float(amount):g}", "buys": purchases_picture(buys, visit.say) if buys else Markup()}
-    return told | meaning_for_one(visit, amount) if currency == "epsilon" else told
+    told = {"shown": budget_text(planned), "buys": purchases_picture(buys, visit.say) if buys else Markup()}
+    budget = read_budget(**planned)
+    return told | {"concerns": budget_concerns(budget)} | meaning_for_one(visit, budget)
 
 
-def meaning_for_one(visit: Visit, epsilon: Fraction) -> dict[str, Any]:
-    """Return how far beliefs about one person can rise under a budget, as rows and as a picture."""
-    shown = f"{float(epsilon):g}"
-    highest = [(prior, belief_range(f"0.{prior:02}", shown)[1]) for prior in _PRIORS]
-    believed = [(prior, percent(at) if at < _NEARLY else visit.say("policy.nearly")) for prior, at in highest]
-    return {"believed": believed, "curve": belief_curve(shown, 1, visit.say)}
+def meaning_for_one(visit: PageVisit, budget: Budget) -> dict[str, Any]:
+    """Return how far beliefs about one person can rise under a budget, as rows and as a picture.
+
+    They are those of somebody who knows everybody else's data, but for one case in `cases` where there is a delta.
+    """
+    epsilon, but_for = likely_loss(budget)
+    highest = [(prior, belief_range(f"0.{prior:02}", epsilon)[1]) for prior in _PRIORS]
+    believed = [(prior, highest_shown(visit, at)) for prior, at in highest]
+    cases = int(1 / but_for) if but_for else None
+    return {"believed": believed, "curve": belief_curve(f"{epsilon:g}", 1, visit.say), "cases": cases}
 
 
 def _amount(given: str) -> Fraction | None:
@@ -124,10 +148,6 @@ def _amount(given: str) -> Fraction | None:
     except ParameterError:
         return None
     return amount if 0 < amount <= _LARGEST else None
-
-
-def _currency(policy: dict[str, Any]) -> str:
-    return "rho" if "rho" in policy["budget"] else "epsilon"
 
 
 PAGES: Final = (

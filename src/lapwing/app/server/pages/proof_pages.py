@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 from starlette.responses import Response
 
 import lapwing
-from lapwing.app.server.pages.visits import Page, PageRefusedError, Visit
+from lapwing.app.server.pages.page_visit import Page, PageRefusedError, PageVisit
 from lapwing.vocabulary.frozen import frozen
 
 _LINK: Final = re.compile(r"\[(\w+)\]\((\w+)\.md\)")
@@ -76,12 +76,12 @@ def proofs_of(question: str, kind: str = "") -> list[str]:
     return list(dict.fromkeys([*own, *_ALWAYS]))
 
 
-async def show_proofs(visit: Visit) -> Response:
+async def show_proofs(visit: PageVisit) -> Response:
     """Show all proofs, by the step that they cover."""
     return visit.show("proofs.html", steps=proof_steps())
 
 
-async def show_proof(visit: Visit) -> Response:
+async def show_proof(visit: PageVisit) -> Response:
     """Show one proof."""
     folder, name = proofs_folder(), visit.part("proof")
     known = {path.stem for path in folder.glob("*.md")} - {"README"} if folder else set()

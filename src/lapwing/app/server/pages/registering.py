@@ -5,16 +5,17 @@ No bound and no value in it was looked up in the data: whoever declares them has
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import date
 from typing import Any, Final
 
 from starlette.responses import Response
 
-from lapwing.app.server.pages.visits import Page, PageRefusedError, Visit
+from lapwing.app.server.pages.page_visit import Page, PageRefusedError, PageVisit
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import exact
 from lapwing.vocabulary.frozen import frozen
-from lapwing.workspace.declaring import KINDS
+from lapwing.workspace.declaring import KINDS, read_list, write_list
 
 P: Final = "/populations/{population}/custody/tables"
 PLACE: Final = ("name", "source", "inner", "schema")
@@ -41,7 +42,9 @@ class ColumnRow:
         if self.kind in _BOUNDED and (self.low or self.high):
             return f"{self.low}..{self.high}"
         if self.kind == "category":
-            return ",".join(one.strip() for one in self.values.replace("\n", ",").split(",") if one.strip())
+            with suppress(ParameterError):  # a quote without its end is refused with its own words
+                return write_list(one for line in self.values.splitlines() for one in read_list(line) if one)
+            return self.values
         return ""
 
     def missing(self) -> str:
@@ -83,7 +86,7 @@ class TableForm:
         return TableForm(given=given, whose={**dict.fromkeys(WHOSE, ""), "person_key": key, "rows": "one"}, rows=rows)
 
     @staticmethod
-    def sent(visit: Visit, given: Mapping[str, str], stored: Mapping[str, str | None]) -> "TableForm":
+    def sent(visit: PageVisit, given: Mapping[str, str], stored: Mapping[str, str | None]) -> "TableForm":
         """Return the form as it came."""
         rows = tuple(_row(visit, place, name, kind) for place, (name, kind) in enumerate(stored.items()))
         return TableForm(given=given, whose={name: visit.field(name) for name in WHOSE}, rows=rows)
@@ -93,7 +96,7 @@ class TableForm:
         """Whether the table does not tell what its columns hold, like a CSV file."""
         return all(row.stored is None for row in self.rows)
 
-    def missing(self, visit: Visit) -> str:
+    def missing(self, visit: PageVisit) -> str:
         """Say what is missing or cannot be read, if something is."""
         for row in self.rows:
             if row.name != self.whose["person_key"] and (name := row.missing()):
@@ -125,7 +128,7 @@ def place_of(given: Mapping[str, str]) -> dict[str, Any]:
     return place | {name: given[name] for name in ("inner", "schema") if given[name]}
 
 
-def _row(visit: Visit, place: int, name: str, stored: str | None) -> ColumnRow:
+def _row(visit: PageVisit, place: int, name: str, stored: str | None) -> ColumnRow:
     kind = visit.field(f"c{place}.kind")
     return ColumnRow(
         name=name,
@@ -143,12 +146,12 @@ def _guess(stored: str | None) -> str:
     return stored if stored in {"integer", "date", "boolean"} else ""
 
 
-async def show_tables(visit: Visit) -> Response:
+async def show_tables(visit: PageVisit) -> Response:
     """Show which tables are declared, and where a new one may come from."""
     return await _tables(visit)
 
 
-async def _tables(visit: Visit, *, problem: str = "", status: int = 200) -> Response:
+async def _tables(visit: PageVisit, *, problem: str = "", status: int = 200) -> Response:
     account, policy = await visit.do("account"), await visit.do("policy")
     return visit.show(
         "tables.html",
@@ -164,7 +167,7 @@ async def _tables(visit: Visit, *, problem: str = "", status: int = 200) -> Resp
     )
 
 
-async def show_columns(visit: Visit) -> Response:
+async def show_columns(visit: PageVisit) -> Response:
     """Show the columns of a table that may be added, to be declared."""
     given = {name: visit.asked(name)[:200] for name in PLACE}
     if not given["name"]:
@@ -176,7 +179,7 @@ async def show_columns(visit: Visit) -> Response:
     return visit.show("columns.html", problem="", form=TableForm.new(given, stored, await _usual(visit)))
 
 
-async def add(visit: Visit) -> Response:
+async def add(visit: PageVisit) -> Response:
     """Add a table; what is refused is said above the form, which keeps what was typed."""
     given = {name: visit.field(name)[:200] for name in PLACE}
     form = TableForm.sent(visit, given, await _stored(visit, given))
@@ -189,11 +192,11 @@ async def add(visit: Visit) -> Response:
     return visit.go("/custody/tables", added=given["name"])
 
 
-async def _usual(visit: Visit) -> str:
+async def _usual(visit: PageVisit) -> str:
     return str((await visit.do("policy"))["person_key"])
 
 
-async def _stored(visit: Visit, given: Mapping[str, str]) -> dict[str, str | None]:
+async def _stored(visit: PageVisit, given: Mapping[str, str]) -> dict[str, str | None]:
     found: dict[str, str | None] = (await visit.do("source_columns", place_of(given)))["columns"]
     return found
 

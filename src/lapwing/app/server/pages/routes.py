@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from lapwing.app.server.authority import NOBODY
 from lapwing.app.server.calls import API, Server
 from lapwing.app.server.door_store import DoorStore
 from lapwing.app.server.identities import Identities
@@ -26,17 +27,26 @@ from lapwing.app.server.pages import (
     signing_in_elsewhere,
     sql_page,
 )
-from lapwing.app.server.pages.arrivals import Arrival, keep_sign_in, secret_of, who_comes
+from lapwing.app.server.pages.asked_cohorts import AskedCohorts
+from lapwing.app.server.pages.authentication import Authenticated, authenticate, keep_sign_in, secret_of
 from lapwing.app.server.pages.frame import show_static
-from lapwing.app.server.pages.shelf import Shelf
-from lapwing.app.server.pages.visits import NOBODY, Page, PageRefusedError, Site, Visit, fields_of, form_token
+from lapwing.app.server.pages.page_visit import (
+    Page,
+    PageRefusedError,
+    PageVisit,
+    Site,
+    act,
+    fields_of,
+    form_token,
+    refusals,
+)
 from lapwing.app.server.people import Person
-from lapwing.app.server.problems import AFTER_DATA, ProblemError, body_of, status_of
+from lapwing.app.server.problems import AFTER_DATA, ProblemError
 from lapwing.app.server.rates import Buckets
 from lapwing.app.server.reports import Reports
+from lapwing.app.server.sign_in_limits import SignInLimits
 from lapwing.app.server.sign_in_provider import RETURN_PATH, Provider, SignInService
 from lapwing.app.server.trusted_proxy import TrustedProxy
-from lapwing.vocabulary.errors import LapwingError
 
 P: Final = "/populations/{population}"
 
@@ -62,19 +72,14 @@ PAGES: Final[tuple[Page, ...]] = (
     Page(path=P + "/answers/{key}", show=answer_pages.show_answer, operation="answer"),
     Page(path=P + "/answers/{key}/csv", show=answer_pages.save_csv, operation="answer"),
     Page(path=P + "/answers/{key}/json", show=answer_pages.save_json, operation="answer"),
-    Page(path=P + "/answers/{key}/stop", show=answer_pages.stop, method="POST", operation="cancel_job"),
+    act(P + "/answers/{key}/stop", "cancel_job", then="/history"),
     Page(path=P + "/streams", show=own_pages.show_streams, operation="streams"),
     Page(path=P + "/streams/{stream}/close", show=own_pages.close_stream, method="POST", operation="close_stream"),
     Page(path=P + "/history", show=own_pages.show_history, operation="history"),
     Page(path=P + "/account", show=own_pages.show_account),
     Page(path=P + "/account/tokens", show=own_pages.make_token, method="POST", operation="make_token"),
-    Page(
-        path=P + "/account/tokens/{token}/revoke",
-        show=own_pages.revoke_token,
-        method="POST",
-        operation="revoke_token",
-    ),
-    Page(path=P + "/account/requests", show=own_pages.request_budget, method="POST", operation="request_budget"),
+    act(P + "/account/tokens/{token}/revoke", "revoke_token", then="/account"),
+    act(P + "/account/requests", "request_budget", then="/account", body=own_pages.more_budget),
     Page(path="/custody", show=custody.choose_custody, operation="account"),
     Page(path="/custody/people", show=custody.show_people, operation="people"),
     Page(path="/custody/people", show=custody.invite, method="POST", operation="invite"),
@@ -86,14 +91,9 @@ PAGES: Final[tuple[Page, ...]] = (
     Page(path="/custody/health/recovery", show=custody.recover, method="POST", operation="recover"),
     Page(path=P + "/custody", show=custody.show_custody, operation="account"),
     Page(path=P + "/custody/allowances", show=custody.set_allowance, method="POST", operation="change_analyst"),
-    Page(path=P + "/custody/suspension", show=custody.suspend, method="POST", operation="suspend"),
-    Page(
-        path=P + "/custody/tables/{table}/versions",
-        show=custody.advance_version,
-        method="POST",
-        operation="advance_version",
-    ),
-    Page(path=P + "/custody/requests/{request}", show=custody.decide, method="POST", operation="decide_request"),
+    act(P + "/custody/suspension", "suspend", then="/custody", body=custody.suspension),
+    act(P + "/custody/tables/{table}/versions", "advance_version", then="/custody"),
+    act(P + "/custody/requests/{request}", "decide_request", then="/custody", body=custody.decision),
     *registering.PAGES,
     *new_population.PAGES,
     *policy.PAGES,
@@ -114,12 +114,12 @@ def make_site(
     limits = server.limits
     return Site(
         server=server,
-        shelf=Shelf(store),
-        reports=Reports(server.house.folder),
+        asked_cohorts=AskedCohorts(store),
+        reports=Reports(server.state.folder),
         secure=secure,
         looks=Buckets(limits.looks),
         asks=Buckets(limits.asks),
-        sign_ins=Buckets(limits.sign_ins),
+        sign_ins=SignInLimits(limits.sign_ins),
         identities=Identities(store, server.people),
         proxy=proxy,
         provider=None if provider is None else SignInService(provider),
@@ -143,7 +143,7 @@ async def _visit(site: Site, page: Page, request: Request) -> Response:
     """Let somebody see a page, or say why not: whoever is not signed in is sent to sign in, and comes back."""
     request.scope["audit"]["operation"] = page.path
     try:
-        came = await who_comes(site, request)
+        came = await authenticate(site, request)
     except PageRefusedError as refused:
         return problem_page(_visit_of(site, request, None, ""), refused)
     if came.is_new:
@@ -153,7 +153,7 @@ async def _visit(site: Site, page: Page, request: Request) -> Response:
     return keep_sign_in(answer, site, came.secret) if came.is_new and not is_kept else answer
 
 
-async def _shown(site: Site, page: Page, request: Request, came: Arrival) -> Response:
+async def _shown(site: Site, page: Page, request: Request, came: Authenticated) -> Response:
     person, secret = came.person, came.secret
     visit = _visit_of(site, request, person, secret)
     if person is None and not page.open:
@@ -161,19 +161,16 @@ async def _shown(site: Site, page: Page, request: Request, came: Arrival) -> Res
     if person is not None:
         request.scope["audit"]["who"] = person.id
     try:
-        _require(visit, page)
-        return await page.show(visit)
+        with refusals():
+            _require(visit, page)
+            return await page.show(visit)
     except PageRefusedError as refused:
         return problem_page(visit, refused)
-    except ProblemError as problem:
-        return problem_page(visit, PageRefusedError(problem.status, problem.body()["error"]))
-    except LapwingError as failure:
-        return problem_page(visit, PageRefusedError(status_of(failure), body_of(failure)["error"]))
 
 
-def _visit_of(site: Site, request: Request, person: Person | None, secret: str) -> Visit:
+def _visit_of(site: Site, request: Request, person: Person | None, secret: str) -> PageVisit:
     fields = fields_of(request) if request.method == "POST" else {}
-    return Visit(
+    return PageVisit(
         site=site, request=request, person=person or NOBODY, secret=secret if person is not None else "", fields=fields
     )
 
@@ -188,7 +185,7 @@ def _to_login(request: Request, *, ended: bool) -> Response:
     return RedirectResponse("/login" + (f"?{urlencode(words)}" if words else ""), 303)
 
 
-def _require(visit: Visit, page: Page) -> None:
+def _require(visit: PageVisit, page: Page) -> None:
     """Refuse what is not for this role, a form that is not of this sign-in, and whoever comes too often."""
     if page.operation is not None and not visit.may(page.operation):
         raise ProblemError.not_there()
@@ -200,7 +197,7 @@ def _require(visit: Visit, page: Page) -> None:
         raise PageRefusedError(429, {"code": "too_many"})
 
 
-def problem_page(visit: Visit, refused: PageRefusedError) -> Response:
+def problem_page(visit: PageVisit, refused: PageRefusedError) -> Response:
     """Show what went wrong: a refusal in its own words, and a failure in words that are always the same."""
     known = visit.say.has(f"problem.{refused.code}.title")
     code = refused.code if known else f"status_{refused.status}"

@@ -16,7 +16,7 @@ from lapwing.app.server.calls import API
 from lapwing.app.server.operations import OPERATIONS
 from lapwing.app.server.pages.charts import belief_curve
 from lapwing.app.server.pages.drawing import WIDTH, axis, line, percent, rect, svg, text
-from lapwing.app.server.pages.visits import Page, PageRefusedError, Visit
+from lapwing.app.server.pages.page_visit import Page, PageRefusedError, PageVisit
 from lapwing.app.server.roles import Role
 from lapwing.vocabulary.event import PureRelease
 
@@ -25,17 +25,17 @@ _FALSE_ALARMS: Final = Fraction(1, 20)
 _SHADES: Final = {"exact": "c-todo", "ad hoc": "c-held", "lapwing": "c-fill"}
 
 
-async def show_epsilon(visit: Visit) -> Response:
+async def show_epsilon(visit: PageVisit) -> Response:
     """Show what epsilon means: a belief before, and where it may be afterwards."""
     return visit.show("epsilon.html", **_meaning(visit, visit.asked("e", "1"), visit.asked("prior", "10")))
 
 
-async def draw_epsilon(visit: Visit) -> Response:
+async def draw_epsilon(visit: PageVisit) -> Response:
     """Draw what epsilon means anew, while it is chosen."""
     return visit.show("epsilon_means.html", **_meaning(visit, visit.field("e"), visit.field("prior")))
 
 
-def _meaning(visit: Visit, given: str, believed: str) -> dict[str, Any]:
+def _meaning(visit: PageVisit, given: str, believed: str) -> dict[str, Any]:
     epsilon = given if _EPSILON.fullmatch(given) and Fraction(given) > 0 else "1"
     prior = int(believed) if believed.isdecimal() and len(believed) < 3 and int(believed) > 0 else 10  # noqa: PLR2004
     belief = str(Fraction(prior, 100))
@@ -58,12 +58,12 @@ def _meaning(visit: Visit, given: str, believed: str) -> dict[str, Any]:
     }
 
 
-async def show_audit(visit: Visit) -> Response:
+async def show_audit(visit: PageVisit) -> Response:
     """Show what the audit of all mechanisms found."""
     return _report(visit, "audit")
 
 
-async def show_attack(visit: Visit) -> Response:
+async def show_attack(visit: PageVisit) -> Response:
     """Show what an attacker gets from exact answers, from blurred ones, and at the door of lapwing."""
     kept = visit.site.reports.kept("attack") or {"outcomes": []}
     families: dict[str, list[dict[str, Any]]] = {}
@@ -73,21 +73,21 @@ async def show_attack(visit: Visit) -> Response:
     return _report(visit, "attack", pictures=pictures, families=families)
 
 
-async def run_report(visit: Visit) -> Response:
+async def run_report(visit: PageVisit) -> Response:
     """Begin a report, if none is being made; it reads nobody's data."""
     name = visit.request.url.path.strip("/")
     await visit.in_thread(lambda: visit.site.reports.begin(name))
     return RedirectResponse(f"/{name}", 303)
 
 
-def _report(visit: Visit, name: str, **more: Any) -> Response:
+def _report(visit: PageVisit, name: str, **more: Any) -> Response:
     running = visit.site.reports.is_running(name)
     headers = {"Refresh": "3"} if running else {}
     kept = visit.site.reports.kept(name)
     return visit.show(f"{name}.html", 200, headers, report=kept, running=running, **more)
 
 
-def _bars(visit: Visit, rows: list[dict[str, Any]]) -> Markup:
+def _bars(visit: PageVisit, rows: list[dict[str, Any]]) -> Markup:
     """Draw which share of the people an attack names rightly; a line marks what guessing gets."""
     each, x = 40, axis(0, 1, 12, WIDTH - 74)
     body = []
@@ -108,7 +108,7 @@ def _bars(visit: Visit, rows: list[dict[str, Any]]) -> Markup:
     return svg(8 + each * len(rows), visit.say("attack.picture"), body)
 
 
-async def check_receipt(visit: Visit) -> Response:
+async def check_receipt(visit: PageVisit) -> Response:
     """Say whether the ledger agrees with a receipt."""
     given = "".join(visit.asked("receipt").split())[:400]
     told, problem = None, ""
@@ -120,7 +120,7 @@ async def check_receipt(visit: Visit) -> Response:
     return visit.show("receipts.html", given=given, told=told, problem=problem)
 
 
-async def show_programs(visit: Visit) -> Response:
+async def show_programs(visit: PageVisit) -> Response:
     """Show all that programs may do here, and who may, from the table of operations."""
     rows = [
         {

@@ -22,9 +22,9 @@ from lapwing.app.server.pages.drafts import ACCURACIES, SURE, dictionary_for
 from lapwing.app.server.pages.drawing import percent
 from lapwing.app.server.pages.frame import number, people
 from lapwing.app.server.pages.heat_map import GridMap, heat_map, maps_of
+from lapwing.app.server.pages.page_visit import PageRefusedError, PageVisit
 from lapwing.app.server.pages.page_words import Messages
 from lapwing.app.server.pages.proof_pages import proofs_of
-from lapwing.app.server.pages.visits import PageRefusedError, Visit
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import exact
 
@@ -37,7 +37,7 @@ _MOST_PICTURES: Final = 3
 
 
 async def show_answer_page(
-    visit: Visit, told: dict[str, Any], body: dict[str, Any], cohort: CohortDraft | None, *, at: int | None
+    visit: PageVisit, told: dict[str, Any], body: dict[str, Any], cohort: CohortDraft | None, *, at: int | None
 ) -> Response:
     """Show an answer; `at` is when it was asked, and None of a rehearsal."""
     answer, question = told["answer"], body["question"]
@@ -101,14 +101,14 @@ def between_text(say: Messages, low: Any, high: Any) -> str:
     return "" if low is None or high is None else str(say("answer.between", low=number(low), high=number(high)))
 
 
-def link_of(visit: Visit, body: dict[str, Any], cohort: CohortDraft | None) -> str | None:
+def link_of(visit: PageVisit, body: dict[str, Any], cohort: CohortDraft | None) -> str | None:
     """Return where a question can be changed and asked again, as exactly as now; None of what no page can build."""
     question, price = body["question"], body["price"]
     kind = kind_of(question)
     if kind == "sql":
         words = {"q": question["text"]}
         words |= {name: question[name] for name in ("max_rows", "max_groups") if name in question}
-        words |= next(({"pay": name, name: price[name]} for name in ("within", "epsilon") if price.get(name)), {})
+        words |= next(({"pay": name} for name in ("within", "epsilon", "rho") if price.get(name)), {}) | price
         return f"{visit.base}/sql?{urlencode(words)}"
     if cohort is None:
         return None
@@ -117,7 +117,7 @@ def link_of(visit: Visit, body: dict[str, Any], cohort: CohortDraft | None) -> s
     return f"{visit.base}/ask?{urlencode({'c': to_link(cohort), 'kind': kind, **chosen, **exactness})}"
 
 
-def stream_link(visit: Visit, cohort: CohortDraft, terms: StreamTerms, at_least: int) -> str:
+def stream_link(visit: PageVisit, cohort: CohortDraft, terms: StreamTerms, at_least: int) -> str:
     """Return where "at least N?" can be asked by others: in a stream of their own, as sure as this one."""
     margin = str(terms.margin())
     sure = {"sure": margin} if margin in dict(SURE) else {}
@@ -130,20 +130,20 @@ def _exactness(within: str) -> dict[str, str]:
     return {"within": within} if within in dict(ACCURACIES) else {"within": "custom", "custom": within}
 
 
-def address_of(visit: Visit) -> str:
+def address_of(visit: PageVisit) -> str:
     """Return where the server is, as the browser reached it."""
     return str(visit.request.base_url).rstrip("/")
 
 
-def shared(visit: Visit, link: str | None) -> str | None:
+def shared(visit: PageVisit, link: str | None) -> str | None:
     """Return the whole address of a question, to send to somebody: who opens it sees its price, and asks nothing."""
     return None if link is None else address_of(visit) + link
 
 
-def _off(visit: Visit, answer: dict[str, Any], rows: list[TableRow], margin: Any) -> str:
+def _off(visit: PageVisit, answer: dict[str, Any], rows: list[TableRow], margin: Any) -> str:
     """Say how far off the one number is: between its bounds where one of them is nearer than the other."""
     (unit,), cell, bar = answer["unit"].values(), rows[0].cells[0], _bar(rows[0], 0, "")
-    if bar is not None and (unit == RANKS or not bar.is_even):
+    if cell.value is None or (bar is not None and (unit == RANKS or not bar.is_even)):
         return between_text(visit.say, cell.low, cell.high)
     if margin is None:
         return ""
@@ -152,7 +152,7 @@ def _off(visit: Visit, answer: dict[str, Any], rows: list[TableRow], margin: Any
     )
 
 
-def words_of_cohort(visit: Visit, cohort: CohortDraft | None, asked: str) -> Markup:
+def words_of_cohort(visit: PageVisit, cohort: CohortDraft | None, asked: str) -> Markup:
     """Say who was meant: as it was built, or, where that is not known, as it was asked."""
     if cohort is None:
         return visit.say("answer.asked_for", asked=asked)
@@ -169,7 +169,7 @@ def _is_below_zero(rows: list[TableRow]) -> bool:
     return any(str(cell.value).startswith("-") for row in rows for cell in row.cells)
 
 
-def _picture(visit: Visit, told: dict[str, Any], rows: list[TableRow], margin: Any, *, is_single: bool) -> Markup:
+def _picture(visit: PageVisit, told: dict[str, Any], rows: list[TableRow], margin: Any, *, is_single: bool) -> Markup:
     answer = told["answer"]
     is_people = is_single and set(answer["unit"].values()) == {"people"}
     if is_people and margin is not None:
@@ -188,7 +188,7 @@ def _picture(visit: Visit, told: dict[str, Any], rows: list[TableRow], margin: A
 
 
 def _maps(
-    visit: Visit, question: dict[str, Any], answer: dict[str, Any], rows: list[TableRow], margin: Any
+    visit: PageVisit, question: dict[str, Any], answer: dict[str, Any], rows: list[TableRow], margin: Any
 ) -> list[tuple[GridMap, Markup]]:
     """Return the maps of a grid with their pictures; none of other answers, and none of one that is no whole grid."""
     if kind_of(question) != "grid" or margin is None or len(answer["keys"]) > len(AXES):
@@ -205,14 +205,14 @@ def _maps(
     return [(one, heat_map(one, Fraction(margin), most, visit.say)) for one in maps]
 
 
-def _fields(visit: Visit, question: dict[str, Any]) -> list[Field]:
+def _fields(visit: PageVisit, question: dict[str, Any]) -> list[Field]:
     """Return the columns by which is counted, as far as they are declared."""
     known = {one.written: one for one in dictionary_for(visit).groupings}
     by = [one if isinstance(one, str) else one["column"] for one in question.get("by", [])]
     return [known[one] for one in by if one in known]
 
 
-def _called(visit: Visit, field: Field) -> dict[Any, str]:
+def _called(visit: PageVisit, field: Field) -> dict[Any, str]:
     if field.kind == "boolean":
         return {True: str(visit.say("answer.yes")), False: str(visit.say("answer.no"))}
     return {int(value) if field.numbers else value: called for value, called in field.values}
@@ -225,8 +225,7 @@ def _bar(row: TableRow, place: int, column: str) -> BarRow | None:
         value, low, high = (float(exact("number", one)) for one in (cell.value, cell.low, cell.high))
     except (ParameterError, OverflowError):
         return None
-    label = f"{row.label}: {column}" if row.label and len(row.cells) > 1 else row.label or column
-    return BarRow(label, value, low, high)
+    return BarRow(row.label or column, value, low, high)
 
 
 def _belief(price: dict[str, Any]) -> str | None:
@@ -237,7 +236,7 @@ def _belief(price: dict[str, Any]) -> str | None:
 
 
 async def _finer(
-    visit: Visit, question: dict[str, Any], margin: Any, cohort: CohortDraft | None, *, is_rehearsal: bool
+    visit: PageVisit, question: dict[str, Any], margin: Any, cohort: CohortDraft | None, *, is_rehearsal: bool
 ) -> dict[str, Any] | None:
     """Return price and error of the same question, twice as exact."""
     half = int(Fraction(margin or 0)) // 2

@@ -5,9 +5,9 @@ from typing import Final
 from starlette.responses import RedirectResponse, Response
 
 from lapwing.app.server.identities import BEGUN_FOR
-from lapwing.app.server.pages.arrivals import keep_sign_in
+from lapwing.app.server.pages.authentication import keep_sign_in
+from lapwing.app.server.pages.page_visit import PageRefusedError, PageVisit, own_path
 from lapwing.app.server.pages.signing_in import login_page
-from lapwing.app.server.pages.visits import PageRefusedError, Visit, own_path
 from lapwing.app.server.passwords import fresh_secret
 from lapwing.app.server.sign_in_provider import NotSignedInError, SignInService
 
@@ -15,7 +15,7 @@ _UNREACHABLE: Final = 503
 _REFUSED: Final = 401
 
 
-async def begin(visit: Visit) -> Response:
+async def begin(visit: PageVisit) -> Response:
     """Send a browser to the provider, with a secret by which it is known again."""
     service, goal, secret = _service(visit), own_path(visit.asked("next", "/")), fresh_secret()
     address = visit.request.client.host if visit.request.client else ""
@@ -30,7 +30,7 @@ async def begin(visit: Visit) -> Response:
     try:
         answer = RedirectResponse(await visit.on_errand(prepare), 303)
     except NotSignedInError as failure:
-        visit.server.house.log(failure)
+        visit.server.state.log(failure)
         said = visit.say("login.unreachable", name=service.provider.name)
         return login_page(visit, _UNREACHABLE, goal=goal, problem=said)
     answer.set_cookie(
@@ -39,14 +39,14 @@ async def begin(visit: Visit) -> Response:
     return answer
 
 
-async def come_back(visit: Visit) -> Response:
+async def come_back(visit: PageVisit) -> Response:
     """Let in whoever comes back from the provider; whatever is wrong, the page says only that it did not work."""
     service = _service(visit)
     visit.request.scope["audit"]["always"] = True
     try:
         goal, person = await visit.on_errand(lambda: _person(visit, service))
     except NotSignedInError as failure:
-        visit.server.house.log(failure)
+        visit.server.state.log(failure)
         answer = login_page(visit, _REFUSED, problem=visit.say("login.failed", name=service.provider.name))
         answer.delete_cookie(_cookie(visit), path="/", secure=visit.site.secure, httponly=True, samesite="lax")
         return answer
@@ -60,18 +60,18 @@ async def come_back(visit: Visit) -> Response:
     return answer
 
 
-async def leave(visit: Visit) -> Response:
+async def leave(visit: PageVisit) -> Response:
     """Send a browser to where people sign out at the provider."""
     service = _service(visit)
     try:
         goal = await visit.on_errand(service.end)
     except NotSignedInError as failure:
-        visit.server.house.log(failure)
+        visit.server.state.log(failure)
         goal = ""
     return RedirectResponse(goal or "/login", 303)
 
 
-def _person(visit: Visit, service: SignInService) -> tuple[str, str | None]:
+def _person(visit: PageVisit, service: SignInService) -> tuple[str, str | None]:
     """Return where somebody wants to go, and who they are; None for whoever may not come in."""
     secret = visit.request.cookies.get(_cookie(visit), "")
     words = visit.request.query_params
@@ -89,11 +89,11 @@ def _person(visit: Visit, service: SignInService) -> tuple[str, str | None]:
     return goal, None if person is None else person.id
 
 
-def _service(visit: Visit) -> SignInService:
+def _service(visit: PageVisit) -> SignInService:
     if visit.site.provider is None:
         raise PageRefusedError(404, {"code": "not_there"})
     return visit.site.provider
 
 
-def _cookie(visit: Visit) -> str:
+def _cookie(visit: PageVisit) -> str:
     return f"{visit.site.cookie}-begun"

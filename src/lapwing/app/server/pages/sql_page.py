@@ -12,14 +12,17 @@ from lapwing.app.server.pages.cohort_document import UnclearError
 from lapwing.app.server.pages.dictionary import Dictionary
 from lapwing.app.server.pages.drafts import dictionary_for, whole
 from lapwing.app.server.pages.frame import number
+from lapwing.app.server.pages.page_visit import Page, PageRefusedError, PageVisit, Show
 from lapwing.app.server.pages.showing import RANKS, off_by, show_answer_page
-from lapwing.app.server.pages.visits import Page, PageRefusedError, Show, Visit
 from lapwing.noise.randomness import fresh_name
 from lapwing.queries.statistics import statistic_names
 from lapwing.vocabulary.frozen import frozen
+from lapwing.vocabulary.guarantee import ApproximateDP
 
 LONGEST: Final = 8000
-_EPSILON: Final = re.compile(r"\d{1,3}(\.\d{1,9})?")
+_AMOUNT: Final = re.compile(r"\d{1,3}(\.\d{1,9})?")
+_DELTA: Final = re.compile(r"\d(\.\d{1,12})?([eE]-\d{1,3})?")
+_PAYS: Final = ("within", "epsilon", "rho")
 _LIMITS: Final = ("max_rows", "max_groups")
 _LONGEST_LINK: Final = 6000
 _WORDS: Final = ("select", "from", "where", "group by", "order by", "between", "has", "age", "bins", "distinct", "date")
@@ -33,15 +36,22 @@ class SqlDraft:
     pay: str
     within: str
     epsilon: str
+    delta: str
+    rho: str
     max_rows: str
     max_groups: str
 
     @property
     def mark(self) -> str:
         """What tells apart all that a price was shown for."""
-        offered = self.within if self.pay == "within" else self.epsilon
-        told = [self.text, self.pay, offered, self.max_rows, self.max_groups]
+        told = [self.text, self.pay, *self.offered.values(), self.max_rows, self.max_groups]
         return sha256("\0".join(told).encode()).hexdigest()[:32]
+
+    @property
+    def offered(self) -> dict[str, str]:
+        """What is offered, in the words of the address: how exact, or how much, with a delta where one was written."""
+        beside = {"delta": self.delta} if self.pay == "epsilon" and self.delta else {}
+        return {self.pay: str(getattr(self, self.pay)), **beside}
 
     @property
     def body(self) -> dict[str, Any]:
@@ -50,32 +60,33 @@ class SqlDraft:
             raise UnclearError("sql.unclear.long", n=len(self.text), most=LONGEST)
         limits = {name: whole(name, given) for name in _LIMITS if (given := getattr(self, name))}
         if self.pay == "within":
-            price = {"within": str(whole("within", self.within))}
-        elif _EPSILON.fullmatch(self.epsilon):
-            price = {"epsilon": self.epsilon}
-        else:
-            raise UnclearError("sql.unclear.epsilon", given=self.epsilon[:40])
-        return {"question": {"ask": "sql", "text": self.text, **limits}, "price": price}
+            whole("within", self.within)
+        for name, given in self.offered.items():
+            if name != "within" and not (_DELTA if name == "delta" else _AMOUNT).fullmatch(given):
+                raise UnclearError(f"sql.unclear.{name}", given=given[:40])
+        return {"question": {"ask": "sql", "text": self.text, **limits}, "price": self.offered}
 
 
 def draft_of(one: Any) -> SqlDraft:
     """Return what was written; `one` gives a field, or a word of the address, by its name."""
     return SqlDraft(
         text=one("q", "").replace("\r\n", "\n").strip(),
-        pay="epsilon" if one("pay", "within") == "epsilon" else "within",
+        pay=pay if (pay := one("pay", "within")) in _PAYS else "within",
         within=one("within", "30"),
         epsilon=one("epsilon", "0.1"),
+        delta=one("delta", ""),
+        rho=one("rho", "0.005"),
         max_rows=one("max_rows", ""),
         max_groups=one("max_groups", ""),
     )
 
 
-async def show_sql(visit: Visit) -> Response:
+async def show_sql(visit: PageVisit) -> Response:
     """Show the page, with the statement that the address holds."""
     return visit.show("sql.html", **await _shown(visit, draft_of(visit.asked)), unclear="")
 
 
-async def redraw(visit: Visit) -> Response:
+async def redraw(visit: PageVisit) -> Response:
     """Show the price after a change, as a page or as the part of it that changes; it spends nothing."""
     shown = await _shown(visit, draft_of(visit.field))
     if "x-part" in visit.request.headers:
@@ -83,7 +94,7 @@ async def redraw(visit: Visit) -> Response:
     return visit.show("sql.html", **shown, unclear="")
 
 
-async def ask(visit: Visit) -> Response:
+async def ask(visit: PageVisit) -> Response:
     """Ask, and pay; the key is that of the form. What was changed after its price was shown is shown again instead."""
     draft, key = draft_of(visit.field), key_of(visit)
     if not key or not draft.text:
@@ -95,7 +106,7 @@ async def ask(visit: Visit) -> Response:
     return visit.go(f"/answers/{key}")
 
 
-async def rehearse(visit: Visit) -> Response:
+async def rehearse(visit: PageVisit) -> Response:
     """Answer from made-up rows, and say so all over the page."""
     draft = draft_of(visit.field)
     if not draft.text:
@@ -104,7 +115,7 @@ async def rehearse(visit: Visit) -> Response:
     return await show_answer_page(visit, await visit.do("rehearse", body), body, None, at=None)
 
 
-def _body(visit: Visit, draft: SqlDraft) -> dict[str, Any]:
+def _body(visit: PageVisit, draft: SqlDraft) -> dict[str, Any]:
     try:
         return draft.body
     except UnclearError as unclear:
@@ -112,15 +123,18 @@ def _body(visit: Visit, draft: SqlDraft) -> dict[str, Any]:
         raise PageRefusedError(422, {"code": "bad_question", "message": sentence}) from None
 
 
-async def _shown(visit: Visit, draft: SqlDraft) -> dict[str, Any]:
+async def _shown(visit: PageVisit, draft: SqlDraft) -> dict[str, Any]:
     dictionary = dictionary_for(visit)
-    chosen = {"q": draft.text, "pay": draft.pay, draft.pay: getattr(draft, draft.pay)}
+    chosen = {"q": draft.text, "pay": draft.pay, **draft.offered}
     limits = {name: given for name in _LIMITS if (given := getattr(draft, name))}
     link = f"{visit.base}/sql" + (f"?{urlencode({**chosen, **limits})}" if draft.text else "")
     shown: dict[str, Any] = {
         "draft": draft,
         "dictionary": dictionary,
         "examples": examples_of(dictionary),
+        "has_delta": isinstance(
+            visit.server.state.workspace.settings.populations[visit.population].budget, ApproximateDP
+        ),
         "words": [*_WORDS, *statistic_names()],
         "key": fresh_name(),
         "link": link if len(link) <= _LONGEST_LINK else f"{visit.base}/sql",
@@ -138,11 +152,11 @@ async def _shown(visit: Visit, draft: SqlDraft) -> dict[str, Any]:
         shown["problem"] = visit.say(unclear.message, **unclear.values)
     except PageRefusedError as refused:
         shown["problem"] = refused.sentence
-        shown["wants_epsilon"] = draft.pay == "within" and refused.code == "parameter"
+        shown["wants_epsilon"] = draft.pay != "epsilon" and refused.code == "parameter"
     return shown
 
 
-def _errors(visit: Visit, price: dict[str, Any]) -> list[tuple[str, str, str]]:
+def _errors(visit: PageVisit, price: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Return how far off each column would be: its name, what is known beforehand, and what to know about it."""
     say, told = visit.say, list[tuple[str, str, str]]()
     for name, margin in price["margin"].items():
@@ -150,6 +164,8 @@ def _errors(visit: Visit, price: dict[str, Any]) -> list[tuple[str, str, str]]:
         if margin is None:
             errors = price["error_by_rows"].get(name, {}).items()
             about = [say("sql.by_rows", off=number(off), rows=number(rows)) for rows, off in errors]
+            if shown := price.get("shown_from", {}).get(name):
+                about = [say("sql.shown_from", **shown)]
             told.append((name, say("sql.later"), ", ".join(about)))
         elif unit == RANKS:  # the values that it is between are chosen with it
             told.append((name, say("sql.later"), say("sql.interval", place=off_by(say, margin, unit))))

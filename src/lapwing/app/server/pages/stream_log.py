@@ -1,9 +1,12 @@
 """What a stream was asked and told, read from the entries of the ledger: outcomes in order, and a verdict by key."""
 
-from typing import Final
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any, Final
 
-from lapwing.answers.stream_terms import StoredVerdict, StreamAnswer, StreamTerms
-from lapwing.ledger.entries import Record
+from lapwing.answers.stream_terms import StoredVerdict, StreamAnswer, StreamTerms, Verdict
+from lapwing.ledger.entries import Receipt, Record
 from lapwing.ledger.ledger import Ledger
 from lapwing.vocabulary.codec import from_text
 from lapwing.vocabulary.frozen import frozen
@@ -50,7 +53,7 @@ def verdict_of(ledger: Ledger, population: str, *, analyst: str, key: str) -> To
 
 
 def _answer(ledger: Ledger, end: Record, *, is_free: bool) -> StreamAnswer:
-    kept, record = from_text(StoredVerdict, end["answer"]), ledger.streams.stream(end["stream"])
+    kept, record = from_text(StoredVerdict, end["answer"]), ledger.reservations.find(end["stream"])
     return StreamAnswer(
         verdict=kept.verdict,
         threshold=kept.threshold,
@@ -63,3 +66,21 @@ def _answer(ledger: Ledger, end: Record, *, is_free: bool) -> StreamAnswer:
         terms=StreamTerms.read(record.terms),
         free=is_free,
     )
+
+
+def verdict_told(ledger: Ledger, told: Mapping[str, Any], at: int) -> ToldVerdict:
+    """Return what was told for nothing under a key that the ledger does not have, at this second."""
+    record = ledger.reservations.find(told["stream"])
+    answer = StreamAnswer(
+        verdict=Verdict(told["verdict"]),
+        threshold=told["at_least"],
+        gap=told["gap"],
+        price=Fraction(told["price"]),
+        question=told["question"],
+        yeses_left=told["yeses_left"],
+        receipt=Receipt.parse(told["receipt"]),
+        stream=record.name,
+        terms=StreamTerms.read(record.terms),
+        free=True,
+    )
+    return ToldVerdict(at=datetime.fromtimestamp(at, UTC).isoformat(), stream=record.name, answer=answer)

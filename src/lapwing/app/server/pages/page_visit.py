@@ -1,11 +1,11 @@
-"""One visit of a page: who comes, with what form; and how a visit becomes an operation, a page, or a problem."""
+"""One visit of a page: a signed-in person and a form; how it becomes an operation, a page, or a problem."""
 
 import hmac
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import field
 from hashlib import sha256
-from inspect import iscoroutinefunction
 from typing import Any, Final, TypeAlias, TypeVar
 from urllib.parse import parse_qs, quote, urlencode
 
@@ -14,30 +14,33 @@ from anyio import CapacityLimiter, to_thread
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from lapwing.app.server.calls import Operation, Reply, Server, ServerCall
-from lapwing.app.server.house import Recent
+from lapwing.app.server.authority import admit, may_call, perform
+from lapwing.app.server.calls import Operation, Reply, Server
 from lapwing.app.server.identities import Identities
+from lapwing.app.server.lru_cache import LruCache
 from lapwing.app.server.operations import OPERATIONS
+from lapwing.app.server.pages.asked_cohorts import AskedCohorts
 from lapwing.app.server.pages.dictionary import Dictionary
 from lapwing.app.server.pages.frame import templates
 from lapwing.app.server.pages.page_words import Messages, language_for, words_of
-from lapwing.app.server.pages.shelf import Shelf
+from lapwing.app.server.pages.stream_prices import StreamPrices
 from lapwing.app.server.people import Person
 from lapwing.app.server.problems import ProblemError, body_of, status_of
 from lapwing.app.server.rates import Buckets
 from lapwing.app.server.reports import Reports
-from lapwing.app.server.roles import Right, Role
+from lapwing.app.server.sign_in_limits import SignInLimits
 from lapwing.app.server.sign_in_provider import SignInService
 from lapwing.app.server.trusted_proxy import TrustedProxy, Unknown
-from lapwing.queries.catalogue import Population
+from lapwing.queries.catalogue.population import Population
 from lapwing.session import Session
-from lapwing.vocabulary.errors import LapwingError
+from lapwing.vocabulary.errors import LapwingError, ParameterError
 from lapwing.vocabulary.frozen import frozen
+from lapwing.vocabulary.guarantee import ConcentratedDP
+from lapwing.vocabulary.wording import Call, Message, Setting
 
 T = TypeVar("T")
 Fields: TypeAlias = Mapping[str, list[str]]
 
-NOBODY: Final = Person(id="", name="", role=Role.GUEST, rights=frozenset({Right.READ}))
 _BY_NAME: Final[dict[str, Operation]] = {one.name: one for one in OPERATIONS}
 _OWN_PATH: Final = re.compile(r"/[A-Za-z0-9/_.~?=&%+-]*")
 _MOST_FIELDS: Final = 3000
@@ -71,17 +74,17 @@ class Site:
     """Everything that pages share, one for a process."""
 
     server: Server
-    shelf: Shelf
+    asked_cohorts: AskedCohorts
     reports: Reports
     secure: bool
     looks: Buckets
     asks: Buckets
-    sign_ins: Buckets
+    sign_ins: SignInLimits
     identities: Identities
     proxy: TrustedProxy | None = None
     provider: SignInService | None = None
     errands: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))
-    dictionaries: Recent[str, tuple[Population, Dictionary]] = field(default_factory=Recent)
+    dictionaries: LruCache[str, tuple[Population, Dictionary]] = field(default_factory=LruCache)
 
     @property
     def adds_guests(self) -> bool:
@@ -93,9 +96,14 @@ class Site:
         """What the cookie of a sign-in is called; with TLS, one that only this host can have set."""
         return "__Host-lapwing" if self.secure else "lapwing"
 
+    @property
+    def known_cookie(self) -> str:
+        """What the cookie of a browser is called in which somebody signed in before."""
+        return f"{self.cookie}-known"
+
 
 @frozen()
-class Visit:
+class PageVisit:
     """One request of a page by a person, who is nobody before they signed in; `secret` is that of their sign-in."""
 
     site: Site
@@ -122,21 +130,32 @@ class Visit:
     @property
     def around(self) -> str:
         """The population whose pages are linked to: that in the path, or the only one that is for this person."""
-        known = self.server.house.populations() if self.person.id and not self.population else []
+        known = self.server.state.populations() if self.person.id and not self.population else []
         found = [name for name in known if self._sees(name)] if len(known) < _MANY else []
         return found[0] if len(found) == 1 else self.population
 
     def _sees(self, population: str) -> bool:
         try:
-            self.server.house.require_population(population, self.person)
+            self.server.state.require_population(population, self.person)
         except ProblemError:
             return False
         return True
 
     @property
+    def currency(self) -> str:
+        """The currency of the population's budget, "epsilon" or "rho"; on pages about no population, "epsilon"."""
+        declared = self.server.state.workspace.settings.populations.get(self.population)
+        return "rho" if declared is not None and isinstance(declared.budget, ConcentratedDP) else "epsilon"
+
+    @property
     def say(self) -> Messages:
         """The words of the language that the browser asks for."""
         return words_of(language_for(self.request.headers.get("accept-language", "")))
+
+    @property
+    def address(self) -> str:
+        """From where the request comes."""
+        return self.request.client.host if self.request.client else ""
 
     def part(self, name: str) -> str:
         """Return a part of the path."""
@@ -157,19 +176,16 @@ class Visit:
 
     def may(self, operation: str) -> bool:
         """Say whether the person may do something."""
-        found = _BY_NAME[operation]
-        return found.roles is None or (self.person.role in found.roles and found.right in self.person.rights)
+        return may_call(_BY_NAME[operation], self.person)
 
     def session(self, body: Any = None) -> Session:
         """Return a session of the person at the population in the path, for what came with a request before, if any."""
-        return self.server.house.session(self.population, self.person, body)
+        return self.server.state.session(self.population, self.person, body)
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         """Do work that computes or reads a disk beside the loop, which others wait for."""
-        try:
-            return await to_thread.run_sync(work, limiter=self.server.threads)
-        except LapwingError as failure:
-            raise PageRefusedError(status_of(failure), body_of(failure)["error"]) from None
+        with refusals():
+            return await self.server.look(self.person, work)
 
     async def on_errand(self, work: Callable[[], T]) -> T:
         """Do work that waits for another server, with threads that no question is waiting for."""
@@ -186,16 +202,16 @@ class Visit:
     ) -> Any:
         """Do an operation as the person who is here, and return what programs would be told, as JSON values.
 
-        What it refuses is a `PageRefusedError`; what takes longer than it waits is None, and is found by its key.
+        Its path has the parts of the page's own, and `path`. What it refuses is a `PageRefusedError`; what takes longer
+        than it waits is None, and is found by its key.
         """
-        if not self.may(name):
-            raise PageRefusedError(404, ProblemError.not_there().body()["error"])
-        try:
-            told = await self._told(self._call(_BY_NAME[name], body, key, query or {}, path or {}))
-        except ProblemError as problem:
-            raise PageRefusedError(problem.status, problem.body()["error"]) from None
-        except LapwingError as failure:
-            raise PageRefusedError(status_of(failure), body_of(failure)["error"]) from None
+        operation = _BY_NAME[name]
+        own = {name: value for name, value in self.request.path_params.items() if name in operation.parts}
+        with refusals():
+            admitted = admit(self.server, operation, self.person, {**own, **(path or {})}, key)
+            typed = None if operation.body is None else _typed(body, operation)
+            raw = b"" if operation.body is None else msgspec.json.encode(body)
+            told = await perform(admitted.call(self.request, query=query or {}, body=typed, raw=raw, headers={}))
         if not isinstance(told, Reply):
             return told
         if told.status == _ACCEPTED:
@@ -206,43 +222,6 @@ class Visit:
         if told.status >= _REFUSED:
             raise PageRefusedError(told.status, found["error"])
         return found
-
-    def _call(
-        self, operation: Operation, body: Any, key: str, query: Mapping[str, int], path: Mapping[str, str]
-    ) -> ServerCall:
-        last = 0
-        if "population" in operation.parts:
-            last = self.server.house.require_population(self.population, self.person)
-            path = {"population": self.population, **path}
-        raw = b"" if operation.body is None else msgspec.json.encode(body)
-        try:
-            typed = None if operation.body is None else msgspec.convert(body, operation.body)
-        except msgspec.ValidationError as wrong:
-            raise ProblemError(422, "invalid", str(wrong)[:300]) from None
-        audit = self.request.scope["audit"]
-        if operation.charges or (operation.right is Right.MANAGE and operation.method != "GET"):
-            audit["always"] = True
-        if key:
-            audit["key"] = key
-        return ServerCall(
-            server=self.server,
-            operation=operation,
-            person=self.person,
-            path=path,
-            query=query,
-            body=typed,
-            raw=raw,
-            key=key,
-            headers={},
-            begun=self.request.scope["begun"],
-            last_entry=last,
-            audit=audit,
-        )
-
-    @staticmethod
-    async def _told(call: ServerCall) -> Any:
-        handler = call.operation.handler
-        return await handler(call) if iscoroutinefunction(handler) else await call.in_thread(handler)
 
     def show(
         self, template: str, status: int = 200, headers: Mapping[str, str] | None = None, **values: Any
@@ -258,6 +237,9 @@ class Visit:
                 person=self.person,
                 population=self.population,
                 base=self.base,
+                currency=self.currency,
+                stream_prices=StreamPrices.of,
+                sign={"epsilon": "ε", "rho": "ρ"}[self.currency],
                 path=self.request.url.path,
                 theme=theme if theme in THEMES else "",
                 csrf=self.token,
@@ -271,7 +253,7 @@ class Visit:
         return RedirectResponse(f"{self.base}{place}" + (f"?{urlencode(words)}" if words else ""), 303)
 
 
-Show: TypeAlias = Callable[[Visit], Awaitable[Response]]
+Show: TypeAlias = Callable[[PageVisit], Awaitable[Response]]
 
 
 @frozen()
@@ -291,6 +273,54 @@ class Page:
     method: str = "GET"
     operation: str | None = None
     open: bool = False
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Turn what an operation refuses into what a page shows of it."""
+    try:
+        yield
+    except ProblemError as problem:
+        raise PageRefusedError(problem.status, problem.body()["error"]) from None
+    except LapwingError as failure:
+        raise PageRefusedError(status_of(failure), _refusal(failure)) from None
+
+
+def act(path: str, operation: str, *, then: str, body: Callable[[PageVisit], Any] = lambda _: None) -> Page:
+    """Return a form that calls an operation with the parts of its path, and goes on to a page of the population."""
+
+    async def show(visit: PageVisit) -> Response:
+        await visit.do(operation, body(visit))
+        return visit.go(then)
+
+    return Page(path=path, show=show, method="POST", operation=operation)
+
+
+def _typed(body: Any, operation: Operation) -> Any:
+    try:
+        return msgspec.convert(body, operation.body)
+    except msgspec.ValidationError as wrong:
+        raise ProblemError(422, "invalid", str(wrong)[:300]) from None
+
+
+def _refusal(failure: LapwingError) -> dict[str, Any]:
+    """Return what is told of a failure, in the words of a page: what a program sets, one writes into a field here."""
+    told: dict[str, Any] = body_of(failure, as_on_page)["error"]
+    if isinstance(failure, ParameterError) and failure.for_analysts and failure.given is None:
+        told["message"] = Message(f"{failure.name} ", failure.reason, "; ", failure.remedy).spelled(as_on_page)
+    return told
+
+
+def as_on_page(piece: Setting | Call) -> str:
+    """Return a parameter and what is proposed for it, as a reader of a page finds it there.
+
+    >>> as_on_page(Setting("epsilon", "0.1")), as_on_page(Setting("max_rows", 3))
+    ('epsilon 0.1', 'rows 3')
+    """
+    if isinstance(piece, Call):
+        return str(piece)
+    name = piece.name.removeprefix("max_").replace("_", " ")
+    return name if piece.value is None else f"{name} {piece.value}"
 
 
 def form_token(secret: str) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 from lapwing.app.server.door_store import DoorStore
 
 
-class Shelf:
-    """The documents of each person, by population and key."""
+class AskedCohorts:
+    """The documents of the cohorts that were asked, by population, person and key."""
 
     def __init__(self, store: DoorStore) -> None:
         self._store = store

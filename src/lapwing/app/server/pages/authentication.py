@@ -1,4 +1,4 @@
-"""Who comes to a page: by the cookie of a sign-in, or because the proxy in front vouches for them."""
+"""Authentication of a page's request: by the cookie of a sign-in, or by the trusted proxy in front."""
 
 from typing import Final, NamedTuple
 
@@ -6,27 +6,27 @@ from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
-from lapwing.app.server.pages.visits import PageRefusedError, Site
+from lapwing.app.server.pages.page_visit import PageRefusedError, Site
 from lapwing.app.server.people import Person
 
 _VOUCHED: Final = "v~"
-"""How the cookie begins of somebody whom the proxy vouched for: without the proxy's word it is worth nothing."""
+"""Prefix of the cookie of somebody whom the proxy vouched for: it is valid only together with the proxy's header."""
 
 
-class Arrival(NamedTuple):
-    """Who comes, with which secret of a sign-in, and whether that sign-in begins now."""
+class Authenticated(NamedTuple):
+    """A person, the secret of their sign-in, and whether that sign-in begins now."""
 
     person: Person | None
     secret: str
     is_new: bool = False
 
 
-async def who_comes(site: Site, request: Request) -> Arrival:
-    """Return who comes. What the proxy says counts more than a cookie: it may have somebody else's turn now."""
+async def authenticate(site: Site, request: Request) -> Authenticated:
+    """Return whose request it is. The proxy's header overrules a cookie: the browser may be somebody else's by now."""
     secret, vouched = secret_of(site, request), request.scope["vouched"]
     person = site.server.people.by_sign_in(secret) if secret else None
     if not vouched or (person is not None and person.id == vouched):
-        return Arrival(person, secret)
+        return Authenticated(person, secret)
     return await to_thread.run_sync(_let_in, site, vouched, limiter=site.server.threads)
 
 
@@ -36,13 +36,13 @@ def secret_of(site: Site, request: Request) -> str:
     return "" if secret.startswith(_VOUCHED) and not request.scope["vouched"] else secret
 
 
-def _let_in(site: Site, vouched: str) -> Arrival:
+def _let_in(site: Site, vouched: str) -> Authenticated:
     """Begin a sign-in of somebody whom the proxy vouches for; whoever is not known, or not any more, is refused."""
     people = site.server.people
     person = people.vouched_for(vouched, adds_guests=site.adds_guests)
     if person is None:
         raise PageRefusedError(403, {"code": "unknown_person"})
-    return Arrival(person, people.sign_in(person.id, prefix=_VOUCHED), is_new=True)
+    return Authenticated(person, people.sign_in(person.id, prefix=_VOUCHED), is_new=True)
 
 
 def keep_sign_in(answer: Response, site: Site, secret: str) -> Response:

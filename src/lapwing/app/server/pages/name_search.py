@@ -10,10 +10,10 @@ _SAMPLE: Final = 300
 _AFTER_ALL: Final = chr(sys.maxunicode)
 
 
-class Haystack:
+class NameSearch:
     """Lines of text, found by all words that they hold; those that begin with the first word come first.
 
-    >>> names = Haystack(["acute asthma", "Asthma", "gout"])
+    >>> names = NameSearch(["acute asthma", "Asthma", "gout"])
     >>> names.find("asth"), names.find("asth acu"), names.find("")
     ([1, 0], [0], [0, 1, 2])
     """

@@ -1,17 +1,17 @@
-"""The house behind the door: one workspace, a session for whoever asks, and what may be remembered.
+"""The state of a server: one workspace, a session for each request, and the caches.
 
-What is told without reading data follows from the question and the entries of the ledger: as long as the ledger has no
-newer entry, the same bytes are told again. An answer under its key never changes. Everything else is looked up.
+A reply that reads no data follows from the question and the entries of the ledger: as long as the ledger has no newer
+entry, the cached bytes are returned. An answer under its key never changes. Everything else is looked up.
 """
 
 import threading
-from collections import OrderedDict
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final
 
 from msgspec import UNSET
 
 from lapwing.answers.preview import QuestionLike
+from lapwing.app.server.lru_cache import LruCache
 from lapwing.app.server.people import Person
 from lapwing.app.server.problems import ProblemError
 from lapwing.app.server.roles import Role
@@ -22,63 +22,23 @@ from lapwing.vocabulary.errors import LapwingError
 from lapwing.workspace.settings import FILE
 from lapwing.workspace.workspace import Workspace, failure_log
 
-K = TypeVar("K")
-V = TypeVar("V")
-_KEPT: Final = 2048
-_MOST_BYTES: Final = 64 * 1024 * 1024
 _MOST_READ: Final = 4 * 1024 * 1024
 """Bytes of the bodies whose questions are kept: a question takes thirty times as many."""
 _ADMITTED: Final = frozenset({Role.GUEST, Role.ANALYST})
 """Who sees a population only if it admits them: a guest sees no more than the analyst whom they may become."""
 
 
-class Recent(Generic[K, V]):
-    """A limited number of things by name: what was not wanted for longest goes first. Threads may share it.
-
-    What is bytes, or was read from them, has a size, and all together have a limit: one answer may have 20 million.
-    """
-
-    def __init__(self, most: int = _KEPT, *, most_bytes: int = _MOST_BYTES) -> None:
-        self._most, self._kept, self._lock = most, OrderedDict[K, tuple[V, int]](), threading.Lock()
-        self._most_bytes, self._bytes = most_bytes, 0
-
-    def get(self, name: K) -> V | None:
-        """Return what is kept under a name, and keep it for longer."""
-        with self._lock:
-            found = self._kept.get(name)
-            if found is not None:
-                self._kept.move_to_end(name)
-            return None if found is None else found[0]
-
-    def put(self, name: K, value: V, *, size: int = 0) -> None:
-        """Keep something; what was not wanted for longest goes."""
-        size = len(value) if isinstance(value, bytes) else size
-        with self._lock:
-            _, before = self._kept.pop(name, (None, 0))
-            self._kept[name] = value, size
-            self._bytes += size - before
-            while len(self._kept) > self._most or self._bytes > self._most_bytes:
-                _, (_, gone) = self._kept.popitem(last=False)
-                self._bytes -= gone
-
-    def clear(self) -> None:
-        """Keep nothing."""
-        with self._lock:
-            self._kept.clear()
-            self._bytes = 0
-
-
-class House:
+class ServerState:
     """One workspace and its populations, for everybody who comes in."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
         self.log = failure_log(workspace.folder)
-        self.asked: Recent[bytes, tuple[QuestionLike, dict[str, Any]]] = Recent(most_bytes=_MOST_READ)
-        self.previews: Recent[tuple[int, str, str, bytes], bytes] = Recent()
-        self.streams: Recent[tuple[str, str, str], tuple[Session, QuestionStream]] = Recent()
+        self.asked: LruCache[bytes, tuple[QuestionLike, dict[str, Any]]] = LruCache(most_bytes=_MOST_READ)
+        self.previews: LruCache[tuple[int, str, str, bytes], bytes] = LruCache()
+        self.streams: LruCache[tuple[str, str, str], tuple[Session, QuestionStream]] = LruCache()
         self.trouble: str | None = None
-        self._admitted: Recent[tuple[str, str], int] = Recent()
+        self._admitted: LruCache[tuple[str, str], int] = LruCache()
         self._doors: dict[tuple[str, str | None], Session] = {}
         self._lock = threading.Lock()
         self._settings = self._stamp()

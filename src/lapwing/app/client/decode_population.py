@@ -2,17 +2,19 @@
 
 from collections.abc import Callable, Mapping
 from datetime import date
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+from lapwing.app.client.connection import VocabularyFile
 from lapwing.engines.public_files import PublicFile
-from lapwing.queries.catalogue import KeyType, Population, RowsPerPerson, Segment, Table
-from lapwing.queries.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
-from lapwing.queries.predicate import Predicate
+from lapwing.queries.algebra.predicate import Predicate
+from lapwing.queries.catalogue.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
+from lapwing.queries.catalogue.population import KeyType, Population, RowsPerPerson, Segment, Table
 from lapwing.vocabulary.codec import from_record
-from lapwing.vocabulary.errors import LapwingError, ServerError
+from lapwing.vocabulary.errors import DisagreementError, LapwingError, ServerError
 from lapwing.vocabulary.guarantee import PrivacyUnit
 
 T = TypeVar("T")
@@ -22,16 +24,24 @@ def as_told(what: str, read: Callable[[], T]) -> T:
     """Return what `read` makes of something that a server told, or refuse a server that tells anything else."""
     try:
         return read()
-    except (LapwingError, LookupError, TypeError, ValueError, AttributeError):
+    except DisagreementError:
+        raise
+    except (LapwingError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
         remedy = "connect with the version of lapwing that the server has"
         raise ServerError(f"the server does not tell {what} as this client knows it", remedy=remedy) from None
 
 
 class RemoteVocabulary:
-    """A vocabulary of a server: a public file, which is fetched when a question first looks into it."""
+    """A vocabulary of a server: a public file, which is fetched when a question first looks into it.
 
-    def __init__(self, name: str, column_names: tuple[str, ...], fetch: "Callable[[str], Any]") -> None:
-        self.name, self.column_names, self._fetch = name, column_names, fetch
+    The dictionary has told its digest. What arrives and has another one is not looked into: a question about half of a
+    vocabulary would be another question, and would be paid for.
+    """
+
+    def __init__(
+        self, name: str, column_names: tuple[str, ...], digest: str | None, fetch: "Callable[[str], Any]"
+    ) -> None:
+        self.name, self.column_names, self._digest, self._fetch = name, column_names, digest, fetch
         self._folder: TemporaryDirectory[str] | None = None
         self._suffix = ""
 
@@ -52,11 +62,14 @@ class RemoteVocabulary:
     def _file(self) -> PublicFile:
         if self._folder is None:
             told = self._fetch(f"/vocabularies/{quote(self.name, safe='')}")
-            if not isinstance(told, str | bytes):
+            if not isinstance(told, VocabularyFile):
                 raise ServerError(f"the server does not tell the vocabulary {self.name}", remedy="ask the custodian")
+            if sha256(told.data).hexdigest() != self._digest:
+                remedy = "it was changed since, or damaged on the way: connect again; nothing was asked"
+                raise DisagreementError(f"the vocabulary {self.name} is not the one of the dictionary", remedy=remedy)
             self._folder = TemporaryDirectory(prefix="lapwing-")
-            self._suffix = ".csv" if isinstance(told, str) else ".parquet"
-            self._path.write_bytes(told.encode() if isinstance(told, str) else told)
+            self._suffix = told.suffix
+            self._path.write_bytes(told.data)
         return PublicFile(name=self.name, path=self._path)
 
     @property
@@ -80,23 +93,54 @@ def read_population(told: Any, fetch: Callable[[str], Any]) -> Population:
 
 def _population(told: Mapping[str, Any], fetch: Callable[[str], Any]) -> Population:
     public = (
-        RemoteVocabulary(str(one["vocabulary"]), tuple(map(str, one["columns"])), fetch) for one in told["vocabularies"]
+        RemoteVocabulary(told_name(one["vocabulary"]), tuple(map(told_name, one["columns"])), one["digest"], fetch)
+        for one in told_list(told["vocabularies"])
     )
     return Population(
-        name=str(told["population"]),
+        name=told_name(told["population"]),
         unit=from_record(PrivacyUnit, told["unit"]),
-        tables=tuple(map(_table, told["tables"])),
+        tables=tuple(map(_table, told_list(told["tables"]))),
         now=_day(told["now"]),
         salt=told["salt"],
         vocabularies=tuple(public),
-        segments=tuple(Segment(name=one["name"], first=one["first"], last=one["last"]) for one in told["segments"]),
+        segments=tuple(
+            Segment(name=one["name"], first=one["first"], last=one["last"]) for one in told_list(told["segments"])
+        ),
     )
+
+
+def told_name(told: Any) -> str:
+    """Return a name that a server tells, if it is one that a terminal may show."""
+    if not isinstance(told, str) or not told.isprintable():
+        raise TypeError(told)
+    return told
+
+
+def told_number(told: Any, *, least: int, most: int) -> int:
+    """Return a whole number that a server tells, if it is one between these."""
+    if type(told) is not int or not least <= told <= most:
+        raise ValueError
+    return told
+
+
+def told_list(told: Any) -> list[Any]:
+    """Return what a server tells, if it is a list."""
+    if not isinstance(told, list):
+        raise TypeError
+    return told
+
+
+def told_truth(told: Any) -> bool:
+    """Return what a server tells, if it is true or false."""
+    if not isinstance(told, bool):
+        raise TypeError
+    return told
 
 
 def _table(told: Mapping[str, Any]) -> Table:
     return Table(
         name=told["table"],
-        columns=tuple(map(_column, told["columns"])),
+        columns=tuple(map(_column, told_list(told["columns"]))),
         rows=RowsPerPerson.ONE_A_PERSON if told["rows"] == "one" else RowsPerPerson.MANY_A_PERSON,
         person_key=told["person_key"],
         key_type=KeyType(told["key_type"]),
