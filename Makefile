@@ -16,7 +16,7 @@ SEED ?= 1
 MUTANTS ?= 200
 BENCHES := $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))
 
-.PHONY: help demo test test-313 check audit fuzz mutate format lint types layers docs dist container bench lock clean
+.PHONY: help demo test quick test-313 check audit fuzz mutate format lint types layers docs dist container bench lock clean
 help:      ## what can be done here
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):[^#]*## /  make \1 \t/' | expand -t 20
 
@@ -27,13 +27,17 @@ test: .venv/dev .venv/browser      ## run every test, doctests of the README and
 	@grep . .venv/browser || true
 	$$(grep -q . .venv/browser && echo env LAPWING_NO_BROWSER=1) $(BIN)/python -m pytest -n auto --dist worksteal
 
+quick: .venv/dev .venv/browser      ## the tests of what has changed SINCE=main, nearest first, in under two minutes
+	@PYTHONPATH=src:tests $$(grep -q . .venv/browser && echo env LAPWING_NO_BROWSER=1) \
+	  $(BIN)/python -m quick $(if $(SINCE),--since $(SINCE))
+
 test-313: .venv-313/dev      ## run every test on Python 3.13, the one of this machine or one that uv fetches
 	.venv-313/bin/python -m pytest -n auto --dist worksteal
 
 audit: .venv/dev      ## the subtle lies, the whole blind trial, long looks at whole sessions: minutes
 	$(BIN)/python -m pytest -n auto --dist worksteal -v --durations=0 tests/audit/subtle.py
 
-fuzz: .venv/dev      ## every fuzzer for SECONDS=60 each, from SEED=1: random questions, kills, damage, SQL
+fuzz: .venv/dev      ## every fuzzer for SECONDS=60 each, from SEED=1: random questions, kills, damage, SQL, its truth
 	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS) --seed $(SEED)
 
 mutate: .venv/dev      ## MUTANTS=200 small mistakes from SEED=1 in what bounds, prices and charges: each must fail a test

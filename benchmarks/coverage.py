@@ -32,11 +32,11 @@ from lapwing.answers.cells import quotient
 from lapwing.answers.releases import ChosenOnes, NoisyNumbers, OpenKeys, PricedQuestion, Release
 from lapwing.answers.target import AtEpsilon, AtRho, Target, release_of, release_together
 from lapwing.engines.duckdb import DuckDB
-from lapwing.queries.catalogue import Population, Table
-from lapwing.queries.column import Category, Column, Integer, Real, Text
-from lapwing.queries.plan import CellKey
-from lapwing.queries.planning import Question, plan, plan_together
-from lapwing.queries.sql import read_sql
+from lapwing.queries.catalogue.column import Category, Column, Integer, Real, Text
+from lapwing.queries.catalogue.population import Population, Table
+from lapwing.queries.planning.plan import CellKey
+from lapwing.queries.planning.planner import Question, plan, plan_together
+from lapwing.queries.statements.select import read_sql
 from lapwing.queries.statistics.funnel import Steps
 from lapwing.queries.statistics.moments import Moments
 from lapwing.queries.statistics.total import Total

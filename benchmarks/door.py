@@ -8,6 +8,7 @@ durable commits to SQLite, a bare count on bitmaps. CPU time is that of the proc
 included; the time on the wall is shown beside it and has no goal.
 """
 
+import hashlib
 import itertools
 import os
 import resource
@@ -29,8 +30,8 @@ from lapwing.app.clinic.made_up_people import VISITS
 from lapwing.engines.emitter import emit
 from lapwing.ledger.checkpoint import CheckpointFile
 from lapwing.ledger.ledger import create_ledger, open_ledger
-from lapwing.queries.expressions import Condition, condition
-from lapwing.queries.planning import plan
+from lapwing.queries.language.expressions import Condition, condition
+from lapwing.queries.planning.planner import plan
 from lapwing.session import Session
 from lapwing.vocabulary.guarantee import PrivacyUnit, PureDP
 from lapwing.workspace.creating import create
@@ -204,19 +205,23 @@ def streams_of_events(measured: Measured, clinic: Session) -> None:
 
 
 def opening(measured: Measured, folder: Path, entries: int) -> None:
-    """Open a ledger with many entries for the second time."""
+    """Open a ledger with many questions and answers for the second time, from its checkpoint."""
     ledger = create_ledger(folder / "big.db", name="b16")
     unit, budget = PrivacyUnit(person_key="id"), PureDP(epsilon=Fraction(1))
     ledger.administration.create_population("clinic", unit=unit, budget=budget)
-    with ledger.store.writing("policy") as transaction:
-        for number in range(entries):
-            transaction.append("note", population="clinic", remark=f"entry {number}")
+    for begin in range(0, entries // 2, 5000):
+        with ledger.store.writing("policy") as transaction:
+            for number in range(begin, min(begin + 5000, entries // 2)):
+                asked = transaction.append("charge", population="clinic", analyst="ana", request=f"question {number}")
+                recall = hashlib.sha256(str(number).encode()).hexdigest()
+                transaction.append("answer", population="clinic", settles=asked.seq, recall=recall, answer=str(number))
     ledger.close()
     checkpoints = CheckpointFile(folder / "big.checked", bytes(32))
     open_ledger(folder / "big.db", checkpoints=checkpoints).close()
     with measured.measure(f"opening a ledger of {entries:,} entries", 5):
-        for _ in range(5):
-            open_ledger(folder / "big.db", checkpoints=checkpoints).close()
+        opened = [open_ledger(folder / "big.db", checkpoints=checkpoints) for _ in range(5)]
+    for one in opened:
+        one.close()
 
 
 def cpu_of(command: list[str]) -> float:

@@ -27,9 +27,9 @@ from _report import Goals, clock, table
 from lapwing.engines.duckdb import DuckDB
 from lapwing.engines.postgres import PostgreSQL, PostgresTable
 from lapwing.mechanisms.laplace import GeometricMechanism
-from lapwing.queries.catalogue import Population, RowsPerPerson, Table
-from lapwing.queries.column import Boolean, Column, Integer, Real
-from lapwing.queries.planning import plan
+from lapwing.queries.catalogue.column import Boolean, Column, Integer, Real
+from lapwing.queries.catalogue.population import Population, RowsPerPerson, Table
+from lapwing.queries.planning.planner import plan
 from lapwing.vocabulary.guarantee import PrivacyUnit
 
 HERE = Path(__file__).parent

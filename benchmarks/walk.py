@@ -27,7 +27,7 @@ from lapwing.vocabulary import codec, frozen
 _RUNNERS = {reading.hide_failures.__code__, reading._reported.__code__}  # noqa: SLF001 - its inner half
 PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
 MOST_MODULES = {"ask(count)": 40, "stream.ask": 45, "lapwing count": 70}
-"""The goals; a test holds them, too (`tests/test_architecture.py`)."""
+"""The goals."""
 
 
 class Walk:
