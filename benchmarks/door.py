@@ -25,11 +25,11 @@ from pathlib import Path
 
 import lapwing as lw
 from _report import Goals, clock, table
-from lapwing.app.clinic.clinic_files import make_clinic
-from lapwing.app.clinic.made_up_people import VISITS
 from lapwing.engines.emitter import emit
 from lapwing.ledger.checkpoint import CheckpointFile
 from lapwing.ledger.ledger import create_ledger, open_ledger
+from lapwing.made_up.clinic_files import make_clinic
+from lapwing.made_up.made_up_people import VISITS
 from lapwing.queries.language.expressions import Condition, condition
 from lapwing.queries.planning.planner import plan
 from lapwing.session import Session

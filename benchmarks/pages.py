@@ -13,8 +13,8 @@ from pathlib import Path
 from playwright.sync_api import Browser, Response, sync_playwright
 
 from _report import Goals, table
-from lapwing.app.server.door_store import open_store
-from lapwing.app.server.people import Directory
+from lapwing.doors.server.door_store import open_store
+from lapwing.doors.server.people import Directory
 from server import Server, make_workspace, start
 
 P, TIMES, CONCEPTS = "/populations/clinic", 60, 50_000

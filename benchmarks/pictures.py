@@ -23,10 +23,10 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import lapwing as lw
-from lapwing.app.server.door_store import open_store
-from lapwing.app.server.pages.routes import PAGES
-from lapwing.app.server.people import Directory
-from lapwing.app.server.roles import Role
+from lapwing.doors.server.door_store import open_store
+from lapwing.doors.server.pages.routes import PAGES
+from lapwing.doors.server.people import Directory
+from lapwing.doors.server.roles import Role
 from lapwing.vocabulary.guarantee import PureDP
 from server import start
 

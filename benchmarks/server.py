@@ -24,9 +24,9 @@ from pathlib import Path
 
 import lapwing as lw
 from _report import Goals, clock, table
-from lapwing.app.server.door_store import open_store
-from lapwing.app.server.people import Directory
-from lapwing.app.server.roles import Role
+from lapwing.doors.server.door_store import open_store
+from lapwing.doors.server.people import Directory
+from lapwing.doors.server.roles import Role
 
 P = "/api/v1/populations/clinic"
 CONNECTIONS, ROUNDS, SECONDS, PAIRS = 8, 4, 0.6, 400

@@ -14,8 +14,8 @@ ROUNDS = 15
 CASES = {
     'python -c ""': [sys.executable, "-c", ""],
     'python -c "import click"': [sys.executable, "-c", "import click"],
-    "lapwing --help": [sys.executable, "-c", "from lapwing.app.cli import main; main(['--help'])"],
-    "lapwing count --help": [sys.executable, "-c", "from lapwing.app.cli import main; main(['count', '--help'])"],
+    "lapwing --help": [sys.executable, "-c", "from lapwing.doors.cli import main; main(['--help'])"],
+    "lapwing count --help": [sys.executable, "-c", "from lapwing.doors.cli import main; main(['count', '--help'])"],
 }
 
 

@@ -20,7 +20,7 @@ from typing import Self
 
 import lapwing as lw
 from _report import Goals, table
-from lapwing.app.cli import main
+from lapwing.doors.cli import main
 from lapwing.engines import reading
 from lapwing.vocabulary import codec, frozen
 

@@ -113,7 +113,7 @@ def try_readme(python: Path, source: Path, folder: Path) -> None:
     (unpacked,) = folder.iterdir()
     shutil.rmtree(unpacked / "src")
     options = ["-q", "--noconftest", "-o", "addopts=", "-o", "pythonpath=tests", "-p", "no:cacheprovider"]
-    run(python, "-m", "pytest", *options, "tests/test_readme.py", "tests/app/cli/test_first_minutes.py", cwd=unpacked)
+    run(python, "-m", "pytest", *options, "tests/test_readme.py", "tests/doors/cli/test_first_minutes.py", cwd=unpacked)
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from lapwing.app.cli import main
+from lapwing.doors.cli import main
 
 BEGINNING = """# Every command
 

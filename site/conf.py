@@ -45,7 +45,7 @@ default_role = "code"
 
 html_theme = "furo"
 html_title = "lapwing"
-html_favicon = "../src/lapwing/app/server/pages/static/mark.svg"
+html_favicon = "../src/lapwing/doors/server/pages/static/mark.svg"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_show_sphinx = False

@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from lapwing.app.server.calls import API, Operation
-from lapwing.app.server.openapi import describe
-from lapwing.app.server.operations import OPERATIONS
+from lapwing.doors.server.calls import API, Operation
+from lapwing.doors.server.openapi import describe
+from lapwing.doors.server.operations import OPERATIONS
 
 BEGINNING = """# Every operation of the server
 

@@ -14,7 +14,7 @@ import pytest
 
 from lapwing.accounting import belief_range
 from lapwing.accounting.interpretation import INFORMED
-from lapwing.app.server.pages.page_words import LANGUAGES, words_of
+from lapwing.doors.server.pages.page_words import LANGUAGES, words_of
 from lapwing.mechanisms import GeometricMechanism, Sensitive
 
 ROOT = Path(__file__).parents[1]
@@ -23,7 +23,7 @@ PAGES = sorted(
     for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "notebooks").glob("*.ipynb")]
     if page.name != "usability.md"  # what people said about earlier versions stays as it was said
 )
-APP = ROOT / "src" / "lapwing" / "app"
+APP = ROOT / "src" / "lapwing" / "doors"
 SPEAKING = sorted(
     [
         *APP.glob("*.py"),

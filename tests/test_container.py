@@ -9,12 +9,12 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from app.server.doors import make_folder, serving
 from budgets import PURE
-from lapwing.app.cli import main
-from lapwing.app.server.calls import API
-from lapwing.app.server.door_file import parse_address
-from lapwing.app.server.operations import OPERATIONS
+from doors.server.doors import make_folder, serving
+from lapwing.doors.cli import main
+from lapwing.doors.server.calls import API
+from lapwing.doors.server.door_file import parse_address
+from lapwing.doors.server.operations import OPERATIONS
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = runpy.run_path(str(ROOT / "release" / "container.py"))

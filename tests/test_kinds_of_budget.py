@@ -7,27 +7,27 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-DOORS = [HERE / "app" / name for name in ("server", "client", "cli")]
+DOORS = [HERE / "doors" / name for name in ("server", "client", "cli")]
 FILES = [*(file for door in DOORS for file in sorted(door.rglob("*.py"))), HERE / "contracts" / "test_policy.py"]
 LITERAL = re.compile(r"""budget\s*=\s*\{+\s*(epsilon|rho)\s*=|^budget = "[\d.]+""", re.MULTILINE)
 """A budget as lapwing.toml has it, or as the answers to `lapwing init`."""
 OPTIONS = {"--epsilon", "--rho"}
 OWN = {
     "contracts/test_policy.py": "what the most of a question means is told apart for each kind of budget",
-    "app/server/pages/test_cohorts.py": "how cohorts are built and read; nothing in it shows a budget",
-    "app/server/pages/test_custodian_in_browser.py": "the settings of a workspace that is filled by hand in a browser",
-    "app/server/pages/test_who_spent.py": "each kind with the amount for which its belief is known by hand",
-    "app/server/test_told_at_every_door.py": "groups whose keys only the data knows take a delta",
-    "app/cli/test_asking.py": "undeclared groups take a delta, and a workspace of its own for each question about them",
-    "app/cli/test_custodian_view.py": "what is said under an epsilon, and under one with a delta, to the letter",
-    "app/cli/test_custody.py": "settings are edited by hand, of each kind, and refused to the letter",
-    "app/cli/test_help.py": "the examples of the help are typed as they stand there",
-    "app/cli/test_join.py": "a second host joins a workspace with a delta",
-    "app/cli/test_printed.py": "how names and values are shown; undeclared groups take a delta",
-    "app/cli/test_refusals.py": "settings are edited by hand, and refused to the letter",
-    "app/cli/test_segments.py": "segments have accounts of their own; tests/app/test_segments.py has their sums",
-    "app/cli/test_wizard.py": "what the wizard asks for a budget, of each kind",
-    "app/cli/test_wording.py": "settings that are refused, to the letter",
+    "doors/server/pages/test_cohorts.py": "how cohorts are built and read; nothing in it shows a budget",
+    "doors/server/pages/test_custodian_in_browser.py": "the settings of a workspace, filled by hand in a browser",
+    "doors/server/pages/test_who_spent.py": "each kind with the amount for which its belief is known by hand",
+    "doors/server/test_told_at_every_door.py": "groups whose keys only the data knows take a delta",
+    "doors/cli/test_asking.py": "undeclared groups take a delta, and each question a workspace of its own",
+    "doors/cli/test_custodian_view.py": "what is said under an epsilon, and under one with a delta, to the letter",
+    "doors/cli/test_custody.py": "settings are edited by hand, of each kind, and refused to the letter",
+    "doors/cli/test_help.py": "the examples of the help are typed as they stand there",
+    "doors/cli/test_join.py": "a second host joins a workspace with a delta",
+    "doors/cli/test_printed.py": "how names and values are shown; undeclared groups take a delta",
+    "doors/cli/test_refusals.py": "settings are edited by hand, and refused to the letter",
+    "doors/cli/test_segments.py": "segments have accounts of their own; tests/doors/test_segments.py has their sums",
+    "doors/cli/test_wizard.py": "what the wizard asks for a budget, of each kind",
+    "doors/cli/test_wording.py": "settings that are refused, to the letter",
 }
 """Modules that write a budget of their own, and why."""
 

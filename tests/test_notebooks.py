@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from app.server.test_omop_tutorial import PORT, addresses, free_port
+from doors.server.test_omop_tutorial import PORT, addresses, free_port
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))

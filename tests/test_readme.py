@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from lapwing.app.cli import main
+from lapwing.doors.cli import main
 from lapwing.sources import PostgresSource
 from lapwing.workspace.settings import read_settings
 

@@ -9,9 +9,9 @@ import click
 import pytest
 
 import lapwing
-from lapwing.app.cli import main
-from lapwing.app.server.calls import API
-from lapwing.app.server.operations import OPERATIONS
+from lapwing.doors.cli import main
+from lapwing.doors.server.calls import API
+from lapwing.doors.server.operations import OPERATIONS
 from test_surface import PACKAGES
 
 ROOT = Path(__file__).parents[1]

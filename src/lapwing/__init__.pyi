@@ -9,8 +9,8 @@ from lapwing.answers.preview import Preview as Preview
 from lapwing.answers.stream_preview import StreamPreview as StreamPreview
 from lapwing.answers.stream_terms import StreamAnswer as StreamAnswer
 from lapwing.answers.stream_terms import Verdict as Verdict
-from lapwing.app.client.remote_session import connect as connect
-from lapwing.app.clinic.clinic_files import make_clinic as make_clinic
+from lapwing.doors.client.remote_session import connect as connect
+from lapwing.made_up.clinic_files import make_clinic as make_clinic
 from lapwing.queries.catalogue.public_tables import ConceptSet as ConceptSet
 from lapwing.queries.catalogue.public_tables import concept_set as concept_set
 from lapwing.queries.language.builders import age as age

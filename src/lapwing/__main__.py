@@ -9,7 +9,7 @@ from os import _exit as end_process
 from pathlib import Path
 from typing import Final, NoReturn
 
-from lapwing.app.cli import main
+from lapwing.doors.cli import main
 
 _OBJECTS: Final = 200_000  # a short command makes 140,000 that live to its end: it need not look for garbage once
 

@@ -10,9 +10,9 @@ import pytest
 import lapwing.attacks as attacks_package
 from attacks.made_up import Unaccounted, target_of
 from lapwing import count
-from lapwing.app.attack_story import ClinicUnderAttack
 from lapwing.attacks.campaigns import TRIVIAL, AttackTarget, Campaign, CampaignAnswers, spelled
 from lapwing.attacks.oracles import Coins
+from lapwing.made_up.attack_story import ClinicUnderAttack
 from lapwing.queries.language.expressions import col, condition
 from lapwing.queries.planning.planner import plan
 from lapwing.vocabulary.errors import ParameterError

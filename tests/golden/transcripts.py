@@ -18,7 +18,7 @@ from typing import Any
 from click.testing import CliRunner
 
 import lapwing as lw
-from lapwing.app.cli import main
+from lapwing.doors.cli import main
 from lapwing.noise import laws, randomness
 from lapwing.noise.randomness import SYSTEM
 

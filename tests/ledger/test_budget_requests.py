@@ -25,7 +25,7 @@ def address(request, quick_path):
 @pytest.fixture
 def ledger(address, quick_path):
     if isinstance(address, str):
-        from app.server.test_race import url_of  # noqa: PLC0415 - only here
+        from doors.server.test_race import url_of  # noqa: PLC0415 - only here
 
         address = url_of(address)
     head = quick_path / "ledger.head" if isinstance(address, str) else None

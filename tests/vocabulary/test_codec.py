@@ -42,7 +42,7 @@ GOLDEN_TEXTS = GOLDEN.read_text(encoding="ascii").splitlines()
 def nouns() -> dict[str, type[Any]]:
     """Return every stored noun of lapwing by its tag, wherever it is defined."""
     for module in pkgutil.walk_packages(lapwing.__path__, "lapwing."):
-        if not module.name.startswith(("lapwing.app", "lapwing.engines", "lapwing.__main__")):
+        if not module.name.startswith(("lapwing.doors", "lapwing.engines", "lapwing.__main__")):
             importlib.import_module(module.name)
     return {
         tag: noun for tag, noun in STORED.items() if noun.__module__.startswith("lapwing.") and "example" not in tag

@@ -4,7 +4,7 @@ import json
 import pickle
 
 import lapwing as lw
-from lapwing.app.cli.commands import as_typed
+from lapwing.doors.cli.commands import as_typed
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.wording import Call, Message, Setting
 

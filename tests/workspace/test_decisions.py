@@ -11,7 +11,7 @@ from fractions import Fraction
 import pytest
 
 import lapwing as lw
-from lapwing.app.server.server_state import ServerState
+from lapwing.doors.server.server_state import ServerState
 from lapwing.vocabulary.errors import LapwingError, LedgerUnwritableError, ParameterError, SettingsError
 from lapwing.vocabulary.guarantee import PureDP
 from lapwing.workspace.changing import NewTable, add_table, decide, grant

@@ -7,8 +7,8 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.app.cli import main
-from lapwing.app.server.pages.registering import ColumnRow
+from lapwing.doors.cli import main
+from lapwing.doors.server.pages.registering import ColumnRow
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.workspace.declaring import declared_columns, read_list, write_list
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 import lapwing as lw
-from app.cli.at_the_prompt import run, write_patients
+from doors.cli.at_the_prompt import run, write_patients
 from lapwing.errors import BadQuestionError
 from lapwing.queries.algebra.aggregate import CountPerPerson
 from lapwing.queries.language.builders import as_condition, as_groups

@@ -1,0 +1,392 @@
+"""What a custodian declares: a workspace (`lapwing init`) and its tables (`lapwing add`).
+
+A workspace is made from options or, at a terminal, from questions, which end with the options that say the same.
+The columns of a table are options as well: --integer age=0..120 --category sex=F,M.
+"""
+
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lapwing.accounting.interpretation import budget_concerns
+from lapwing.doors.cli.commands import facts, json_option, say, tell, waiting
+from lapwing.doors.cli.options import Door, for_the_custodian
+from lapwing.doors.cli.overview import hints
+from lapwing.vocabulary.errors import BadQuestionError, LapwingError, ParameterError, SettingsError
+from lapwing.vocabulary.frozen import frozen
+from lapwing.vocabulary.guarantee import Adjacency
+from lapwing.workspace.creating import create
+from lapwing.workspace.declaring import (
+    Declared,
+    DeclaredTable,
+    Draft,
+    Place,
+    declared_columns,
+    key_type_of,
+    require_new,
+    write_list,
+)
+from lapwing.workspace.misfits import Misfit
+from lapwing.workspace.settings import FILE, read_settings, require_no_password
+from lapwing.workspace.workspace import Workspace, open_workspace
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), required=False)
+@click.option("--population", help="What to call the people.  [default: the name of the folder]")
+@click.option("--person-key", metavar="COLUMN", help="The column that tells people apart, in every table.")
+@click.option("--epsilon", metavar="NUMBER", help="The budget: the lifetime cap of all answers to all analysts.")
+@click.option("--delta", metavar="NUMBER", help="With --epsilon: an (epsilon, delta) budget.")
+@click.option("--rho", metavar="NUMBER", help="A zero-concentrated budget instead.")
+@click.option(
+    "--allow", multiple=True, metavar="ANALYST=EPSILON", help="An analyst's part of a pure budget. Repeatable."
+)
+@click.option(
+    "--adjacency", type=click.Choice([one.value for one in Adjacency]), help="Who is hidden among neighbours."
+)
+@click.option("--groups-of", metavar="N", type=click.IntRange(1), help="Protect groups of N, such as families.")
+@click.option("--people", metavar="N", type=click.IntRange(1), help="About how many there are, for advice only.")
+@click.option("--ledger", metavar="ADDRESS", help="Keep the account in PostgreSQL: postgresql://...")
+@click.option(
+    "--answers",
+    metavar="FILE",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Ask nothing: take the answers, tables included, from a TOML or JSON file.",
+)
+@click.option("--template", is_flag=True, help="Ask nothing: write a lapwing.toml with comments, to be filled in.")
+@json_option
+def init(
+    *,
+    folder: Path | None,
+    population: str | None,
+    person_key: str | None,
+    epsilon: str | None,
+    delta: str | None,
+    rho: str | None,
+    allow: tuple[str, ...],
+    adjacency: str | None,
+    groups_of: int | None,
+    people: int | None,
+    ledger: str | None,
+    answers: Path | None,
+    template: bool,
+    as_json: bool,
+) -> None:
+    """Make a workspace: a folder with settings, an account and a key.
+
+    A workspace protects a population: people who may be in several tables, under one budget that never comes back.
+    Small budgets protect better: all answers together are at most 2.7 times as likely with one person's data as without
+    it at epsilon 1, and 22,000 times at epsilon 10 (see lapwing explain epsilon 1).
+
+    What is not said is asked at a terminal: where the tables are, what their columns hold, who is protected, the
+    budget. The names and types of columns are read for it, and never a row. The lapwing.toml is shown before it is
+    written. Where there is no terminal nothing is asked, and what is missing is named.
+
+    \b
+    lapwing init clinic --person-key patient_id --epsilon 3
+    lapwing init --answers answers.toml
+    lapwing init clinic --template
+
+    It costs nothing. The budget can be raised later, and never lowered.
+    """
+    budget = {"epsilon": epsilon, "delta": delta, "rho": rho}
+    draft = Draft(
+        folder=folder,
+        population=population,
+        person_key=person_key,
+        budget={word: text for word, text in budget.items() if text is not None},
+        adjacency=adjacency,
+        groups_of=groups_of,
+        people=people,
+        ledger=ledger,
+        analysts=dict(map(_allowance, allow)),
+    )
+    if folder is not None:
+        require_new(folder)
+    if answers is not None:
+        from lapwing.doors.cli.wizard import answered
+
+        draft = answered(answers, draft)
+    require_no_password("ledger", draft.ledger or "")
+    if template:
+        _write_template(draft, as_json=as_json)
+    elif not draft.missing:
+        _make(draft, as_json=as_json)
+    elif answers or as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        where = "The file of answers is not all of it" if answers else "There is no terminal to ask at"
+        raise click.UsageError(
+            f"{where}, and these are missing: {', '.join(draft.missing)}. Write them, or write --template for a "
+            "lapwing.toml to be filled in by hand.",
+            click.get_current_context(),
+        )
+    else:
+        _make_by_questions(draft)
+
+
+def _allowance(given: str) -> tuple[str, dict[str, str]]:
+    analyst, _, epsilon = given.rpartition("=")
+    if not analyst:
+        raise ParameterError("allow", given, reason="is not NAME=EPSILON", remedy="write --allow ana=1")
+    return analyst, {"epsilon": epsilon}
+
+
+def _make_by_questions(draft: Draft) -> None:
+    """Ask at the terminal, show what would be written, and write it after a yes."""
+    from lapwing.doors.cli.wizard import complete, confirm
+
+    try:
+        whole = complete(draft)
+        agreed = confirm(whole)
+    except click.Abort:
+        say("\nlapwing: stopped; nothing was written", err=True)
+        click.get_current_context().exit(130)
+    if not agreed:
+        say("Nothing was written. The same, without questions:\n\n" + _without_questions(whole))
+        return
+    try:
+        _make(whole, as_json=False)
+    except Exception:
+        say("No workspace was made. To say all of it again, corrected:\n\n" + _without_questions(whole) + "\n")
+        raise
+    say("\nThe same, without questions:\n\n" + _without_questions(whole))
+
+
+def _without_questions(draft: Draft) -> str:
+    """Return the commands that do the same without a question."""
+    budget = [word for name, text in draft.budget.items() for word in (f"--{name}", text)]
+    words = ["lapwing", "init", str(draft.place), "--population", draft.name]
+    words += ["--person-key", str(draft.person_key), *budget]
+    others = {"--adjacency": draft.adjacency, "--groups-of": draft.groups_of, "--ledger": draft.ledger}
+    words += [word for name, given in others.items() if given is not None for word in (name, str(given))]
+    words += [word for who, part in draft.analysts.items() for word in ("--allow", f"{who}={part['epsilon']}")]
+    return "\n".join([shlex.join(words), *(shlex.join(_addition(draft, one)) for one in draft.tables)])
+
+
+def _addition(draft: Draft, table: DeclaredTable) -> list[str]:
+    place = table.place
+    options = {
+        "--source": place.source,
+        "--postgres": place.postgres,
+        "--name": place.inner,
+        "--schema": None if place.schema == "public" else place.schema,
+        "--person-key": table.person_key,
+        "--key-type": table.key_type,
+        "--rows": None if table.rows == "one" else table.rows,
+        "--max-rows": table.max_rows,
+    }
+    words = [word for name, given in options.items() if given is not None for word in (name, str(given))]
+    for name, column in table.columns.columns.items():
+        words += [f"--{column['type']}", _as_option(name, column)]
+    optional = [name for name, column in table.columns.columns.items() if column.get("nullable")]
+    words += ["--nullable", ",".join(optional)] if optional else []
+    return ["lapwing", "add", table.name, *words, "-w", str(draft.place)]
+
+
+def _as_option(name: str, column: Mapping[str, Any]) -> str:
+    """Return a column as `lapwing add` takes it.
+
+    >>> _as_option("age", {"type": "integer", "low": 0, "high": 120}), _as_option("city", {"type": "text"})
+    ('age=0..120', 'city')
+    >>> _as_option("ward", {"type": "category", "values": ["north, upper", "south"]})
+    'ward="north, upper",south'
+    """
+    if "values" in column:
+        return f"{name}={write_list(map(str, column['values']))}"
+    ends = [str(column[end]) for end in ("low", "high", "first", "last") if end in column]
+    return f"{name}={'..'.join(ends)}" if ends else name
+
+
+def _make(draft: Draft, *, as_json: bool) -> None:
+    with create(draft.place, draft.text()) as made:
+        advice = budget_concerns(made.settings.declared().budget, draft.people)
+        odd = made.misfits() if draft.tables else []
+    first = draft.tables[0].name if draft.tables else None
+    after = f"lapwing preview count {first} --epsilon 0.1" if first else "lapwing add TABLE --source FILE"
+    _tell_made(draft, advice, made="the ledger, and the key of its streams", odd=odd, after=after, as_json=as_json)
+
+
+def _write_template(draft: Draft, *, as_json: bool) -> None:
+    """Write what is known, and the rest as comments; the account is made by `lapwing update`."""
+    if draft.folder is None:
+        raise click.UsageError("Missing argument 'FOLDER'.", click.get_current_context())
+    draft.place.mkdir(parents=True, exist_ok=True)
+    (draft.place / FILE).write_text(draft.text(), encoding="utf-8")
+    after = f"edit {draft.place / FILE}, then lapwing update"
+    _tell_made(draft, None, made="no account yet: fill in the settings first", after=after, as_json=as_json)
+
+
+def _tell_made(
+    draft: Draft,
+    advice: tuple[str, ...] | None,
+    *,
+    made: str,
+    after: str,
+    odd: Sequence[Misfit] = (),
+    as_json: bool,
+) -> None:
+    settings = draft.place / FILE
+    record = {
+        "workspace": str(draft.place),
+        "population": draft.name,
+        "settings": str(settings),
+        "created": advice is not None,
+        "advice": list(advice or ()),
+    }
+    lines = [("wrote", settings), ("made", made), *(("advice", one) for one in advice or ()), *hints(odd, draft.place)]
+    tell(record, facts(*lines, ("next", f"{after} -w {draft.place}")), as_json=as_json)
+
+
+def _columns(option: str, metavar: str, help_: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return an option that declares columns of one kind."""
+    return click.option(f"--{option}", option.replace("-", "_"), multiple=True, metavar=metavar, help=help_)
+
+
+@click.command()
+@click.argument("table")
+@click.option("--source", type=click.Path(path_type=Path), help="A .parquet, .csv or .duckdb file.")
+@click.option("--postgres", metavar="ADDRESS", help="A PostgreSQL database instead: postgresql://...")
+@click.option("--name", "inner", metavar="NAME", help="The table's name there, if it is another.")
+@click.option("--schema", default="public", show_default=True, help="Its schema in PostgreSQL.")
+@click.option("--person-key", metavar="COLUMN", help="Whose row it is, if it is not the population's person key.")
+@click.option("--key-type", type=click.Choice(["integer", "text"]), help="What the person key holds.")
+@click.option("--rows", type=click.Choice(["one", "many"]), default="one", show_default=True, help="Rows a person.")
+@click.option("--max-rows", type=click.IntRange(1), metavar="N", help="How many rows of a person count, by default.")
+@_columns("integer", "COLUMN=LOW..HIGH", "Whole numbers. Without bounds they cannot be added up.")
+@_columns("real", "COLUMN=LOW..HIGH", "Numbers, clipped to the bounds.")
+@click.option("--number", multiple=True, hidden=True)
+@_columns(
+    "category",
+    "COLUMN=A,B,C",
+    'One of these values, "in quotes, like this" with a comma: numbers, or texts if one is or the file says so.',
+)
+@_columns("date", "COLUMN[=FIRST..LAST]", "Days.")
+@_columns("boolean", "COLUMN", "True or false.")
+@_columns("text", "COLUMN", "Text whose values are not public.")
+@_columns("nullable", "COLUMN", "A column that may be missing.")
+@click.option("--take-all", is_flag=True, help="All other columns too, with the type the file says, without bounds.")
+@for_the_custodian
+def add(
+    door: Door,
+    *,
+    table: str,
+    source: Path | None,
+    postgres: str | None,
+    inner: str | None,
+    schema: str,
+    person_key: str | None,
+    key_type: str | None,
+    rows: str,
+    max_rows: int | None,
+    take_all: bool,
+    **columns: tuple[str, ...],
+) -> None:
+    """Add a table: its place, its person key, its columns.
+
+    Analysts see the columns that you declare, and no others. lapwing reads the names and types of the columns, never a
+    row: bounds and categories that were looked up in the data would tell about the people in it. Choose bounds that you
+    would have chosen without looking. Columns that you do not declare are written down as comments, for later.
+
+    \b
+    lapwing add patients --source patients.csv --integer age=0..120 \\
+        --category sex=F,M --boolean cancer_survivor
+
+    It costs nothing. Tables of one population share its budget.
+    """
+    settings = read_settings(door.folder)
+    population = settings.declared(door.population)
+    if any(known.name == table for known in population.population.tables):
+        section = population.section
+        line = section.document.line((*section.path, "tables", table, "columns"))
+        raise BadQuestionError(
+            f"table {table} is declared already; its columns are at line {line} of {FILE}: edit them, then "
+            "lapwing update"
+        )
+    for text in columns.pop("number"):
+        remedy = f"write --integer {text} for whole numbers, or --real {text}"
+        raise click.UsageError(f"There is no option --number: {remedy}.", click.get_current_context())
+    place = Place(source=source, postgres=postgres, inner=inner, schema=schema)
+    stored = place.columns(table)
+    key = person_key or population.population.unit.person_key
+    found = declared_columns(table, columns, stored, key=key, take_all=take_all)
+    text = DeclaredTable(
+        name=table,
+        place=place,
+        columns=found,
+        rows=rows,
+        max_rows=max_rows,
+        person_key=person_key,
+        key_type=key_type or key_type_of(stored.get(key), population.population),
+    ).text(door.folder, population.population.name)
+    written = _write(door.folder / FILE, text, population.population.name, table)
+    _tell_added(door, table, population.population.name, found, written)
+
+
+@frozen(kw_only=False)
+class _Written:
+    """What is wrong with other tables, and what is odd about the new one."""
+
+    others: list[LapwingError]
+    odd: list[Misfit]
+
+
+def _write(place: Path, text: str, population: str, table: str) -> _Written:
+    """Try the table, append it to lapwing.toml and bring the ledger along; a refusal leaves all as it was."""
+    before = place.read_text(encoding="utf-8")
+    after = before.rstrip("\n") + "\n" + text
+    with _open_as_written(place.parent, after, table) as workspace:
+        with waiting("opening the data"):
+            found = workspace.try_update()
+        place.write_text(after, encoding="utf-8")
+        try:
+            workspace.update_as_tried()
+        except LapwingError:
+            place.write_text(before, encoding="utf-8")
+            raise
+        odd = [] if found else workspace.misfits(population, table=table)
+        return _Written(list(found.values()) or _unannounced(workspace, population), odd)
+
+
+def _open_as_written(folder: Path, text: str, table: str) -> Workspace:
+    """Open the workspace as it would be; what is refused is not a line of a file that nobody has written."""
+    try:
+        return open_workspace(folder, text)
+    except SettingsError as refused:
+        raise SettingsError(f"table {table}", 0, reason=refused.reason, remedy=refused.remedy) from None
+
+
+def _unannounced(workspace: Workspace, population: str) -> list[LapwingError]:
+    """Take down what the new table holds, and return what changed of the others."""
+    try:
+        workspace.check(population)
+    except LapwingError as failure:
+        return [failure]
+    return []
+
+
+def _tell_added(door: Door, table: str, population: str, found: Declared, written: _Written) -> None:
+    where = "" if door.folder == Path() else f" -w {door.folder}"
+    rest = ", ".join(f"{name} ({kind or 'unknown type'})" for name, kind in found.left_out.items())
+    door.tell(
+        {
+            "table": table,
+            "population": population,
+            "columns": found.columns_record(),
+            "left_out": dict(found.left_out),
+            "readable": True,
+            "several_rows": any(one.kind == "several_rows" for one in written.odd),
+            "findings": [one.to_dict() for one in written.odd],
+            "others": [str(failure) for failure in written.others],
+        },
+        facts(
+            ("added", f"{table}, to population {population}"),
+            ("columns", ", ".join(found.columns) or "none: people can be counted, and nothing else"),
+            ("left out", f"{rest}: comments in {FILE}; fill them in, then lapwing update" if rest else None),
+            *hints(written.odd, door.folder),
+            ("next", None if written.others else f"lapwing preview count {table} --epsilon 0.1{where}"),
+            *(("but", f"no question is answered: {failure}") for failure in written.others),
+        ),
+    )

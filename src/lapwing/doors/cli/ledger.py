@@ -1,0 +1,217 @@
+"""`lapwing ledger`: show, verify, export; its history in sentences; and a further host that joins it."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+import click
+
+from lapwing.doors.cli.commands import facts, json_option, progress, table, tell
+from lapwing.doors.cli.options import Door, for_the_custodian
+from lapwing.ledger.entries import Receipt
+from lapwing.ledger.export import check_export, describe, export_json, export_parquet, without_states
+from lapwing.ledger.replay import Verification
+from lapwing.ledger.replay import verify as verify_ledger
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.wording import several
+
+_FORMATS = {".json": export_json, ".jsonl": export_json, ".parquet": export_parquet}
+
+
+@click.group(no_args_is_help=True)
+def ledger() -> None:
+    """Show, check or export everything that was ever released.
+
+    The ledger is the memory of the promise. Every charge stands in it before data is read; nothing is ever deleted or
+    changed, because each entry carries a hash of all before it. Every answer comes with a receipt: whoever keeps one
+    can tell if the past was rewritten or an old copy was put in its place.
+
+    \b
+    lapwing ledger show
+    lapwing ledger verify
+    lapwing ledger export ledger.jsonl
+
+    It costs nothing.
+    """
+
+
+@ledger.command("show")
+@click.option("--last", metavar="N", type=click.IntRange(1), default=20, show_default=True, help="How many entries.")
+@for_the_custodian
+def show(door: Door, *, last: int) -> None:
+    """Show the last entries.
+
+    \b
+    lapwing ledger show --last 5
+
+    It costs nothing.
+    """
+    with door.workspace() as opened:
+        names = opened.ledger.populations() if door.population is None else [door.population]
+        every = [*opened.ledger.notes(), *(entry for name in names for entry in opened.ledger.history(name))]
+    entries = sorted(every, key=lambda entry: entry["seq"])
+    shown = entries[-last:]
+    rows = [[str(one["seq"]), one.get("at", "")[:16].replace("T", " "), one["kind"], *describe(one)] for one in shown]
+    door.tell(
+        {"entries": [without_states(entry) for entry in shown], "shown": len(shown), "all": len(entries)},
+        table(["entry", "at", "kind", "by", "what"], rows, left=5),
+    )
+
+
+@click.command()
+@click.option("--analyst", help="What this analyst asked, and what was decided about them.  [default: everybody]")
+@click.option("--last", metavar="N", type=click.IntRange(1), default=20, show_default=True, help="How many acts.")
+@click.option("--all", "every", is_flag=True, help="All acts, from the first on.")
+@for_the_custodian
+def history(door: Door, *, analyst: str | None, last: int, every: bool) -> None:
+    """Tell who asked what, when, and for how much.
+
+    Questions, streams and the custodian's own decisions stand in the ledger with their prices; here they are in
+    sentences, the newest last. Nothing is told about data beyond that something was answered.
+
+    \b
+    lapwing history
+    lapwing history --analyst ana --all
+
+    It costs nothing. lapwing ledger show has the entries themselves, and ledger export all of them.
+    """
+    from lapwing.answers.history import acts_of
+
+    with door.workspace() as opened:
+        names = list(opened.settings.populations) if door.population is None else [door.population]
+        told = {name: opened.ledger.history(name) for name in names}
+        notes = opened.ledger.notes() if analyst is None else []
+        known = {one for name in names for one in opened.ledger.analysts(name)}
+        if analyst is not None and analyst not in known:
+            require_known_analyst(analyst, known)
+    acts = {name: acts_of(entries, analyst=analyst) for name, entries in told.items()}
+    named = [(act, name) for name, all_ in acts.items() for act in all_]
+    shown = sorted([*named, *((act, None) for act in acts_of(notes))], key=lambda one: one[0].entry)
+    kept = shown if every else shown[-last:]
+    said = [
+        (act.at[:16].replace("T", " "), f"{f'{name}: ' if name and len(names) > 1 else ''}{act}.") for act, name in kept
+    ]
+    more = len(shown) - len(kept)
+    door.tell(
+        {"acts": [{"population": name, **act.to_dict()} for act, name in kept], "shown": len(kept), "all": len(shown)},
+        facts(*said) if said else "Nothing has happened yet.",
+        f"{several(more, 'act')} before these: lapwing history --all" if more else "",
+    )
+
+
+def require_known_analyst(analyst: str, known: Collection[str]) -> None:
+    """Refuse somebody who has never asked and whom no allowance names: mostly a slip of the keys."""
+    if analyst not in known:
+        names = ", ".join(sorted(known)) or "nobody yet"
+        raise ParameterError("analyst", analyst, reason="is not known here", remedy=f"these are: {names}")
+
+
+@ledger.command("verify")
+@click.option(
+    "--receipt", "receipts", multiple=True, metavar="RECEIPT", help="A receipt it must agree with. Repeatable."
+)
+@click.option(
+    "--export", "exported", type=click.Path(path_type=Path), help="Check this JSON export, not the workspace."
+)
+@for_the_custodian
+def verify(door: Door, receipts: tuple[str, ...], exported: Path | None) -> None:
+    """Check every hash, every rule and every sum.
+
+    The ledger's word is not taken for anything: what was charged is added up again, and must fit under the cap after
+    every entry. With --receipt it must also contain what the receipt proves. An export can be checked by anyone, with
+    no ledger, no key and no database.
+
+    \b
+    lapwing ledger verify
+    lapwing ledger verify --export ledger.jsonl
+
+    It costs nothing, and ends with exit code 5 if anything is wrong.
+    """
+    shown = [Receipt.parse(text) for text in receipts]
+    if exported is not None:
+        if not exported.is_file():
+            raise ParameterError("export", str(exported), reason="is not there", remedy="name a JSON export")
+        head = check_export(exported, shown)
+        found = Verification(entries=head.seq, head=head, receipts=len(shown))
+    else:
+        with door.workspace() as opened, progress("checking") as tick:
+            found = verify_ledger(opened.ledger, shown, tick)
+    door.tell(found.to_dict(), f"Sound: {found}.", facts(("keep", found.head)))
+
+
+@ledger.command("export")
+@click.argument("path", type=click.Path(path_type=Path))
+@for_the_custodian
+def export(door: Door, path: Path) -> None:
+    """Write all entries to a new file: .jsonl, one on each line, or .parquet.
+
+    Nothing in it is secret: no data, no noise, no key. A JSON export can be checked by anyone, with `lapwing ledger
+    verify --export` or with ten lines of any language (docs/ledger.md).
+
+    \b
+    lapwing ledger export ledger.jsonl
+    lapwing ledger export ledger.parquet
+
+    It costs nothing.
+    """
+    if path.suffix not in _FORMATS:
+        raise ParameterError(
+            "path", str(path), reason="is neither .jsonl nor .parquet", remedy="name it ledger.jsonl, say"
+        )
+    if path.exists() or not path.parent.is_dir():
+        reason = (
+            "is there already, and an export never overwrites" if path.exists() else "is in a folder that is not there"
+        )
+        raise ParameterError("path", str(path), reason=reason, remedy="choose another name")
+    with door.workspace() as opened:
+        head = _FORMATS[path.suffix](opened.ledger, path)
+    door.tell(
+        {"path": str(path), "entries": head.seq, "head": str(head)},
+        facts(("wrote", f"{head.seq:,} entries to {path}"), ("keep", head)),
+    )
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option(
+    "--ledger", required=True, metavar="ADDRESS", help="Where the account is: postgresql://user@host/database"
+)
+@click.option(
+    "--key", "key_file", required=True, type=click.Path(path_type=Path), help="A copy of the first host's stream.key."
+)
+@click.option(
+    "--like", "settings", type=click.Path(path_type=Path, exists=True), help="A copy of the first host's lapwing.toml."
+)
+@json_option
+def join(folder: Path, *, ledger: str, key_file: Path, settings: Path | None, as_json: bool) -> None:
+    """Make a workspace on a second host, for a ledger in PostgreSQL.
+
+    All hosts share one account, whatever each of them asks about. They must also share the key of streams: a host with
+    another key would close the streams of the others at full price. Copy stream.key from the first host by a way that
+    nobody else can read (scp, say), name the copy here, and delete the copy afterwards.
+
+    With --like, the settings are those of the first host, which must find its tables here, too: in PostgreSQL, or in
+    files at the same places. Without it they are written from the ledger, and you add this host's own tables.
+
+    \b
+    scp first:clinic/stream.key .
+    lapwing join clinic --ledger postgresql://lapwing@db/ledger --key stream.key
+
+    It costs nothing. Where it fails, it leaves nothing behind.
+    """
+    from lapwing.workspace.creating import join as join_ledger
+
+    with join_ledger(folder, ledger, key_file=key_file, settings=settings) as workspace:
+        names = list(workspace.settings.populations)
+        tables = [table for one in workspace.settings.populations.values() for table in one.sources]
+        head = workspace.ledger.head()
+    after = "lapwing check" if tables else "lapwing add TABLE --source FILE"
+    tell(
+        {"workspace": str(folder), "populations": names, "tables": tables, "ledger": head.ledger, "entries": head.seq},
+        facts(
+            ("joined", f"ledger {head.ledger}, which has {head.seq:,} entries"),
+            ("people", ", ".join(names)),
+            ("made", f"{folder}, with its settings and a copy of the key: delete {key_file}"),
+            ("next", f"{after} -w {folder}"),
+        ),
+        as_json=as_json,
+    )

@@ -1,0 +1,418 @@
+"""The questions of `lapwing init`, at a terminal or in a file of answers: over names and what is declared, never data.
+
+Nothing that is asked or proposed here may come from a value in a table: a bound that was looked up is a fact about the
+people in it, and lapwing.toml is public. So the names and types of columns are read, and no row, until there is a yes.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from lapwing.accounting.interpretation import budget_concerns
+from lapwing.doors.cli.commands import message_of, paragraph, say
+from lapwing.vocabulary.errors import BadQuestionError, LapwingError, SettingsError
+from lapwing.vocabulary.guarantee import Adjacency
+from lapwing.vocabulary.wording import escaped, escaped_lines
+from lapwing.workspace.declaring import (
+    DATABASES,
+    FITTING,
+    KINDS,
+    Declared,
+    DeclaredTable,
+    Draft,
+    Place,
+    bounds_of,
+    declared_columns,
+    read_list,
+    require_new,
+)
+from lapwing.workspace.settings import Settings, read_settings
+from lapwing.workspace.toml import Document, Section
+
+Answer = TypeVar("Answer")
+
+_OUT: Final = "leave out"
+_WELCOME: Final = (
+    "Some questions about your tables and the people in them. Enter takes what stands in [brackets]. Nothing is "
+    "written before you have seen it and said yes; Ctrl-C stops.\n"
+    "Names and types of columns are read, and no row. What you declare is public, so decide it without looking into "
+    "the data: the highest age that is there would tell about somebody."
+)
+_PLACE: Final = (
+    "\nWhere is a table? A .csv, .parquet or .duckdb file, or a database: postgresql://user@host/name, without a "
+    "password."
+)
+_COLUMNS: Final = (
+    "\nWhat may be asked about? Analysts see the columns that you declare, and no others. Choose bounds and categories "
+    "as for people you have never seen; a number outside counts as the nearest bound. Say what a column holds:\n"
+    "    integer 0..120    real 10..60    category F,M    boolean    text\n"
+    "    date 1900-01-01..2025-12-31"
+)
+_ADJACENCY: Final = (
+    "\nWho is hidden? add-remove hides also whether somebody is in the tables at all. replace hides what the data says "
+    "of them, and everybody may know how many people there are."
+)
+_BUDGET: Final = (
+    "\nThe budget caps what all answers together, to everybody and for ever, give away about one person: they are "
+    "at most 2.7 times as likely with a person's data as without it at epsilon 1, 20 times at 3, 22,000 times at 10. "
+    "It can be raised later, and never lowered. Others than a plain epsilon: 3 delta 1e-6, or rho 1/2."
+)
+
+
+def complete(draft: Draft) -> Draft:
+    """Ask for all that a draft does not say, and return it complete."""
+    say(paragraph(_WELCOME))
+    if draft.folder is None:
+        draft = replace(draft, folder=_ask("\nFolder of the workspace", _new_folder, "clinic"))
+    if draft.population is None:
+        draft = _ask("\nWhat are the people called", lambda text: _valid(replace(draft, population=text)), draft.name)
+    draft = _ask_for_tables(draft)
+    if draft.person_key is None:
+        draft = _ask("\nWhich column tells people apart, in every table", lambda text: _keyed(draft, text))
+    if draft.adjacency is None:
+        say(paragraph(_ADJACENCY))
+        words = [one.value for one in Adjacency]
+        draft = replace(draft, adjacency=_ask("Adjacency", lambda text: _word(text, words), words[0]))
+    return draft if draft.budget else _ask_for_budget(draft)
+
+
+def answered(path: Path, said: Draft) -> Draft:
+    """Return the draft that a file of answers makes of what the options said; what an option said, the file may not.
+
+    The file is TOML or, if its name says so, JSON. Its words are those of the options and of `lapwing add`, and a
+    column is said as at the terminal: "integer 0..120".
+    """
+    top = _opened(path)
+    texts = {name: top.take(name, str, None) for name in ("folder", "population", "person_key", "adjacency", "ledger")}
+    sizes = {name: top.take(name, int, None) for name in ("groups_of", "people")}
+    allowances = top.section("allow", {})
+    file: dict[str, Any] = {
+        **texts,
+        **sizes,
+        "folder": None if texts["folder"] is None else Path(texts["folder"]).expanduser(),
+        "budget": {} if (said_budget := top.take("budget", (str, int), None)) is None else _budget(str(said_budget)),
+        "analysts": {name: {"epsilon": str(allowances.take(name, (str, int)))} for name in allowances.entries},
+    }
+    tables = dict(top.section("tables", {}).sections())
+    top.done()
+    for name, given in file.items():
+        if given and getattr(said, name):
+            raise top.error((name,), f"{name} is said here and by an option", "say it once")
+    draft = replace(said, **{name: given for name, given in file.items() if given})
+    with _blamed(top, "budget"):
+        _valid(draft)
+    if draft.folder is not None:
+        require_new(draft.folder)
+    for name, section in tables.items():
+        draft = _with_table(draft, name, section)
+    return draft
+
+
+def _opened(path: Path) -> Section:
+    document = Document.read(path)
+    if path.suffix != ".json":
+        return document.section()
+    try:
+        told = json.loads(document.text)
+    except (ValueError, RecursionError):
+        told = None
+    if not isinstance(told, dict):
+        raise SettingsError(document.file, 0, reason="is no JSON object", remedy="mend the file")
+    return Section(document, (), told)
+
+
+@contextmanager
+def _blamed(section: Section, *inner: str) -> Iterator[None]:
+    """Name a line of the file of answers, and not one of a lapwing.toml that nobody has written yet."""
+    try:
+        with section.blamed(*inner):
+            yield
+    except SettingsError as refused:
+        raise section.error(inner, refused.reason, str(refused.remedy)) from None
+
+
+def _with_table(draft: Draft, name: str, section: Section) -> Draft:
+    """Return the draft with a table of the file of answers; what is wrong with it names its line."""
+    source, kinds = section.take("source", str, None), section.section("columns")
+    place = Place(
+        source=None if source is None else Path(source).expanduser(),
+        postgres=section.take("postgres", str, None),
+        inner=section.take("name", str, None),
+        schema=section.take("schema", str, "public"),
+    )
+    own, key_type = (section.take(word, str, None) for word in ("person_key", "key_type"))
+    rows, max_rows = section.take("rows", str, "one"), section.take("max_rows", int, None)
+    nullable = section.take("may_be_missing", list, [])
+    section.done()
+    key = own or draft.person_key
+    if key is None:
+        raise section.error((), "no column tells people apart", 'write person_key = "patient_id" above all tables')
+    with _blamed(section):
+        stored = place.columns(name)
+        key = _stored(key, stored)
+    given: dict[str, tuple[str, ...]] = {"nullable": tuple(nullable)} if nullable else {}
+    for column in kinds.entries:
+        with _blamed(kinds, column):
+            kind, words = _declared(draft, column, stored.get(column), kinds.take(column, str))
+            given[kind] = (*given.get(kind, ()), words)
+    with _blamed(section):
+        columns = declared_columns(name, given, stored, key=key, take_all=False)
+        known = _word(key_type, ["integer", "text"]) if key_type else _known_key(draft, stored[key])
+        table = DeclaredTable(
+            name=name,
+            place=place,
+            columns=columns,
+            rows=rows,
+            max_rows=max_rows,
+            person_key=own,
+            key_type="text" if known == "text" else None,
+        )
+        return _valid(replace(draft, tables=(*draft.tables, table)))
+
+
+def confirm(draft: Draft) -> bool:
+    """Show the lapwing.toml, and return whether it may be written."""
+    say(f"\nThis will be {draft.place / 'lapwing.toml'}:\n\n{draft.text()}")
+    return click.confirm("Write it, and make the account", default=False)
+
+
+def _ask(question: str, read: Callable[[str], Answer], default: str = "") -> Answer:
+    """Ask until the answer can be read; what is wrong with it is said in a sentence."""
+    while True:
+        text = click.prompt(escaped_lines(question), default=escaped(default), show_default=bool(default)).strip()
+        try:
+            return read(text)
+        except LapwingError as refused:
+            _say(refused)
+
+
+def _say(refused: LapwingError) -> None:
+    """Say what is wrong; a line of a file that nobody has written yet is not named."""
+    said = f"{refused.reason}; {refused.remedy}" if isinstance(refused, SettingsError) else message_of(refused)
+    say(paragraph(f"  {said}"))
+
+
+def _word(text: str, words: list[str]) -> str:
+    """Return the one of a few words that is meant; its first letters are enough."""
+    found = [word for word in words if text and word.startswith(text.lower())]
+    if len(found) != 1:
+        raise BadQuestionError(f"{text!r} is not known here; write {', '.join(words[:-1])} or {words[-1]}")
+    return found[0]
+
+
+def _new_folder(text: str) -> Path:
+    folder = Path(text).expanduser()
+    require_new(folder)
+    return folder
+
+
+def _read(draft: Draft) -> Settings:
+    """Return what the draft would say, with something harmless where nothing is decided yet."""
+    whole = replace(draft, person_key=draft.person_key or "person", budget=draft.budget or {"epsilon": "1"})
+    return read_settings(draft.place, whole.text())
+
+
+def _valid(draft: Draft) -> Draft:
+    _read(draft)
+    return draft
+
+
+def _keyed(draft: Draft, text: str) -> Draft:
+    if not text:
+        raise BadQuestionError("without it nobody can be protected; write the name of a column, such as patient_id")
+    return _valid(replace(draft, person_key=text))
+
+
+def _budget(text: str) -> dict[str, str]:
+    match text.lower().replace("=", " ").split():
+        case [epsilon] | ["epsilon", epsilon]:
+            return {"epsilon": epsilon}
+        case [epsilon, "delta", delta] | ["epsilon", epsilon, "delta", delta]:
+            return {"epsilon": epsilon, "delta": delta}
+        case ["rho", rho]:
+            return {"rho": rho}
+        case _:
+            raise BadQuestionError(f"{text!r} is no budget; write an epsilon such as 1, or 3 delta 1e-6, or rho 1/2")
+
+
+def _ask_for_budget(draft: Draft) -> Draft:
+    """Ask for a budget; what speaks against it is told, and whoever does not want it any more is asked again."""
+    say(paragraph(_BUDGET))
+    while True:
+        whole = _ask("Budget, such as 1", lambda text: _valid(replace(draft, budget=_budget(text))))
+        concerns = budget_concerns(_read(whole).declared(draft.name).budget, draft.people)
+        for concern in concerns:
+            say(paragraph(f"  {concern}"))
+        if not concerns or click.confirm("Keep it", default=False):
+            return whole
+
+
+def _ask_for_tables(draft: Draft) -> Draft:
+    """Ask for one table after the other; one that does not go with the others is asked for again."""
+    while True:
+        try:
+            more = _ask_for_table(draft)
+        except LapwingError as refused:
+            _say(refused)
+            continue
+        if more is None:
+            return draft
+        draft = more
+
+
+def _ask_for_table(draft: Draft) -> Draft | None:
+    """Return the draft with one more table, or None if there is none."""
+    say(paragraph(_PLACE))
+    found = _ask("Table, or Enter for no more" if draft.tables else "Table, or Enter for none yet", _place_of)
+    if found is None:
+        return None
+    name, place, stored = found
+    name = _ask("What it is called", lambda text: _new_name(draft, text), name)
+    kinds = ", ".join(f"{column} ({kind})" if kind else column for column, kind in stored.items())
+    say(paragraph(f"  It has {kinds}."))
+    if draft.person_key is None:
+        draft = _ask("Which column tells people apart", lambda text: _keyed(draft, _stored(text, stored)))
+    key, own = str(draft.person_key), None
+    if key not in stored:
+        key = own = _ask(f"It has no {key}. Whose row is it, by which column", lambda text: _stored(text, stored))
+    key_type = _key_type(draft, stored[key])
+    rows = _ask("How many rows can a person have here, one or many", lambda text: _word(text, ["one", "many"]), "one")
+    max_rows = None
+    if rows == "many":
+        question = "How many rows of a person count, or Enter: each question says it"
+        max_rows = _ask(question, lambda text: _whole(text) if text else None)
+    say(paragraph(_COLUMNS))
+    columns = _ask_for_columns(draft, name, stored, key)
+    table = DeclaredTable(
+        name=name, place=place, columns=columns, rows=rows, max_rows=max_rows, person_key=own, key_type=key_type
+    )
+    return _valid(replace(draft, tables=(*draft.tables, table)))
+
+
+def _place_of(text: str) -> tuple[str, Place, dict[str, str | None]] | None:
+    """Return what a table is called at its place, the place, and what columns it has; None for no answer."""
+    if not text:
+        return None
+    if text.startswith(("postgresql://", "postgres://")):
+        schema, _, inner = _ask("  The table there", _some).rpartition(".")
+        place = Place(postgres=text, inner=inner, schema=schema or _ask("  In the schema", _some, "public"))
+        return inner, place, place.columns(inner)
+    source = Path(text).expanduser()
+    Place(source=source).require_file()
+    inner = _ask("  The table in it", _some) if source.suffix in DATABASES else source.stem
+    place = Place(source=source, inner=inner if source.suffix in DATABASES else None)
+    return inner, place, place.columns(inner)
+
+
+def _some(text: str) -> str:
+    if not text:
+        raise BadQuestionError("nothing was written; write a name")
+    return text
+
+
+def _stored(text: str, stored: Mapping[str, str | None]) -> str:
+    if text not in stored:
+        raise BadQuestionError(f"{text!r} is not a column of it; write one of {', '.join(stored)}")
+    if stored[text] not in {None, "integer", "text"}:
+        raise BadQuestionError(f"{text} holds {stored[text]}, which cannot tell people apart; name another column")
+    return text
+
+
+def _new_name(draft: Draft, text: str) -> str:
+    if any(table.name == text for table in draft.tables):
+        raise BadQuestionError(f"{text!r} is declared already; give it another name")
+    _read_with(draft, text, {})
+    return text
+
+
+def _read_with(draft: Draft, table: str, columns: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse a name or a column that lapwing.toml could not have; no file is opened."""
+    place = Place(source=Path("not opened.csv"))
+    probe = DeclaredTable(name=table, place=place, columns=Declared(columns=columns, left_out={}))
+    _read(replace(draft, tables=(probe,)))
+
+
+def _key_type(draft: Draft, stored: str | None) -> str | None:
+    """Return what the person key holds, as lapwing.toml says it; a CSV file does not tell, so it is asked once."""
+    stored = _known_key(draft, stored)
+    if stored is None:
+        stored = _ask("What does it hold, integer or text", lambda text: _word(text, ["integer", "text"]), "integer")
+    return "text" if stored == "text" else None
+
+
+def _known_key(draft: Draft, stored: str | None) -> str | None:
+    """Return what the person key holds, as far as it is known: what is stored, else what the other tables have."""
+    return (draft.tables[0].key_type or "integer") if stored is None and draft.tables else stored
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise BadQuestionError(f"{text!r} is not a whole number of rows; write 1 or more")
+    return int(text)
+
+
+def _ask_for_columns(draft: Draft, table: str, stored: Mapping[str, str | None], key: str) -> Declared:
+    given: dict[str, tuple[str, ...]] = {}
+    for name, kind in stored.items():
+        if name == key:
+            continue
+        question = f"{name} ({kind})" if kind else name
+        said = _ask(question, partial(_column, draft, name, kind), _OUT)
+        if said is None:
+            continue
+        chosen, words = said
+        given[chosen] = (*given.get(chosen, ()), words)
+        if click.confirm("  may it be missing", default=False):
+            given["nullable"] = (*given.get("nullable", ()), name)
+    return declared_columns(table, given, stored, key=key, take_all=False)
+
+
+def _column(draft: Draft, name: str, stored: str | None, text: str) -> tuple[str, str] | None:
+    """Return the type of a column and its words for `lapwing add`, or None where it is left out."""
+    if text in {_OUT, ""}:
+        return None
+    word, _, said = text.partition(" ")
+    return _declared(
+        draft, name, stored, text if said.strip() else f"{word} {_ask_for_bounds(_kind(name, stored, word))}"
+    )
+
+
+def _kind(name: str, stored: str | None, word: str) -> str:
+    if meant := "category" if "," in word else (stored or "integer") if ".." in word else None:
+        raise BadQuestionError(f"what {name} holds comes first; write {meant} {word}")
+    kind = _word(word, list(KINDS))
+    if kind not in FITTING[stored]:
+        allowed = " or ".join(FITTING[stored])
+        raise BadQuestionError(f"{name} is stored as {stored}, and cannot be read as {kind}; write {allowed}")
+    return kind
+
+
+def _declared(draft: Draft, name: str, stored: str | None, text: str) -> tuple[str, str]:
+    """Return the type of a column and its words for `lapwing add`, of what was said: "integer 0..120"."""
+    word, _, said = text.partition(" ")
+    kind, said = _kind(name, stored, word), said.strip()
+    words = f"{name}={said}" if said else name
+    _read_with(draft, "x", {name: {"type": kind, **bounds_of(kind, words, said, stored)}})
+    if stored is None and kind == "category" and "" in read_list(said):
+        raise BadQuestionError("an empty cell of a CSV file is a missing one; leave the empty value out")
+    return kind, words
+
+
+def _ask_for_bounds(kind: str) -> str:
+    match kind:
+        case "category":
+            return _ask("  its values, A,B,C", _some)
+        case "real":
+            return _ask("  its bounds, LOW..HIGH", _some)
+        case "integer":
+            return _ask("  its bounds, LOW..HIGH, or Enter: it cannot be added up", str)
+        case "date":
+            return _ask("  its bounds, FIRST..LAST, or Enter for none", str)
+        case _:
+            return ""

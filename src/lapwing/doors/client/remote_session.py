@@ -1,0 +1,362 @@
+"""A session at a distance: the methods of `Session`, asked of a server over HTTP.
+
+The client plans and prices every question by itself, from the public dictionary. It refuses a server that means
+something else by the same words, before anything is asked: what is paid for is what was meant. Answers, previews and
+errors are the same objects as at home. Each question has an idempotency key, so that a lost connection is tried again
+and charged once.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Self, Unpack
+from urllib.parse import quote
+
+from lapwing.accounting.composition import MOST_BOOKINGS, PlannedTotal
+from lapwing.accounting.filters.account import Account
+from lapwing.answers.answer import Answer
+from lapwing.answers.budget import BudgetStatus
+from lapwing.answers.history import Act
+from lapwing.answers.preview import OfferedTerms, Preview, Pricing, QuestionLike, QuestionWords
+from lapwing.answers.releases import CONFIDENCE, PricedQuestion, meanings_of
+from lapwing.answers.stream_preview import StreamPreview
+from lapwing.answers.stream_terms import StreamOffer, StreamTerms
+from lapwing.answers.target import TargetWords, in_each_way, parse_target
+from lapwing.doors.client.connection import PopulationDoor, ServerConnection, key_of
+from lapwing.doors.client.decode_answers import ReadAnswer, told_answer, told_for_nothing, told_rehearsal
+from lapwing.doors.client.decode_errors import disagreement, readable, told_refusal
+from lapwing.doors.client.decode_population import (
+    RemoteVocabulary,
+    as_told,
+    read_population,
+    told_list,
+    told_name,
+    told_number,
+)
+from lapwing.doors.client.question_bodies import given, question_body, with_sets
+from lapwing.doors.client.remote_stream import RemoteStream
+from lapwing.queries.catalogue.population import TableList
+from lapwing.queries.catalogue.public_tables import ConceptSet, concept_set
+from lapwing.queries.language.builders import ConditionLike
+from lapwing.queries.language.speller import ValueSets
+from lapwing.queries.statistics.funnel import funnel
+from lapwing.session import MOST_TOGETHER
+from lapwing.streams import name_of_key
+from lapwing.vocabulary.codec import from_record
+from lapwing.vocabulary.errors import BadQuestionError, BudgetError, LapwingError, ParameterError, ServerError
+from lapwing.vocabulary.exact import Exact, probability
+from lapwing.vocabulary.guarantee import Guarantee
+from lapwing.vocabulary.lifetime import Lifetime, closing_on_failure
+from lapwing.vocabulary.results import shows_words
+
+_CHECKED: Final = 10_000
+_NOT_THERE: Final = 404
+
+
+class RemoteSession:
+    """One analyst at the door of a population of a server, with the methods of `Session`; `lapwing.connect` makes one.
+
+    `population.tables` say what may be asked.
+    """
+
+    def __init__(self, door: PopulationDoor, analyst: str) -> None:
+        self._door, self.analyst = door, analyst
+        self.population = read_population(door.get(), door.get)
+        if self.population.name != door.population:
+            raise disagreement(f"it tells of {self.population.name!r}, and {door.population!r} was asked for")
+        if door.segment is not None:
+            self.population = self.population.within(door.segment)
+        self._budget: Guarantee = self._status(None).account.budget
+        self._pricing = Pricing()
+        self._agreed: set[str] = set()
+        self._lifetime = Lifetime("this session", remedy="connect again")
+
+    @shows_words(QuestionWords, confidence="0.95")
+    def preview(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> Preview:
+        """Say what a question would cost, how far off its answer would be, and what would be left. It is free."""
+        (ways,) = self._ways([question], **words)
+        told = self._check(question, ways, words)
+        asked = next(one for one in ways if one.text == told["question"])
+        refused = as_told("a preview", lambda: told_refusal(told["stopped"]))
+        preview = Preview.of(asked, self._status(self.population.touched, refused), words.get("confidence", CONFIDENCE))
+        own = {**preview.offer(), "asked": told.get("asked")}  # in words, lists of values may have other names
+        for name, value in own.items():
+            if value != told.get(name):
+                raise disagreement(f"it says {name} {told.get(name)!r}, and it is {value!r}")
+        return preview
+
+    @shows_words(QuestionWords, confidence="0.95")
+    def ask(self, question: QuestionLike, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
+        """Ask a question, and pay for it. See `Session.ask`."""
+        (ways,) = self._ways([question], **words)
+        if not self._agreed.issuperset(one.text for one in ways):
+            self._check(question, ways, words)
+        body = {**self._body(question, words), "means": meanings_of([one] for one in ways)}
+        return self._answer(ways, self._door.charge("/questions", body, key=key), told_answer)
+
+    @shows_words(QuestionWords, confidence="0.95")
+    def ask_many(
+        self, questions: Iterable[QuestionLike], *, key: str | None = None, **words: Unpack[QuestionWords]
+    ) -> list[Answer]:
+        """Ask different questions together, and pay for all of them, or for none. See `Session.ask_many`."""
+        asked = list(questions)
+        if len(asked) > MOST_TOGETHER:
+            many = f"{len(asked):,} questions are asked at once, more than {MOST_TOGETHER:,}"
+            raise BadQuestionError(f"{many}; ask them in parts")
+        if not asked:
+            return []
+        ways = self._ways(asked, **words)
+        sets: ValueSets = {}
+        bodies = [question_body(one, self.population, _beside(words), sets) for one in asked]
+        body = {"questions": bodies, "price": _price(words), **with_sets(sets), "means": meanings_of(in_each_way(ways))}
+        told = self._door.charge("/batches", body, key=key)
+        answers = as_told("answers", lambda: told_list(told["answers"]))
+        if len(answers) != len(asked):
+            raise disagreement(f"it tells {len(answers)} answers to {len(asked)} questions")
+        return [self._answer(each, one, told_answer) for each, one in zip(ways, answers, strict=True)]
+
+    @shows_words(QuestionWords, confidence="0.95")
+    def stored(
+        self, question: QuestionLike, *, key: str | None = None, **words: Unpack[QuestionWords]
+    ) -> Answer | None:
+        """Return the answer that `ask` would give for nothing, or None if it would charge. See `Session.stored`."""
+        (ways,) = self._ways([question], **words)
+        body = {**self._body(question, words), "means": meanings_of([one] for one in ways)}
+        told = self._door.post("/stored-answers", body, key=key)
+        return None if told is None else self._answer(ways, told, told_for_nothing)
+
+    @shows_words(QuestionWords, confidence="0.95")
+    def sql(self, text: str, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
+        """Ask one SELECT of statistics, with WHERE and GROUP BY. See `Session.sql`."""
+        return self.ask(text, key=key, **words)
+
+    @shows_words(TargetWords, confidence="0.95")
+    def funnel(
+        self, table: str, steps: Sequence[ConditionLike], *, key: str | None = None, **offer: Unpack[TargetWords]
+    ) -> Answer:
+        """Ask how many people pass the first step, the first two, and so on. See `Session.funnel`."""
+        return self.ask({"people": funnel(table, steps)}, key=key, **offer)
+
+    def concept_set(self, name: str, ids: "Iterable[int] | Iterable[str] | str | Path") -> ConceptSet:
+        """Give many values one name, for `column in concept_set('name')` in the questions of this session."""
+        self.population = self.population.with_concept_set(given := concept_set(name, ids))
+        return given
+
+    @shows_words(QuestionWords, confidence="0.95")
+    def rehearse(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> Answer:
+        """Answer a question from rows that the server makes up: free, and about nobody. See `Session.rehearse`."""
+        (ways,) = self._ways([question], **words)
+        told = self._door.post("/rehearsals", self._body(question, words))
+        return self._answer(ways, told, told_rehearsal)
+
+    @shows_words(StreamOffer, confidence="0.95")
+    def preview_stream(self, **terms: Unpack[StreamOffer]) -> StreamPreview:
+        """Say what a stream would cost, how sure its verdicts would be, and what would be left. It is free."""
+        self._lifetime.require()
+        agreed = StreamTerms.of(self.population, **terms)
+        told = self._door.post("/stream-previews", given(terms))
+        if as_told("the terms of a stream", lambda: told["terms"]) != agreed.to_text():
+            raise disagreement("it would open another stream")
+        status = self._status(None, told_refusal(told.get("stopped")))
+        return StreamPreview.of(agreed, status, terms.get("confidence", CONFIDENCE), terms.get("questions", 1))
+
+    @shows_words(StreamOffer, confidence="0.95")
+    def stream(self, *, name: str | None = None, key: str | None = None, **terms: Unpack[StreamOffer]) -> RemoteStream:
+        """Open a stream of "at least N people?" questions that is paid per yes. See `Session.stream`.
+
+        A stream is known at a server by its key. Where it is given a `name`, this stands for a key, and the same name
+        with the same terms is the same stream.
+        """
+        agreed = self.preview_stream(**terms).terms
+        opened = _key_of_name(name) if key is None and name is not None else key
+        title = {} if name is None else {"title": name}
+        stream = self._stream(self._door.charge("/streams", {**given(terms), **title}, key=opened), name)
+        if stream.terms != agreed:
+            raise disagreement("it opened another stream")
+        return stream
+
+    def resume(self, name: str) -> RemoteStream:
+        """Go on with a stream of this analyst that was opened before, by its name."""
+        self._lifetime.require()
+        derived = name_of_key(self.population.name, self.analyst, key_of(_key_of_name(name)))
+        for one in (name, derived):
+            try:
+                return self._stream(self._door.get(f"/streams/{quote(one, safe='')}"), name)
+            except ServerError as refused:
+                if refused.status != _NOT_THERE:
+                    raise
+        raise ParameterError("stream", name, reason="is not in this ledger", remedy="open it first")
+
+    def tables(self) -> TableList:
+        """Return what may be asked: the tables, with their columns, types, bounds and words. It is public, and free."""
+        self._lifetime.require()
+        return TableList(self.population.name, self.population.tables, self.population.vocabularies)
+
+    def budget(self) -> BudgetStatus:
+        """Return what the account has left, for everybody and for this analyst."""
+        self._lifetime.require()
+        return self._status(self.population.touched)
+
+    def planned_total(self, *, delta: Exact | None = None) -> PlannedTotal:
+        """Return what all releases so far would cost together, had everything been fixed in advance. It gates nothing.
+
+        The server computes it, for the client does not know what others asked. See `Session.planned_total`.
+        """
+        self._lifetime.require()
+        told = self._door.post("/planned-totals", given({"delta": delta}))
+        return as_told("a planned total", lambda: _read_total(told))
+
+    def history(self, last: int = 50) -> list[Act]:
+        """Return what this analyst did last, wherever it was done, the oldest first."""
+        self._lifetime.require()
+        told = self._door.get(f"/history?limit={min(max(last, 1), 500)}")
+        return as_told("a history", lambda: [_act(one) for one in reversed(told_list(told))])
+
+    def cancel(self) -> None:
+        """Stop every question of this session that is under way, from any thread. What was charged stays charged."""
+        self._door.cancel()
+
+    def close(self) -> None:
+        """End the session: it asks nothing any more."""
+        self._lifetime.end()
+        for one in self.population.vocabularies:
+            if isinstance(one, RemoteVocabulary):
+                one.forget()
+        self._door.connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        tables = ", ".join(table.name for table in self.population.tables) or "no tables"
+        return f"<session of {self.analyst} at {self.population.name} of {self._door.connection.url}: {tables}>"
+
+    def _ways(
+        self,
+        questions: Sequence[QuestionLike],
+        *,
+        max_rows: int | None = None,
+        max_groups: int | None = None,
+        **offer: Unpack[TargetWords],
+    ) -> list[list[PricedQuestion]]:
+        """Plan and price questions here."""
+        self._lifetime.require()
+        terms = OfferedTerms(parse_target(**offer), self._budget, max_rows, max_groups)
+        return [self._pricing.price(question, self.population, terms) for question in questions]
+
+    def _check(self, question: QuestionLike, ways: Sequence[PricedQuestion], words: Mapping[str, Any]) -> Any:
+        """Let the server say what a question means there, and refuse one that is not the question that is meant."""
+        body = {**self._body(question, words), "means": meanings_of([one] for one in ways)}
+        told = self._door.post("/previews", body)
+        text = as_told("a preview", lambda: str(told["question"]))
+        if text not in {one.text for one in ways}:
+            raise disagreement("it understands another question, or asks another price")
+        if len(self._agreed) >= _CHECKED:
+            self._agreed.clear()
+        self._agreed.update(one.text for one in ways)
+        return told
+
+    def _answer(self, ways: Sequence[PricedQuestion], told: Any, read: ReadAnswer) -> Answer:
+        """Return what a server told as an answer to the question that was meant."""
+        text = as_told("an answer", lambda: str(told["question"]))
+        asked = next((one for one in ways if one.text == text), None)
+        if asked is None:
+            raise disagreement("it answered another question")
+        return as_told("an answer", lambda: read(asked, told))
+
+    def _body(self, question: QuestionLike, words: Mapping[str, Any]) -> dict[str, Any]:
+        sets: ValueSets = {}
+        body = question_body(question, self.population, _beside(words), sets)
+        return {"question": body, "price": _price(words), **with_sets(sets)}
+
+    def _stream(self, told: Any, name: str | None) -> RemoteStream:
+        return as_told("a stream", lambda: RemoteStream(self._door, self.population, told, self._lifetime, name=name))
+
+    def _status(self, segments: frozenset[str] | None, refused: LapwingError | None = None) -> BudgetStatus:
+        """Return how the account of these segments (or of all) stands, and why this analyst may not spend, if so."""
+        told = self._door.get("/budget")
+
+        def read() -> BudgetStatus:
+            own, stopped = told["own_account"], told_refusal(told["refusal"]) if refused is None else refused
+            status = BudgetStatus(
+                account=from_record(Account, told["account"]).within(segments),
+                allowance=None if own is None else from_record(Account, own).within(segments),
+                suspension=stopped if isinstance(stopped, BudgetError) else None,
+            )
+            _ = status.to_dict()  # what cannot be shown is no account
+            return status
+
+        return as_told("the account", read)
+
+
+def connect(
+    url: str,
+    token: str,
+    population: str | None = None,
+    *,
+    segment: str | None = None,
+    timeout: float = 60,
+    authorities: str | None = None,
+) -> RemoteSession:
+    """Open the door of a population at a server, for whoever the token belongs to.
+
+    Parameters
+    ----------
+    url : where the server is, such as "https://clinic.example.org"; only to this machine itself http:// is allowed
+    token : what the custodian gave, lw_...; it is sent to that server alone, and never shown
+    population : which one is asked about, where there are several
+    segment : of a population with a public partition, whose people alone are asked about; its budget pays for them
+    timeout : for how many seconds a server is tried again that does not answer, or only says that it takes longer
+    authorities : a file with certificates that are trusted beside those of the system
+    """
+    connection = ServerConnection(url, token, timeout=timeout, authorities=authorities)
+    with closing_on_failure(connection):
+        me = connection.get("/me")
+        door = PopulationDoor(connection, population or _only_population(connection), segment)
+        return RemoteSession(door, as_told("who this is", lambda: told_name(me["id"])))
+
+
+def _only_population(connection: ServerConnection) -> str:
+    told = connection.get("/populations")
+    names = as_told("its populations", lambda: [told_name(one["population"]) for one in told_list(told)])
+    if len(names) != 1:
+        remedy = f"name one of those that you may see: {', '.join(names) or 'there is none'}"
+        raise ParameterError("population", None, reason="is not clear", remedy=remedy)
+    return names[0]
+
+
+def _beside(words: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the words that a SELECT is sent with."""
+    return {name: words[name] for name in ("max_rows", "max_groups") if words.get(name) is not None}
+
+
+def _price(words: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is paid, as it is sent."""
+    return given({name: value for name, value in words.items() if name in TargetWords.__annotations__})
+
+
+def _key_of_name(name: str) -> str:
+    return f"the stream that is called {name}"  # which no key of eight letters and more is
+
+
+def _read_total(told: Any) -> PlannedTotal:
+    epsilon = None if told["epsilon"] is None else float(told["epsilon"])
+    if epsilon is not None and not epsilon >= 0:
+        raise ValueError
+    streams = told_number(told["streams"], least=0, most=MOST_BOOKINGS)
+    return PlannedTotal(epsilon=epsilon, delta=probability("delta", told["delta"]), streams=streams)
+
+
+def _act(told: Mapping[str, Any]) -> Act:
+    who, kind, at, said = (readable(told[name]) for name in ("who", "kind", "at", "said"))
+    cost = None if told["cost"] is None else readable(told["cost"])
+    return Act(
+        entry=told_number(told["entry"], least=1, most=2**62),
+        at=at,
+        who=who,
+        kind=kind,
+        said=said.removeprefix(f"{who} "),
+        cost=cost,
+    )

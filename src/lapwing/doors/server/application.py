@@ -1,0 +1,233 @@
+"""The application: a workspace, the people of its door, and the routes of the table, behind the guard.
+
+Most requests name an operation, and go to it at once, through a tree of the parts of its path. What does not (a page,
+another method, something that is not there) goes to the router of the site, which has the same endpoints and knows what
+to say.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import field
+from functools import cache
+from itertools import count
+from typing import Any, Final
+
+from anyio import CapacityLimiter, to_thread
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from lapwing.doors.server.answering import Answering
+from lapwing.doors.server.audit_log import AuditLog
+from lapwing.doors.server.calls import API, Operation, Reply, Server
+from lapwing.doors.server.door_store import DoorStore
+from lapwing.doors.server.guard import Application, Guard, GuardLimits, Receive, Scope, Send
+from lapwing.doors.server.jobs import Jobs
+from lapwing.doors.server.lru_cache import LruCache
+from lapwing.doors.server.memory import Memory
+from lapwing.doors.server.openapi import describe
+from lapwing.doors.server.operations import LARGER, OPERATIONS
+from lapwing.doors.server.pages.page_visit import Site
+from lapwing.doors.server.pages.routes import is_for_people, lost_page, make_site, page_routes
+from lapwing.doors.server.people import Directory
+from lapwing.doors.server.problems import AFTER_DATA, NOT_THERE, problem_bytes
+from lapwing.doors.server.rates import AtOnce, Limits
+from lapwing.doors.server.server_state import ServerState
+from lapwing.doors.server.sign_in_provider import Provider
+from lapwing.doors.server.trusted_proxy import TrustedProxy
+from lapwing.vocabulary.frozen import frozen
+from lapwing.workspace.workspace import Workspace
+
+RECOVERY = 30
+"""How many seconds there are between two looks for what dead processes left behind; the first is at the start."""
+PATIENCE = 10.0
+"""How many seconds questions that are under way have, when the server is told to end."""
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
+_EMPTY: Final = frozenset({204, 304})
+"""Statuses whose answers have no body, and so no length."""
+
+
+@frozen()
+class DoorSettings:
+    """How the server shows itself: its names and address, whether clients come by TLS, limits, and the tick."""
+
+    hosts: frozenset[str] = LOOPBACK
+    address: str = "http://127.0.0.1:8431"
+    secure: bool = False
+    tick: float = 0.1
+    limits: Limits = field(default_factory=Limits)
+    guard: GuardLimits = field(default_factory=lambda: GuardLimits(larger=LARGER))
+    proxy: TrustedProxy | None = None
+    provider: Provider | None = None
+
+
+class Endpoint:
+    """One operation, as ASGI."""
+
+    def __init__(self, answering: Answering, operation: Operation) -> None:
+        self.operation, self._answering = operation, answering
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        reply = await self._answering.answer(self.operation, Request(scope, receive))
+        await send({"type": "http.response.start", "status": reply.status, "headers": _headers(reply)})
+        await send({"type": "http.response.body", "body": reply.body})
+
+
+class ApiRoutes:
+    """Answers what names an operation, and passes on all else."""
+
+    def __init__(self, endpoints: list[Endpoint], otherwise: Application) -> None:
+        self._otherwise = otherwise
+        self._tree: dict[str, Any] = {}
+        for one in endpoints:
+            node = self._tree
+            for part in _parts(one.operation.method, API + one.operation.path):
+                node = node.setdefault("{}" if part.startswith("{") else part, {})
+            node[""] = one
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        endpoint = self.find(scope) if scope["type"] == "http" else None
+        await (self._otherwise if endpoint is None else endpoint)(scope, receive, send)
+
+    def find(self, scope: Scope) -> Endpoint | None:
+        """Return the operation that a request names, and write down the parts of its path; None if it names none."""
+        node, given = self._tree, list[str]()
+        for part in _parts(scope["method"], scope["path"]):
+            inner = node.get(part)
+            if inner is None or part in {"", "{}"}:
+                inner = node.get("{}") if part else None
+                given.append(part)
+            if inner is None:
+                return None
+            node = inner
+        found: Endpoint | None = node.get("")
+        if found is not None:
+            scope["path_params"] = dict(zip(found.operation.parts, given, strict=True))
+        return found
+
+
+def make_server(workspace: Workspace, store: DoorStore, settings: DoorSettings) -> Server:
+    """Return what handlers need, around a workspace and the store of its people."""
+    state, limits = ServerState(workspace), settings.limits
+    return Server(
+        state=state,
+        people=Directory(store, most_tokens=limits.tokens),
+        memory=Memory(store),
+        jobs=Jobs(tick=settings.tick, at_once=limits.at_once, most_waiting=limits.waiting, on_failure=state.log),
+        limits=limits,
+        address=settings.address,
+        tick=settings.tick,
+        threads=CapacityLimiter(8),
+        looks=AtOnce(limits.at_once),
+        answers=LruCache(),
+        is_remote=store.is_remote,
+    )
+
+
+@cache
+def _description() -> bytes:
+    """Return what the server says of itself to programs: made when the first one asks."""
+    return describe(OPERATIONS)
+
+
+def make_application(workspace: Workspace, store: DoorStore, settings: DoorSettings | None = None) -> Guard:
+    """Return the server of a workspace, as ASGI; it closes the workspace and the store when it ends."""
+    chosen = DoorSettings() if settings is None else settings
+    server = make_server(workspace, store, chosen)
+    answering, site = (
+        Answering(server),
+        make_site(server, store, secure=chosen.secure, proxy=chosen.proxy, provider=chosen.provider),
+    )
+    audit = AuditLog(workspace.folder)
+
+    @asynccontextmanager
+    async def life(_: Starlette) -> AsyncIterator[None]:
+        await to_thread.run_sync(server.state.warm)
+        watching = asyncio.create_task(_watch(server))
+        try:
+            yield
+        finally:
+            watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await watching
+            await server.jobs.stop(PATIENCE)
+            server.state.close()
+            store.close()
+            audit.close()
+
+    async def openapi(_: Request) -> Response:
+        return Response(
+            _description(), media_type="application/json", headers={"Cache-Control": "private, max-age=300"}
+        )
+
+    endpoints = [Endpoint(answering, one) for one in OPERATIONS]
+    app = Starlette(
+        routes=[
+            *(Route(API + one.operation.path, one, methods=[one.operation.method]) for one in endpoints),
+            Route(f"{API}/openapi.json", openapi, methods=["GET"]),
+            *page_routes(site),
+        ],
+        lifespan=life,
+        exception_handlers={404: _not_there(site), 405: _not_so, Exception: _broken(server)},
+    )
+    app.router.redirect_slashes = False
+    return Guard(
+        app=ApiRoutes(endpoints, app),
+        hosts=chosen.hosts,
+        audit=audit,
+        secure=chosen.secure,
+        tick=chosen.tick,
+        limits=chosen.guard,
+        proxy=chosen.proxy,
+    )
+
+
+async def _watch(server: Server) -> None:
+    """Look once a second whether the settings changed, and now and then whether a process died with work in hand."""
+    for second in count():
+        try:
+            if second % RECOVERY == 0:
+                await to_thread.run_sync(server.state.workspace.recover)
+            await asyncio.sleep(1)
+            await to_thread.run_sync(server.state.look_around)
+        except Exception as failure:  # noqa: BLE001 - the custodian is told, and it is tried again
+            server.state.log(failure)
+
+
+def _not_there(site: Site) -> Callable[[Request, Exception], Awaitable[Response]]:
+    async def not_there(request: Request, _: Exception) -> Response:
+        if is_for_people(request):
+            return lost_page(site, request)
+        return Response(problem_bytes(*NOT_THERE), 404, media_type="application/json")
+
+    return not_there
+
+
+async def _not_so(_: Request, error: Exception) -> Response:
+    allowed = getattr(error, "headers", None) or {}
+    return Response(problem_bytes("method", "this is not done in this way"), 405, dict(allowed), "application/json")
+
+
+def _broken(server: Server) -> Callable[[Request, Exception], Awaitable[Response]]:
+    async def broken(_: Request, error: Exception) -> Response:
+        server.state.log(error)
+        status, code, message = AFTER_DATA
+        return Response(problem_bytes(code, message), status, media_type="application/json")
+
+    return broken
+
+
+def _parts(method: str, path: str) -> list[str]:
+    return [method, *path.split("/")[1:]]
+
+
+def _headers(reply: Reply) -> list[tuple[bytes, bytes]]:
+    typed = reply.media_type + ("; charset=utf-8" if reply.media_type.startswith("text/") else "")
+    headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in reply.headers.items()]
+    if reply.status not in _EMPTY:
+        headers.append((b"content-length", str(len(reply.body)).encode()))
+    return [*headers, (b"content-type", typed.encode())]

@@ -1,0 +1,158 @@
+"""The table of operations: all that a program may do here, and who may.
+
+Routes, role checks, the description for programs (`openapi.py`), the page about it and the tests are made from this
+table and from nothing else. To add an operation, write its handler, whose first sentence says what it does, and its
+line: how it is called, its name, what does it, and what it takes.
+"""
+
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+from lapwing.doors.server import (
+    for_analysts,
+    for_anybody,
+    for_custodians,
+    for_jobs,
+    for_overseers,
+    for_streams,
+    for_tables,
+    wire,
+)
+from lapwing.doors.server.calls import Operation
+from lapwing.doors.server.questions_wire import asking_many_type, asking_type
+from lapwing.doors.server.roles import ASKING, CUSTODIANS, OVERSEEING, Right
+
+Records: TypeAlias = list[dict[str, Any]]
+
+P: Final = "/populations/{population}"
+_BODY: Final = (400, 413, 415, 422)
+_PAGE: Final = {"limit": (1, 500), "before": (1, 2**62)}
+_AFTER: Final = {"after": (0, 2**62), "limit": (1, 500)}
+
+# What analysts see of their own, look at for nothing, and may be charged for
+_own = partial(Operation, roles=ASKING, refusals=(503,))
+_look = partial(Operation, roles=ASKING, right=Right.PREVIEW, refusals=(*_BODY, 402, 403, 409, 500, 503))
+_spend = partial(
+    Operation, roles=ASKING, right=Right.ASK, charges=True, refusals=(*_BODY, 402, 403, 409, 410, 500, 503)
+)
+# What auditors and custodians oversee
+_oversee = partial(Operation, roles=OVERSEEING, refusals=(503,))
+# What custodians see, decide by saying something, and do by naming it
+_see = partial(Operation, roles=CUSTODIANS, right=Right.MANAGE, refusals=(503,))
+_decide = partial(Operation, roles=CUSTODIANS, right=Right.MANAGE, refusals=(*_BODY, 403, 409, 503))
+_act = partial(Operation, roles=CUSTODIANS, right=Right.MANAGE, refusals=(409, 422, 500, 503))
+
+OPERATIONS: Final[tuple[Operation, ...]] = (
+    _look("POST", P + "/previews", "preview", for_analysts.preview, body=asking_type()),
+    _spend("POST", P + "/questions", "ask", for_analysts.ask, body=asking_type()),
+    _spend("POST", P + "/batches", "ask_many", for_analysts.ask_many, body=asking_many_type()),
+    _look("POST", P + "/rehearsals", "rehearse", for_analysts.rehearse, body=asking_type()),
+    _look(
+        "POST",
+        P + "/stored-answers",
+        "stored_answer",
+        for_analysts.show_stored,
+        body=asking_type(),
+        answer=dict[str, Any] | None,
+        right=Right.ASK,
+        refusals=(*_BODY, 402, 403, 409, 410, 500, 503),
+    ),
+    _own("GET", P + "/budget", "budget", for_analysts.show_budget),
+    _look("POST", P + "/planned-totals", "planned_total", for_analysts.show_planned_total, body=wire.PlannedDelta),
+    _own("GET", P + "/jobs/{key}", "job", for_jobs.show_job),
+    _own("DELETE", P + "/jobs/{key}", "cancel_job", for_jobs.cancel_job, right=Right.ASK, refusals=()),
+    _own("GET", P + "/answers", "answers", for_analysts.list_answers, answer=Records, query=_PAGE, refusals=(422,)),
+    _own("GET", P + "/answers/{key}", "answer", for_analysts.show_answer, refusals=(409, 410, 422, 503)),
+    _own("GET", P + "/history", "history", for_analysts.show_history, answer=Records, query=_PAGE, refusals=(422, 503)),
+    _look("POST", P + "/stream-previews", "preview_stream", for_streams.preview_stream, body=wire.StreamOfferBody),
+    _own("GET", P + "/streams", "streams", for_streams.list_streams, answer=Records),
+    _spend("POST", P + "/streams", "open_stream", for_streams.open_stream, body=wire.StreamOfferBody),
+    _own("GET", P + "/streams/{stream}", "stream", for_streams.show_stream),
+    _spend("POST", P + "/streams/{stream}/questions", "ask_stream", for_streams.ask_stream, body=wire.StreamQuestion),
+    _spend(
+        "POST", P + "/streams/{stream}/batches", "ask_stream_many", for_streams.ask_stream_many, body=wire.StreamBatch
+    ),
+    _spend("DELETE", P + "/streams/{stream}", "close_stream", for_streams.close_stream),
+    _own("GET", P + "/requests", "own_requests", for_analysts.list_requests, answer=Records, refusals=()),
+    _look(
+        "POST",
+        P + "/requests",
+        "request_budget",
+        for_analysts.make_request,
+        body=wire.BudgetRequestBody,
+        refusals=(*_BODY, 403),
+    ),
+    Operation("GET", "/health", "health", for_anybody.health, roles=None),
+    Operation("GET", "/me", "me", for_anybody.me),
+    Operation(
+        "POST",
+        "/acceptances",
+        "accept_invitation",
+        for_anybody.accept_invitation,
+        body=wire.Acceptance,
+        roles=None,
+        refusals=(*_BODY, 404),
+    ),
+    Operation("GET", "/tokens", "tokens", for_anybody.list_tokens, answer=Records),
+    Operation("POST", "/tokens", "make_token", for_anybody.make_token, body=wire.NewToken, refusals=_BODY),
+    Operation("DELETE", "/tokens/{token}", "revoke_token", for_anybody.revoke_token),
+    Operation("GET", "/populations", "populations", for_anybody.list_populations, answer=Records, refusals=(503,)),
+    Operation("GET", P, "population", for_anybody.show_population, refusals=(304, 503)),
+    _look(
+        "GET", P + "/vocabularies/{vocabulary}", "vocabulary", for_anybody.show_vocabulary, answer=str, refusals=(422,)
+    ),
+    Operation("GET", "/receipts/{receipt}", "receipt", for_analysts.check_receipt, refusals=(404, 422, 503)),
+    _oversee("GET", P + "/account", "account", for_overseers.show_account),
+    _oversee("GET", P + "/all-requests", "all_requests", for_analysts.list_requests, answer=Records),
+    _oversee(
+        "GET",
+        "/ledger/entries",
+        "ledger_entries",
+        for_overseers.list_entries,
+        answer=Records,
+        query=_AFTER,
+        refusals=(422, 503),
+    ),
+    _oversee("GET", "/ledger/head", "ledger_head", for_overseers.show_head),
+    _oversee(
+        "POST",
+        "/ledger/verifications",
+        "verify_ledger",
+        for_overseers.verify_ledger,
+        body=wire.ReceiptList,
+        refusals=(*_BODY, 503),
+    ),
+    _oversee("GET", "/ledger/export", "export_ledger", for_overseers.export_ledger, answer=bytes),
+    _see("GET", "/people", "people", for_custodians.list_people, answer=Records),
+    _decide("PATCH", "/people/{person}", "change_person", for_custodians.change_person, body=wire.PersonChange),
+    _act("DELETE", "/people/{person}/tokens", "revoke_tokens", for_custodians.revoke_tokens),
+    _act("POST", "/people/{person}/links", "renew_link", for_custodians.renew_link, refusals=(403, 422, 500, 503)),
+    _see("GET", "/invitations", "invitations", for_custodians.list_invitations, answer=Records),
+    _decide("POST", "/invitations", "invite", for_custodians.invite, body=wire.NewInvitation),
+    Operation("GET", P + "/policy", "policy", for_custodians.show_policy, refusals=(503,)),
+    _decide("PATCH", P + "/policy", "change_policy", for_custodians.change_policy, body=wire.PolicyChange),
+    _decide("PUT", P + "/analysts/{analyst}", "change_analyst", for_custodians.change_analyst, body=wire.AnalystChange),
+    _act("DELETE", P + "/analysts/{analyst}", "forget_analyst", for_custodians.forget_analyst),
+    _decide("POST", P + "/suspension", "suspend", for_custodians.suspend, body=wire.Suspension),
+    _act("POST", P + "/tables/{table}/versions", "advance_version", for_custodians.advance_version),
+    _see("GET", P + "/sources", "sources", for_tables.list_sources),
+    _decide("POST", P + "/source-columns", "source_columns", for_tables.show_columns, body=wire.TablePlace),
+    _decide("POST", P + "/tables", "add_table", for_tables.add, body=wire.NewTableBody),
+    _see("GET", "/sources", "all_sources", for_tables.list_all_sources),
+    _decide("POST", "/source-columns", "new_source_columns", for_tables.show_new_columns, body=wire.TablePlace),
+    _decide("POST", "/populations", "create_population", for_tables.create, body=wire.NewPopulationBody),
+    _see("GET", P + "/changes", "changes", for_custodians.show_changes),
+    _decide(
+        "POST",
+        P + "/requests/{request}/decision",
+        "decide_request",
+        for_custodians.decide_request,
+        body=wire.RequestDecision,
+    ),
+    _see("GET", "/failures", "failures", for_custodians.show_failures),
+    _see("GET", "/unsettled", "unsettled", for_custodians.list_unsettled, answer=Records),
+    _act("POST", "/recoveries", "recover", for_custodians.recover),
+)
+
+LARGER: Final = frozenset({"batches", "questions", "previews", "rehearsals", "stored-answers"})
+"""The last parts of paths whose bodies may be larger than others."""

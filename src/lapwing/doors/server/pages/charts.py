@@ -1,0 +1,197 @@
+"""Pictures as SVG text: drawn by the server, coloured by the style sheet, so that dark pages need no second picture.
+
+There is no style and no script in them, so a strict content policy lets them pass. Their words come from messages.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from lapwing.accounting.interpretation import belief_range
+from lapwing.doors.server.pages.drawing import WIDTH, axis, line, path, percent, precise, rect, short, svg, text, ticks
+from lapwing.doors.server.pages.gauge import Gauge
+from lapwing.doors.server.pages.page_words import Messages
+from lapwing.vocabulary.frozen import frozen
+
+_SHORTEST, _LONGEST_LABEL = 4.0, 62
+_COLUMNS = 24
+_STEPS = 60
+
+
+@frozen(kw_only=False)
+class BarRow:
+    """A number with its bounds, and what it is about."""
+
+    label: str
+    value: float
+    low: float
+    high: float
+
+    @property
+    def is_even(self) -> bool:
+        """Whether both bounds are as far away, so that one margin says both."""
+        return abs((self.high - self.value) - (self.value - self.low)) * 20 <= self.high - self.low
+
+    @property
+    def told(self) -> str:
+        """The number with its margin, or with both bounds where one is nearer than the other.
+
+        >>> BarRow("n", 40, 10, 70).told, BarRow("median", 38, 34.31, 60).told
+        ('40 ± 30', '38 (34.31 – 60)')
+        """
+        if self.is_even:
+            return f"{precise(self.value)} ± {short(max(self.high - self.value, self.value - self.low))}"
+        return f"{precise(self.value)} ({precise(self.low)} – {precise(self.high)})"
+
+
+def noise_picture(value: float, margin: float, scale: float, say: Messages, *, is_gaussian: bool = False) -> Markup:
+    """Draw where the exact number may be, given the answer: the law of the noise, mirrored around it."""
+    base, top, reach = 150.0, 22.0, max(margin * 1.75, _SHORTEST)
+    low, high = value - reach, value + reach
+    x = axis(low, high, 16, WIDTH - 16)
+
+    def y(at: float) -> float:
+        far = abs(at - value) / scale
+        return base - (base - top - 14) * math.exp(-(far**2) / 2 if is_gaussian else -far)
+
+    grid = sorted({value, value - margin, value + margin, *(low + (high - low) * i / 160 for i in range(161))})
+    inside = [at for at in grid if abs(at - value) <= margin]
+    caption = say("chart.from_to", low=short(value - margin), high=short(value + margin))
+    body = [
+        path([(x(inside[0]), base), *((x(at), y(at)) for at in inside), (x(inside[-1]), base)], "c-sure", closed=True),
+        path([(x(at), y(at)) for at in grid], "c-line"),
+        line(16, base, WIDTH - 16, base, "c-axis"),
+        line(x(value), y(value) - 4, x(value), base, "c-mark"),
+        text(x(value), top, short(value), "t-strong"),
+        line(x(value - margin), base + 26, x(value + margin), base + 26, "c-bar"),
+        *(line(x(end), base + 20, x(end), base + 32, "c-bar") for end in (value - margin, value + margin)),
+        text(x(value), base + 50, caption),
+    ]
+    for tick in ticks(low, high):
+        if 24 < x(tick) < WIDTH - 24:  # noqa: PLR2004 - so that no number is cut off
+            body += [
+                line(x(tick), base, x(tick), base + 4, "c-axis"),
+                text(x(tick), base + 15, short(tick), "quiet"),
+            ]
+    return svg(210, say("chart.noise", value=short(value)), body, say("chart.noise_about"))
+
+
+def chance_picture(curve: Sequence[tuple[int, float]], at_least: int, margin: int, say: Messages) -> Markup:
+    """Draw how likely a yes is, by how many people there really are."""
+    base, top, left = 140.0, 18.0, 52.0
+    low, high = curve[0][0], curve[-1][0]
+    x, y = axis(low, high, left, WIDTH - 16), axis(0, 1, base, top)
+    begin, end = max(low, at_least - margin), min(high, at_least + margin)
+    body = [
+        rect(x(begin), top, x(end) - x(begin), base - top, "c-unsure"),
+        *(line(left, y(share), WIDTH - 16, y(share), "c-grid") for share in (0, 0.5, 1)),
+        *(text(46, y(share) + 4, percent(share, 0), "quiet", "end") for share in (0, 0.5, 1)),
+        line(x(at_least), top - 6, x(at_least), base, "c-threshold"),
+        path([(x(people), y(chance)) for people, chance in curve], "c-line"),
+        text((x(begin) + x(end)) / 2, base + 36, say("chart.unsure", low=short(begin), high=short(end))),
+        *(text(x(tick), base + 16, short(tick), "quiet") for tick in ticks(low, high)),
+    ]
+    return svg(190, say("chart.chance", at_least=at_least), body, say("chart.chance_about", low=begin, high=end))
+
+
+def burn_down(points: Sequence[tuple[str, Gauge]], say: Messages) -> Markup:
+    """Draw what was left after each act, and what open streams held: points are a day, and how full the account was."""
+    now = points[-1][1]
+    base, top, left, budget = 150.0, 12.0, 52.0 if now.is_share else 34.0, float(now.whole)
+    x, y = axis(0, max(1, len(points) - 1), left, WIDTH - 20), axis(0, budget, base, top)
+    free, held = list[tuple[float, float]](), list[tuple[float, float]]()
+    for place, (_, gauge) in enumerate(points):
+        if free:
+            free.append((x(place), free[-1][1]))
+            held.append((x(place), held[-1][1]))
+        free.append((x(place), y(max(0.0, float(gauge.left)))))
+        held.append((x(place), y(max(0.0, float(gauge.left + gauge.reserved)))))
+    ends = (points[0][0], "start", left), (points[-1][0], "end", WIDTH - 20)
+    unit = "%" if now.is_share else ""
+    body = [
+        *(line(left, y(tick), WIDTH - 20, y(tick), "c-grid") for tick in ticks(0, budget)),
+        *(text(left - 6, y(tick) + 4, f"{short(tick)}{unit}", "quiet", "end") for tick in ticks(0, budget)),
+        path([(left, base), *free, (free[-1][0], base)], "c-area", closed=True),
+        path([*held, *reversed(free)], "c-held", closed=True),
+        path(free, "c-line"),
+        f'<circle cx="{free[-1][0]:.1f}" cy="{free[-1][1]:.1f}" r="4" class="c-dot"/>',
+        *(text(at, base + 20, day, "quiet", anchor) for day, anchor, at in ends if day),
+    ]
+    return svg(178, say("chart.burn_down", **now.words), body, name="chart grow")
+
+
+def bars(rows: Sequence[BarRow], title: Any) -> Markup:
+    """Draw numbers with their error bars; a label stands above its bar, so that long ones have room."""
+    each, top = 46, 8
+    room = max([118, *(9 * len(row.told) + 20 for row in rows)])
+    x = axis(0, max([1.0, *(row.high for row in rows)]), 12, WIDTH - room)
+    body = []
+    for place, row in enumerate(rows):
+        y = top + each * place
+        label = row.label if len(row.label) <= _LONGEST_LABEL else f"{row.label[: _LONGEST_LABEL - 1]}…"
+        low, high = max(0.0, row.low), max(0.0, row.high)
+        body += [
+            text(12, y + 13, label, "t", "start"),
+            rect(12, y + 19, max(1.0, x(max(0.0, row.value)) - 12), 16, "c-fill"),
+            line(x(low), y + 27, x(high), y + 27, "c-err"),
+            *(line(x(end), y + 22, x(end), y + 32, "c-err") for end in (low, high)),
+            text(x(high) + 8, y + 32, row.told, "t-strong-s", "start"),
+        ]
+    return svg(top + each * len(rows) + 8, title, body)
+
+
+def timeline(outcomes: Sequence[str], yeses: int, say: Messages) -> Markup:
+    """Draw the questions of a stream: a ring for a free no, a dot for a paid yes, a cross-red dot for a lost one."""
+    lines = -(-max(len(outcomes), 1) // _COLUMNS)
+    gap = (WIDTH - 24) / _COLUMNS
+    body = []
+    for place in range(_COLUMNS * lines):
+        told = outcomes[place] if place < len(outcomes) else ""
+        kind = {"yes": "c-yes", "no": "c-no", "lost": "c-lost"}.get(told, "c-todo")
+        cx, cy = 12 + gap * (place % _COLUMNS) + gap / 2, 18 + 26 * (place // _COLUMNS)
+        body.append(f'<circle cx="{cx:.1f}" cy="{cy:.1f}" r="{7 if told else 2}" class="{kind}"/>')
+    given = sum(one == "yes" for one in outcomes)
+    return svg(12 + 26 * lines, say("chart.timeline", n=len(outcomes), given=given, yeses=yeses), body)
+
+
+def purchases_picture(rows: Sequence[tuple[str, int]], say: Messages) -> Markup:
+    """Draw how many counts of each accuracy a budget is good for: rows are what they are called, and how many."""
+    each, most = 46, max([1, *(times for _, times in rows)])
+    x = axis(0, most, 12, WIDTH - 96)
+    body = []
+    for place, (called, times) in enumerate(rows):
+        y = 4 + each * place
+        body += [
+            text(12, y + 13, called, "t", "start"),
+            rect(12, y + 19, max(1.0, x(times) - 12), 16, "c-fill"),
+            text(x(times) + 8, y + 32, f"{times:,}", "t-strong-s", "start"),
+        ]
+    return svg(8 + each * len(rows), say("policy.buys"), body)
+
+
+def belief_curve(epsilon: str, prior: int, say: Messages) -> Markup:
+    """Draw every belief before, and where it may be afterwards; `prior`, in percent, is marked."""
+    base, top, left = 250.0, 14.0, 62.0
+    x, y = axis(0, 1, left, WIDTH - 20), axis(0, 1, base, top)
+    shares = [place / _STEPS for place in range(1, _STEPS)]
+    ranges = [(share, *belief_range(str(share), epsilon)) for share in shares]
+    upper = [(0.0, 0.0), *((share, high) for share, _, high in ranges), (1.0, 1.0)]
+    lower = [(0.0, 0.0), *((share, low) for share, low, _ in ranges), (1.0, 1.0)]
+    low, high = belief_range(str(prior / 100), epsilon)
+    at = x(prior / 100)
+    body = [
+        *(line(left, y(share), WIDTH - 20, y(share), "c-grid") for share in (0, 0.25, 0.5, 0.75, 1)),
+        *(text(left - 8, y(share) + 4, percent(share, 0), "quiet", "end") for share in (0, 0.25, 0.5, 0.75, 1)),
+        *(text(x(share), base + 18, percent(share, 0), "quiet") for share in (0, 0.25, 0.5, 0.75)),
+        text(WIDTH - 2, base + 18, percent(1, 0), "quiet", "end"),  # so that it is not cut off
+        path([(x(a), y(b)) for a, b in [*upper, *reversed(lower)]], "c-area", closed=True),
+        *(path([(x(a), y(b)) for a, b in edge], "c-line") for edge in (upper, lower)),
+        line(left, base, WIDTH - 20, top, "c-threshold"),
+        line(at, y(low), at, y(high), "c-err"),
+        *(f'<circle cx="{at:.1f}" cy="{y(end):.1f}" r="4" class="c-dot"/>' for end in (low, high)),
+        text((left + WIDTH - 20) / 2, base + 38, say("chart.belief_axis"), "quiet"),
+    ]
+    about = say("chart.belief_after", prior=f"{prior} %", low=percent(low), high=percent(high))
+    return svg(294, say("chart.belief"), body, about)

@@ -1,0 +1,211 @@
+"""Everything that somebody asked, wherever it was: acts of the ledger, and free answers under keys of their own."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from functools import partial
+from heapq import merge
+from itertools import islice
+from typing import Any, Final
+
+import msgspec
+
+from lapwing.answers.answer import Answer
+from lapwing.answers.history import Act, HistoryPage, charged_for, read_back
+from lapwing.answers.stream_terms import StoredVerdict, StreamTerms, Verdict, paid_by_yes
+from lapwing.doors.server.pages.answer_code import kind_of, sql_text
+from lapwing.doors.server.pages.answer_pages import cohort_of
+from lapwing.doors.server.pages.cohort_document import CohortDraft, to_link
+from lapwing.doors.server.pages.cohort_words import sentence_of
+from lapwing.doors.server.pages.drafts import dictionary_for
+from lapwing.doors.server.pages.frame import above, number, people, price_text
+from lapwing.doors.server.pages.ledger_rows import entry_price
+from lapwing.doors.server.pages.page_visit import PageVisit
+from lapwing.doors.server.pages.showing import RANKS, between_text, link_of, off_by
+from lapwing.doors.server.questions_wire import asking_type, read_question
+from lapwing.ledger.entries import Record
+from lapwing.vocabulary.codec import from_text
+from lapwing.vocabulary.errors import LapwingError
+from lapwing.vocabulary.frozen import frozen
+
+_ASKED: Final = frozenset({"charge", "intent", "recall", "opening", "closing", "write-off"})
+_PAGE: Final = 50
+_WITH_PAGE: Final = frozenset({"ask", "ask_stream", "ask_stream_many"})
+"""What there is a page about."""
+
+
+@frozen()
+class HistoryRow:
+    """One line of a history; `key` is there where there is a page about it, and `link` where it can be cloned."""
+
+    at: str
+    kind: str
+    said: Any
+    told: str = ""
+    cost: str | None = None
+    key: str | None = None
+    link: str | None = None
+
+
+@frozen()
+class _Found:
+    """One act, or one free answer, before it is looked up what was told: its words decide whether it is shown."""
+
+    at: str
+    shown: dict[str, Any]
+    row: Callable[[], HistoryRow]
+
+
+def history_of(visit: PageVisit, *, most: int, skip: int = 0, holding: str = "") -> list[HistoryRow]:
+    """Return what somebody asked, the newest first; no more is read than it takes."""
+    words = holding.casefold().split()
+    both = merge(_acts(visit), _free_answers(visit), key=lambda one: one.at, reverse=True)
+    found = (one for one in both if all(word in str(one.shown["said"]).casefold() for word in words))
+    return [one.row() for one in islice(found, skip, skip + most)]
+
+
+def _acts(visit: PageVisit) -> Iterator[_Found]:
+    """Go through what the ledger has of somebody, page by page."""
+    before, ledger, at = None, visit.server.state.ledger, ""
+    while True:
+        page = HistoryPage.read(ledger, visit.population, visit.person.id, before=before, limit=_PAGE)
+        for act in page.acts:
+            at = act.at or at  # what settles a question has no time
+            if act.kind in _ASKED:
+                yield _act(visit, act, page, at)
+        if len(page.acts) < _PAGE:
+            return
+        before = page.acts[-1].entry
+
+
+def _free_answers(visit: PageVisit) -> Iterator[_Found]:
+    """Go through what was answered for nothing under keys of their own, page by page."""
+    before: int | None = None
+    while page := visit.server.memory.listed(visit.population, visit.person.id, before=before, limit=_PAGE, free=True):
+        for put in page:
+            at = datetime.fromtimestamp(put["at"], UTC).isoformat()
+            shown = _said(visit, put, sql_text(put["body"]["question"]))
+            yield _Found(at=at, shown=shown, row=partial(_free, visit, put, at, shown))
+        before = page[-1]["number"]
+
+
+def _act(visit: PageVisit, act: Act, page: HistoryPage, at: str) -> _Found:
+    entry = page.entries[act.entry]
+    put = visit.server.memory.recall(visit.population, visit.person.id, entry.get("request", ""))
+    key = None if put is None or put["kind"] not in _WITH_PAGE else put["key"]
+    shown = _said(visit, put if key else None, _words(visit, entry, act))
+    return _Found(at=at, shown=shown, row=partial(_row, visit, act, (entry, page.end_of(act)), put, shown))
+
+
+def _row(
+    visit: PageVisit,
+    act: Act,
+    entries: tuple[Record, Record | None],
+    put: dict[str, Any] | None,
+    shown: dict[str, Any],
+) -> HistoryRow:
+    entry, end = entries
+    at, kind = act.at, act.kind
+    key = None if put is None or put["kind"] not in _WITH_PAGE else put["key"]
+    if "reserves" in entry:
+        return HistoryRow(at=at, kind="other", told="", cost=entry_price(entry, visit.say) or None, key=None, **shown)
+    if kind == "intent" or (kind == "recall" and put is not None and put["kind"] != "ask"):
+        told, paid = _verdict(visit, end)
+        return HistoryRow(at=at, kind="enough", told=told, cost=paid if kind == "intent" else None, key=key, **shown)
+    if key is not None and put is not None:
+        told, price = _number(visit, put)
+        name = kind_of(put["body"]["question"])
+        return HistoryRow(at=at, kind=name, told=told, cost=None if kind == "recall" else price, key=key, **shown)
+    told = _read_back(visit, entry, end) if kind == "charge" and end is not None else ""
+    name = kind if kind in {"opening", "closing"} else "other"
+    cost = entry_price(entry, visit.say) or None
+    return HistoryRow(at=at, kind=name, told=told, cost=cost, key=key, **shown)
+
+
+def _words(visit: PageVisit, entry: Record, act: Act) -> str:
+    """Say what was asked, or what a stream was opened for; what it cost, and what came of it, have their own places."""
+    if act.kind == "charge":
+        return charged_for(entry)
+    if act.kind != "opening" or "reserves" in entry:
+        return act.said
+    try:
+        terms = StreamTerms.read(entry["terms"])
+    except LapwingError:
+        return act.said
+    return str(visit.say("history.opened", at_least=terms.at_least, n=terms.yeses))
+
+
+def _read_back(visit: PageVisit, charge: Record, end: Record) -> str:
+    """Return an answer in short that was given in Python or at the command line."""
+    ledger = visit.server.state.ledger
+    if end["kind"] == "lost":
+        return str(visit.say("history.lost"))
+    answer = read_back(charge, end, ledger.receipt(end["seq"]), ledger.account(visit.population).budget)
+    return "" if answer is None else _short(visit, answer)
+
+
+def _free(visit: PageVisit, put: dict[str, Any], at: str, shown: dict[str, Any]) -> HistoryRow:
+    told, _ = _number(visit, put)
+    return HistoryRow(
+        at=at,
+        kind=kind_of(put["body"]["question"]),
+        told=told,
+        key=put["key"] if told else None,
+        **shown,
+    )
+
+
+def _said(visit: PageVisit, put: dict[str, Any] | None, otherwise: str) -> dict[str, Any]:
+    """Say who was meant, and where it can be cloned: what was built here as it was built, and SQL as it was written."""
+    cohort = None if put is None else cohort_of(visit, put["key"])
+    link = _link(visit, put, cohort)
+    if cohort is None:
+        return {"said": f"{otherwise[:1].upper()}{otherwise[1:]}".rstrip(".") + ".", "link": link}
+    return {"said": sentence_of(cohort, dictionary_for(visit), visit.say).striptags(), "link": link}
+
+
+def _link(visit: PageVisit, put: dict[str, Any] | None, cohort: CohortDraft | None) -> str | None:
+    if put is None:
+        return None
+    if put["kind"] == "ask":
+        return link_of(visit, put["body"], cohort)
+    return None if cohort is None else f"{visit.base}/ask?c={to_link(cohort)}&kind=enough"
+
+
+def _verdict(visit: PageVisit, end: Record | None) -> tuple[str, str | None]:
+    if end is None:
+        return "", None
+    texts = [text for _, text in end["answers"]] if "answers" in end else [end["answer"]] if "answer" in end else []
+    if not texts:
+        return str(visit.say("history.lost")), None
+    kept = [from_text(StoredVerdict, text) for text in texts]
+    yeses, price = sum(one.verdict is Verdict.ABOVE for one in kept), sum(one.price for one in kept)
+    one_told = visit.say("answer.Yes" if yeses else "answer.No")
+    told = one_told if "answer" in end else visit.say("ask.yes_no", yes=yeses, no=len(kept) - yeses)
+    by_yes = paid_by_yes(visit.server.state.ledger.account(visit.population))
+    return str(told), f"ε {above(price)}" if price and by_yes else None
+
+
+def _number(visit: PageVisit, put: dict[str, Any]) -> tuple[str, str | None]:
+    """Return an answer in short, with its error, and what it cost; nothing of one that has none."""
+    try:
+        asked: Any = msgspec.convert(put["body"], asking_type())
+        question, words = read_question(asked.question)
+        entry = visit.server.memory.entry(visit.population, visit.person.id, put["key"])
+        answer = visit.session(asked).stored(question, key=put["key"], entry=entry, **asked.price.words(), **words)
+    except LapwingError:
+        return str(visit.say("history.lost")), None
+    return ("", None) if answer is None else (_short(visit, answer), price_text(answer.price.to_dict(), visit.currency))
+
+
+def _short(visit: PageVisit, answer: Answer) -> str:
+    margin, rows = answer.margin() if len(answer.columns) == 1 else None, answer.rows
+    unit = answer.asked.units[answer.columns[0]]
+    is_single = len(rows) == 1 and len(answer.columns) == 1
+    if is_single and unit == RANKS:
+        cell = rows[0].cells[answer.columns[0]]
+        between = between_text(visit.say, cell.low, cell.high)
+        return f"{people(answer.value)}, {between or off_by(visit.say, margin, unit)}"
+    off = "" if margin is None else f" {off_by(visit.say, margin, unit)}"
+    if is_single and not answer.keys:
+        return f"{number(answer.value) or '–'}{off}"
+    return f"{visit.say('count.rows', n=len(rows))}{off}"

@@ -1,0 +1,153 @@
+"""What is somebody's own: home, streams, history, account; and what everybody may read, the dictionary."""
+
+import re
+from fractions import Fraction
+from typing import Any
+
+from starlette.responses import RedirectResponse, Response
+
+from lapwing.doors.server.pages.accounts import (
+    count_prices,
+    left_in_counts,
+    left_of_allowance,
+    open_requests,
+    own_account,
+)
+from lapwing.doors.server.pages.charts import timeline
+from lapwing.doors.server.pages.drafts import dictionary_for
+from lapwing.doors.server.pages.own_history import history_of
+from lapwing.doors.server.pages.page_visit import PageVisit
+from lapwing.doors.server.pages.stream_log import outcomes_of
+from lapwing.doors.server.roles import Role
+from lapwing.noise.randomness import fresh_name
+from lapwing.vocabulary.guarantee import ApproximateDP
+
+_PAGE = 50
+_PLACE = re.compile(r"\d{1,2}:\d{1,2}:[^|<>\"]{1,200}")
+
+
+async def go_home(visit: PageVisit) -> Response:
+    """Go to the only population there is, or show all of them."""
+    found = await visit.do("populations")
+    if len(found) == 1:
+        return RedirectResponse(f"/populations/{found[0]['population']}", 303)
+    return visit.show("populations.html", found=found)
+
+
+async def show_home(visit: PageVisit) -> Response:
+    """Show what may be asked, what is left for it, and what was asked last."""
+    dictionary = dictionary_for(visit)
+    if not visit.may("ask"):
+        return visit.go("/custody" if visit.person.role is Role.AUDITOR else "/dictionary")
+    streams = [one for one in await visit.do("streams") if one["status"] == "open"]
+    budget, recent = await visit.do("budget"), await visit.in_thread(lambda: history_of(visit, most=5))
+    late = _is_late(visit)
+    left = [] if late else await left_in_counts(visit)
+    waiting = len(await open_requests(visit)) if visit.may("decide_request") else None
+    return visit.show(
+        "home.html",
+        dictionary=dictionary,
+        streams=streams,
+        budget=budget,
+        left=left,
+        late=late,
+        rows=recent,
+        waiting=waiting,
+        fine_in_rough=await _fine_in_rough(visit),
+    )
+
+
+async def _fine_in_rough(visit: PageVisit) -> int:
+    """Return how many rough counts cost as much as a fine one; 1 where that is not known."""
+    prices = {name: price for name, _, price in await count_prices(visit)}
+    if not {"rough", "fine"} <= set(prices):
+        return 1
+    currency = "rho" if visit.currency == "rho" or prices["fine"]["epsilon"] is None else "epsilon"
+    rough, fine = (prices[name][currency] for name in ("rough", "fine"))
+    return max(1, round(Fraction(fine) / Fraction(rough))) if rough and fine else 1
+
+
+def _is_late(visit: PageVisit) -> bool:
+    """Whether it is told later how many counts are left: under an (epsilon, delta) budget that takes a while."""
+    budget = visit.server.state.ledger.account(visit.population).budget
+    return isinstance(budget, ApproximateDP) and not visit.asked("left")
+
+
+async def show_dictionary(visit: PageVisit) -> Response:
+    """Show what is declared, and what of it matches a search."""
+    dictionary, text = dictionary_for(visit), visit.asked("q")[:100]
+    found = dictionary.search(text) if text.strip() else []
+    return visit.show("dictionary.html", dictionary=dictionary, q=text, found=found)
+
+
+async def search(visit: PageVisit) -> Response:
+    """Return what matches a search, as buttons that add it: to a panel, or, of one column, to a criterion."""
+    dictionary, text, place = dictionary_for(visit), visit.asked("q")[:100], visit.asked("place")
+    if place:
+        field = dictionary.field(visit.asked("of"))
+        if field is None or not _PLACE.fullmatch(place):
+            return visit.show("found.html", found=[], panel="0")
+        return visit.show("found_values.html", place=place, f=field, q=text)
+    panel = visit.asked("panel", "0")
+    return visit.show("found.html", found=dictionary.search(text), panel=panel if panel.isdecimal() else "0")
+
+
+async def show_streams(visit: PageVisit) -> Response:
+    """Show one's streams, each with what it answered."""
+    records, ledger = await visit.do("streams"), visit.server.state.ledger
+    told = await visit.in_thread(
+        lambda: {one["stream"]: outcomes_of(ledger, visit.population, one["stream"]) for one in records}
+    )
+    rows = []
+    for one in reversed(records):
+        outcomes = told[one["stream"]]
+        rows.append({**one, "line": timeline(outcomes, one["yeses"], visit.say), "outcomes": outcomes})
+    return visit.show("streams.html", rows=rows, key=fresh_name())
+
+
+async def close_stream(visit: PageVisit) -> Response:
+    """Close a stream; what no yes has used comes back."""
+    key = visit.field("key") or fresh_name()
+    await visit.do("close_stream", key=f"{key}-closes")
+    return visit.go("/streams")
+
+
+async def show_history(visit: PageVisit) -> Response:
+    """Show everything that was asked, wherever it was asked, the newest first."""
+    before = visit.asked("before")
+    first = int(before) if before.isdecimal() and len(before) < 16 else 0  # noqa: PLR2004
+    rows = await visit.in_thread(lambda: history_of(visit, most=_PAGE + 1, skip=first, holding=visit.asked("q")[:100]))
+    older = first + _PAGE if len(rows) > _PAGE else None
+    return visit.show("history.html", rows=rows[:_PAGE], older=older, q=visit.asked("q")[:100])
+
+
+async def show_account(visit: PageVisit) -> Response:
+    """Show what is left, what it is good for, one's tokens, and one's requests for more."""
+    return visit.show("account.html", **await _account(visit), made=None)
+
+
+async def _account(visit: PageVisit) -> dict[str, Any]:
+    may_ask = visit.may("ask")
+    late = may_ask and _is_late(visit)
+    return {
+        "late": late,
+        "account": await visit.in_thread(lambda: own_account(visit)) if may_ask else None,
+        "left": await left_in_counts(visit) if may_ask and not late else [],
+        "budget": await visit.do("budget") if may_ask else None,
+        "own_left": await visit.in_thread(lambda: left_of_allowance(visit, visit.person.id)) if may_ask else "",
+        "requests": await visit.do("own_requests") if may_ask else [],
+        "tokens": [one for one in await visit.do("tokens") if not one["revoked"]],
+        "head": str(visit.server.state.ledger.head()),
+    }
+
+
+async def make_token(visit: PageVisit) -> Response:
+    """Make a token for programs, and show it this once."""
+    name = visit.field("name", "notebook")[:60]
+    made = await visit.do("make_token", {"name": name})
+    return visit.show("account.html", **await _account(visit), made=made)
+
+
+def more_budget(visit: PageVisit) -> dict[str, Any]:
+    """Return what a form asks the custodian for."""
+    return {"more": {visit.currency: visit.field("wanted")}, "purpose": visit.field("purpose")}

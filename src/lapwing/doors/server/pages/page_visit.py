@@ -1,0 +1,352 @@
+"""One visit of a page: a signed-in person and a form; how it becomes an operation, a page, or a problem."""
+
+import hmac
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import field
+from hashlib import sha256
+from typing import Any, Final, TypeAlias, TypeVar
+from urllib.parse import parse_qs, quote, urlencode
+
+import msgspec
+from anyio import CapacityLimiter, to_thread
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from lapwing.doors.server.authority import admit, may_call, perform
+from lapwing.doors.server.calls import Operation, Reply, Server
+from lapwing.doors.server.identities import Identities
+from lapwing.doors.server.lru_cache import LruCache
+from lapwing.doors.server.operations import OPERATIONS
+from lapwing.doors.server.pages.asked_cohorts import AskedCohorts
+from lapwing.doors.server.pages.dictionary import Dictionary
+from lapwing.doors.server.pages.frame import templates
+from lapwing.doors.server.pages.page_words import Messages, language_for, words_of
+from lapwing.doors.server.pages.stream_prices import StreamPrices
+from lapwing.doors.server.people import Person
+from lapwing.doors.server.problems import ProblemError, body_of, status_of
+from lapwing.doors.server.rates import Buckets
+from lapwing.doors.server.reports import Reports
+from lapwing.doors.server.sign_in_limits import SignInLimits
+from lapwing.doors.server.sign_in_provider import SignInService
+from lapwing.doors.server.trusted_proxy import TrustedProxy, Unknown
+from lapwing.queries.catalogue.population import Population
+from lapwing.session import Session
+from lapwing.vocabulary.errors import LapwingError, ParameterError
+from lapwing.vocabulary.frozen import frozen
+from lapwing.vocabulary.guarantee import ConcentratedDP
+from lapwing.vocabulary.wording import Call, Message, Setting
+
+T = TypeVar("T")
+Fields: TypeAlias = Mapping[str, list[str]]
+
+_BY_NAME: Final[dict[str, Operation]] = {one.name: one for one in OPERATIONS}
+_OWN_PATH: Final = re.compile(r"/[A-Za-z0-9/_.~?=&%+-]*")
+_MOST_FIELDS: Final = 3000
+_REFUSED: Final = 400
+_MANY: Final = 20
+_ACCEPTED: Final = 202
+THEMES: Final = frozenset({"light", "dark"})
+
+
+class PageRefusedError(Exception):
+    """What a page cannot do, or may not: a status, and what is told."""
+
+    def __init__(self, status: int, told: Mapping[str, Any]) -> None:
+        self.status, self.told = status, dict(told)
+        super().__init__(str(told.get("message", "")))
+
+    @property
+    def code(self) -> str:
+        """What programs call it."""
+        return str(self.told.get("code", ""))
+
+    @property
+    def sentence(self) -> str:
+        """What is told, as a sentence."""
+        message = str(self.told.get("message", ""))
+        return f"{message[:1].upper()}{message[1:]}{'' if message.endswith(('.', '!', '?')) else '.'}"
+
+
+@frozen()
+class Site:
+    """Everything that pages share, one for a process."""
+
+    server: Server
+    asked_cohorts: AskedCohorts
+    reports: Reports
+    secure: bool
+    looks: Buckets
+    asks: Buckets
+    sign_ins: SignInLimits
+    identities: Identities
+    proxy: TrustedProxy | None = None
+    provider: SignInService | None = None
+    errands: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))
+    dictionaries: LruCache[str, tuple[Population, Dictionary]] = field(default_factory=LruCache)
+
+    @property
+    def adds_guests(self) -> bool:
+        """Whether somebody whom the proxy vouches for, and who is not known, is added as a guest."""
+        return self.proxy is not None and self.proxy.unknown is Unknown.GUEST
+
+    @property
+    def cookie(self) -> str:
+        """What the cookie of a sign-in is called; with TLS, one that only this host can have set."""
+        return "__Host-lapwing" if self.secure else "lapwing"
+
+    @property
+    def known_cookie(self) -> str:
+        """What the cookie of a browser is called in which somebody signed in before."""
+        return f"{self.cookie}-known"
+
+
+@frozen()
+class PageVisit:
+    """One request of a page by a person, who is nobody before they signed in; `secret` is that of their sign-in."""
+
+    site: Site
+    request: Request
+    person: Person
+    secret: str
+    fields: Fields
+
+    @property
+    def server(self) -> Server:
+        """The server behind the pages."""
+        return self.site.server
+
+    @property
+    def population(self) -> str:
+        """The population in the path; none on pages about none."""
+        return str(self.request.path_params.get("population", ""))
+
+    @property
+    def base(self) -> str:
+        """Where the pages of the population are."""
+        return f"/populations/{quote(self.population)}" if self.population else ""
+
+    @property
+    def around(self) -> str:
+        """The population whose pages are linked to: that in the path, or the only one that is for this person."""
+        known = self.server.state.populations() if self.person.id and not self.population else []
+        found = [name for name in known if self._sees(name)] if len(known) < _MANY else []
+        return found[0] if len(found) == 1 else self.population
+
+    def _sees(self, population: str) -> bool:
+        try:
+            self.server.state.require_population(population, self.person)
+        except ProblemError:
+            return False
+        return True
+
+    @property
+    def currency(self) -> str:
+        """The currency of the population's budget, "epsilon" or "rho"; on pages about no population, "epsilon"."""
+        declared = self.server.state.workspace.settings.populations.get(self.population)
+        return "rho" if declared is not None and isinstance(declared.budget, ConcentratedDP) else "epsilon"
+
+    @property
+    def say(self) -> Messages:
+        """The words of the language that the browser asks for."""
+        return words_of(language_for(self.request.headers.get("accept-language", "")))
+
+    @property
+    def address(self) -> str:
+        """From where the request comes."""
+        return self.request.client.host if self.request.client else ""
+
+    def part(self, name: str) -> str:
+        """Return a part of the path."""
+        return str(self.request.path_params[name])
+
+    def asked(self, name: str, default: str = "") -> str:
+        """Return a word of the address."""
+        return self.request.query_params.get(name, default)
+
+    def field(self, name: str, default: str = "") -> str:
+        """Return the last value of a field of the form, without blanks around it."""
+        return (self.fields.get(name) or [default])[-1].strip() or default
+
+    @property
+    def token(self) -> str:
+        """What every form carries, so that no other site can send one: it follows from the sign-in."""
+        return form_token(self.secret) if self.secret else ""
+
+    def may(self, operation: str) -> bool:
+        """Say whether the person may do something."""
+        return may_call(_BY_NAME[operation], self.person)
+
+    def session(self, body: Any = None) -> Session:
+        """Return a session of the person at the population in the path, for what came with a request before, if any."""
+        return self.server.state.session(self.population, self.person, body)
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """Do work that computes or reads a disk beside the loop, which others wait for."""
+        with refusals():
+            return await self.server.look(self.person, work)
+
+    async def on_errand(self, work: Callable[[], T]) -> T:
+        """Do work that waits for another server, with threads that no question is waiting for."""
+        return await to_thread.run_sync(work, limiter=self.site.errands)
+
+    async def do(
+        self,
+        name: str,
+        body: Any = None,
+        *,
+        key: str = "",
+        path: Mapping[str, str] | None = None,
+        query: Mapping[str, int] | None = None,
+    ) -> Any:
+        """Do an operation as the person who is here, and return what programs would be told, as JSON values.
+
+        Its path has the parts of the page's own, and `path`. What it refuses is a `PageRefusedError`; what takes longer
+        than it waits is None, and is found by its key.
+        """
+        operation = _BY_NAME[name]
+        own = {name: value for name, value in self.request.path_params.items() if name in operation.parts}
+        with refusals():
+            admitted = admit(self.server, operation, self.person, {**own, **(path or {})}, key)
+            typed = None if operation.body is None else _typed(body, operation)
+            raw = b"" if operation.body is None else msgspec.json.encode(body)
+            told = await perform(admitted.call(self.request, query=query or {}, body=typed, raw=raw, headers={}))
+        if not isinstance(told, Reply):
+            return told
+        if told.status == _ACCEPTED:
+            return None
+        if told.media_type != "application/json":
+            return told
+        found = msgspec.json.decode(told.body)
+        if told.status >= _REFUSED:
+            raise PageRefusedError(told.status, found["error"])
+        return found
+
+    def show(
+        self, template: str, status: int = 200, headers: Mapping[str, str] | None = None, **values: Any
+    ) -> Response:
+        """Return a page."""
+        theme = self.request.cookies.get("theme", "")
+        text = (
+            templates()
+            .get_template(template)
+            .render(
+                t=self.say,
+                visit=self,
+                person=self.person,
+                population=self.population,
+                base=self.base,
+                currency=self.currency,
+                stream_prices=StreamPrices.of,
+                sign={"epsilon": "ε", "rho": "ρ"}[self.currency],
+                path=self.request.url.path,
+                theme=theme if theme in THEMES else "",
+                csrf=self.token,
+                **values,
+            )
+        )
+        return Response(text, status, dict(headers or {}), "text/html; charset=utf-8")
+
+    def go(self, place: str, **words: str) -> Response:
+        """Send the browser to another page of the population."""
+        return RedirectResponse(f"{self.base}{place}" + (f"?{urlencode(words)}" if words else ""), 303)
+
+
+Show: TypeAlias = Callable[[PageVisit], Awaitable[Response]]
+
+
+@frozen()
+class Page:
+    """One page, or what one of its forms does.
+
+    Parameters
+    ----------
+    path, show : where it is, and what draws it
+    method : GET, which changes nothing, or POST
+    operation : whoever may do this may see it; None: everybody who is signed in
+    open : whether it is there for those who have not signed in
+    """
+
+    path: str
+    show: Show
+    method: str = "GET"
+    operation: str | None = None
+    open: bool = False
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Turn what an operation refuses into what a page shows of it."""
+    try:
+        yield
+    except ProblemError as problem:
+        raise PageRefusedError(problem.status, problem.body()["error"]) from None
+    except LapwingError as failure:
+        raise PageRefusedError(status_of(failure), _refusal(failure)) from None
+
+
+def act(path: str, operation: str, *, then: str, body: Callable[[PageVisit], Any] = lambda _: None) -> Page:
+    """Return a form that calls an operation with the parts of its path, and goes on to a page of the population."""
+
+    async def show(visit: PageVisit) -> Response:
+        await visit.do(operation, body(visit))
+        return visit.go(then)
+
+    return Page(path=path, show=show, method="POST", operation=operation)
+
+
+def _typed(body: Any, operation: Operation) -> Any:
+    try:
+        return msgspec.convert(body, operation.body)
+    except msgspec.ValidationError as wrong:
+        raise ProblemError(422, "invalid", str(wrong)[:300]) from None
+
+
+def _refusal(failure: LapwingError) -> dict[str, Any]:
+    """Return what is told of a failure, in the words of a page: what a program sets, one writes into a field here."""
+    told: dict[str, Any] = body_of(failure, as_on_page)["error"]
+    if isinstance(failure, ParameterError) and failure.for_analysts and failure.given is None:
+        told["message"] = Message(f"{failure.name} ", failure.reason, "; ", failure.remedy).spelled(as_on_page)
+    return told
+
+
+def as_on_page(piece: Setting | Call) -> str:
+    """Return a parameter and what is proposed for it, as a reader of a page finds it there.
+
+    >>> as_on_page(Setting("epsilon", "0.1")), as_on_page(Setting("max_rows", 3))
+    ('epsilon 0.1', 'rows 3')
+    """
+    if isinstance(piece, Call):
+        return str(piece)
+    name = piece.name.removeprefix("max_").replace("_", " ")
+    return name if piece.value is None else f"{name} {piece.value}"
+
+
+def form_token(secret: str) -> str:
+    """Return the token of all forms of one sign-in.
+
+    >>> form_token("a") == form_token("a"), form_token("a") == form_token("b")
+    (True, False)
+    """
+    return hmac.new(secret.encode("utf-8", "replace"), b"lapwing form", sha256).hexdigest()
+
+
+def fields_of(request: Request) -> dict[str, list[str]]:
+    """Return the fields of a form; there are no uploads, so this is all that is read."""
+    if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
+        return {}
+    try:
+        body: bytes = request.scope["body"]
+        return parse_qs(body.decode("utf-8"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        return {}
+
+
+def own_path(given: str) -> str:
+    r"""Return a place of this server to go to; home, where something else was given.
+
+    >>> [own_path(one) for one in ("/ask", "//evil.example", "/\\evil", "https://evil.example", "")]
+    ['/ask', '/', '/', '/', '/']
+    """
+    return given if _OWN_PATH.fullmatch(given) and not given.startswith("//") else "/"

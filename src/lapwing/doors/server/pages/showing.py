@@ -1,0 +1,250 @@
+"""The page of an answer: its number never without its error, what it means, what it cost, and how to take it along."""
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from markupsafe import Markup
+from starlette.responses import Response
+
+from lapwing.accounting.interpretation import belief_range
+from lapwing.answers.stream_terms import StreamTerms
+from lapwing.doors.server.pages.answer_code import kind_of, python_of, sql_text
+from lapwing.doors.server.pages.answer_table import TableRow, rows_of
+from lapwing.doors.server.pages.axes import AXES
+from lapwing.doors.server.pages.charts import BarRow, bars, noise_picture
+from lapwing.doors.server.pages.cohort_document import CohortDraft, to_link
+from lapwing.doors.server.pages.cohort_words import sentence_of, step_of
+from lapwing.doors.server.pages.dictionary import Field
+from lapwing.doors.server.pages.drafts import ACCURACIES, SURE, dictionary_for
+from lapwing.doors.server.pages.drawing import percent
+from lapwing.doors.server.pages.frame import number, people
+from lapwing.doors.server.pages.heat_map import GridMap, heat_map, maps_of
+from lapwing.doors.server.pages.page_visit import PageRefusedError, PageVisit
+from lapwing.doors.server.pages.page_words import Messages
+from lapwing.doors.server.pages.proof_pages import proofs_of
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import exact
+
+_LAPLACE: Final = frozenset({"laplace-noise", "discrete-laplace-noise"})
+_SURE: Final = 1.96
+RANKS: Final = "rows in the order"
+"""The unit of a margin that is a place in the order, and no distance of values."""
+_MOST_BARS: Final = 40
+_MOST_PICTURES: Final = 3
+
+
+async def show_answer_page(
+    visit: PageVisit, told: dict[str, Any], body: dict[str, Any], cohort: CohortDraft | None, *, at: int | None
+) -> Response:
+    """Show an answer; `at` is when it was asked, and None of a rehearsal."""
+    answer, question = told["answer"], body["question"]
+    rows, kind = rows_of(answer), kind_of(question)
+    if cohort is not None and kind == "funnel" and len(cohort.spoken) == len(rows):
+        dictionary = dictionary_for(visit)
+        labels = [step_of(panel, dictionary, visit.say) for panel in cohort.spoken]
+        rows = [replace(one, label=label) for label, one in zip(labels, rows, strict=True)]
+    margins = {name: margin for name, margin in answer["margin"].items() if margin is not None}
+    margin = next(iter(margins.values()), None)
+    is_ranked = set(answer["unit"].values()) == {RANKS}
+    is_single = len(rows) == 1 and len(answer["columns"]) == 1 and (is_ranked or not answer["keys"])
+    link = link_of(visit, body, cohort)
+    return visit.show(
+        "answer.html",
+        kind=kind,
+        answer=answer,
+        rows=rows,
+        margin=margin,
+        margins=margins,
+        is_people=set(answer["unit"].values()) == {"people"},
+        is_single=is_single,
+        is_ranked=is_ranked,
+        has_bounds=all(cell.low is not None for row in rows for cell in row.cells),
+        off=_off(visit, answer, rows, margin) if is_single else "",
+        is_near_zero=_is_near_zero(rows, answer, margin, is_single=is_single),
+        is_below_zero=set(answer["unit"].values()) == {"people"} and not is_single and _is_below_zero(rows),
+        axes=[one.title for one in _fields(visit, question)] if kind in {"grid", "groups"} else [],
+        maps=(maps := _maps(visit, question, answer, rows, margin)),
+        picture=Markup()
+        if maps or (is_single and is_ranked)
+        else _picture(visit, told, rows, margin, is_single=is_single),
+        sentence=words_of_cohort(visit, cohort, answer["asked"]),
+        link=link,
+        share=shared(visit, link),
+        at=at,
+        key=told["key"],
+        belief=_belief(answer["price"]),
+        proofs=proofs_of(told.get("question") or ""),
+        finer=await _finer(visit, question, margin, cohort, is_rehearsal=answer["rehearsal"]),
+        python=python_of(address_of(visit), visit.population, body),
+        sql=sql_text(question),
+        json=json.dumps(told["answer"], indent=1, ensure_ascii=False),
+    )
+
+
+def off_by(say: Messages, margin: Any, unit: str) -> Markup:
+    """Say how far off a number is, in its own unit: a place in the order is no distance in years or francs.
+
+    >>> from lapwing.doors.server.pages.page_words import words_of
+    >>> print(off_by(words_of("en"), 30, "people"))
+    ± 30
+    >>> print(off_by(words_of("en"), "354.5", "rows in the order"))
+    its place in the order within 354.5 rows
+    """
+    return say("answer.place_off" if unit == RANKS else "answer.off", margin=people(margin))
+
+
+def between_text(say: Messages, low: Any, high: Any) -> str:
+    """Say between which values a number is; nothing where that is not known."""
+    return "" if low is None or high is None else str(say("answer.between", low=number(low), high=number(high)))
+
+
+def link_of(visit: PageVisit, body: dict[str, Any], cohort: CohortDraft | None) -> str | None:
+    """Return where a question can be changed and asked again, as exactly as now; None of what no page can build."""
+    question, price = body["question"], body["price"]
+    kind = kind_of(question)
+    if kind == "sql":
+        words = {"q": question["text"]}
+        words |= {name: question[name] for name in ("max_rows", "max_groups") if name in question}
+        words |= next(({"pay": name} for name in ("within", "epsilon", "rho") if price.get(name)), {}) | price
+        return f"{visit.base}/sql?{urlencode(words)}"
+    if cohort is None:
+        return None
+    chosen = dict(zip(AXES, [one.name for one in _fields(visit, question)], strict=False))
+    exactness = _exactness(str(price["within"])) if price.get("within") else {}
+    return f"{visit.base}/ask?{urlencode({'c': to_link(cohort), 'kind': kind, **chosen, **exactness})}"
+
+
+def stream_link(visit: PageVisit, cohort: CohortDraft, terms: StreamTerms, at_least: int) -> str:
+    """Return where "at least N?" can be asked by others: in a stream of their own, as sure as this one."""
+    margin = str(terms.margin())
+    sure = {"sure": margin} if margin in dict(SURE) else {}
+    words = {"c": to_link(cohort), "kind": "enough", "at_least": at_least, "yeses": terms.yeses, **sure}
+    return f"{visit.base}/ask?{urlencode(words)}"
+
+
+def _exactness(within: str) -> dict[str, str]:
+    """Return the words of the builder's address for how far off an answer may be."""
+    return {"within": within} if within in dict(ACCURACIES) else {"within": "custom", "custom": within}
+
+
+def address_of(visit: PageVisit) -> str:
+    """Return where the server is, as the browser reached it."""
+    return str(visit.request.base_url).rstrip("/")
+
+
+def shared(visit: PageVisit, link: str | None) -> str | None:
+    """Return the whole address of a question, to send to somebody: who opens it sees its price, and asks nothing."""
+    return None if link is None else address_of(visit) + link
+
+
+def _off(visit: PageVisit, answer: dict[str, Any], rows: list[TableRow], margin: Any) -> str:
+    """Say how far off the one number is: between its bounds where one of them is nearer than the other."""
+    (unit,), cell, bar = answer["unit"].values(), rows[0].cells[0], _bar(rows[0], 0, "")
+    if cell.value is None or (bar is not None and (unit == RANKS or not bar.is_even)):
+        return between_text(visit.say, cell.low, cell.high)
+    if margin is None:
+        return ""
+    return str(
+        visit.say("answer.people_off", margin=people(margin)) if unit == "people" else off_by(visit.say, margin, unit)
+    )
+
+
+def words_of_cohort(visit: PageVisit, cohort: CohortDraft | None, asked: str) -> Markup:
+    """Say who was meant: as it was built, or, where that is not known, as it was asked."""
+    if cohort is None:
+        return visit.say("answer.asked_for", asked=asked)
+    return sentence_of(cohort, dictionary_for(visit), visit.say)
+
+
+def _is_near_zero(rows: list[TableRow], answer: dict[str, Any], margin: Any, *, is_single: bool) -> bool:
+    if not is_single or margin is None or "people" not in answer["unit"].values():
+        return False
+    return Fraction(rows[0].cells[0].value) - Fraction(margin) < 0
+
+
+def _is_below_zero(rows: list[TableRow]) -> bool:
+    return any(str(cell.value).startswith("-") for row in rows for cell in row.cells)
+
+
+def _picture(visit: PageVisit, told: dict[str, Any], rows: list[TableRow], margin: Any, *, is_single: bool) -> Markup:
+    answer = told["answer"]
+    is_people = is_single and set(answer["unit"].values()) == {"people"}
+    if is_people and margin is not None:
+        value, off, event = float(rows[0].cells[0].value), float(margin), json.loads(told["question"])[0]["event"]
+        if event["kind"] in _LAPLACE:
+            return noise_picture(value, off, float(Fraction(event["scale"])), visit.say)
+        return noise_picture(value, off, max(off, 1.0) / _SURE, visit.say, is_gaussian=True)
+    pictures = []
+    for place, column in enumerate(answer["columns"][:_MOST_PICTURES]):
+        numbers = [_bar(row, place, column) for row in rows[:_MOST_BARS]]
+        drawn = [one for one in numbers if one is not None]
+        if drawn:
+            title = answer["asked"] if len(answer["columns"]) == 1 else column
+            pictures.append(bars(drawn, title))
+    return Markup().join(pictures)
+
+
+def _maps(
+    visit: PageVisit, question: dict[str, Any], answer: dict[str, Any], rows: list[TableRow], margin: Any
+) -> list[tuple[GridMap, Markup]]:
+    """Return the maps of a grid with their pictures; none of other answers, and none of one that is no whole grid."""
+    if kind_of(question) != "grid" or margin is None or len(answer["keys"]) > len(AXES):
+        return []
+    fields = _fields(visit, question)
+    if len(fields) < len(answer["keys"]):
+        return []
+    called = [{None: str(visit.say("cohort.not_known")), **_called(visit, one)} for one in fields]
+    try:
+        maps = maps_of(rows, called)
+    except KeyError:
+        return []
+    most = max(value for one in maps for _, values in one.rows for value in values)
+    return [(one, heat_map(one, Fraction(margin), most, visit.say)) for one in maps]
+
+
+def _fields(visit: PageVisit, question: dict[str, Any]) -> list[Field]:
+    """Return the columns by which is counted, as far as they are declared."""
+    known = {one.written: one for one in dictionary_for(visit).groupings}
+    by = [one if isinstance(one, str) else one["column"] for one in question.get("by", [])]
+    return [known[one] for one in by if one in known]
+
+
+def _called(visit: PageVisit, field: Field) -> dict[Any, str]:
+    if field.kind == "boolean":
+        return {True: str(visit.say("answer.yes")), False: str(visit.say("answer.no"))}
+    return {int(value) if field.numbers else value: called for value, called in field.values}
+
+
+def _bar(row: TableRow, place: int, column: str) -> BarRow | None:
+    """Return a number to draw; nothing of one that has no bounds, or is none."""
+    cell = row.cells[place]
+    try:
+        value, low, high = (float(exact("number", one)) for one in (cell.value, cell.low, cell.high))
+    except (ParameterError, OverflowError):
+        return None
+    return BarRow(row.label or column, value, low, high)
+
+
+def _belief(price: dict[str, Any]) -> str | None:
+    """Return what a belief of one in a hundred may become, of an answer with a pure price."""
+    if price["epsilon"] is None or Fraction(price["delta"] or 0):
+        return None
+    return percent(belief_range("0.01", price["epsilon"])[1], 2)
+
+
+async def _finer(
+    visit: PageVisit, question: dict[str, Any], margin: Any, cohort: CohortDraft | None, *, is_rehearsal: bool
+) -> dict[str, Any] | None:
+    """Return price and error of the same question, twice as exact."""
+    half = int(Fraction(margin or 0)) // 2
+    if is_rehearsal or half < 1:
+        return None
+    body = {"question": question, "price": {"within": str(half)}}
+    try:
+        preview = await visit.do("preview", body)
+    except PageRefusedError:
+        return None
+    return {"within": half, "preview": preview, "link": link_of(visit, body, cohort)} if preview["affordable"] else None

@@ -1,0 +1,131 @@
+"""The state of a server: one workspace, a session for each request, and the caches.
+
+A reply that reads no data follows from the question and the entries of the ledger: as long as the ledger has no newer
+entry, the cached bytes are returned. An answer under its key never changes. Everything else is looked up.
+"""
+
+import threading
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import UNSET
+
+from lapwing.answers.preview import QuestionLike
+from lapwing.doors.server.lru_cache import LruCache
+from lapwing.doors.server.people import Person
+from lapwing.doors.server.problems import ProblemError
+from lapwing.doors.server.roles import Role
+from lapwing.ledger.ledger import Ledger
+from lapwing.session import Session
+from lapwing.streams import QuestionStream
+from lapwing.vocabulary.errors import LapwingError
+from lapwing.workspace.settings import FILE
+from lapwing.workspace.workspace import Workspace, failure_log
+
+_MOST_READ: Final = 4 * 1024 * 1024
+"""Bytes of the bodies whose questions are kept: a question takes thirty times as many."""
+_ADMITTED: Final = frozenset({Role.GUEST, Role.ANALYST})
+"""Who sees a population only if it admits them: a guest sees no more than the analyst whom they may become."""
+
+
+class ServerState:
+    """One workspace and its populations, for everybody who comes in."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self.log = failure_log(workspace.folder)
+        self.asked: LruCache[bytes, tuple[QuestionLike, dict[str, Any]]] = LruCache(most_bytes=_MOST_READ)
+        self.previews: LruCache[tuple[int, str, str, bytes], bytes] = LruCache()
+        self.streams: LruCache[tuple[str, str, str], tuple[Session, QuestionStream]] = LruCache()
+        self.trouble: str | None = None
+        self._admitted: LruCache[tuple[str, str], int] = LruCache()
+        self._doors: dict[tuple[str, str | None], Session] = {}
+        self._lock = threading.Lock()
+        self._settings = self._stamp()
+
+    @property
+    def ledger(self) -> Ledger:
+        """The account."""
+        return self.workspace.ledger
+
+    @property
+    def folder(self) -> Path:
+        """Where the workspace is."""
+        return self.workspace.folder
+
+    def populations(self) -> list[str]:
+        """Return the names of the populations."""
+        return sorted(self.workspace.settings.populations)
+
+    def require_population(self, name: str, person: Person) -> int:
+        """Refuse a population that is not there, or not for this person: both alike.
+
+        Return the number of the last entry of the ledger; as long as it is the same, so is what was found.
+        """
+        if name not in self.workspace.settings.populations:
+            raise ProblemError.not_there()
+        last = self.last_entry()
+        if person.role in _ADMITTED and self._admitted.get((name, person.id)) != last:
+            if not self.ledger.population(name).admits(person.id):
+                raise ProblemError.not_there()
+            self._admitted.put((name, person.id), last)
+        return last
+
+    def session(self, population: str, person: Person, body: Any = None) -> Session:
+        """Return a session of its own for one request of a person, who is the analyst.
+
+        A `body` may name a segment, whose people alone it is about then, and bring concept sets.
+        """
+        named, sets = getattr(body, "segment", UNSET), getattr(body, "concept_sets", UNSET)
+        segment = None if named is UNSET else named
+        with self._lock:
+            door = self._doors.get((population, segment))
+            if door is None:
+                door = self.workspace.session(population, analyst="server", segment=segment)
+                self._doors[population, segment] = door
+        session = door.for_analyst(person.id)
+        for name, ids in {}.items() if sets is UNSET else sets.items():
+            session.concept_set(name, ids)
+        return session
+
+    def last_entry(self) -> int:
+        """Return the number of the last entry of the ledger."""
+        return self.ledger.last_entry()
+
+    def warm(self) -> None:
+        """Open the tables before the first question comes; what cannot be opened now is tried again with it."""
+        for name in self.populations():
+            try:
+                self.workspace.check(name)
+            except LapwingError as failure:
+                self.log(failure)
+
+    def look_around(self) -> None:
+        """Go on with new settings if lapwing.toml changed and agrees with the ledger; else keep the old ones."""
+        stamp = self._stamp()
+        if stamp == self._settings:
+            return
+        try:
+            self.workspace.finish_change()
+            self.workspace.reload()
+        except LapwingError as failure:  # an edit that `lapwing update` has not brought to the ledger yet
+            self.trouble = str(failure)
+            return
+        self._settings, self.trouble = stamp, None
+        self.renew()
+
+    def renew(self) -> None:
+        """Forget what followed from the settings before."""
+        with self._lock:
+            self._doors.clear()
+        self.previews.clear()
+        self.streams.clear()
+
+    def _stamp(self) -> tuple[object, ...]:
+        """Return what the settings look like from outside, and what the ledger decided last about each population."""
+        found = (self.folder / FILE).stat()
+        return found.st_mtime_ns, found.st_ino, *map(self.ledger.population, self.ledger.populations())
+
+    def close(self) -> None:
+        """Let go of the ledger and the databases."""
+        self.workspace.close()

@@ -1,0 +1,74 @@
+"""How often a password may be tried, so that nobody guesses one, and nobody keeps somebody else from signing in.
+
+Guesses are counted where they come from: by address, and by name within a network. Whoever is refused by address takes
+nothing from a name, a name that is tried from one network is as free as before in all others, and a browser in which
+somebody signed in before has tries of its own. Names that are made up share a few places of their network, and so push
+nobody's count out.
+"""
+
+import ipaddress
+from hashlib import sha256
+from typing import Final
+
+from lapwing.doors.server.rates import Buckets, Rate
+from lapwing.noise.randomness import fresh_name
+
+_PLACES: Final = 256
+"""Names of one network that are counted apart."""
+_MOST_PLACES: Final = 100_000
+_WHOLE_NETWORK: Final = 4
+"""How many times as often as from one address a name may be tried from its network: one neighbour is not enough."""
+NEAR: Final = {4: 32, 6: 64}
+_AROUND: Final = {4: 24, 6: 48}
+"""The bits of an address that one subscriber has, and those of the network around it, by the version of IP."""
+
+
+class SignInLimits:
+    """What is left of the tries with a password: of addresses, of names in their networks, and of known browsers."""
+
+    def __init__(self, rate: Rate) -> None:
+        self._addresses, self._browsers = Buckets(rate), Buckets(rate)
+        several = Rate(burst=rate.burst * _WHOLE_NETWORK, a_second=rate.a_second * _WHOLE_NETWORK)
+        self._names = Buckets(several, most_names=_MOST_PLACES)
+        self._salt = fresh_name()
+
+    def wait(self, address: str, *, name: str = "", browser: str = "") -> float:
+        """Take one try and return 0, or return in how many seconds there will be one.
+
+        `name` is who is tried, if somebody is, and `browser` what the browser is known by, if they signed in there.
+        """
+        if browser:
+            return self._browsers.take(browser)
+        if wait := self._addresses.take(network_of(address, NEAR)):
+            return wait
+        return self._names.take(self._place(address, name)) if name else 0.0
+
+    def give_back(self, address: str, *, name: str, browser: str = "") -> None:
+        """Give a try back with which somebody signed in: who knows the password guesses nothing."""
+        if browser:
+            self._browsers.give_back(browser)
+        else:
+            self._addresses.give_back(network_of(address, NEAR))
+            self._names.give_back(self._place(address, name))
+
+    def _place(self, address: str, name: str) -> str:
+        """Return where a name is counted in its network; who made names up cannot find out which share a place."""
+        place = int.from_bytes(sha256(f"{self._salt} {name}".encode("utf-8", "replace")).digest()[:4]) % _PLACES
+        return f"{network_of(address, _AROUND)} {place}"
+
+
+def network_of(address: str, bits: dict[int, int]) -> str:
+    """Return the network of an address, of so many bits for each version of IP.
+
+    >>> network_of("192.0.2.77", {4: 24, 6: 48}), network_of("2001:db8:1:2::3", {4: 24, 6: 48}), network_of("x", {})
+    ('192.0.2.0/24', '2001:db8:1::/48', 'x')
+    >>> network_of("::ffff:192.0.2.77", {4: 32, 6: 64})
+    '192.0.2.77/32'
+    """
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
+        found = found.ipv4_mapped
+    return str(ipaddress.ip_network((found, bits[found.version]), strict=False))

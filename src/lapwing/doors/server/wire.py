@@ -1,0 +1,322 @@
+"""What comes over the wire: strict JSON, and one type for each body. What is not foreseen is refused.
+
+No key twice, no NaN and no infinity, few digits, few levels, no unknown field; `true` is not 1. A number is taken as it
+is written: 0.1 and "0.1" are one tenth, exactly.
+"""
+
+import json
+import math
+from typing import Annotated, Any, Final, Literal, NoReturn, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from lapwing.queries.limits import LONGEST_TEXT
+from lapwing.vocabulary.exact import as_written
+
+T = TypeVar("T")
+
+DEEPEST: Final = 64
+_MOST_DIGITS: Final = 40
+_EXACT_DIGITS: Final = 15
+"""A float with so few digits is the decimal that was written; longer ones are to be written as text."""
+
+Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=200)]
+Text: TypeAlias = Annotated[str, Meta(max_length=LONGEST_TEXT)]
+Whole: TypeAlias = Annotated[int, Meta(ge=1, le=2**31)]
+People: TypeAlias = Annotated[int, Meta(ge=1, le=2**62)]
+Meaning: TypeAlias = Annotated[
+    str, Meta(pattern="^[0-9a-f]{64}$", description="The SHA-256 of the canonical texts of what is asked.")
+]
+Meanings: TypeAlias = Annotated[
+    list[Meaning], Meta(min_length=1, max_length=8, description="If it means none of these here, nothing is asked.")
+]
+ConceptSets: TypeAlias = Annotated[dict[Name, list[int | str]], Meta(max_length=100)]
+Number: TypeAlias = Annotated[
+    str | int | float, Meta(description='A number as it is written: "0.1", "1/3", 20, or 0.1, which is one tenth.')
+]
+
+
+class MalformedError(ValueError):
+    """A body is no JSON that is read here."""
+
+
+class Strict(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A body that refuses what it does not know."""
+
+    def words(self) -> dict[str, Any]:
+        """Return the fields that were given, as the keywords of a method."""
+        names = self.__struct_fields__
+        return {name: value for name in names if (value := getattr(self, name)) is not UNSET}
+
+
+class Offer(Strict):
+    """What to pay: `epsilon`, `epsilon` with `delta`, `rho`, or `within` a margin at a `confidence`."""
+
+    epsilon: Number | UnsetType = UNSET
+    delta: Number | UnsetType = UNSET
+    rho: Number | UnsetType = UNSET
+    within: Number | UnsetType = UNSET
+    confidence: Number | UnsetType = UNSET
+
+
+class StreamOfferBody(Strict):
+    """The terms of a stream of "at least N people?" questions; `epsilon` or `within` says what it costs.
+
+    Its name follows from the key; the `title` is what its owner calls it, and is told to nobody else.
+    """
+
+    at_least: People
+    yeses: Annotated[int, Meta(ge=1, le=10_000)]
+    epsilon: Number | UnsetType = UNSET
+    within: Number | UnsetType = UNSET
+    confidence: Number | UnsetType = UNSET
+    questions: Annotated[int, Meta(ge=1, le=1_000_000)] | UnsetType = UNSET
+    table: Name | UnsetType = UNSET
+    title: Name | UnsetType = UNSET
+    segment: Name | UnsetType = UNSET
+
+    def terms(self) -> dict[str, Any]:
+        """Return what a stream is opened with, which is all but its title and whom it will be asked about."""
+        return {name: value for name, value in self.words().items() if name not in {"title", "segment"}}
+
+
+class StreamQuestion(Strict):
+    """Who is meant, as text of the asking language, and how many, where it is another number than the stream's."""
+
+    where: Text = ""
+    at_least: People | UnsetType = UNSET
+    means: Meanings | UnsetType = UNSET
+    concept_sets: ConceptSets | UnsetType = UNSET
+    segment: Name | UnsetType = UNSET
+
+
+class StreamBatch(Strict):
+    """Many conditions, which are asked as one."""
+
+    wheres: Annotated[list[Text], Meta(min_length=1, max_length=10_000)]
+    at_least: People | UnsetType = UNSET
+    means: Meanings | UnsetType = UNSET
+    concept_sets: ConceptSets | UnsetType = UNSET
+    segment: Name | UnsetType = UNSET
+
+
+class PlannedDelta(Strict):
+    """The delta at which an epsilon is wanted: that of the budget, or a millionth, if it is not said."""
+
+    delta: Number | UnsetType = UNSET
+    segment: Name | UnsetType = UNSET
+
+
+class NewToken(Strict):
+    """A token: what it is for, for how many days it is good, and what it may do, if not all that its owner may."""
+
+    name: Name
+    days: Annotated[int, Meta(ge=1, le=365)] = 90
+    may: Annotated[list[str], Meta(max_length=4)] | UnsetType = UNSET
+
+
+class NewInvitation(Strict):
+    """Somebody who is asked to come: who they will be here, and with which role."""
+
+    id: Annotated[str, Meta(min_length=1, max_length=60)]
+    name: Name
+    role: str
+
+
+class Acceptance(Strict):
+    """The secret of an invitation and, for those who will sign in by one, a password of 12 characters or more."""
+
+    secret: Annotated[str, Meta(min_length=1, max_length=200)]
+    password: Annotated[str, Meta(max_length=200)] | UnsetType = UNSET
+
+
+class BudgetBody(Strict):
+    """A budget: `epsilon`, `epsilon` with `delta`, or `rho`."""
+
+    epsilon: Number | UnsetType = UNSET
+    delta: Number | UnsetType = UNSET
+    rho: Number | UnsetType = UNSET
+
+    def entry(self) -> dict[str, str]:
+        """Return it as lapwing.toml has it."""
+        return {name: str(as_written(given)) for name, given in self.words().items()}
+
+
+class BudgetRequestBody(Strict):
+    """How much more is wanted, in the currency of the account, and what for."""
+
+    more: BudgetBody
+    purpose: Annotated[str, Meta(min_length=1, max_length=2000)]
+
+
+class RequestDecision(Strict):
+    """The custodian's yes or no; a no can have a reason."""
+
+    granted: bool
+    reason: Annotated[str, Meta(max_length=2000)] = ""
+
+
+class PolicyChange(Strict):
+    """What changes for everybody; null takes a limit away.
+
+    The budget can rise; `unnamed_analysts` says whether those without an allowance may ask, `most` what one question
+    may cost, and `noes_a_day` how many questions of streams one may ask in a day.
+    """
+
+    budget: BudgetBody | UnsetType = UNSET
+    unnamed_analysts: bool | UnsetType = UNSET
+    most: BudgetBody | UnsetType | None = UNSET
+    noes_a_day: Annotated[int, Meta(ge=0, le=10**9)] | UnsetType | None = UNSET
+
+
+class AnalystChange(Strict):
+    """What one analyst may spend, about which tables, and the most of one question; what is left out is no limit."""
+
+    allowance: BudgetBody
+    tables: Annotated[list[Name], Meta(max_length=1000)] | UnsetType = UNSET
+    most: BudgetBody | UnsetType = UNSET
+
+
+class TablePlace(Strict):
+    """A table that may be added: a `file`, or a table `beside` another one in its database, with its `inner` name.
+
+    Where the table is the first one of new people, `beside` names a population, too: "clinic.patients".
+    """
+
+    name: Name
+    file: Name | UnsetType = UNSET
+    beside: Name | UnsetType = UNSET
+    inner: Name | UnsetType = UNSET
+    schema: Name | UnsetType = UNSET
+
+
+class ColumnBody(Strict):
+    """What is declared of a column: its type, "0..120" or "F,M" as its values, and whether it may be missing."""
+
+    type: Literal["integer", "real", "category", "date", "boolean", "text"]
+    values: Text = ""
+    nullable: bool = False
+
+
+class NewTableBody(TablePlace):
+    """A table to be added: where it is, whose rows it has, and its columns; others are left out."""
+
+    person_key: Name | UnsetType = UNSET
+    key_type: Literal["integer", "text"] | UnsetType = UNSET
+    rows: Literal["one", "many"] = "one"
+    max_rows: Whole | UnsetType = UNSET
+    columns: Annotated[dict[Name, ColumnBody], Meta(max_length=2000)] = {}
+
+
+class NewPopulationBody(Strict):
+    """New people: what they are called, their first table, what tells them apart, and the budget that protects them.
+
+    `unnamed_analysts` says whether those without an allowance may ask.
+    """
+
+    name: Name
+    table: NewTableBody
+    person_key: Name
+    budget: BudgetBody
+    adjacency: Literal["add-remove", "replace"] = "add-remove"
+    groups_of: Whole = 1
+    unnamed_analysts: bool = False
+
+
+class PersonChange(Strict):
+    """What changes about a person."""
+
+    name: Name | UnsetType = UNSET
+    role: str | UnsetType = UNSET
+    disabled: bool | UnsetType = UNSET
+
+
+class Suspension(Strict):
+    """Whether spending is stopped: of everybody, or of one analyst."""
+
+    suspended: bool
+    analyst: Name | UnsetType = UNSET
+
+
+class ReceiptList(Strict):
+    """Receipts that a ledger must agree with."""
+
+    receipts: Annotated[list[Annotated[str, Meta(max_length=400)]], Meta(max_length=100)] = []
+
+
+def read_json(body: bytes) -> Any:
+    """Return what a body says; refuse what is not one thing in one reading.
+
+    >>> read_json(b'{"epsilon": 0.1}')
+    {'epsilon': 0.1}
+    >>> read_json(b'{"epsilon": "0.1", "epsilon": "5"}')
+    Traceback (most recent call last):
+    ...
+    lapwing.doors.server.wire.MalformedError: "epsilon" stands twice
+    """
+    try:
+        value = _DECODER.decode(body.decode("utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError):
+        raise MalformedError("this is no JSON") from None
+    except RecursionError:
+        raise MalformedError(f"it is nested more than {DEEPEST} deep") from None
+    if b"\\u" in body:
+        _require_unicode(value)
+    if body.count(b"[") + body.count(b"{") > DEEPEST and _is_deeper([value], DEEPEST):
+        raise MalformedError(f"it is nested more than {DEEPEST} deep")
+    return value
+
+
+def read_body(body: bytes, expected: type[T]) -> T:
+    """Return a body as the type it must be; a `MalformedError`, or what msgspec says of the first field that is not."""
+    value: T = msgspec.convert(read_json(body), expected, strict=True)
+    return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise MalformedError(f"{json.dumps(name[:60])} stands twice")
+        found[name] = value
+    return found
+
+
+def _as_written(text: str) -> float:
+    number = float(text)
+    digits = text.lower().partition("e")[0].strip("-").replace(".", "").strip("0")
+    if not math.isfinite(number) or len(text) > _MOST_DIGITS or len(digits) > _EXACT_DIGITS:
+        raise MalformedError("a number with many digits is written as text, in quotes")
+    return number
+
+
+def _whole(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        raise MalformedError(f"a number has at most {_MOST_DIGITS} digits")
+    return int(text)
+
+
+def _no_number(text: str) -> NoReturn:
+    raise MalformedError(f"{text} is no number here")
+
+
+def _require_unicode(value: Any) -> None:
+    """Refuse half a surrogate pair, which can be escaped in JSON and is no text."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        raise MalformedError("it holds broken Unicode") from None
+
+
+def _is_deeper(within: list[Any], most: int) -> bool:
+    here: list[Any] = [within]
+    for _ in range(most + 1):
+        inner = [part for one in here for part in (one.values() if isinstance(one, dict) else one)]
+        here = [part for part in inner if isinstance(part, dict | list)]
+    return bool(here)
+
+
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_once, parse_float=_as_written, parse_int=_whole, parse_constant=_no_number
+)

@@ -1,0 +1,196 @@
+"""axe-core looks at every page, at two widths and in both themes, and finds nothing that shuts a reader out."""
+
+import json
+from importlib.resources import files
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Page
+
+from doors.server.doors import make_folder, serving
+from doors.server.pages.browsers import Looker
+from doors.server.pages.visitors import MEN, P, Pages
+from lapwing.doors.server.application import DoorSettings
+from lapwing.doors.server.pages.cohort_document import CohortDraft, CohortPanel, Criterion, Near, to_link
+from lapwing.doors.server.pages.routes import PAGES
+from lapwing.doors.server.sign_in_provider import Provider
+
+pytestmark = pytest.mark.one_budget(
+    "test_every_kind_of_budget looks at the pages that show budgets, at both widths, under every kind"
+)
+
+AXE = (files("axe_playwright_python") / "axe.min.js").read_text()
+NO_PAGE = ("/export", "/search", "/csv", "/json")
+"""The ends of addresses at which there is a file or a part, and not a page."""
+BY_COLOURS = ["color-contrast", "link-in-text-block"]
+BY_WIDTH = ["target-size", "scrollable-region-focusable"]
+LATER_LOOKS = ((1280, "dark", BY_COLOURS), (390, "dark", BY_COLOURS + BY_WIDTH), (390, "light", BY_COLOURS))
+"""What depends on width and colours; all else was looked for in the first look, at 1280 in light colours."""
+
+
+STATEMENTS = ("select sex, avg(bmi), count(*) from patient group by sex", "select max(bmi) from patient")
+SAME_VISIT = CohortDraft(
+    panels=(
+        CohortPanel(criteria=(Criterion(of="visit", near=Near(of="procedure", order="same")),)),
+        CohortPanel(include=False, criteria=(Criterion(of="measurement", times=2),)),
+    )
+)
+
+FILLED = (
+    f"{P}/custody/tables/new?name=ward&source=file:person.parquet",
+    "/custody/new?people=ward&name=ward&source=file:person.parquet",
+    "/receipts?receipt=none",
+    "/epsilon?e=3",
+)
+"""Pages that show more when something is given."""
+AUDIT = {
+    "passed": False,
+    "findings": [
+        {
+            "suspect": "geometric",
+            "currency": "epsilon",
+            "claimed": 1,
+            "achieved": a,
+            "share": a,
+            "refuted": a > 1,
+            "where": "0",
+        }
+        for a in (0.9, 1.2)
+    ],
+}
+ATTACK = {
+    "epsilon": "1",
+    "surest_belief": 0.88,
+    "surest_belief_in_membership": 0.73,
+    "outcomes": [
+        {
+            "family": "averaging",
+            "attack": "a",
+            "against": "x",
+            "answers": one,
+            "answered": 9,
+            "recovered": 0.9,
+            "chance": 0.5,
+        }
+        for one in ("exact", "ad hoc", "lapwing")
+    ],
+}
+"""Reports as they are kept, with one finding of each kind."""
+
+
+def plain_pages() -> list[str]:
+    """Return the pages of the table whose address needs nothing but the population."""
+    found = {one.path.replace("{population}", "clinic") for one in PAGES if one.method == "GET" and not one.open}
+    return sorted(path for path in found if "{" not in path and not path.endswith(NO_PAGE))
+
+
+@pytest.fixture(scope="module")
+def states(pages) -> list[str]:
+    """Pages that are there after something was asked, with an answer of each kind."""
+    cleo = pages.browser("cleo")
+    assert cleo.post(f"{P}/account/requests", {"wanted": "1", "purpose": "asthma"}).status_code == 303
+    folder = pages.door.folder / "reports"
+    folder.mkdir(exist_ok=True)
+    for name, report in (("audit", AUDIT), ("attack", ATTACK)):
+        (folder / f"{name}.json").write_text(json.dumps(report))
+    ages = {"p0.include": "in", "p0.c0.of": "patient.age", "p0.c0.age.low": "20"}
+    asked = [
+        {**MEN, "kind": "count", "within": "30"},
+        {**MEN, "kind": "funnel", "within": "30"},
+        {**MEN, "kind": "groups", "by": "patient.sex", "within": "30"},
+        {**MEN, "kind": "enough", "at_least": "100", "stream": "new", "sure": "30", "yeses": "2"},
+        {**MEN, "kind": "enough", "at_least": "9", "stream": "new", "sure": "60", "yeses": "1", "each": "sex"},
+        {**ages, "kind": "count", "within": "10"},
+        {**MEN, "kind": "grid", "by": "site", "by2": "age", "by3": "smoker", "within": "100"},
+    ]
+    places = [cleo.ask(one).headers["location"] for one in asked]
+    running = (any("refresh" in cleo.get(place).headers for place in places) for _ in range(600))
+    assert not all(running)  # the page of a question that is still running loads itself again
+    return places
+
+
+def findings(page: Page, rules: list[str] | None = None) -> list[str]:
+    wanted = {"runOnly": {"type": "rule", "values": rules}} if rules else {}
+    found = page.evaluate("(wanted) => axe.run(document, wanted)", {**wanted, "resultTypes": ["violations"]})
+    return [
+        f"{one['id']}: {node['html'][:160]} ({node['failureSummary'][:300]})"
+        for one in found["violations"]
+        for node in one["nodes"]
+    ]
+
+
+def turn(page: Page, width: int, colours: str) -> None:
+    """Give the page a width and colours, and wait until it is drawn so: on a busy machine that takes a while."""
+    page.set_viewport_size({"width": width, "height": 844})
+    page.emulate_media(color_scheme=colours, reduced_motion="reduce")
+    page.wait_for_function(
+        "([width, dark]) => innerWidth === width && matchMedia('(prefers-color-scheme: dark)').matches === dark",
+        arg=[width, colours == "dark"],
+    )
+    page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+
+
+def look_at(looker: Looker, place: str) -> list[str]:
+    page = looker.page
+    answer = page.goto(looker.address + place)
+    assert answer is not None
+    assert "refresh" not in answer.headers, f"{place} loads itself again"
+    turn(page, 1280, "light")
+    wrong = [f"{place}: {one}" for one in findings(page)]
+    for width, colours, rules in LATER_LOOKS:
+        turn(page, width, colours)
+        wrong += [f"{place} at {width}, {colours}: {one}" for one in findings(page, rules)]
+        if page.evaluate("document.documentElement.scrollWidth") > width:
+            wrong.append(f"{place} is wider than {width}")
+    return wrong
+
+
+def test_axe_finds_nothing_on_any_page(look, states) -> None:
+    looker = look("cleo", bypass_csp=True)  # the policy forbids scripts from elsewhere, and axe is one
+    looker.context.add_init_script(AXE)
+    places = [
+        *plain_pages(),
+        *states,
+        f"{P}/ask?kind=count",
+        f"{P}/ask?kind=enough&each=site&each2=sex&add=patient.sex%7Csex%7CM",
+        f"{P}/ask?kind=grid&c={to_link(SAME_VISIT)}",
+        *(f"{P}/sql?{urlencode({'q': one, 'pay': 'epsilon'})}" for one in STATEMENTS),
+        f"{P}/dictionary?q=asthma",
+        "/proofs/geometric",
+        *FILLED,
+        "/no/such/page",
+    ]
+    wrong = [said for place in places for said in look_at(looker, place)]
+    looker.complaints.remove(next(one for one in looker.complaints if "404" in one))  # the page that is not there
+    assert wrong == []
+
+
+def test_axe_finds_nothing_on_what_others_see(look) -> None:
+    nobody = look(None, bypass_csp=True)
+    nobody.context.add_init_script(AXE)
+    wrong = [said for place in ("/login?ended=1", "/invitations/absent") for said in look_at(nobody, place)]
+    for who in ("otto", "gina"):
+        somebody = look(who, bypass_csp=True)
+        somebody.context.add_init_script(AXE)
+        wrong += [said for place in ("/", f"{P}/account") for said in look_at(somebody, place)]
+    assert wrong == []
+
+
+def test_axe_finds_nothing_where_one_may_sign_in_elsewhere(chromium, quick_path, budget) -> None:
+    folder = make_folder(quick_path / "clinic", budget)
+    callback = "http://127.0.0.1:0/sign-in/return"
+    provider = Provider(name="the Hospital", issuer="http://127.0.0.1:1", client="lapwing", callback=callback)
+    with serving(folder, DoorSettings(provider=provider)) as door:
+        nobody = Looker(chromium, Pages(door, {}), None, bypass_csp=True)
+        nobody.context.add_init_script(AXE)
+        assert look_at(nobody, "/login?left=1") == []
+        nobody.close()
+
+
+def test_axe_would_say_something(look) -> None:
+    looker = look("cleo", bypass_csp=True)
+    looker.context.add_init_script(AXE)
+    page = looker.visit("/epsilon")
+    wrong = "<input><img src=/static/mark.svg>"
+    page.evaluate("(wrong) => document.querySelector('main').insertAdjacentHTML('beforeend', wrong)", wrong)
+    assert {one.partition(":")[0] for one in findings(page)} >= {"label", "image-alt"}
