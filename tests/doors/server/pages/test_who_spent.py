@@ -32,13 +32,14 @@ def test_a_custodian_finds_out_who_spent_what_and_decides_a_request(pages, budge
     assert re.search(r"It buys one of these: Rough counts, within 100 people [\d,]+ Usual", seen)
     with lw.open_workspace(pages.door.folder) as workspace:
         (own,) = workspace.ledger.spent_by("clinic")["ana"].filters.values()
+        shares = workspace.ledger.account("clinic").shares
     day = datetime.now(UTC).date().isoformat()
     if budget.name == "epsilon":
         assert f"ana ε {above(own.spent)} ε {above(own.reserved)} – 2 {day}" in seen
     elif budget.name == "rho":
         assert f"ana ρ {above(own.spent)} – – 2 {day}" in seen
     else:
-        whole = open_account(budget.promise(10), shares=workspace.ledger.account("clinic").shares).remaining().gaussian
+        whole = open_account(budget.promise(10), shares=shares).remaining().gaussian
         assert f"ana {above(100 - 100 * Fraction(own.residue) / whole)} % – – 2 {day}" in seen
     assert cleo.post(f"{P}/custody/requests/1", {"granted": "no"}).status_code == 303
     ledger = text_of(cleo.get("/custody/ledger"))
