@@ -261,7 +261,7 @@ def budget_concerns(guarantee: Guarantee, people: int | None = None) -> tuple[st
         )
     if epsilon >= _LARGE:
         pure = isinstance(guarantee, PureDP)
-        whose = f"epsilon = {float(epsilon):.3g}" if pure else _in_words(guarantee)
+        whose = f"epsilon = {float(epsilon):.3g}" if pure else f"a budget of {_in_words(guarantee)}"
         rare = "" if pure else f", but for one case in {int(1 / chance):,}"
         concerns.append(
             f"{whose} lets an attacker's odds grow by a factor of {factor(epsilon if pure else Fraction(likely))}, "
