@@ -16,7 +16,7 @@ OWN = {
     "contracts/test_policy.py": "what the most of a question means is told apart for each kind of budget",
     "doors/server/pages/test_cohorts.py": "how cohorts are built and read; nothing in it shows a budget",
     "doors/server/pages/test_custodian_in_browser.py": "the settings of a workspace, filled by hand in a browser",
-    "doors/server/pages/visitors.py": "the budget of the clinic is replaced by that of the fixture before it is opened",
+    "doors/server/pages/visitors.py": "the clinic is given the budget of the fixture before it is opened",
     "doors/server/pages/test_who_spent.py": "each kind with the amount for which its belief is known by hand",
     "doors/server/test_server_page.py": "the examples of the page are typed as they stand there",
     "doors/server/test_told_at_every_door.py": "groups whose keys only the data knows take a delta",
@@ -28,7 +28,7 @@ OWN = {
     "doors/cli/test_printed.py": "how names and values are shown; undeclared groups take a delta",
     "doors/cli/test_refusals.py": "settings are edited by hand, and refused to the letter",
     "doors/cli/test_segments.py": "segments have accounts of their own; tests/doors/test_segments.py has their sums",
-    "doors/cli/test_vocabularies.py": "how concepts are named and found; counts are exact enough at a huge epsilon alone",
+    "doors/cli/test_vocabularies.py": "how concepts are named and found, in counts that a huge epsilon makes exact",
     "doors/cli/test_wizard.py": "what the wizard asks for a budget, of each kind",
     "doors/cli/test_wording.py": "settings that are refused, to the letter",
 }

@@ -165,7 +165,7 @@ def test_what_was_told_elsewhere_is_written_off_in_the_currency_of_the_budget(us
     assert run(used, "count", "patients", "--where", "age > 70", "--within", "40").code == 3
 
 
-def test_what_a_crash_left_stays_charged_and_is_settled(clinic, budget) -> None:
+def test_what_a_crash_left_stays_charged_and_is_settled(clinic) -> None:
     died = start(clinic, *ASKS["count within"], LAPWING_FAULT="ask.charged:kill")
     assert died.code == -9
     charged = status_of(clinic).account
