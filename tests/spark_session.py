@@ -39,12 +39,12 @@ FOR_TINY_TABLES = {
 }
 """Settings for tables of a few rows: interpreting a plan is quicker than compiling it."""
 
-# In long runs Java ended, without a word of its own, while it was allowed 3 GB ("spark.driver.memory"). What is
-# known: its heap grows within half a minute to whatever it is allowed, and what a full collection leaves does
-# not grow with the statements (0.4 GB after 100 of all kinds, and after 500). So it leaks nothing, and the
-# default of 1 GB, which it has now, is enough. The 3 GB came on top of the other workers, browsers and
-# PostgreSQL, and a process that ends so was most likely killed by the kernel for want of memory. Nobody saw it
-# happen.
+# Java has ended in long runs, without a word of its own; when, and with how much memory allowed (1 GB by
+# default, 3 GB for a while), was not written down, and the cause is not known. Measured since: its heap grows
+# within half a minute to the 1 GB that it is allowed, and what a full collection leaves does not grow with the
+# statements of the truth fuzzer (0.4 GB after 100 of them, and after 500), so nothing was seen to leak there.
+# With 3 GB it may well have been killed by the kernel, beside the other workers, browsers and PostgreSQL: that
+# is a guess.
 
 
 @contextlib.contextmanager
