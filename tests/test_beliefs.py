@@ -40,7 +40,7 @@ BELIEF = re.compile(
 )
 BOUND = re.compile(
     r"[\d}] ?%|\{(?:belief|before|after|low|high|member|record|caught)\}"
-    r"|\b(?:at most|never|nobody learns|höchstens|whatever (?:else )?(?:is|they|anybody)|was auch)\b"
+    r"|\b(?:at most|factor of|never|nobody learns|höchstens|whatever (?:else )?(?:is|they|anybody)|was auch)\b"
 )
 CONDITION = re.compile(
     r"everybody else's data|Daten aller anderen|\{INFORMED\}|\{knows\}|e\^\(2ε\)|2 epsilon|Theorem 2\.1"
@@ -110,6 +110,7 @@ def test_no_text_of_the_command_line_bounds_a_belief_without_saying_whose(file) 
         "What can be said: below 1, nobody learns much about anyone,\nwhatever they know.",
         "That is the worst case for every belief, whatever else is known.",
         "The odds of whoever suspects something grow by a factor of 2.7 at most",
+        "epsilon = 30 lets an attacker's odds grow by a factor of {factor(epsilon)}; choose a few units",
     ],
 )
 def test_a_promise_that_nobody_can_keep_is_found(promise) -> None:

@@ -16,16 +16,19 @@ OWN = {
     "contracts/test_policy.py": "what the most of a question means is told apart for each kind of budget",
     "doors/server/pages/test_cohorts.py": "how cohorts are built and read; nothing in it shows a budget",
     "doors/server/pages/test_custodian_in_browser.py": "the settings of a workspace, filled by hand in a browser",
+    "doors/server/pages/visitors.py": "the clinic is given the budget of the fixture before it is opened",
     "doors/server/pages/test_who_spent.py": "each kind with the amount for which its belief is known by hand",
+    "doors/server/test_server_page.py": "the examples of the page are typed as they stand there",
     "doors/server/test_told_at_every_door.py": "groups whose keys only the data knows take a delta",
     "doors/cli/test_asking.py": "undeclared groups take a delta, and each question a workspace of its own",
     "doors/cli/test_custodian_view.py": "what is said under an epsilon, and under one with a delta, to the letter",
     "doors/cli/test_custody.py": "settings are edited by hand, of each kind, and refused to the letter",
     "doors/cli/test_help.py": "the examples of the help are typed as they stand there",
-    "doors/cli/test_join.py": "a second host joins a workspace with a delta",
+    "doors/cli/test_join.py": "sums are read to the letter; test_every_kind_of_budget joins under every kind",
     "doors/cli/test_printed.py": "how names and values are shown; undeclared groups take a delta",
     "doors/cli/test_refusals.py": "settings are edited by hand, and refused to the letter",
     "doors/cli/test_segments.py": "segments have accounts of their own; tests/doors/test_segments.py has their sums",
+    "doors/cli/test_vocabularies.py": "how concepts are named and found, in counts that a huge epsilon makes exact",
     "doors/cli/test_wizard.py": "what the wizard asks for a budget, of each kind",
     "doors/cli/test_wording.py": "settings that are refused, to the letter",
 }
@@ -37,7 +40,10 @@ def place(file: Path) -> str:
 
 
 def writes_a_budget(source: str) -> bool:
-    """Say whether a module makes a workspace with a budget of its own."""
+    """Say whether a module makes a workspace with a budget of its own, or takes one that is made with an epsilon.
+
+    Such are the clinic of `make_clinic`, where it is not told the kind, and those of the fixtures `omop...`.
+    """
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Constant(value=str(text)) if LITERAL.search(text):
@@ -45,6 +51,11 @@ def writes_a_budget(source: str) -> bool:
             case ast.ImportFrom(module="budgets", names=names) if {one.name for one in names} - {"KindOfBudget"}:
                 return True
             case ast.Call(args=arguments) if _is_init(arguments):
+                return True
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), keywords=given) if name == "make_clinic":
+                if all(one.arg is not None for one in given):  # `**budget.of(10)` is a kind of the fixture's
+                    return True
+            case ast.arg(arg=name) if name.startswith("omop"):
                 return True
     return False
 
@@ -81,6 +92,11 @@ def test_who_runs_with_one_kind_of_budget_says_why() -> None:
         ("SETTINGS = 'budget = {budget}'", False),
         ("run(folder, 'count', 'patients', '--epsilon', '3')", False),
         ("make_folder(folder, budget)", False),
+        ("lw.make_clinic(folder, people=3000)", True),
+        ("make_clinic(folder, 20, epsilon='2000')", True),
+        ("lw.make_clinic(folder, people=3000, **budget.of(10))", False),
+        ("def test_a_concept_is_found(omop_once): ...", True),
+        ("def test_a_count(clinic): ...", False),
     ],
 )
 def test_a_budget_of_ones_own_is_seen(source, is_own) -> None:

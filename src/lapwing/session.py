@@ -5,7 +5,7 @@ charge, nothing depends on data; a refusal costs nothing. After it, there is the
 nothing and keeps the charge. Noise is drawn once for a charge, never again.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +37,7 @@ from lapwing.rounds import Rounds, public_text
 from lapwing.streams import QuestionStream, name_of_key
 from lapwing.tables import Tables
 from lapwing.vocabulary.codec import canonical, digest, from_text, parse, to_record, to_text
-from lapwing.vocabulary.deadline import deadline, no_deadline, seconds_for
+from lapwing.vocabulary.deadline import deadline, no_deadline, seconds_for, spend
 from lapwing.vocabulary.errors import (
     BadQuestionError,
     BudgetExceededError,
@@ -56,6 +56,9 @@ STEPS: Final = ("ask.checked", "ask.charged", "ask.read", "ask.noised", "ask.ans
 
 _NOT_SO: Final = (BudgetExceededError, PolicyError, RequestConflictError)
 """What a question is refused with, before anything is charged, that may be paid for in another way."""
+
+_STEPS: Final = 50
+"""Steps of work that trying one charge, or looking up one question, counts as."""
 
 _MOST_WORDS: Final = 1000
 """How many characters of its words stand in the ledger beside a question."""
@@ -329,7 +332,8 @@ class Session:
 
         The words are those of `preview`, so that the noise is what it would be.
         """
-        (asked,), *_ = self._cheapest_first(*self._ways([question], **words))
+        with deadline():
+            (asked,), *_ = self._cheapest_first(*self._ways([question], **words))
         engine = self._tables.rehearsal()
         numbers = hide_failures(
             lambda: asked.by_column([one.release(one.read(engine)) for one in asked.sources]), self._on_failure
@@ -437,13 +441,12 @@ class Session:
             return each
         touched = self.population.touched
 
-        def spent(way: Sequence[PricedQuestion]) -> float:
-            different = {one.text: one.event for one in way}
-            return snapshot.account.spent_after(
-                SingleRelease(event=one, segments=touched) for one in different.values()
-            )
+        def charges(way: Sequence[PricedQuestion]) -> Iterator[SingleRelease]:
+            for event in {one.text: one.event for one in way}.values():
+                spend(_STEPS)
+                yield SingleRelease(event=event, segments=touched)
 
-        return sorted(each, key=spent)
+        return sorted(each, key=lambda way: snapshot.account.spent_after(charges(way)))
 
     def _known_first(self, ways: list[list[PricedQuestion]], keys: Sequence[str | None]) -> list[list[PricedQuestion]]:
         """Return that way first in which most has been answered before: it is free, whatever is cheapest now."""
@@ -453,6 +456,7 @@ class Session:
         def unknown(way: Sequence[PricedQuestion]) -> int:
             found = 0
             for one, key in zip(way, keys, strict=True):
+                spend(_STEPS)
                 with suppress(RequestConflictError):  # the key has paid in another way
                     found += self.ledger.questions.stored(self._request(one, key)) is not None
             return len(way) - found
@@ -463,8 +467,9 @@ class Session:
         self, questions: Sequence[QuestionLike], keys: Sequence[str | None], **words: Unpack[QuestionWords]
     ) -> list[Answer]:
         """Price, charge, touch data, release, tell: for one question, or for many at once."""
-        ways, snapshot = self._ways(questions, **words)
-        first, *others = self._known_first(self._cheapest_first(ways, snapshot), keys)
+        with deadline(seconds_for(len(questions))):
+            ways, snapshot = self._ways(questions, **words)
+            first, *others = self._known_first(self._cheapest_first(ways, snapshot), keys)
         while True:  # once more for each version that is announced before the charge
             # What they are about stays open until they have their end.
             with suppress(MovedOnError), self._tables.hold(snapshot.versions, reads=True) as held:

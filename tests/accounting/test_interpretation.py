@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from accounting import reference
 from lapwing.accounting.interpretation import (
+    INFORMED,
     belief_drift,
     belief_range,
     best_true_positive_rate,
@@ -195,3 +196,18 @@ def test_what_is_told_has_its_numbers_in_it() -> None:
     assert all(part in told for part in ("0.001", "5,000 people", "publishes 5 of them", "2e-06"))
     (told,) = budget_concerns(PureDP(epsilon=Fraction(1, 1000)), people=100)
     assert "1.11" in told
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "factor", "but_for"),
+    [
+        (PureDP(epsilon=Fraction(20)), "4.852e+08", None),
+        (ApproximateDP(epsilon=Fraction(20), delta=Fraction(1, 10**6)), "5.391e+08", "one case in 100,000"),  # 10/9
+        (ConcentratedDP(rho=Fraction(2)), "2.719e+05", "one case in 1,000,000"),  # 2 + 2 sqrt(2 ln(10^6))
+    ],
+)
+def test_odds_are_those_of_whom_they_are_bounded_for_and_rare_cases_are_named(guarantee, factor, but_for) -> None:
+    (told,) = budget_concerns(guarantee, people=10_000)
+    assert f"by a factor of {factor}, those of {INFORMED}" in told
+    assert ("but for" in told) == (but_for is not None)
+    assert but_for is None or but_for in told

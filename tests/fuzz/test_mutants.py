@@ -18,10 +18,12 @@ from fuzz.places import PLACES, Place
 from lapwing.engines import duckdb, emitter, expression_sql, files, stored_columns
 from lapwing.engines.dialect import DUCKDB
 from lapwing.queries.algebra.predicate import Unit
+from lapwing.queries.algebra.term import ConstantTerm, Rounded, plus, times
 from lapwing.queries.catalogue.domains import Domain
 from lapwing.queries.language.expressions import Name
 from lapwing.queries.planning import measure, planner, semijoins
-from lapwing.queries.statistics import counts
+from lapwing.queries.statistics import counts, moments
+from lapwing.queries.statistics.bernstein import coarser
 
 CASES = 250
 """How many cases from its seed on it may take until a mistake is found."""
@@ -178,9 +180,27 @@ def everybody_is_in_the_table_of_people(patch):
     patch.setattr(semijoins, "_everybody", lambda _, population: (population, population.table("patients")))
 
 
+def products_are_rounded_twice(patch):
+    """What a row adds to the sums of a moment is on a grid that is 4,096 times as coarse as it is taken for."""
+
+    def coarse(terms, whole, most):
+        rounded, unit = coarser(terms, whole, most)
+        if unit == whole:
+            return rounded, unit
+        down = [Rounded(plus(term, ConstantTerm(-2048)), 12) for term in rounded]
+        return tuple(times(ConstantTerm(4096), term) for term in down), unit
+
+    patch.setattr(moments, "coarser", coarse)
+
+
 @pytest.mark.parametrize(
     "mutant",
-    [an_on_is_forgotten, every_column_of_a_person_is_their_key, everybody_is_in_the_table_of_people],
+    [
+        an_on_is_forgotten,
+        every_column_of_a_person_is_their_key,
+        everybody_is_in_the_table_of_people,
+        products_are_rounded_twice,
+    ],
     ids=lambda mutant: mutant.__name__,
 )
 def test_a_wrong_number_that_was_once_told_is_found(mutant, monkeypatch) -> None:

@@ -23,7 +23,7 @@ from lapwing.engines.duckdb import DuckDB
 from lapwing.queries.algebra.aggregate import BoundedRowsPerPerson, CountPeopleOfTables, CountPerPerson, GridKey
 from lapwing.queries.planning.planner import plan_together
 from lapwing.queries.statements.select import read_sql
-from lapwing.queries.statistics.bernstein import Moment
+from lapwing.queries.statistics.bernstein import Moment, ReleasedSums
 from lapwing.queries.statistics.moments import Moments
 from lapwing.queries.statistics.shared_releases import share
 from lapwing.queries.statistics.total import Total
@@ -301,18 +301,23 @@ class Place:
         names = selection.arrangement.columns or tuple(planned)
         width = len(rows[0]) - len(names) if rows else 0
         told = {row[:width]: row[width:] for row in rows}
-        exact = {name: self._estimates(one) for name, one in planned.items()}
+        exact = {name: self.estimates(one) for name, one in planned.items()}
+        moved = {name: self.moved(one) for name, one in planned.items()}
         if shared:
             self._check_shared(text, selection, planned, exact)
         for column, name in enumerate(names):
             made = selection.arrangement.made.get(name)
-            ours = {named(keys, cell): value for cell, value in (divided(made, exact) if made else exact[name]).items()}
-            missing = [row[column] for cell, row in told.items() if cell not in ours]
+            ours = divided(made, exact) if made else exact[name]
+            called = {cell: named(keys, cell) for cell in ours}
+            missing = [row[column] for cell, row in told.items() if cell not in called.values()]
             assert not any(missing), f"groups are missing: {text}"  # without a row they are nothing, or 0
-            of = [planned[each] for each in (made.names if made else (name,))]
+            of = made.names if made else (name,)
             for cell, value in ours.items():
-                theirs = told[cell][column] if cell in told else None
-                assert agree(of, value, theirs, made=made), f"{cell}: {value} is not {theirs}: {text}"
+                theirs = told[called[cell]][column] if called[cell] in told else None
+                most = max(moved[each].get(cell, 0) for each in of)
+                assert agree(planned[of[0]].meaning, value, theirs, most, made=made), (
+                    f"{called[cell]}: {value} is not {theirs}, and grids move it by {float(most):.2g}: {text}"
+                )
         return len(names) * len(told)
 
     def _quantile(self, text, planned, rows):
@@ -333,8 +338,16 @@ class Place:
         assert (up_to[cell - 1] if cell else 0) < place <= up_to[cell], f"{value} is not place {place}: {text}"
         return 1
 
-    def _estimates(self, one):
+    def estimates(self, one):
+        """Return the numbers of a plan without noise, in each of its groups."""
         return one.meaning.estimates(one, self._engine.vector(one.aggregate).open_for_release())
+
+    def moved(self, one):
+        """Return by how much grids may have moved each of these numbers; what is not here, by nothing."""
+        if not isinstance(one.meaning, Moments | Total) or is_fine(one):
+            return {}
+        released = self._engine.vector(one.aggregate).open_for_release()
+        return {cell: allowed(one, sums) for cell, sums in one.blocks(released)}
 
     def _check_shared(self, text, selection, planned, exact):
         """See that what is read from a release that others are read from is what it is alone, where nothing rounds."""
@@ -342,7 +355,7 @@ class Place:
             released = self._engine.vector(one.plan.aggregate).open_for_release()
             for name, reading in one.readings.items():
                 ours = reading.estimates(one.plan, released)
-                fine = allowed(planned[name]) == 0 and allowed(one.plan) == 0
+                fine = is_fine(planned[name]) and is_fine(one.plan)
                 assert not fine or ours == exact[name], f"{name} is {ours} where shared: {text}"
 
 
@@ -353,42 +366,83 @@ def counts_everybody(one) -> bool:
     return of_people and "number-of-person" not in one.canonical
 
 
-def agree(of, value, theirs, *, made=None) -> bool:
-    """Say whether a number is DuckDB's, or as near to it as the grids of what it is made of allow."""
+def agree(meaning, value, theirs, most, *, made=None) -> bool:
+    """Say whether a number is DuckDB's, or as near to it as grids allow that may have moved it by `most`."""
     if value is None or theirs is None or (isinstance(theirs, float) and not math.isfinite(theirs)):
-        nothing = made is not None or isinstance(of[0].meaning, Moments)  # a mean of no rows is any number
+        nothing = made is not None or isinstance(meaning, Moments)  # a mean of no rows is any number
         return nothing or (value or 0) == (theirs or 0)
-    most = max(allowed(one) for one in of)
-    if made is None and most == 0 and isinstance(of[0].meaning, Total):
-        return Fraction(value) == Fraction(theirs)
-    if made is None and not isinstance(of[0].meaning, Moments | Total):
+    if made is None and not isinstance(meaning, Moments) and most == 0:
         return Fraction(value) == Fraction(theirs)
     return most == math.inf or math.isclose(value, theirs, rel_tol=1e-9, abs_tol=float(most) + 1e-9)
 
 
-def allowed(one) -> float | Fraction:
-    """Return by how much grids may move a number: 0 where they are as fine as the values, infinity where nobody knows.
+def is_fine(one) -> bool:
+    """Say whether no grid rounds: the values lie on theirs, and so do the products of which moments are made."""
+    match one.meaning:
+        case Total(step=step):
+            return step <= _finest(one)
+        case Moments(scales=scales) as meaning:
+            return one.aggregate.bounding.most == _whole(meaning) and all(
+                scale.step <= _finest(one) for scale in scales
+            )
+        case _:
+            return True
 
-    A value of which the grid has the step s is moved by at most s/2, and so is a mean of such values. The sums of a
-    moment are of terms on a grid of their own: a row adds `most` steps in all, and as many terms are rounded as there
-    are, each by at most one step. A mean of values of the width w is then moved by at most w/most for each of them.
-    What moves second moments depends on how far values are spread, and only those on fine grids are compared.
+
+def allowed(one, sums) -> float | Fraction:
+    """Return by how much grids may move a number of a group whose sums these are; of a total nobody knows.
+
+    All is counted in parts of the widths of the values. A value on a grid of the step s is moved by at most s. A row
+    adds to T sums, and each of its terms is rounded down by less than one of the u steps that they have together: so
+    the row counts as 1 - f with f < T/u, and a power of its values as less by e, 0 <= e <= f. An average a becomes
+    (a - e)/(1 - f), which is moved by |a f - e|/(1 - f) < T/(u - T).
     """
     meaning, bounding = one.meaning, one.aggregate.bounding
     if isinstance(meaning, Total):
-        return 0 if meaning.step <= _finest(one) else math.inf
-    if not isinstance(meaning, Moments):
-        return 0
-    assert isinstance(bounding, BoundedRowsPerPerson)
-    degree = 1 if meaning.moment in {Moment.MEAN, Moment.COVARIANCE} else 2
-    whole = math.prod(scale.extent**degree for scale in meaning.scales)
-    fine = bounding.most == whole and all(scale.step <= _finest(one) for scale in meaning.scales)
-    if fine:
-        return 0
-    if meaning.moment is not Moment.MEAN:
         return math.inf
-    (scale,) = meaning.scales
-    return scale.step + len(bounding.terms) * scale.width / bounding.most
+    assert isinstance(bounding, BoundedRowsPerPerson)
+    terms, most = len(bounding.terms), bounding.most
+    rounded = 0 if most == _whole(meaning) else Fraction(terms, most - terms)
+    placed = [0 if scale.step <= _finest(one) else scale.step / scale.width for scale in meaning.scales]
+    widths = math.prod(scale.width for scale in meaning.scales)
+    match meaning.moment:
+        case Moment.MEAN:
+            return widths * (rounded + placed[0])
+        case Moment.VARIANCE:
+            return widths**2 * second_moment(rounded, *placed * 2)
+        case Moment.COVARIANCE:
+            return widths * second_moment(rounded, *placed)
+        case Moment.CORRELATION:
+            return of_correlation(sums, rounded, *placed)
+
+
+def second_moment(rounded, x, y):
+    """Return by how much E[XY] - E[X] E[Y] is moved, of values from 0 to 1 that are moved by at most x and y."""
+    return (rounded + x + y) + (rounded + x) + (rounded + y)
+
+
+def of_correlation(sums, rounded, x, y) -> float:
+    """Return by how much a correlation is moved: c/sqrt(V W), whose three parts are moved as second moments are.
+
+    With the spreads at least V - v and W - w it is moved by at most d/sqrt((V - v)(W - w)) by the covariance, and by
+    |r| (sqrt(V W/((V - v)(W - w))) - 1) by the spreads. Where a spread may be 0, it is any correlation.
+    """
+    if not any(sums):
+        return 2.0
+    found = ReleasedSums(tuple(sums), 2)
+    spreads = found.spread((1, 0), (1, 0)), found.spread((0, 1), (0, 1))
+    least = [spread - float(second_moment(rounded, by, by)) for spread, by in zip(spreads, (x, y), strict=True)]
+    if min(least) <= 0:
+        return 2.0
+    together = found.spread((1, 0), (0, 1)) / math.sqrt(math.prod(spreads))
+    by_spread = abs(together) * (math.sqrt(math.prod(spreads) / math.prod(least)) - 1)
+    return float(second_moment(rounded, x, y)) / math.sqrt(math.prod(least)) + by_spread
+
+
+def _whole(meaning) -> int:
+    """Return what a row adds to all sums of a moment, where their terms are not rounded."""
+    degree = 1 if meaning.moment in {Moment.MEAN, Moment.COVARIANCE} else 2
+    return math.prod(scale.extent**degree for scale in meaning.scales)
 
 
 def _finest(one) -> Fraction:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lapwing.mechanisms import margins
 from lapwing.mechanisms.margins import ByAccuracy, Spread
 from lapwing.mechanisms.noise_mechanism import parse_noise
+from lapwing.noise.laws import DiscreteGaussian, DiscreteLaplace, RoundedGaussian, RoundedLaplace
 from lapwing.vocabulary.errors import ParameterError
 from mechanisms import laws_by_hand as by_hand
 
@@ -96,3 +97,24 @@ def test_what_never_turns_is_refused(never) -> None:
 def test_a_wish_that_means_nothing_is_refused(within, confidence, values, reason) -> None:
     with pytest.raises(ParameterError, match=reason):
         parse_noise(within=within, confidence=confidence, values=values)
+
+
+@pytest.mark.parametrize("size", ["0.05", "1/3", "7", "511", "5000", "1000000.7"])
+@pytest.mark.parametrize("confidence", ["0.001", "1/3", "0.95", "0.999999", 1 - Fraction(1, 10**30)])
+def test_where_a_search_begins_decides_how_many_are_asked_and_nothing_else(size, confidence) -> None:
+    for law in (
+        DiscreteLaplace(Fraction(size)),
+        DiscreteGaussian(Fraction(size) ** 2),
+        RoundedLaplace(Fraction(size)),
+        RoundedGaussian(Fraction(size)),
+    ):
+        for values in (1, 20, 10**6):
+            asked, tail = set[int](), margins.tail_of(law)
+
+            def counted(m, bits, tail=tail, asked=asked):
+                asked.add(m)
+                return tail(m, bits)
+
+            found = Spread(counted, reach=margins.reach_of(law)).margin(confidence, values)
+            assert found == Spread(tail).margin(confidence, values)
+            assert Fraction(confidence) < Fraction(1, 2) or len(asked) <= 4, (law, values, asked)

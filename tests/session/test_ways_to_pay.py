@@ -1,10 +1,14 @@
 """An accuracy is paid for in the way that leaves more of the budget, whatever was charged before."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import pytest
 
 from lapwing import count
+from lapwing.accounting.filters.account import Account
+from lapwing.vocabulary import deadline
+from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
 from session.clinic import door, new_ledger
 from session.real_tables import Tables
@@ -56,3 +60,30 @@ def test_what_is_asked_together_is_paid_for_in_one_way(quick_path) -> None:
         assert {kind(one) for one in few} == {"DiscreteLaplaceNoise"}
         many = clinic.ask_many([count("patients", f"age > {age}") for age in range(10, 50)], **ACCURACY)
         assert {kind(one) for one in many} == {"DiscreteGaussianNoise"}
+
+
+@pytest.mark.parametrize("slow", ["the account", "what was asked before"])
+def test_choosing_between_ways_ends_at_the_deadline_and_costs_nothing(quick_path, monkeypatch, slow) -> None:
+    """One trial of a charge, or one look for an earlier answer, takes eleven seconds where there are about ten."""
+    clock = [0.0]
+    monkeypatch.setattr(deadline, "time", SimpleNamespace(thread_time=lambda: clock[0]))
+
+    def slowly(work):
+        def takes_eleven_seconds(*given):
+            clock[0] += 11
+            return work(*given)
+
+        return takes_eleven_seconds
+
+    with new_ledger(quick_path, BOTH) as ledger:
+        clinic, before = door(ledger, Tables()), ledger.account("clinic")
+        verbs = [clinic.ask, lambda one, **words: clinic.ask_many([one, count("patients")], **words)]
+        if slow == "the account":
+            monkeypatch.setattr(Account, "admit", slowly(Account.admit))
+            verbs += [clinic.rehearse, clinic.preview]
+        else:
+            monkeypatch.setattr(ledger.questions, "stored", slowly(ledger.questions.stored))
+        for verb in verbs:
+            with pytest.raises(BadQuestionError, match="seconds of work"):
+                verb(count("patients", "age > 3"), **ACCURACY)
+        assert ledger.account("clinic") == before

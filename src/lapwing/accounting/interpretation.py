@@ -244,8 +244,8 @@ def budget_concerns(guarantee: Guarantee, people: int | None = None) -> tuple[st
     """
     few, many = (_FEW, _MANY) if people is None else (as_int("people", people),) * 2
     delta = guarantee.delta if isinstance(guarantee, ApproximateDP) else Fraction(0)
-    said = guarantee.epsilon if isinstance(guarantee, PureDP | ApproximateDP) else None
-    epsilon = Fraction(likely_loss(guarantee)[0]) if said is None else said
+    likely, chance = likely_loss(guarantee)
+    epsilon = guarantee.epsilon if isinstance(guarantee, PureDP | ApproximateDP) else Fraction(likely)
     concerns = []
     if delta * few >= 1:
         concerns.append(
@@ -260,11 +260,12 @@ def budget_concerns(guarantee: Guarantee, people: int | None = None) -> tuple[st
             "ask about more people, or allow a larger epsilon"
         )
     if epsilon >= _LARGE:
-        whose = _in_words(guarantee) if said is None else f"epsilon = {float(epsilon):.3g}"
-        rare = ", one case in a million left aside" if said is None else ""
+        pure = isinstance(guarantee, PureDP)
+        whose = f"epsilon = {float(epsilon):.3g}" if pure else f"a budget of {_in_words(guarantee)}"
+        rare = "" if pure else f", but for one case in {int(1 / chance):,}"
         concerns.append(
-            f"{whose} lets an attacker's odds grow by a factor of {factor(epsilon)}{rare}; a promise that people can "
-            "rely on has an epsilon of a few units"
+            f"{whose} lets an attacker's odds grow by a factor of {factor(epsilon if pure else Fraction(likely))}, "
+            f"those of {INFORMED}{rare}; a promise that people can rely on has an epsilon of a few units"
         )
     return tuple(concerns)
 

@@ -27,16 +27,19 @@ from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import DiscreteGaussianNoise, DiscreteLaplaceNoise
 from lapwing.vocabulary.exact import Exact, as_int, exact, float_below, probability
 from lapwing.vocabulary.frozen import frozen
-from lapwing.vocabulary.search import decimals, integers
+from lapwing.vocabulary.search import decimals, integers, integers_near
 
 Tail: TypeAlias = Callable[[int, int], tuple[int, int]]
 """tail(m, bits) = (low, high) with low <= 2^bits * P(|X| > m) <= high, for m >= 0."""
 
+Law: TypeAlias = DiscreteLaplace | DiscreteGaussian | RoundedLaplace | RoundedGaussian
+
 _GUARD = 24
+_LEAST_CHANCE, _NEWTON = 1e-300, 8
 _SUMMED_DIRECTLY = Fraction(512**2)  # up to this sigma_squared a discrete Gaussian is summed term by term
 
 
-def tail_of(law: DiscreteLaplace | DiscreteGaussian | RoundedLaplace | RoundedGaussian) -> Tail:
+def tail_of(law: Law) -> Tail:
     """Return the tail of a law of noise, as it is drawn."""
     match law:
         case DiscreteLaplace():
@@ -47,6 +50,28 @@ def tail_of(law: DiscreteLaplace | DiscreteGaussian | RoundedLaplace | RoundedGa
             return rounded_laplace_tail(law.scale_used)
         case RoundedGaussian():
             return rounded_gaussian_tail(law.sigma_used)
+
+
+def reach_of(law: Law) -> Callable[[float], float]:
+    """Return about how far a law reaches but for a chance, half a step more than its last integer, in floats."""
+    match law:
+        case DiscreteLaplace(scale=scale):
+            return lambda chance: -float(scale) * math.log(chance)
+        case RoundedLaplace():
+            return lambda chance: -float(law.scale_used) * math.log(chance)
+        case DiscreteGaussian(sigma_squared=sigma_squared):
+            return lambda chance: math.sqrt(sigma_squared) * _normal_reach(chance)
+        case RoundedGaussian():
+            return lambda chance: float(law.sigma_used) * _normal_reach(chance)
+
+
+def _normal_reach(chance: float) -> float:
+    """Return about the x with P(|Z| > x) = chance, Z standard normal: by Newton on the logarithm, which is concave."""
+    x = math.sqrt(-2 * math.log(chance))  # P(|Z| > x) <= e^(-x²/2): not below it
+    for _ in range(_NEWTON):
+        tail = math.erfc(x / math.sqrt(2))
+        x -= math.log(chance / tail) * tail / (math.sqrt(2 / math.pi) * math.exp(-x * x / 2))
+    return x
 
 
 def discrete_laplace_tail(scale: Fraction) -> Tail:
@@ -195,11 +220,18 @@ class Spread:
 
     tail: Tail
     step: Fraction = Fraction(1)
+    reach: Callable[[float], float] | None = None
+    """About how many steps it reaches but for a chance: where the search for a margin begins, and no more."""
+
+    @staticmethod
+    def of(law: Law, step: Fraction = Fraction(1)) -> "Spread":
+        """Return how far noise of a law reaches, drawn in steps."""
+        return Spread(tail_of(law), step, reach_of(law))
 
     def margin(self, confidence: object, values: object = 1) -> Fraction:
         """Return the smallest m for which all draws stay within m, with probability at least `confidence`."""
         wanted, many = probability("confidence", confidence), as_int("values", values)
-        search = integers()
+        search = integers() if self.reach is None else integers_near(_near(self.reach, wanted, many))
         while search.open:
             search.tell(self.certainly_within(search.guess, wanted, many))
         return search.above * self.step
@@ -249,6 +281,12 @@ class ByAccuracy:
             reason = "is out of reach at this confidence"
             raise ParameterError("within", self.within, reason=reason, remedy="change one of the two") from None
         return search.below, search.above
+
+
+def _near(reach: Callable[[float], float], confidence: Fraction, values: int) -> int:
+    """Return about the margin of so many draws, in floats: wrong, it makes a search longer, and finds the same."""
+    chance = -math.expm1(math.log1p(-min(float(1 - confidence), 0.5)) / values)
+    return math.ceil(reach(max(chance, _LEAST_CHANCE)) - 0.5)
 
 
 def _allowed_tail(confidence: Fraction, values: int, bits: int) -> tuple[int, int]:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.accounting.pricing import PricedLoss, price
-from lapwing.mechanisms.margins import ByAccuracy, Spread, tail_of
+from lapwing.mechanisms.margins import ByAccuracy, Spread
 from lapwing.noise.laws import DiscreteGaussian, DiscreteLaplace, Law, RoundedGaussian, RoundedLaplace
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Event
@@ -147,11 +147,11 @@ class IntegerNoise(Priced[Priceable], Generic[Priceable, Whole]):
 
         Of discrete Gaussian noise with a σ above 512 it may, about once in a billion times, be one more than that.
         """
-        return int(Spread(tail_of(self.law)).margin(confidence, values))
+        return int(Spread.of(self.law).margin(confidence, values))
 
     def confidence(self, margin: Exact, *, values: int = 1) -> float:
         """Return the probability, rounded down, that `values` answers are all off by at most `margin`."""
-        return Spread(tail_of(self.law)).confidence(margin, values)
+        return Spread.of(self.law).confidence(margin, values)
 
 
 @frozen()
@@ -266,7 +266,7 @@ class ValueGrid:
 
     def spread(self, law: RoundedLaplace | RoundedGaussian) -> Spread:
         """Return how far noise of this law reaches, drawn in steps."""
-        return Spread(tail_of(law), self.step)
+        return Spread.of(law, self.step)
 
     def value(self, steps: int) -> float:
         """Return the float that is exactly `steps` steps, or the end of the grid."""

@@ -49,6 +49,19 @@ def integers(*, after: int = -1, most: int | None = None) -> Search[int]:
     return Search(_integers(after, most))
 
 
+def integers_near(near: int) -> Search[int]:
+    """Return a search among the integers from 0 on, which asks few of them where the first yes is not far from `near`.
+
+    >>> search, asked = integers_near(1000), 0
+    >>> while search.open:
+    ...     asked += 1
+    ...     search.tell(search.guess**2 > 10**6)
+    >>> search.above, asked
+    (1001, 2)
+    """
+    return Search(_around(max(0, near)))
+
+
 def decimals(*, digits: int) -> Search[Fraction]:
     """Return a search among the positive decimals of `digits` digits."""
     return Search(_decimals(digits))
@@ -118,6 +131,17 @@ def _integers(start: int, most: int | None) -> Generator[int, bool, tuple[int, i
         below, above = above, start + 2 * (above - start)
         above = above if most is None else min(above, most)
     return (yield from _between(below, above))
+
+
+def _around(near: int) -> Generator[int, bool, tuple[int, int]]:
+    step = 1
+    if not (yield near):
+        while not (yield near + step):
+            step *= 2
+        return (yield from _between(near + step // 2, near + step))
+    while near >= step and (yield near - step):
+        step *= 2
+    return (yield from _between(max(-1, near - step), near - step // 2))
 
 
 def _between(below: int, above: int) -> Generator[int, bool, tuple[int, int]]:

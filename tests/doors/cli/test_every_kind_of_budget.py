@@ -6,7 +6,7 @@ from math import tanh
 import pytest
 
 import lapwing as lw
-from doors.cli.at_the_prompt import run
+from doors.cli.at_the_prompt import run, start, write_patients
 from lapwing.answers.budget import amounts
 from lapwing.vocabulary.wording import format_exact
 
@@ -117,3 +117,75 @@ def test_every_price_is_said_in_the_currency_of_the_account(clinic, budget) -> N
     rho = once["spent_rho"]
     assert (rho is not None) is (budget.currency == "rho")
     assert rho is None or float(Fraction(rho)) == pytest.approx(0.2 * tanh(0.1), rel=1e-6)
+
+
+def test_a_look_says_the_price_and_what_would_be_left_and_costs_nothing(used, budget) -> None:
+    before = status_of(used)
+    for words in (
+        ("preview", "count", "patients", "--where", "age > 50", "--within", "40"),
+        ("preview", "select avg(age) from patients where age > 50", "--epsilon", "0.2"),
+        ("preview", "patients", "--at-least", "200", "--yeses", "2", "--epsilon", "0.5"),
+    ):
+        told = run(used, *words, "--json").json
+        assert (told["affordable"], told["left"]) == (True, before.to_dict()), words
+        assert told["left_afterwards"]["fits"]["pure_epsilon"] < told["left"]["fits"]["pure_epsilon"], words
+        assert told["left_afterwards"]["currency"] == budget.currency
+        lines = dict(line.split(maxsplit=1) for line in run(used, *words, columns=400).out.splitlines())
+        assert budget.currency in lines["cost"], words
+        assert budget.currency in lines["left"], words
+    assert run(used, "explain", "mean", "patients", "age").code == 0
+    assert run(used, "add", "again", "--source", str(used / "patients.csv"), "--integer", "age=0..120").code == 0
+    assert status_of(used).account == before.account
+
+
+def test_a_budget_rises_in_its_currency_and_what_was_spent_stays_spent(used, budget) -> None:
+    spent = amounts(status_of(used).account)[0]
+    settings = used / "lapwing.toml"
+    settings.write_text(settings.read_text().replace(budget.toml(30), budget.toml(40)))
+    told = run(used, "update", columns=400)
+    assert f"{budget.currency} 40" in told.out, told
+    account = status_of(used).account
+    assert (account.budget, amounts(account)[0]) == (budget.promise(40), spent)
+    settings.write_text(settings.read_text().replace(budget.toml(40), budget.toml(30)))
+    assert run(used, "update").code == 2
+
+
+def test_what_was_told_elsewhere_is_written_off_in_the_currency_of_the_budget(used, budget) -> None:
+    before = status_of(used)
+    words = ("write-off", "--reason", "told on paper", "--yes", "--json")
+    told = run(used, *words, f"--{budget.currency}", "0.4").json
+    after = status_of(used)
+    assert told["left"] == after.to_dict() == run(used, "budget", "--json").json["left"]
+    assert after.remaining.pure < before.remaining.pure
+    if budget.adds_up:
+        assert amounts(after.account)[0] - amounts(before.account)[0] == Fraction("0.4")
+    assert run(used, *words, f"--{budget.currency}", "40").code == 3
+    assert status_of(used).account == after.account
+    assert run(used, *words, "--all").code == 0
+    assert run(used, "count", "patients", "--where", "age > 70", "--within", "40").code == 3
+
+
+def test_what_a_crash_left_stays_charged_and_is_settled(clinic) -> None:
+    died = start(clinic, *ASKS["count within"], LAPWING_FAULT="ask.charged:kill")
+    assert died.code == -9
+    charged = status_of(clinic).account
+    assert amounts(charged)[0] > 0
+    assert run(clinic, "recover", "--json").json["settled"] == 1
+    assert status_of(clinic).account == charged
+
+
+def test_a_second_host_shares_the_account(database, quick_path, budget) -> None:
+    place = dict(part.split("=") for part in database.split())
+    address = f"postgresql:///{place['dbname']}?host={place['host']}&user={place['user']}"
+    first, second = quick_path / "first", quick_path / "second"
+    made = run(first, "init", str(first), "--person-key", "patient_id", *budget.options(3), "--ledger", address)
+    assert made.code == 0, made
+    write_patients(first)
+    assert run(first, "add", "patients", "--source", str(first / "patients.csv"), "--integer", "age=0..120").code == 0
+    assert run(first, "count", "patients", "--within", "40").code == 0
+    joined = run(second, "join", str(second), "--ledger", address, "--key", str(first / "stream.key"))
+    assert joined.code == 0, joined
+    assert status_of(second).account.budget == budget.promise(3)
+    told, own = (run(one, "budget", "--json").json for one in (second, first))
+    assert (told["spent"], told["left"]) == (own["spent"], own["left"])
+    assert told["spent"] != "0"

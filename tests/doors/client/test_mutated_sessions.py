@@ -229,27 +229,65 @@ def test_what_is_told_again_is_shown_again(tape) -> None:
         assert as_json(play(tape, step)) == as_json(play(tape, step))
 
 
+RAW = ["\x1b]0;owned\x07", "\u202eabc"]
+
+
+def look_at(tape: dict[str, list[Any]], honest: str, step: str, path: tuple[Any, ...], by: Any) -> str:
+    """Say what became of one hostile value: refused in a sentence, or shown as it may be, or believed."""
+    shown = told_by({**tape, step: replaced(tape[step], path, by)}, step)
+    if isinstance(shown, Exception):
+        assert isinstance(shown, errors.LapwingError), (step, path, by, repr(shown))
+        assert str(shown).isprintable(), (step, path, by)
+        return "refused"
+    assert not any(sign in shown for sign in ("\\u001b", "\\u202e", "\\u0007")), (step, path, by)
+    return "believed" if shown != honest and UNKNOWN.isdisjoint(path) else "shown"
+
+
+def cases_of(tape: dict[str, list[Any]], *steps: str, values: list[Any]) -> list[tuple[str, tuple[Any, ...], Any]]:
+    """Return every place of what was told in these steps, with every value that is put there."""
+    return [
+        (step, (number, *place), by)
+        for step in steps
+        for number, reply in enumerate(tape[step])
+        for place in places_of(reply)
+        for by in values
+    ]
+
+
 def test_no_hostile_value_is_raised_raw_or_believed_where_it_can_be_checked(tape) -> None:
-    draws, believed, cases, refused = Random(1), [], [], 0
-    for step, told in tape.items():
-        for number, reply in enumerate(told):
-            places = list(places_of(reply))
-            cases += [(step, (number, *place), by) for place in places for by in HOSTILE]
     honest = {step: as_json(play(tape, step)) for step in tape}
-    share = int(os.environ.get("LAPWING_CHECKS", "1"))
-    for step, path, by in draws.sample(cases, min(len(cases), 120 * share)):
-        shown = told_by({**tape, step: replaced(tape[step], path, by)}, step)
-        if isinstance(shown, Exception):
-            assert isinstance(shown, errors.LapwingError), (step, path, by, repr(shown))
-            assert str(shown).isprintable(), (step, path, by)
-            refused += 1
-            continue
-        assert "\\u001b" not in shown, (step, path, by)
-        assert "\\u202e" not in shown, (step, path, by)
-        if shown != honest[step] and UNKNOWN.isdisjoint(path):
-            believed.append((step, path, by))
-    assert believed == []
-    assert refused > 20
+    cases, share = cases_of(tape, *tape, values=HOSTILE), int(os.environ.get("LAPWING_CHECKS", "1"))
+    drawn = Random(1).sample(cases, min(len(cases), 120 * share))
+    found = [(look_at(tape, honest[step], step, path, by), step, path, by) for step, path, by in drawn]
+    assert [one for one in found if one[0] == "believed"] == []
+    assert sum(one[0] == "refused" for one in found) > 20
+
+
+def test_no_text_that_is_told_when_a_session_opens_reaches_a_terminal_raw(tape) -> None:
+    """Every place with every hostile text: who somebody is, names of populations, tables and columns."""
+    texts = [by for by in HOSTILE if isinstance(by, str)]
+    honest = as_json(play(tape, CONNECT))
+    cases = cases_of(tape, CONNECT, values=texts)
+    found = [look_at(tape, honest, *one) for one in cases]
+    assert len(found) > 100
+    assert found.count("believed") == 0
+
+
+@pytest.mark.parametrize("raw", RAW)
+def test_who_somebody_is_reaches_no_terminal_raw(tape, raw) -> None:
+    me = next(i for i, one in enumerate(tape[CONNECT]) if isinstance(one, dict) and "id" in one)
+    assert look_at(tape, as_json(play(tape, CONNECT)), CONNECT, (me, "id"), raw) == "refused"
+
+
+@pytest.mark.parametrize("raw", RAW)
+def test_names_of_populations_reach_no_terminal_raw(tape, raw) -> None:
+    several = next(i for i, one in enumerate(tape[CONNECT]) if isinstance(one, list))
+    (one,) = tape[CONNECT][several]
+    two = replaced(tape[CONNECT], (several,), [one, {**one, "population": "school"}])
+    with pytest.raises(errors.ParameterError, match=r"name one of those that you may see: clinic, school"):
+        play({**tape, CONNECT: two}, CONNECT)
+    for place in (0, 1):
+        assert look_at({**tape, CONNECT: two}, "", CONNECT, (several, place, "population"), raw) == "refused"
 
 
 LIES = {

@@ -208,3 +208,16 @@ def test_confidences_that_nobody_computes_are_refused_and_the_highest_is_not() -
     assert stream.margin("0.999999999", questions=1) > stream.margin("0.99999999", questions=1)
     with pytest.raises(ParameterError, match="at or below 1 - 1e-9"):
         stream.margin("0.9999999991", questions=1)
+
+
+@pytest.mark.parametrize("away", [-2, 0, 1])
+def test_e30_a_value_near_the_threshold_is_answered_either_way(away) -> None:
+    """It may halt, and need not: of 100 streams some say yes and some no, though the margin is further away.
+
+    A chance of a yes between 1/5 and 4/5 leaves out one of the two in 100 streams with a probability of at most
+    2 (4/5)^100 < 5e-10: so often is this a false alarm.
+    """
+    stream = SparseVector(epsilon=1, yeses=1, threshold=100, sensitivity=COUNTS)
+    assert stream.margin("0.95", questions=1) > abs(away)
+    assert 1 / 5 < stream.chance_of_yes(100 + away) < 4 / 5
+    assert {bool(stream.open().ask(100 + away)) for _ in range(100)} == {True, False}

@@ -214,11 +214,13 @@ _LONGEST_STEP = 0.16  # of a cell, in units of min(mu, 1); what it leaves in dou
 _SMALLEST_SHARE = 1 / 256  # a residue below this share of s would need too fine a grid: it is given up
 _SMALLEST_CHARGE = 1e-12  # of s
 _PRECISION = 1e-5  # of a charge: how close to the smallest one the search must come
+_FINEST = 2.0**-46  # of s: no closer, for doubles near s are 2^-52 apart and the search would only walk between them
 _TOO_COARSE = 0.8
 _ROUNDS = 40
 LEAST_SLACK = 2.0**-365  # what a certificate needs (proofs/residue_certificate.md): with less, a filter gives up
 _NOTHING = 1e-60  # a residue with which nothing can be asked, and which must not underflow
 _BLOCKS = 8  # of a long chain: each is certified once, at its end
+_SMALL_CHAIN = 2.0**-10  # of s: a chain that takes no more is one block
 _FEW = 2  # so few charges are certified one by one
 _TRIES, _ROOM = 4, 2.0**-7  # to find where a block ends
 _TINY = 1e-150  # where a level gains nothing, not even by a smaller residue, the search divides by this
@@ -250,7 +252,8 @@ def _after_a_chain(s: float, chain: LossChain, slack: float) -> float | None:
 
 def _after_many(s: float, family: LossFamily, times: int, slack: float) -> float | None:
     """Return what is left after the same charge so many times: by few certificates, where they are many."""
-    left, to_come, at_once = s, times, math.ceil(times / _BLOCKS)
+    is_small = times * family.first_order_price <= _SMALL_CHAIN * s
+    left, to_come, at_once = s, times, times if is_small else math.ceil(times / _BLOCKS)
     while to_come:
         few = min(at_once, to_come, int(left / (_BLOCKS * family.first_order_price)))
         block = _after_block(left, family, few, slack) if few > _FEW else None
@@ -298,9 +301,9 @@ def _after_one(s: float, family: LossFamily, slack: float) -> float | None:
         missing = grid.missing(after, family)
         if missing <= 0:
             best = max(best, after)
-            if missing >= -_PRECISION * charge or charge <= _SMALLEST_CHARGE * s:
+            if missing >= -max(_PRECISION * charge, _FINEST * s) or charge <= _SMALLEST_CHARGE * s:
                 break
-        charge += missing + _PRECISION * charge / 3
+        charge += missing + max(_PRECISION * charge, _FINEST * s) / 3
     return best
 
 

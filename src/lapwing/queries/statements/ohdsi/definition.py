@@ -13,14 +13,17 @@ from typing import Any, TypeAlias
 from lapwing.queries.catalogue.public_tables import ConceptExpression, ConceptItem
 from lapwing.queries.language.expressions import And, Compare, Condition, Missing, Name, Or
 from lapwing.queries.language.joined import Has, PerPerson
+from lapwing.queries.limits import MOST_NODES
 from lapwing.queries.statements.ohdsi.criteria import ALWAYS, CriteriaReader, EventRow, later
 from lapwing.queries.statements.ohdsi.events import JsonPart, Remarks, load
 from lapwing.queries.statistics.counts import CountPeople
 from lapwing.queries.statistics.funnel import Funnel
 from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.exact import check_most
 from lapwing.vocabulary.frozen import frozen
 
 _ENTRY = "entry event"
+_MOST_PARTS = 10 * MOST_NODES  # of all rules about all events that let people in: counted while they are read
 _LATER = ("EndStrategy", "CensoringCriteria", "CollapseSettings")
 """What says when people leave the cohort."""
 Entries: TypeAlias = list[tuple[EventRow, Condition]]
@@ -143,7 +146,7 @@ class _Definition:
             limits = [self.limited(event, "PrimaryCriteriaLimit", self.primary, self.entries) for event in self.events]
             entry: list[Condition] = [And((about, *limit)) for (_, about), limit in zip(entries, limits, strict=True)]
             self.primary.take("PrimaryCriteriaLimit")
-        steps = [(_ENTRY, entry)]
+        steps, parts = [(_ENTRY, entry)], 0
         additional, qualified = self.top.part("AdditionalCriteria"), self.top.part("QualifiedLimit")
         if additional is not None:
             steps.append(("additional criteria", self.additional(additional)))
@@ -153,7 +156,11 @@ class _Definition:
             with rule.read():
                 rule.take("description")
                 name, inner = str(rule.take("name", f"rule {i}")), rule.part("expression")
-                told = [ALWAYS if inner is None else self.criteria.group(inner, event) for event in self.events]
+                told = list[Condition]()
+                for event in self.events:
+                    told.append(ALWAYS if inner is None else self.criteria.group(inner, event))
+                    parts += told[-1].size
+                    check_most("parts", parts, _MOST_PARTS)
             steps.append((name, told))
         return steps
 
