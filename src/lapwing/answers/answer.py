@@ -264,7 +264,7 @@ class Answer(TableResult):
         """
         cells = [(name, row.cells[name]) for row in self.rows for name in self.columns if name in row.cells]
         told = {name for name, cell in cells if cell.rows is not None}
-        seen = {one.over for one in self.asked.several() if one.counts_rows}
+        seen = {one.over for one in self.asked.several() if one.meaning.counts_rows}
         counted = list[str]()
         for name in self.columns:
             release = self.asked.releases.get(name)

@@ -19,9 +19,9 @@ from lapwing.queries.catalogue.column import Integer
 from lapwing.queries.planning.planner import Planner, plan_together
 from lapwing.queries.statements.select import read_sql
 from lapwing.queries.statistics import shared_releases as sharing
+from lapwing.queries.statistics.counts import People
+from lapwing.queries.statistics.moments import Moments
 from lapwing.queries.statistics.postprocessing import (
-    AsReleased,
-    MomentOfSums,
     PartAlone,
     PartsTogether,
     RowsOfAll,
@@ -77,7 +77,7 @@ def test_a_release_is_shared_where_no_column_has_more_noise_than_for_its_share(
         return SimpleNamespace(sensitivity=SimpleNamespace(l1=l1, l2_squared=l2_squared))
 
     plans = {str(column): moving(*alone) for column in range(columns)}
-    readings = {**dict.fromkeys(plans, AsReleased()), "0": PartsTogether(frozenset(range(numbers)))}
+    readings = {**dict.fromkeys(plans, People()), "0": PartsTogether(frozenset(range(numbers)))}
     assert sharing._is_better(moving(*moved), plans, readings) is better
 
 
@@ -185,13 +185,13 @@ def test_rows_without_the_value_are_counted_by_one_number() -> None:
     columns = releases("select count(*) n, avg(age) a from patients", epsilon="0.1")
     alone = releases("select count(age) n, avg(age) a from patients", epsilon="0.1")
     assert columns["a"].error_if(100, "0.95") == alone["a"].error_if(100, "0.95")
-    assert [len(form) for form in columns["n"].reading.forms(columns["n"].shared.plan).values()] == [3]
+    assert [len(form) for form in columns["n"].meaning.forms(columns["n"].shared.plan).values()] == [3]
     assert alone["n"].margin("0.95") < columns["n"].margin("0.95") < 1.5 * alone["n"].margin("0.95")
 
 
 def test_two_that_ask_the_same_are_one_release() -> None:
     _, (one,) = shared("select count(*) a, count(1) b from patients")
-    assert list(one.readings.values()) == [AsReleased(), AsReleased()]
+    assert list(one.readings.values()) == [People(), People()]
 
 
 def test_a_margin_is_granted_for_each_column() -> None:
@@ -256,10 +256,10 @@ FILLED = {
     "codes": [],
 }
 EVERY_READING = {
-    "select count(*) a, count(1) b from patients": {AsReleased},
+    "select count(*) a, count(1) b from patients": {People},
     "select count(*) filter (where age > 60) a, count(*) n from patients": {PartAlone, PartsTogether},
     "select count(age) n, avg(age) a, var_pop(age) v, sum(age) t from patients": {
-        MomentOfSums,
+        Moments,
         RowsOfSums,
         TotalOfSums,
     },

@@ -84,6 +84,9 @@ class Steps(NoisyMeaning):
         del plan
         return self._margin_of_bins(len(self.names), noise, confidence)
 
+    def forms(self, plan: Plan) -> None:
+        """Return None: steps have bins in common, so that the errors of two are not independent."""
+
     def values(self, plan: Plan, released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
         """Return each step with its own margin: later ones are sums of fewer bins."""
         estimates, steps = self.estimates(plan, released), len(self.names)

@@ -230,6 +230,9 @@ class Moments(NoisyMeaning):
     def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> None:
         """Return None: the error of a moment depends on how many rows there are."""
 
+    def forms(self, plan: Plan) -> None:
+        """Return None: a moment is a quotient of sums."""
+
     def error_if(self, plan: Plan, noise: Noise, confidence: Exact, rows: int) -> float:
         """Return half of the interval that comes if the values of this number of rows fill their range evenly.
 
