@@ -115,7 +115,7 @@ class Answer(TableResult):
     def _steps(self) -> Steps:
         return (self.asked.arrangement or AS_IT_IS).steps
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
         return self.asked.columns
@@ -217,7 +217,7 @@ class Answer(TableResult):
         told = cell_words(self._only_cell)[0] if self._is_single else f"{len(self.rows)} rows"
         return f"{prefix}{words}: {told}{self._sure}{mark}, {paid}."
 
-    @property
+    @cached_property
     def _is_single(self) -> bool:
         return len(self.rows) == 1 and len(self.columns) == 1
 

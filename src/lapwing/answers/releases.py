@@ -338,7 +338,7 @@ class PricedQuestion:
                 "it one after the other"
             )
 
-    @property
+    @cached_property
     def price(self) -> Price:
         """What it costs, in the words of the account that pays it."""
         return Price.of(self.event, self.currency)
@@ -431,7 +431,7 @@ class PricedQuestion:
         """Go through the columns."""
         return iter(self.releases.values())
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """The numbers that are told of each row."""
         chosen = self.arrangement.columns if self.arrangement is not None else ()

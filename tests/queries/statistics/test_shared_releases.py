@@ -16,6 +16,7 @@ from lapwing.answers.releases import ReadColumn
 from lapwing.answers.target import parse_target, release_together
 from lapwing.queries.algebra.predicate import every
 from lapwing.queries.catalogue.column import Integer
+from lapwing.queries.planning import planner
 from lapwing.queries.planning.planner import Planner, plan_together
 from lapwing.queries.statements.select import read_sql
 from lapwing.queries.statistics import shared_releases as sharing
@@ -389,3 +390,34 @@ def test_a_value_that_only_its_clip_bounds_is_asked_beside_a_count() -> None:
     population = replace(POPULATION, tables=tuple(tables))
     plans, found = shared("select avg(clip(age, 0, 9)) a, count(*) n from patients", population)
     assert (set(plans), found) == ({"a", "n"}, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "plans", "shared_plans"),
+    [
+        ("select count(*), avg(bmi), sum(bmi), stddev(bmi) from patients", 4, 1),
+        ("select stddev(bmi), stddev_pop(bmi), var_pop(bmi), var_samp(bmi) from patients", 1, 0),
+        ("select count(*) filter (where smoker), count(*) filter (where not smoker) from patients", 2, 1),
+        ("select count(*), count(1) from patients", 1, 0),
+    ],
+)
+def test_each_statistic_is_planned_once_and_each_plan_is_checked_once(monkeypatch, text, plans, shared_plans) -> None:
+    """What is emitted is checked again, by the emitter alone."""
+    built, checked, shares, build = [], [], [], Planner.build
+    monkeypatch.setattr(Planner, "build", lambda *given: built.append(given) or build(*given))
+    monkeypatch.setattr(planner, "check_total", lambda *given: checked.append(given))
+    monkeypatch.setattr(sharing, "check_total", lambda *given: shares.append(given))
+    found, _ = shared(text)
+    assert (len(built), len(checked), len(shares)) == (plans, plans, shared_plans)
+    assert plans <= 2 * len({one.aggregate for one in found.values()})
+
+
+def test_a_release_that_an_engine_could_fail_on_is_not_shared(monkeypatch) -> None:
+    """Its statement holds the conditions of all columns: it is checked for itself, and before anything is charged."""
+
+    def fail(*_):
+        raise BadQuestionError("the question has too many constants")
+
+    monkeypatch.setattr(sharing, "check_total", fail)
+    _, found = shared("select count(*) filter (where sex = 'F'), count(*) filter (where sex = 'M') from patients")
+    assert found == []

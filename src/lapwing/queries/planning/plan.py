@@ -395,7 +395,7 @@ class Plan:
         titles = [one.title for one in self.names.values()] if self.meaning.rows_have_names else []
         return () if self.meaning.row_name is None else (self.meaning.row_name, *titles)
 
-    @property
+    @cached_property
     def grouped_by(self) -> tuple[KeyOfColumn, ...]:
         """The keys of the groups: all but a grid, which is the order of a value."""
         return tuple(key for key in self.aggregate.keys if not isinstance(key, GridKey))

@@ -174,6 +174,11 @@ def _by_part(
 
 
 def _replanned(first: Plan, aggregate: Aggregate, population: Population) -> Plan | None:
+    """Return the plan of an aggregate that means what `first` means; None where it is too large, or could fail.
+
+    It is checked as every plan is, once and before the charge: one statement has the constants of all columns in it and
+    their conditions a level deeper, in a case, so that it may be too large where that of each column is not.
+    """
     if (aggregate.cell_count or 0) * aggregate.terms > MOST_NUMBERS:
         return None
     try:
