@@ -160,3 +160,12 @@ def box(value, low, high):
 def test_a_quotient_of_columns_has_the_bounds_of_both_or_none(a, n, expected) -> None:
     (found,) = quotient_of_boxes(Quotient((("a", Fraction(1)),), (("n", Fraction(1)),)), {"a": a, "n": n})
     assert (found.value, found.low, found.high) == expected
+
+
+def test_a_sum_of_columns_of_which_one_has_no_bounds_has_none() -> None:
+    both = Quotient((("a", Fraction(1)), ("b", Fraction(-2))), (("n", Fraction(1)),))
+    columns = {"a": box(10, 8, 12), "b": box(1, None, None), "n": box(4, 2, 5)}
+    (found,) = quotient_of_boxes(both, columns)
+    assert (found.value, found.low, found.high) == (2, None, None)
+    (known,) = quotient_of_boxes(both, {**columns, "b": box(1, 0, 3)})
+    assert (known.value, known.low, known.high) == (2, (8 - 6) / 5, 12 / 2), "a negative weight takes the other end"

@@ -102,7 +102,7 @@ class Steps(NoisyMeaning):
         return _margin(noise.event, bins, each)
 
     def asked(self, plan: Plan) -> str:
-        """Say what is asked."""
+        """Say how many conditions are passed, one after the other."""
         steps = plan.bounded_by(LastStepPerPerson).steps  # the ledger has no names of them
         return f"how many people pass {len(steps)} conditions, one after the other"
 

@@ -128,7 +128,7 @@ class PartAlone(NoisyReading):
         return self.part
 
     def refusal_of_margin(self, plan: Plan) -> str:
-        """Say why no margin can be promised beforehand, where none can."""
+        """Refuse what is refused of the part by itself."""
         del plan
         return self.reading.refusal_of_margin(self.own)
 

@@ -100,7 +100,7 @@ class Total(NoisyMeaning):
         return {key: {place: self.step} for place, key in enumerate(plan.aggregate.cells or ())}
 
     def asked(self, plan: Plan) -> str:
-        """Say what is asked."""
+        """Say of which value, and in which steps."""
         term = _term(plan)
         return f"the total of {value_words([term], as_it_is=is_a_column(term))}, in steps of {self.step}"
 
