@@ -9,6 +9,7 @@ from lapwing import count, funnel, mean, top
 from lapwing.answers.target import AtEpsilon, AtRho, Within, in_each_way, release_of
 from lapwing.mechanisms.laplace import GeometricMechanism
 from lapwing.queries.planning.planner import plan
+from lapwing.queries.statistics.counts import People
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
 from session.clinic import population
@@ -96,3 +97,18 @@ def test_values_that_are_not_public_are_shown_for_an_epsilon_with_a_delta_only(w
 def test_what_can_be_paid_in_one_way_only_is_paid_in_it_beside_what_has_more() -> None:
     assert in_each_way([["a", "b"], ["c"], ["d", "e", "f"]]) == [["a", "c", "d"], ["b", "c", "e"], ["b", "c", "f"]]
     assert in_each_way([]) == []
+
+
+def test_a_margin_is_searched_for_once_at_each_confidence_and_few_are_remembered(monkeypatch) -> None:
+    release = release_of(plan(count("patients"), population()), WISHES["pure"][1], WISHES["pure"][0])
+    searched, margin = [], People.margin
+    monkeypatch.setattr(People, "margin", lambda *given: searched.append(given[-1]) or margin(*given))
+    found = [release.margin(confidence) for confidence in ("0.95", Fraction(95, 100), "0.9", "0.95")]
+    assert searched == [Fraction(95, 100), Fraction(9, 10)]
+    assert found == [release.mechanism.margin(confidence) for confidence in ("0.95", "0.95", "0.9", "0.95")]
+    for i in range(1, 40):
+        release.margin(Fraction(i, 40))
+    assert len(release._margins) <= 16
+    assert release == release_of(release.plan, WISHES["pure"][1], WISHES["pure"][0]), (
+        "what is remembered is no part of it"
+    )

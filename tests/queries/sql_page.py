@@ -17,7 +17,7 @@ from typing import Any
 import duckdb
 
 from engines.clinic import arrow_tables
-from lapwing.answers.releases import PricedQuestion, ReadColumn, Release
+from lapwing.answers.releases import PricedColumn, PricedQuestion, ReadColumn
 from lapwing.answers.target import Target, parse_target, release_together
 from lapwing.engines.engine import Engine
 from lapwing.queries.algebra.aggregate import BinnedKey, GridKey
@@ -63,7 +63,7 @@ def statements(section: str = "") -> list[Statement]:
     return [Statement(one["text"], one["outcome"], one["plain"] or one["text"]) for one in found]
 
 
-def asked(text: str) -> tuple[Selection, dict[str, Release]]:
+def asked(text: str) -> tuple[Selection, dict[str, PricedColumn]]:
     """Return what a statement asks, and how each of its columns is released."""
     selection = read_sql(text, **BOUNDS)
     plans = plan_together(selection, omop())
@@ -118,7 +118,7 @@ def disagreement(statement: Statement, engine: Engine, truth: duckdb.DuckDBPyCon
 
 
 def _unlike_numbers(
-    statement: Statement, selection: Selection, releases: dict[str, Release], engine: Engine, told: list[tuple]
+    statement: Statement, selection: Selection, releases: dict[str, PricedColumn], engine: Engine, told: list[tuple]
 ) -> str | None:
     is_number = [is_statistic(item.node) for item in items_of(parsed(statement.plain))]  # type: ignore[arg-type]
     first = next(iter(releases.values())).plan
@@ -160,18 +160,18 @@ def _quotient(made: Quotient, row: dict[str, BoundedValue]) -> BoundedValue:
     return made.rounded(BoundedValue(key=(), value=value, low=None, high=None))
 
 
-def _estimates(release: Release, engine: Engine) -> dict:
+def _estimates(release: PricedColumn, engine: Engine) -> dict:
     plan = release.plan
     if isinstance(release, ReadColumn):
         source = release.source.plan
-        return release.reading.estimates(source, engine.vector(source.aggregate).open_for_release())
+        return release.meaning.estimates(source, engine.vector(source.aggregate).open_for_release())
     assert isinstance(plan.meaning, NoisyMeaning)
     if plan.aggregate.cell_count is None:
         return {key: value for key, (value, *_) in engine.keyed(plan.aggregate).open_for_release().items()}
     return plan.meaning.estimates(plan, engine.vector(plan.aggregate).open_for_release())
 
 
-def _rows(release: Release, engine: Engine) -> dict:
+def _rows(release: PricedColumn, engine: Engine) -> dict:
     source = release.source.plan
     return RowsOfSums().estimates(source, engine.vector(source.aggregate).open_for_release())
 

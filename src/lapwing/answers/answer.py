@@ -115,7 +115,7 @@ class Answer(TableResult):
     def _steps(self) -> Steps:
         return (self.asked.arrangement or AS_IT_IS).steps
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
         return self.asked.columns
@@ -217,7 +217,7 @@ class Answer(TableResult):
         told = cell_words(self._only_cell)[0] if self._is_single else f"{len(self.rows)} rows"
         return f"{prefix}{words}: {told}{self._sure}{mark}, {paid}."
 
-    @property
+    @cached_property
     def _is_single(self) -> bool:
         return len(self.rows) == 1 and len(self.columns) == 1
 
@@ -264,7 +264,7 @@ class Answer(TableResult):
         """
         cells = [(name, row.cells[name]) for row in self.rows for name in self.columns if name in row.cells]
         told = {name for name, cell in cells if cell.rows is not None}
-        seen = {one.over for one in self.asked.several() if one.counts_rows}
+        seen = {one.over for one in self.asked.several() if one.meaning.counts_rows}
         counted = list[str]()
         for name in self.columns:
             release = self.asked.releases.get(name)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from lapwing.answers.releases import NoisyNumbers, Numbers, PricedQuestion, ReadColumn, Release
+from lapwing.answers.releases import Numbers, PricedQuestion
 from lapwing.queries.planning.plan import BoundedValue, CellKey, Number, Shown
 from lapwing.queries.planning.presentation import Quotient
 from lapwing.vocabulary.errors import BadQuestionError
@@ -131,27 +131,15 @@ def quotient(
 
     columns = {name: asked.releases[name] for name in made.names}
     source = next(iter(columns.values())).source
-    forms = {name: found for name, one in columns.items() if one.source is source and (found := _forms(one))}
-    if isinstance(source, NoisyNumbers) and len(forms) == len(columns):
+    read = {name: one.meaning.forms(source.plan) for name, one in columns.items() if one.source is source}
+    forms = {name: form for name, form in read.items() if form}
+    if len(forms) == len(columns):
         released, noise = numbers[made.names[0]], source.mechanism
         return quotient_of_sums(made, forms, source.plan, numbers=released, noise=noise, confidence=confidence)
     each, alone = 1 - (1 - confidence) / len(columns), asked.in_one_row
     told = {name: asked.values(name, numbers[name], each) for name in columns}
     boxes = {name: {() if alone else one.key: one for one in cells} for name, cells in told.items()}
     return quotient_of_boxes(made, boxes)
-
-
-def _forms(column: Release) -> Mapping[CellKey, Mapping[int, Fraction]] | None:
-    """Return the weighted sums of released numbers that a column is, where it is such sums."""
-    from lapwing.queries.statistics.postprocessing import AsReleased  # noqa: PLC0415 - few divide answers
-
-    match column:
-        case ReadColumn(shared=shared, reading=reading):
-            return reading.forms(shared.plan)
-        case NoisyNumbers(plan=plan):
-            return AsReleased().forms(plan)
-        case _:
-            return None
 
 
 def no_column(name: object, known: Sequence[str]) -> BadQuestionError:

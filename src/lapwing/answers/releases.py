@@ -11,11 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from lapwing.accounting.filters.charge import cost_of_event
 from lapwing.engines.engine import Engine, is_cohort
-from lapwing.mechanisms.counted_top import CountedTop
 from lapwing.mechanisms.margins import Spread, tail_of
 from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.queries.algebra.aggregate import Label, tables_of
@@ -28,6 +27,7 @@ from lapwing.queries.planning.plan import (
     NoisyMeaning,
     Number,
     Plan,
+    Reading,
 )
 from lapwing.queries.planning.presentation import Arrangement
 from lapwing.vocabulary.codec import canonical, digest, stored, to_text
@@ -37,15 +37,13 @@ from lapwing.vocabulary.exact import Exact, as_confidence, float_above, probabil
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.wording import format_exact, format_short
 
-if TYPE_CHECKING:
-    from lapwing.queries.statistics.postprocessing import Reading
-
 KeyedCount: TypeAlias = tuple[tuple[Label, ...] | None, int]
 Numbers: TypeAlias = Sequence[Any]
 """What was released, as JSON holds it: whole numbers, or for keys that only the data knew, keys with whole numbers."""
 
 CONFIDENCE = Fraction(95, 100)
 _MOST_STEPS = 1 << 12
+_MOST_MARGINS = 16
 _MOST_KEYS = 10_000
 _MOST_KEY_TEXT = 700_000
 """How many keys that only the data knew an answer shows, and their characters: 20 such answers fit the ledger."""
@@ -60,26 +58,73 @@ class StoredAnswer:
 
 
 @frozen()
-class Release(ABC):
-    """One plan at one price."""
+class PricedColumn(ABC):
+    """What is told of one statistic: `meaning` reads what `source` released; `plan` is what it would ask by itself.
+
+    Margins are remembered: a preview, the answer and its sentence ask for the same ones.
+    """
 
     plan: Plan
+    meaning: Reading
     mechanism: Any
+    _margins: dict[Fraction, Number | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
+    @abstractmethod
     def source(self) -> "Release":
-        """What is released: itself, unless it is read from what others are read from too."""
-        return self
+        """What is released."""
 
     @property
     def over(self) -> object:
-        """What tells the rows that it is computed over from those of others."""
-        return id(self)
+        """Identity of the row set that it is computed over; columns with the same one have the same number of rows."""
+        return id(self.source), self.meaning.part_of_rows
+
+    def margin(self, confidence: Exact) -> Number | None:
+        """Return how far off all numbers of the answer are at most; None where that depends on what comes out."""
+        wanted = probability("confidence", confidence)
+        if wanted not in self._margins:
+            if len(self._margins) == _MOST_MARGINS:
+                self._margins.clear()
+            self._margins[wanted] = self.meaning.margin(self.source.plan, self.mechanism, wanted)
+        return self._margins[wanted]
+
+    def margin_of_choice(self, confidence: Exact) -> Number | None:
+        """Return how far what was chosen may be from the best; None where nothing was chosen."""
+        return self.meaning.margin_of_choice(self.source.plan, self.mechanism, confidence)
+
+    def error_if(self, rows: int, confidence: Exact) -> Number | None:
+        """Return about how far off it would be if this number of rows counted, where that decides; otherwise None."""
+        return self.meaning.error_if(self.source.plan, self.mechanism, confidence, rows)
+
+    def shown_from(self, confidence: Exact) -> tuple[int, int] | None:
+        """Return from how many people on a group is shown, and how far off one well above is; None where all are."""
+        return self.meaning.shown_from(self.source.plan, self.mechanism, confidence)
+
+    def values(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
+        """Return what the released numbers say. It costs nothing."""
+        return self.meaning.values(self.source.plan, numbers, self.mechanism, confidence)
+
+
+@frozen()
+class ReadColumn(PricedColumn):
+    """A column that is read from a `shared` release."""
+
+    shared: "Release"
 
     @property
-    def counts_rows(self) -> bool:
-        """Whether it tells over how many rows others of the same release are computed."""
-        return False
+    def source(self) -> "Release":
+        """The release that it shares with others."""
+        return self.shared
+
+
+@frozen()
+class Release(PricedColumn):
+    """One plan at one price: a column that is released for itself, or what several columns are read from."""
+
+    @property
+    def source(self) -> "Release":
+        """Itself."""
+        return self
 
     @property
     def event(self) -> Event:
@@ -100,29 +145,6 @@ class Release(ABC):
     def release(self, exact: Any) -> Numbers:
         """Add noise, or choose. This is the only time that it is done."""
 
-    @abstractmethod
-    def margin(self, confidence: Exact) -> Number | None:
-        """Return how far off all numbers of the answer are at most; None where that depends on what comes out."""
-
-    def margin_of_choice(self, confidence: Exact) -> Number | None:
-        """Return how far what was chosen may be from the best; None where nothing was chosen."""
-        del confidence
-        return None
-
-    def error_if(self, rows: int, confidence: Exact) -> Number | None:
-        """Return about how far off it would be if this number of rows counted, where that decides; otherwise None."""
-        del rows, confidence
-        return None
-
-    def shown_from(self, confidence: Exact) -> tuple[int, int] | None:
-        """Return from how many people on a group is shown, and how far off one well above is; None where all are."""
-        del confidence
-        return None
-
-    @abstractmethod
-    def values(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
-        """Return what the released numbers say. It costs nothing."""
-
 
 @frozen()
 class NoisyNumbers(Release):
@@ -133,29 +155,17 @@ class NoisyNumbers(Release):
 
     @property
     def event(self) -> Event:
-        """What will happen, as it is charged."""
+        """That of the noise, or a coarser one that is true of it, too."""
         return charged_as(self.mechanism.event)
 
     @property
     def is_counted_with_others(self) -> bool:
-        """Whether it is a plain count of people, which is read together with others."""
+        """Whether its aggregate is that of a cohort."""
         return is_cohort(self.plan.aggregate)
 
     def release(self, exact: Any) -> Numbers:
         """Add noise to each."""
         return [int(number) for number in self.mechanism.release(exact)]
-
-    def margin(self, confidence: Exact) -> Number | None:
-        """Return how far off all numbers are at most, all at once."""
-        return self.meaning.margin(self.plan, self.mechanism, confidence)
-
-    def error_if(self, rows: int, confidence: Exact) -> Number | None:
-        """Return about how far off it would be if this number of rows counted, where that decides; otherwise None."""
-        return self.meaning.error_if(self.plan, self.mechanism, confidence, rows)
-
-    def values(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
-        """Return the estimate in each public cell."""
-        return self.meaning.values(self.plan, numbers, self.mechanism, confidence)
 
 
 def charged_as(event: Event) -> Event:
@@ -172,51 +182,6 @@ def charged_as(event: Event) -> Event:
 
 
 @frozen()
-class ReadColumn(Release):
-    """A column that is read from a `shared` release; `plan` is what it would ask by itself."""
-
-    mechanism: Noise
-    shared: NoisyNumbers
-    reading: "Reading"
-
-    @property
-    def source(self) -> Release:
-        """What is released."""
-        return self.shared
-
-    @property
-    def over(self) -> object:
-        """What tells the rows that it is computed over from those of others: parts have rows of their own."""
-        return id(self.shared), self.reading.part_of_rows
-
-    @property
-    def counts_rows(self) -> bool:
-        """Whether it tells over how many rows the others are computed."""
-        return self.reading.counts_rows
-
-    @property
-    def event(self) -> Event:
-        """What will happen, once for all columns that are read from it."""
-        return self.shared.event
-
-    def release(self, exact: object) -> Numbers:
-        """Refuse: it is the source that is released."""
-        raise TypeError(exact)
-
-    def margin(self, confidence: Exact) -> Number | None:
-        """Return how far off all numbers are at most, all at once."""
-        return self.reading.margin(self.shared.plan, self.mechanism, confidence)
-
-    def error_if(self, rows: int, confidence: Exact) -> Number | None:
-        """Return about how far off it would be if this number of rows counted, where that decides; otherwise None."""
-        return self.reading.error_if(self.shared.plan, self.mechanism, confidence, rows)
-
-    def values(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
-        """Return what is read in each group."""
-        return self.reading.values(self.shared.plan, numbers, self.mechanism, confidence)
-
-
-@frozen()
 class ChosenOnes(Release):
     """Chosen by private selection from a histogram."""
 
@@ -227,24 +192,39 @@ class ChosenOnes(Release):
         """Choose."""
         return list(self.mechanism.release(exact))
 
-    def margin(self, confidence: Exact) -> Number | None:
-        """Return how many rows, or people, the choices may be away from the best ones; how far off counts are."""
-        return self.mechanism.margin(confidence)
 
-    def margin_of_choice(self, confidence: Exact) -> Number | None:
-        """Return how many rows, or people, the choices may be away from the best ones."""
-        chooser = self.mechanism
-        return chooser.margin_of_choice(confidence) if isinstance(chooser, CountedTop) else chooser.margin(confidence)
+@frozen()
+class CountsByKey(Reading):
+    """Counts by keys that only the data knew, each with bounds for itself: how many there are is not public."""
 
-    def values(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
-        """Return what was chosen, and between which bounds it lies where these are known."""
-        return self.meaning.values(self.plan, numbers, self.mechanism, confidence)
+    def margin(self, plan: Plan, mechanism: PartitionSelection, confidence: Exact) -> None:
+        """Return None: what is shown near the threshold was lifted there by its noise, and may be far off."""
+
+    def shown_from(self, plan: Plan, mechanism: PartitionSelection, confidence: Exact) -> tuple[int, int]:
+        """Return the threshold, with noise, and the margin of a count that would be shown whatever its noise."""
+        del plan
+        return mechanism.threshold, int(Spread(tail_of(mechanism.law)).margin(confidence, 1))
+
+    def values(
+        self, plan: Plan, released: Numbers, mechanism: PartitionSelection, confidence: Exact
+    ) -> list[BoundedValue]:
+        """Return the counts that were released."""
+        del plan
+        values, wanted = [], probability("confidence", confidence)
+        for key, count in released:
+            if key is None:  # how many were not told
+                continue
+            low, high = _bounds(mechanism, count, wanted)
+            labels: tuple[Label, ...] = tuple(tuple(part) if isinstance(part, list) else part for part in key)
+            values.append(BoundedValue(key=labels, value=count, low=low, high=high))
+        return values
 
 
 @frozen()
 class OpenKeys(Release):
     """Counts by keys that only the data knows."""
 
+    meaning: CountsByKey = CountsByKey()
     mechanism: PartitionSelection
 
     def read(self, engine: Engine) -> Any:
@@ -257,25 +237,6 @@ class OpenKeys(Release):
         Which are told, and how many are not, follows from what the mechanism released: leaving keys out costs nothing.
         """
         return _tellable([[list(key), count] for key, count in self.mechanism.release(exact).items()])
-
-    def margin(self, confidence: Exact) -> None:
-        """Return None: what is shown near the threshold was lifted there by its noise, and may be far off."""
-        del confidence
-
-    def shown_from(self, confidence: Exact) -> tuple[int, int]:
-        """Return the threshold, with noise, and the margin of a count that would be shown whatever its noise."""
-        return self.mechanism.threshold, int(Spread(tail_of(self.mechanism.law)).margin(confidence, 1))
-
-    def values(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
-        """Return the counts that were released, each with bounds for itself: how many there are is not public."""
-        values, wanted = [], probability("confidence", confidence)
-        for key, count in numbers:
-            if key is None:  # how many were not told
-                continue
-            low, high = _bounds(self.mechanism, count, wanted)
-            labels: tuple[Label, ...] = tuple(tuple(part) if isinstance(part, list) else part for part in key)
-            values.append(BoundedValue(key=labels, value=count, low=low, high=high))
-        return values
 
 
 def _tellable(released: Numbers) -> Numbers:
@@ -363,7 +324,7 @@ class PricedQuestion:
     neither is the `currency` of the account, in which its price is said.
     """
 
-    releases: Mapping[str, Release]
+    releases: Mapping[str, PricedColumn]
     arrangement: Arrangement | None = None
     currency: str = field(default="epsilon", compare=False)
 
@@ -377,7 +338,7 @@ class PricedQuestion:
                 "it one after the other"
             )
 
-    @property
+    @cached_property
     def price(self) -> Price:
         """What it costs, in the words of the account that pays it."""
         return Price.of(self.event, self.currency)
@@ -466,11 +427,11 @@ class PricedQuestion:
         known = self.releases
         return {name: known[name].plan.meaning.unit if name in known else "value" for name in self.columns}
 
-    def several(self) -> Iterator[Release]:
+    def several(self) -> Iterator[PricedColumn]:
         """Go through the columns."""
         return iter(self.releases.values())
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """The numbers that are told of each row."""
         chosen = self.arrangement.columns if self.arrangement is not None else ()

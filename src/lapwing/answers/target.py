@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from functools import lru_cache
-from typing import Final, Protocol, TypeAlias, TypedDict, TypeVar
+from typing import Final, TypeAlias, TypedDict, TypeVar
 
 from lapwing.accounting.filters.charge import priced
-from lapwing.answers.releases import ChosenOnes, NoisyNumbers, OpenKeys, ReadColumn, Release, charged_as
+from lapwing.answers.releases import ChosenOnes, NoisyNumbers, OpenKeys, PricedColumn, ReadColumn, Release, charged_as
 from lapwing.mechanisms.exponential import ExponentialMechanism
 from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism
 from lapwing.mechanisms.histogram_selection import Selector
@@ -24,7 +24,7 @@ from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.queries.algebra.aggregate import PrivateKey
 from lapwing.queries.catalogue.population import Population
-from lapwing.queries.planning.plan import Choosing, ChosenMeaning, Family, Noise, NoisyMeaning, Number, Plan
+from lapwing.queries.planning.plan import Choosing, ChosenMeaning, Family, Noise, NoisyMeaning, Plan, Reading
 from lapwing.queries.planning.planner import Question
 from lapwing.vocabulary.deadline import spend
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
@@ -57,16 +57,6 @@ _STEPS: Final = 50
 """Steps of work that trying one price counts as."""
 _JUDGED_AT: Final = Fraction(95, 100)
 """The confidence at which two kinds of noise are compared."""
-
-
-class Judge(Protocol):
-    """What says how exact a release is: what its numbers mean, or all that is read from it."""
-
-    def refusal_of_margin(self, plan: Plan) -> str:
-        """Say why no margin can be promised beforehand, where none can."""
-
-    def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> Number | None:
-        """Return how far off all numbers are at most; None where that depends on what comes out."""
 
 
 @frozen()
@@ -233,8 +223,10 @@ def ways_to_pay(target: Target, budget: Guarantee) -> tuple[Target, ...]:
     return target, WithinByEpsilon(margin=target.margin, confidence=target.confidence)
 
 
-def release_of(plan: Plan, target: Target, budget: Guarantee, judged: Judge | None = None) -> Release:
-    """Return how `plan` is released to grant `target` under a budget of this kind; `judged` says how exact it is.
+def release_of(plan: Plan, target: Target, budget: Guarantee, judged: Sequence[Reading] = ()) -> Release:
+    """Return how `plan` is released to grant `target` under a budget of this kind.
+
+    An accuracy is that of all readings that are `judged`, where others than its own meaning read it.
 
     Under a pure budget noise is discrete Laplace, and selection is permute-and-flip. Under a budget of rho whichever
     noise is smaller at the same rho is taken, which is Gaussian nearly always, and selection is exponential. Under an
@@ -250,7 +242,7 @@ def release_of(plan: Plan, target: Target, budget: Guarantee, judged: Judge | No
         )
     match plan.meaning:
         case NoisyMeaning() as meaning:
-            return NoisyNumbers(plan=plan, meaning=meaning, mechanism=_noise(plan, judged or meaning, target, budget))
+            return NoisyNumbers(plan=plan, meaning=meaning, mechanism=_noise(plan, judged or [meaning], target, budget))
         case ChosenMeaning() as meaning:
             selector = PermuteAndFlip if pure else ExponentialMechanism
             return ChosenOnes(plan=plan, meaning=meaning, mechanism=_selection(plan, meaning, target, selector))
@@ -266,34 +258,32 @@ def release_together(
     population: Population,
     target: Target,
     budget: Guarantee,
-) -> dict[str, Release]:
+) -> dict[str, PricedColumn]:
     """Return how what is asked together is released: each release gets an equal share of the price.
 
     Proof: proofs/shared_releases.md
     """
     if len(plans) <= 1:
         return {name: release_of(planned, target, budget) for name, planned in plans.items()}
-    from lapwing.queries.statistics.postprocessing import AllReadings  # noqa: PLC0415 - most questions ask for one number
+    from lapwing.queries.statistics.postprocessing import least_exact  # noqa: PLC0415 - most questions ask for one number
     from lapwing.queries.statistics.shared_releases import share  # noqa: PLC0415
 
     shared = share(questions, plans, population)
     owner = {name: one for one in shared for name in one.readings}
     part = target.shared(len(shared) + len(plans) - len(owner))
-    sources = [release_of(one.plan, part, budget, AllReadings(list(one.readings.values()))) for one in shared]
-    releases = dict[str, Release]()
+    sources = [release_of(one.plan, part, budget, least_exact(list(one.readings.values()))) for one in shared]
+    releases = dict[str, PricedColumn]()
     for name, planned in plans.items():
         if name not in owner:
             releases[name] = release_of(planned, part, budget)
             continue
         source = next(source for source, one in zip(sources, shared, strict=True) if one is owner[name])
-        if not isinstance(source, NoisyNumbers):
-            raise TypeError(source)
         reading = owner[name].readings[name]
-        releases[name] = ReadColumn(plan=planned, mechanism=source.mechanism, shared=source, reading=reading)
+        releases[name] = ReadColumn(plan=planned, mechanism=source.mechanism, shared=source, meaning=reading)
     return releases
 
 
-def accuracy_at(releases: Mapping[str, Release], epsilon: Fraction, budget: Guarantee) -> str:
+def accuracy_at(releases: Mapping[str, PricedColumn], epsilon: Fraction, budget: Guarantee) -> str:
     """Say how exact a single question would be at another epsilon; nothing where it cannot be known."""
     plans = [release.plan for release in releases.values()]
     if len(plans) > 1 or not epsilon:
@@ -305,8 +295,8 @@ def accuracy_at(releases: Mapping[str, Release], epsilon: Fraction, budget: Guar
     return "" if margin is None else f"{plans[0].meaning.accuracy(margin)} with 95 % confidence"
 
 
-def _noise(plan: Plan, meaning: Judge, target: Target, budget: Guarantee) -> Noise:
-    laplace, gaussian = _makers(plan, meaning)
+def _noise(plan: Plan, judged: Sequence[Reading], target: Target, budget: Guarantee) -> Noise:
+    laplace, gaussian = _makers(plan, judged)
     if isinstance(target, AtRho):
         return gaussian(target)
     if isinstance(target, Within) and not isinstance(target, WithinByEpsilon) and not isinstance(budget, PureDP):
@@ -319,7 +309,7 @@ def _noise(plan: Plan, meaning: Judge, target: Target, budget: Guarantee) -> Noi
     return laplace(target)
 
 
-def _makers(plan: Plan, meaning: Judge) -> tuple[Callable[[Target], Noise], Callable[[Target], Noise]]:
+def _makers(plan: Plan, judged: Sequence[Reading]) -> tuple[Callable[[Target], Noise], Callable[[Target], Noise]]:
     """Return what makes Laplace noise, and what makes Gaussian noise, for a target."""
     many = plan.numbers
     moved, squared = plan.sensitivity.l1, plan.sensitivity.l2_squared
@@ -331,7 +321,7 @@ def _makers(plan: Plan, meaning: Judge) -> tuple[Callable[[Target], Noise], Call
             case Within():
                 return _within(
                     plan,
-                    meaning,
+                    judged,
                     target,
                     lambda size: GeometricMechanism(l1_sensitivity=moved, epsilon=ceil_to_grid(moved / size, FINEST)),
                 )
@@ -349,7 +339,7 @@ def _makers(plan: Plan, meaning: Judge) -> tuple[Callable[[Target], Noise], Call
                 variance = _calibrated(squared, epsilon, delta, many)
                 return at(Fraction(float_below(squared / (2 * variance))))
             case Within():
-                return _within(plan, meaning, target, lambda size: at(Fraction(float_above(squared / (2 * size**2)))))
+                return _within(plan, judged, target, lambda size: at(Fraction(float_above(squared / (2 * size**2)))))
 
     return laplace, gaussian
 
@@ -361,9 +351,9 @@ def _calibrated(squared: int, epsilon: Fraction, delta: Fraction | None, many: i
     return found.event.sigma_squared
 
 
-def _within(plan: Plan, meaning: Judge, target: Within, at: Callable[[Fraction], Noise]) -> Noise:
+def _within(plan: Plan, judged: Sequence[Reading], target: Within, at: Callable[[Fraction], Noise]) -> Noise:
     """Return the largest noise, of four digits, that grants an accuracy."""
-    refusal = meaning.refusal_of_margin(plan)
+    refusal = next(filter(None, (one.refusal_of_margin(plan) for one in judged)), None)
     if refusal:
         raise ParameterError(
             "within",
@@ -375,7 +365,8 @@ def _within(plan: Plan, meaning: Judge, target: Within, at: Callable[[Fraction],
     with _within_reach(target.margin):
         while search.open:
             spend(_STEPS)
-            search.tell((meaning.margin(plan, at(search.guess), target.confidence) or 0) > target.margin)
+            noise = at(search.guess)
+            search.tell(max(one.margin(plan, noise, target.confidence) or 0 for one in judged) > target.margin)
         return at(search.below)
 
 

@@ -16,12 +16,13 @@ from lapwing.answers.releases import ReadColumn
 from lapwing.answers.target import parse_target, release_together
 from lapwing.queries.algebra.predicate import every
 from lapwing.queries.catalogue.column import Integer
+from lapwing.queries.planning import planner
 from lapwing.queries.planning.planner import Planner, plan_together
 from lapwing.queries.statements.select import read_sql
 from lapwing.queries.statistics import shared_releases as sharing
+from lapwing.queries.statistics.counts import People
+from lapwing.queries.statistics.moments import Moments
 from lapwing.queries.statistics.postprocessing import (
-    AsReleased,
-    MomentOfSums,
     PartAlone,
     PartsTogether,
     RowsOfAll,
@@ -77,7 +78,7 @@ def test_a_release_is_shared_where_no_column_has_more_noise_than_for_its_share(
         return SimpleNamespace(sensitivity=SimpleNamespace(l1=l1, l2_squared=l2_squared))
 
     plans = {str(column): moving(*alone) for column in range(columns)}
-    readings = {**dict.fromkeys(plans, AsReleased()), "0": PartsTogether(frozenset(range(numbers)))}
+    readings = {**dict.fromkeys(plans, People()), "0": PartsTogether(frozenset(range(numbers)))}
     assert sharing._is_better(moving(*moved), plans, readings) is better
 
 
@@ -185,13 +186,13 @@ def test_rows_without_the_value_are_counted_by_one_number() -> None:
     columns = releases("select count(*) n, avg(age) a from patients", epsilon="0.1")
     alone = releases("select count(age) n, avg(age) a from patients", epsilon="0.1")
     assert columns["a"].error_if(100, "0.95") == alone["a"].error_if(100, "0.95")
-    assert [len(form) for form in columns["n"].reading.forms(columns["n"].shared.plan).values()] == [3]
+    assert [len(form) for form in columns["n"].meaning.forms(columns["n"].shared.plan).values()] == [3]
     assert alone["n"].margin("0.95") < columns["n"].margin("0.95") < 1.5 * alone["n"].margin("0.95")
 
 
 def test_two_that_ask_the_same_are_one_release() -> None:
     _, (one,) = shared("select count(*) a, count(1) b from patients")
-    assert list(one.readings.values()) == [AsReleased(), AsReleased()]
+    assert list(one.readings.values()) == [People(), People()]
 
 
 def test_a_margin_is_granted_for_each_column() -> None:
@@ -256,10 +257,10 @@ FILLED = {
     "codes": [],
 }
 EVERY_READING = {
-    "select count(*) a, count(1) b from patients": {AsReleased},
+    "select count(*) a, count(1) b from patients": {People},
     "select count(*) filter (where age > 60) a, count(*) n from patients": {PartAlone, PartsTogether},
     "select count(age) n, avg(age) a, var_pop(age) v, sum(age) t from patients": {
-        MomentOfSums,
+        Moments,
         RowsOfSums,
         TotalOfSums,
     },
@@ -389,3 +390,34 @@ def test_a_value_that_only_its_clip_bounds_is_asked_beside_a_count() -> None:
     population = replace(POPULATION, tables=tuple(tables))
     plans, found = shared("select avg(clip(age, 0, 9)) a, count(*) n from patients", population)
     assert (set(plans), found) == ({"a", "n"}, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "plans", "shared_plans"),
+    [
+        ("select count(*), avg(bmi), sum(bmi), stddev(bmi) from patients", 4, 1),
+        ("select stddev(bmi), stddev_pop(bmi), var_pop(bmi), var_samp(bmi) from patients", 1, 0),
+        ("select count(*) filter (where smoker), count(*) filter (where not smoker) from patients", 2, 1),
+        ("select count(*), count(1) from patients", 1, 0),
+    ],
+)
+def test_each_statistic_is_planned_once_and_each_plan_is_checked_once(monkeypatch, text, plans, shared_plans) -> None:
+    """What is emitted is checked again, by the emitter alone."""
+    built, checked, shares, build = [], [], [], Planner.build
+    monkeypatch.setattr(Planner, "build", lambda *given: built.append(given) or build(*given))
+    monkeypatch.setattr(planner, "check_total", lambda *given: checked.append(given))
+    monkeypatch.setattr(sharing, "check_total", lambda *given: shares.append(given))
+    found, _ = shared(text)
+    assert (len(built), len(checked), len(shares)) == (plans, plans, shared_plans)
+    assert plans <= 2 * len({one.aggregate for one in found.values()})
+
+
+def test_a_release_that_an_engine_could_fail_on_is_not_shared(monkeypatch) -> None:
+    """Its statement holds the conditions of all columns: it is checked for itself, and before anything is charged."""
+
+    def fail(*_):
+        raise BadQuestionError("the question has too many constants")
+
+    monkeypatch.setattr(sharing, "check_total", fail)
+    _, found = shared("select count(*) filter (where sex = 'F'), count(*) filter (where sex = 'M') from patients")
+    assert found == []

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import duckdb
 import numpy as np
@@ -17,7 +18,7 @@ from lapwing.queries.catalogue.population import Population, RowsPerPerson, Tabl
 from lapwing.queries.planning.planner import plan
 from lapwing.queries.statements.select import read_sql
 from lapwing.queries.statistics.counts import People
-from lapwing.queries.statistics.top import CountedTopMeaning, TopCounts
+from lapwing.queries.statistics.top import CountedTopMeaning, TopCounts, better_by_choice
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit, PureDP
 
@@ -209,3 +210,29 @@ def test_a_narrower_range_makes_the_cells_of_a_quantile_finer_in_sql() -> None:
     texts = [f"select quantile_cont({of}, 0.5) from visits" for of in ("cost", "clip(cost, 0, 5000)")]  # noqa: S608 - made here
     asked = [read_sql(text, max_rows=1).questions.popitem()[1] for text in texts]
     assert [plan(one, population).meaning.scale.step for one in asked] == [100, 1]
+
+
+@pytest.mark.parametrize(
+    ("k", "cells", "groups", "monotone", "chosen"),
+    [
+        (1, 3, 1, True, False),
+        (1, 3, 2, True, True),
+        (
+            1,
+            3,
+            3,
+            False,
+            True,
+        ),  # only that the best may be left out speaks for it: 15 people, where counts are off by 14
+        (1, 3, 2, False, False),
+        (1, 4, 3, False, False),  # one of 3 pairs of cells may be swapped, and of 4 it would be chosen
+        (2, 3, 3, True, False),
+        (2, 4, 3, True, False),
+        (3, 8, 5, True, False),
+        (3, 3, 3, True, False),  # nothing is left out
+    ],
+)
+def test_only_pairs_of_which_one_is_shown_can_be_swapped_by_noise(k, cells, groups, monotone, chosen) -> None:
+    by_choice = SimpleNamespace(numbers=cells, sensitivity=SimpleNamespace(linf=1), monotone=monotone)
+    everywhere = SimpleNamespace(sensitivity=SimpleNamespace(l1=groups))
+    assert better_by_choice(by_choice, everywhere, k) is chosen

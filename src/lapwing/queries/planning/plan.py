@@ -51,6 +51,8 @@ B = TypeVar("B")
 E = TypeVar("E", bound=Fraction | float)
 CellKey: TypeAlias = tuple[Label, ...]
 Shown: TypeAlias = str | int | float | bool | None
+Form: TypeAlias = Mapping[int, Fraction]
+"""A linear form of released numbers: the weight of each, by its place among them."""
 Steps: TypeAlias = Mapping[int, Fraction]
 """The widths of groups that are told by their lower ends, floor(age / 10) * 10, by the place of their key."""
 Choosing: TypeAlias = "PrivateQuantiles | TopK | CountedTop"
@@ -160,39 +162,96 @@ class Meaning(ABC):
         return f"all {self.accuracy(margin)}"
 
 
-class NoisyMeaning(Meaning):
-    """What is released with noise on every number, and read from these numbers by arithmetic, which costs nothing."""
+class Reading(ABC):
+    """What one column tells of a release, and how far off that is: post-processing, which costs nothing.
+
+    `plan` is that of the release and `mechanism` what released it. What a statistic means is such a reading of its own
+    plan; a column that shares a release is one of somebody else's plan.
+    """
 
     __slots__ = ()
-    family = Family.NOISE
     margin_refusal: ClassVar[str] = ""
     """Why no margin can be promised beforehand, where none can."""
 
-    def estimates(self, plan: "Plan", released: Sequence[int]) -> dict[CellKey, Estimate]:
-        """Return the answer in each public cell, from the released numbers in the order of `Engine.vector`."""
-        return {key: Fraction(number) for key, (number,) in plan.blocks(released)}
+    @property
+    def counts_rows(self) -> bool:
+        """Whether it is the number of rows that other columns of the same release are computed over."""
+        return False
 
-    def margin(self, plan: "Plan", noise: Noise, confidence: Exact) -> Number | None:
-        """Return how far off all numbers are at most, all at once; None where that depends on what comes out."""
-        return plan.margin_of_each(noise, confidence)
+    @property
+    def part_of_rows(self) -> int | None:
+        """The part of the rows that it is about; None where it is about all."""
+        return None
 
     def refusal_of_margin(self, plan: "Plan") -> str:
         """Say why no margin can be promised beforehand, where none can."""
         del plan
         return self.margin_refusal
 
-    def error_if(self, plan: "Plan", noise: Noise, confidence: Exact, rows: int) -> Number | None:
-        """Return about how far off it is if this number of rows counts in each cell; None where `margin` says it."""
-        del plan, noise, confidence, rows
+    @abstractmethod
+    def margin(self, plan: "Plan", mechanism: Any, confidence: Exact) -> Number | None:
+        """Return how far off all numbers are at most, all at once; None where that depends on what comes out."""
+
+    def margin_of_choice(self, plan: "Plan", mechanism: Any, confidence: Exact) -> Number | None:
+        """Return how far what was chosen may be from the best; None where nothing was chosen."""
+        del plan, mechanism, confidence
         return None
 
+    def error_if(self, plan: "Plan", mechanism: Any, confidence: Exact, rows: int) -> Number | None:
+        """Return about how far off it is if this number of rows counts in each cell; None where `margin` says it."""
+        del plan, mechanism, confidence, rows
+        return None
+
+    def shown_from(self, plan: "Plan", mechanism: Any, confidence: Exact) -> tuple[int, int] | None:
+        """Return from how many people on a group is shown, and how far off one well above is; None where all are."""
+        del plan, mechanism, confidence
+        return None
+
+    def forms(self, plan: "Plan") -> Mapping[CellKey, Form] | None:
+        """Return, for each group, the linear form of released numbers that it is; None where it is not linear."""
+        del plan
+        return None
+
+    @abstractmethod
+    def values(self, plan: "Plan", released: Sequence[Any], mechanism: Any, confidence: Exact) -> list[BoundedValue]:
+        """Return what the released numbers say in each group, with bounds that hold all at once."""
+
+
+class NoisyReading(Reading):
+    """What is read by arithmetic from numbers that were all released with noise."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def estimates(self, plan: "Plan", released: Sequence[int]) -> dict[CellKey, Estimate]:
+        """Return the answer in each group, from the released numbers in the order of `Engine.vector`."""
+
     def values(self, plan: "Plan", released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
-        """Return what the released numbers say, with bounds that hold all at once."""
+        """Return the estimate in each group, with the same margin on both sides."""
         margin = self.margin(plan, noise, confidence) or 0
         return [BoundedValue.around(key, value, margin) for key, value in self.estimates(plan, released).items()]
 
 
-class ChosenMeaning(Meaning):
+class NoisyMeaning(Meaning, NoisyReading):
+    """What is released with noise on every number; unless it says otherwise, each of them is the answer in a cell."""
+
+    __slots__ = ()
+    family = Family.NOISE
+
+    def estimates(self, plan: "Plan", released: Sequence[int]) -> dict[CellKey, Estimate]:
+        """Return the number of each public cell."""
+        return {key: Fraction(number) for key, (number,) in plan.blocks(released)}
+
+    def margin(self, plan: "Plan", noise: Noise, confidence: Exact) -> Number | None:
+        """Return how far off each number is at most, all at once."""
+        return plan.margin_of_each(noise, confidence)
+
+    def forms(self, plan: "Plan") -> Mapping[CellKey, Form] | None:
+        """Return the number of each cell, as `estimates` does."""
+        return {key: {place: Fraction(1)} for place, key in enumerate(plan.aggregate.cells or ())}
+
+
+class ChosenMeaning(Meaning, Reading):
     """What is chosen from a histogram by private selection."""
 
     __slots__ = ()
@@ -220,11 +279,14 @@ class ChosenMeaning(Meaning):
         """Whether one is chosen."""
         return self.choices == 1
 
-    @abstractmethod
-    def values(
-        self, plan: "Plan", released: Sequence[int], chooser: "Choosing", confidence: Exact
-    ) -> list[BoundedValue]:
-        """Return what was chosen, and between which bounds it lies where these are known."""
+    def margin(self, plan: "Plan", chooser: "Choosing", confidence: Exact) -> Number | None:
+        """Return how many rows, or people, the choices may be away from the best ones; how far off counts are."""
+        del plan
+        return chooser.margin(confidence)
+
+    def margin_of_choice(self, plan: "Plan", chooser: "Choosing", confidence: Exact) -> Number | None:
+        """Return how many rows, or people, the choices may be away from the best ones."""
+        return self.margin(plan, chooser, confidence)
 
 
 @stored("question")
@@ -333,7 +395,7 @@ class Plan:
         titles = [one.title for one in self.names.values()] if self.meaning.rows_have_names else []
         return () if self.meaning.row_name is None else (self.meaning.row_name, *titles)
 
-    @property
+    @cached_property
     def grouped_by(self) -> tuple[KeyOfColumn, ...]:
         """The keys of the groups: all but a grid, which is the order of a value."""
         return tuple(key for key in self.aggregate.keys if not isinstance(key, GridKey))

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lapwing.queries.algebra.aggregate import (
@@ -158,7 +159,8 @@ def plan(question: Question, population: Population) -> Plan:
 def plan_together(questions: Mapping[str, Question], population: Population) -> dict[str, Plan]:
     """Return the plans of what is asked together, by name, or refuse it all and say what to ask instead.
 
-    What is too large is refused before anything is planned; numbers and texts are counted in all.
+    What is too large is refused before anything is planned; numbers and texts are counted in all. Equal questions, such
+    as a variance and its root, are planned once, and have one plan.
     """
     check_most("statistics", len(questions), MOST_STATISTICS)
     for question in questions.values():
@@ -168,19 +170,33 @@ def plan_together(questions: Mapping[str, Question], population: Population) -> 
     alone = len(questions) == 1
     questions = {n: one for name, asked in questions.items() for n, one in asked.columns_of(name, alone=alone).items()}
     plans, numbers, characters, parts = dict[str, Plan](), 0, 0, 0
+    known = dict[Question, _Resolved]()
     for name, asked in questions.items():
-        question, labels = _looked_up(asked, population)
-        within = population
-        if question.joins or not question.table:
-            question, within = resolve_joins(question, population)
-            parts += question.size
-            check_most("parts with what its joins find", parts, MOST_NODES)
-        plans[name] = replace(question.plan(Planner(question, within)), labels=labels)
+        resolved = known.get(asked) or known.setdefault(asked, _Resolved(asked, population))
+        parts += resolved.parts
+        check_most("parts with what its joins find", parts, MOST_NODES)
+        plans[name] = resolved.plan
         numbers += plans[name].numbers
         check_most("numbers in its answer", numbers, MOST_NUMBERS, "group by fewer or coarser keys, or ask for less")
         characters += len(plans[name].canonical)
         check_most("characters when it is written out", characters, MOST_CANONICAL, "group by coarser keys")
     return plans
+
+
+class _Resolved:
+    """A question with its public values looked up and its joins resolved; `parts` is how many parts these have."""
+
+    def __init__(self, asked: Question, population: Population) -> None:
+        self._question, self._labels = _looked_up(asked, population)
+        self._population, self.parts = population, 0
+        if self._question.joins or not self._question.table:
+            self._question, self._population = resolve_joins(self._question, population)
+            self.parts = self._question.size
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Its plan, which is made once, however many columns ask for it."""
+        return replace(self._question.plan(Planner(self._question, self._population)), labels=self._labels)
 
 
 def _looked_up(asked: Question, population: Population) -> tuple[Question, Labels]:

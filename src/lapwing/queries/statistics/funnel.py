@@ -84,6 +84,9 @@ class Steps(NoisyMeaning):
         del plan
         return self._margin_of_bins(len(self.names), noise, confidence)
 
+    def forms(self, plan: Plan) -> None:
+        """Return None: steps have bins in common, so that the errors of two are not independent."""
+
     def values(self, plan: Plan, released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
         """Return each step with its own margin: later ones are sums of fewer bins."""
         estimates, steps = self.estimates(plan, released), len(self.names)
@@ -99,7 +102,7 @@ class Steps(NoisyMeaning):
         return _margin(noise.event, bins, each)
 
     def asked(self, plan: Plan) -> str:
-        """Say what is asked."""
+        """Say how many conditions are passed, one after the other."""
         steps = plan.bounded_by(LastStepPerPerson).steps  # the ledger has no names of them
         return f"how many people pass {len(steps)} conditions, one after the other"
 

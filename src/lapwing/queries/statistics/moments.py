@@ -110,7 +110,7 @@ class ProportionQuestion(MomentQuestion):
     """The part of the rows for which a condition is true, of those for which it is true or false."""
 
     def called(self) -> tuple[str, dict[str, object]]:
-        """Return what it is asked for with."""
+        """Return its condition, as that of a proportion."""
         return "proportion", {"of": self.values[0]}
 
     def plan(self, planner: Planner) -> Plan:
@@ -152,7 +152,7 @@ class StddevQuestion(MomentQuestion):
     sample: bool
 
     def called(self) -> tuple[str, dict[str, object]]:
-        """Return what it is asked for with."""
+        """Return its value, and whether it is that of a sample."""
         return "stddev", {"of": self.values[0], "sample": self.sample}
 
     def arranged(self, name: str) -> Arrangement:
@@ -230,6 +230,9 @@ class Moments(NoisyMeaning):
     def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> None:
         """Return None: the error of a moment depends on how many rows there are."""
 
+    def forms(self, plan: Plan) -> None:
+        """Return None: a moment is a quotient of sums."""
+
     def error_if(self, plan: Plan, noise: Noise, confidence: Exact, rows: int) -> float:
         """Return half of the interval that comes if the values of this number of rows fill their range evenly.
 
@@ -257,7 +260,7 @@ class Moments(NoisyMeaning):
         return found
 
     def asked(self, plan: Plan) -> str:
-        """Say what is asked."""
+        """Say which moment, of which value, and that the number of rows comes with it."""
         bounded = plan.bounded_by(BoundedRowsPerPerson)
         value = value_words(bounded.terms, as_it_is=self.of_columns(bounded) is not None)
         return f"the {self.moment.value} of {value}, and with it the number of rows"

@@ -1,13 +1,12 @@
-"""What a column of an answer reads from a release that others are read from too.
+"""What a column of an answer reads from a release that others are read from too, and what is divided by what.
 
-A reading is arithmetic on released numbers and the law of their noise, so it costs nothing. `plan` is that of the
-release.
+All of it is arithmetic on released numbers and the law of their noise, so it costs nothing.
 
 Proof: proofs/shared_releases.md
 """
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -18,19 +17,20 @@ import numpy as np
 
 from lapwing.mechanisms.margins import confidence_of_each
 from lapwing.mechanisms.weighted_sums import Reach, WholeNoise, margin_of_equal_sum
-from lapwing.queries.algebra.aggregate import BoundedRowsPerPerson, ClippedSumPerPerson, LastStepPerPerson, cell_count
+from lapwing.queries.algebra.aggregate import BoundedRowsPerPerson, ClippedSumPerPerson, cell_count
 from lapwing.queries.planning.plan import (
     BoundedValue,
     CellKey,
     Estimate,
+    Form,
     Noise,
-    NoisyMeaning,
+    NoisyReading,
     Number,
     Plan,
     plain_number,
 )
 from lapwing.queries.planning.presentation import Quotient
-from lapwing.queries.statistics.bernstein import Moment, degree_of, length
+from lapwing.queries.statistics.bernstein import degree_of, length
 from lapwing.queries.statistics.moments import Moments
 from lapwing.vocabulary.deadline import spend
 from lapwing.vocabulary.exact import Exact, float_below, probability
@@ -38,65 +38,18 @@ from lapwing.vocabulary.frozen import frozen
 
 _STEPS = 50  # of work that finding how far a sum reaches counts as
 _Box: TypeAlias = tuple[float | None, float | None, float | None]
-Form: TypeAlias = Mapping[int, Fraction]
-"""A weighted sum of released numbers: the weight of each, by its place among them."""
-
-
 _KNOWN_AT = "0.95"
 """The confidence at which a quotient is told, or missing: noise may have left nothing to divide by."""
 
 
-class Reading(ABC):
-    """How one column is read from the numbers of a release."""
-
-    __slots__ = ()
-
-    @property
-    def counts_rows(self) -> bool:
-        """Whether it tells over how many rows others are computed."""
-        return False
-
-    @property
-    def part_of_rows(self) -> int | None:
-        """The part of the rows that it is about; None where it is about all."""
-        return None
-
-    def refusal_of_margin(self, plan: Plan) -> str:
-        """Say why no margin can be promised beforehand, where none can."""
-        del plan
-        return ""
-
-    @abstractmethod
-    def estimates(self, plan: Plan, released: Sequence[int]) -> dict[CellKey, Estimate]:
-        """Return what is told in each group."""
-
-    @abstractmethod
-    def values(self, plan: Plan, released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
-        """Return what is told in each group, with bounds that hold all at once."""
-
-    @abstractmethod
-    def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> Number | None:
-        """Return how far off all numbers are at most, all at once; None where that depends on what comes out."""
-
-    def error_if(self, plan: Plan, noise: Noise, confidence: Exact, rows: int) -> Number | None:
-        """Return about how far off it is if this number of rows counts in each group; None where `margin` says it."""
-        del plan, noise, confidence, rows
-        return None
-
-    def forms(self, plan: Plan) -> Mapping[CellKey, Form] | None:
-        """Return the weighted sum that it is in each group, where it is one."""
-        del plan
-        return None
-
-
-class WeightedSums(Reading):
+class WeightedSums(NoisyReading):
     """A weighted sum of released numbers in each group."""
 
     __slots__ = ()
 
     @abstractmethod
     def forms(self, plan: Plan) -> Mapping[CellKey, Form]:
-        """Return the weighted sum in each group."""
+        """Return the linear form of released numbers in each group."""
 
     @abstractmethod
     def weights(self, plan: Plan) -> Sequence[Fraction]:
@@ -112,11 +65,6 @@ class WeightedSums(Reading):
             key: sum((weight * released[place] for place, weight in form.items()), Fraction(0))
             for key, form in self.forms(plan).items()
         }
-
-    def values(self, plan: Plan, released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
-        """Return the sum in each group, with the same margin on both sides."""
-        margin = self.margin(plan, noise, confidence)
-        return [BoundedValue.around(key, value, margin) for key, value in self.estimates(plan, released).items()]
 
     def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> Number:
         """Return how far off all sums are at most: their noise is that of different numbers, so it is independent."""
@@ -135,44 +83,6 @@ def sum_margin(noise: WholeNoise, sizes: tuple[Fraction, ...], confidence: Fract
     if least == most:
         return plain_number(most * margin_of_equal_sum(noise, len(sizes), confidence))
     return Reach(noise, float_below(1 - confidence)).of([float(size / most) for size in sizes]) * float(most)
-
-
-@frozen(kw_only=False)
-class AsReleased(Reading):
-    """What the release itself means: two columns that ask for the same."""
-
-    @staticmethod
-    def _meaning(plan: Plan) -> NoisyMeaning:
-        if not isinstance(plan.meaning, NoisyMeaning):
-            raise TypeError(plan.meaning)
-        return plan.meaning
-
-    def refusal_of_margin(self, plan: Plan) -> str:
-        """Say why no margin can be promised beforehand, where none can."""
-        return self._meaning(plan).refusal_of_margin(plan)
-
-    def estimates(self, plan: Plan, released: Sequence[int]) -> dict[CellKey, Estimate]:
-        """Return what the numbers mean."""
-        return self._meaning(plan).estimates(plan, released)
-
-    def values(self, plan: Plan, released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
-        """Return what the numbers mean, with their bounds."""
-        return self._meaning(plan).values(plan, released, noise, confidence)
-
-    def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> Number | None:
-        """Return how far off they are at most."""
-        return self._meaning(plan).margin(plan, noise, confidence)
-
-    def error_if(self, plan: Plan, noise: Noise, confidence: Exact, rows: int) -> Number | None:
-        """Return about how far off they are if this number of rows counts."""
-        return self._meaning(plan).error_if(plan, noise, confidence, rows)
-
-    def forms(self, plan: Plan) -> Mapping[CellKey, Form] | None:
-        """Return the one number of each group, where there is one."""
-        if plan.aggregate.terms > 1 or isinstance(plan.aggregate.bounding, LastStepPerPerson):
-            return None
-        step = getattr(plan.meaning, "step", Fraction(1))
-        return {key: {place: step} for place, key in enumerate(plan.aggregate.cells or ())}
 
 
 @frozen(kw_only=False)
@@ -200,12 +110,12 @@ class PartsTogether(WeightedSums):
 
 
 @frozen(kw_only=False)
-class PartAlone(Reading):
+class PartAlone(NoisyReading):
     """What `reading` reads from the numbers of one `part`, of which `own` is the plan: the part is the last key."""
 
     part: int
     own: Plan
-    reading: Reading = AsReleased()
+    reading: NoisyReading
 
     @property
     def counts_rows(self) -> bool:
@@ -218,7 +128,7 @@ class PartAlone(Reading):
         return self.part
 
     def refusal_of_margin(self, plan: Plan) -> str:
-        """Say why no margin can be promised beforehand, where none can."""
+        """Refuse what is refused of the part by itself."""
         del plan
         return self.reading.refusal_of_margin(self.own)
 
@@ -253,43 +163,12 @@ class PartAlone(Reading):
 
 
 @frozen(kw_only=False)
-class MomentOfSums(Reading):
-    """A moment of one value, from Bernstein sums of a degree that is enough for it."""
-
-    moment: Moment
-
-    def refusal_of_margin(self, plan: Plan) -> str:
-        """Say why no margin can be promised beforehand."""
-        return self._meaning(plan).refusal_of_margin(plan)
-
-    def _meaning(self, plan: Plan) -> Moments:
-        if not isinstance(plan.meaning, Moments):
-            raise TypeError(plan.meaning)
-        return Moments(moment=self.moment, scales=plan.meaning.scales)
-
-    def estimates(self, plan: Plan, released: Sequence[int]) -> dict[CellKey, Estimate]:
-        """Return the moment in each group."""
-        return self._meaning(plan).estimates(plan, released)
-
-    def values(self, plan: Plan, released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
-        """Return the moment in each group with its bounds."""
-        return self._meaning(plan).values(plan, released, noise, confidence)
-
-    def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> None:
-        """Return None: the error of a moment depends on how many rows there are."""
-
-    def error_if(self, plan: Plan, noise: Noise, confidence: Exact, rows: int) -> Number | None:
-        """Return about how far off it is if this number of rows counts."""
-        return self._meaning(plan).error_if(plan, noise, confidence, rows)
-
-
-@frozen(kw_only=False)
 class RowsOfSums(WeightedSums):
     """The number of rows, from Bernstein sums: a row adds the same to all of them together."""
 
     @property
     def counts_rows(self) -> bool:
-        """Whether it tells over how many rows others are computed."""
+        """It is the number of rows that a moment of the same sums is computed over."""
         return True
 
     def weights(self, plan: Plan) -> Sequence[Fraction]:
@@ -302,8 +181,7 @@ class RowsOfSums(WeightedSums):
 
     def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> Number:
         """Return how far off all numbers are at most, with half a row for what is rounded."""
-        base = super(RowsOfSums, self).margin(plan, noise, confidence)  # noqa: UP008 - slots made another class of it
-        return math.floor(base + Fraction(1, 2))
+        return math.floor(WeightedSums.margin(self, plan, noise, confidence) + Fraction(1, 2))
 
     def values(self, plan: Plan, released: Sequence[int], noise: Noise, confidence: Exact) -> list[BoundedValue]:
         """Return the number of rows, which is a whole one, and not below 0."""
@@ -324,7 +202,7 @@ class RowsOfAll(RowsOfSums):
 
     @property
     def counts_rows(self) -> bool:
-        """Whether it tells over how many rows others are computed: those are the rows of the first part."""
+        """Others are computed over the rows of the first part only."""
         return False
 
     def weights(self, plan: Plan) -> Sequence[Fraction]:
@@ -375,22 +253,14 @@ def _in_each_cell(plan: Plan, weights: Sequence[Fraction]) -> Mapping[CellKey, F
     }
 
 
-@frozen(kw_only=False)
-class AllReadings:
-    """How exact all readings of a release are, where a margin for each of them is paid for."""
+def least_exact(readings: Sequence[NoisyReading]) -> list[NoisyReading]:
+    """Return those of which one is the least exact: of sums of parts, only the one of most parts.
 
-    readings: Sequence[Reading]
-
-    def refusal_of_margin(self, plan: Plan) -> str:
-        """Say why no margin can be promised for one of them."""
-        return next(filter(None, (one.refusal_of_margin(plan) for one in self.readings)), "")
-
-    def margin(self, plan: Plan, noise: Noise, confidence: Exact) -> Number:
-        """Return how far off the least exact of them is: of sums of parts, the one of most parts."""
-        sums = [one for one in self.readings if isinstance(one, PartsTogether)]
-        longest = max(sums, key=lambda one: len(one.parts), default=None)
-        judged = (one for one in self.readings if one is longest or not isinstance(one, PartsTogether))
-        return max(one.margin(plan, noise, confidence) or 0 for one in judged)
+    Proof: proofs/shared_releases.md
+    """
+    sums = [one for one in readings if isinstance(one, PartsTogether)]
+    longest = max(sums, key=lambda one: len(one.parts), default=None)
+    return [one for one in readings if one is longest or not isinstance(one, PartsTogether)]
 
 
 def quotient_of_sums(

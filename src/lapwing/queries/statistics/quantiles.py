@@ -267,7 +267,7 @@ class Quantiles(_Ranked):
 
     @property
     def fractions(self) -> tuple[Fraction, ...]:
-        """The fractions that are asked for."""
+        """Those that one release chooses, each for itself."""
         return self.at
 
     def values(self, plan: Plan, released: Sequence[int], chooser: Choosing, confidence: Exact) -> list[BoundedValue]:
@@ -282,7 +282,7 @@ class Quantiles(_Ranked):
         return self._told(plan, keys, sorted(chosen), ordered)
 
     def asked(self, plan: Plan) -> str:
-        """Say what is asked."""
+        """Say which quantiles, of which value; the one at a half is the median."""
         term = _grid(plan).term
         value = value_words([term], as_it_is=is_a_column(term))
         if self.at == (Fraction(1, 2),):
@@ -321,7 +321,7 @@ class QuantileOfGroups(_Ranked):
         return self._told(plan, list(dict.fromkeys(cell[:-1] for cell in plan.aggregate.cells or ())), chosen, ends)
 
     def asked(self, plan: Plan) -> str:
-        """Say what is asked."""
+        """Say at which fraction, of which value."""
         term = _grid(plan).term
         return f"the quantile of {value_words([term], as_it_is=is_a_column(term))} at {self.at}"
 

@@ -47,21 +47,12 @@ from lapwing.queries.catalogue.population import Population, RowsPerPerson
 from lapwing.queries.language.parts import shape
 from lapwing.queries.limits import MOST_NUMBERS
 from lapwing.queries.planning.measure import declared
-from lapwing.queries.planning.plan import Family, Plan
+from lapwing.queries.planning.plan import Family, NoisyReading, Plan
 from lapwing.queries.planning.planner import Question, plan
 from lapwing.queries.statistics.bernstein import Moment
 from lapwing.queries.statistics.counts import People, RowCount, rows_of_all_groups
 from lapwing.queries.statistics.moments import MomentQuestion, Moments
-from lapwing.queries.statistics.postprocessing import (
-    AsReleased,
-    MomentOfSums,
-    PartAlone,
-    PartsTogether,
-    Reading,
-    RowsOfAll,
-    RowsOfSums,
-    TotalOfSums,
-)
+from lapwing.queries.statistics.postprocessing import PartAlone, PartsTogether, RowsOfAll, RowsOfSums, TotalOfSums
 from lapwing.queries.statistics.total import Sum, Total
 from lapwing.vocabulary.codec import to_text
 from lapwing.vocabulary.deadline import spend
@@ -80,7 +71,7 @@ class SharedPlan:
     """A plan whose released numbers several columns are read from, each by its own reading."""
 
     plan: Plan
-    readings: Mapping[str, Reading]
+    readings: Mapping[str, NoisyReading]
 
 
 def share(questions: Mapping[str, Question], plans: Mapping[str, Plan], population: Population) -> list[SharedPlan]:
@@ -113,7 +104,7 @@ def _parts_of_kind(plans: Mapping[str, Plan], population: Population) -> SharedP
     if derived is None or NEVER in wheres:  # nothing is in every part, and the sum of no rows has no mean
         return None
     if len(wheres) == 1:
-        return SharedPlan(plan=first, readings=dict.fromkeys(plans, AsReleased()))
+        return SharedPlan(plan=first, readings=dict.fromkeys(plans, own_reading(first)))
     parts = _sorted_parts(wheres, additive=isinstance(first.meaning, People | RowCount))
     if parts is None:
         return None
@@ -124,13 +115,21 @@ def _parts_of_kind(plans: Mapping[str, Plan], population: Population) -> SharedP
     return SharedPlan(plan=source, readings=readings) if _is_better(source, plans, readings) else None
 
 
-def _of_parts(own: Plan, parts: Sequence[Predicate]) -> Reading:
+def own_reading(planned: Plan) -> NoisyReading:
+    """Return what a plan that is released with noise means by itself."""
+    if not isinstance(planned.meaning, NoisyReading):
+        raise TypeError(planned.meaning)
+    return planned.meaning
+
+
+def _of_parts(own: Plan, parts: Sequence[Predicate]) -> NoisyReading:
     """Return how a column is read: from its own part, or from all parts that lie within what it asks about."""
     inside = [place for place, part in enumerate(parts, start=1) if within(part, own.aggregate.where)]
-    return PartAlone(part=inside[0], own=own) if len(inside) == 1 else PartsTogether(frozenset(inside))
+    alone = len(inside) == 1
+    return PartAlone(inside[0], own, own_reading(own)) if alone else PartsTogether(frozenset(inside))
 
 
-def _is_better(source: Plan, plans: Mapping[str, Plan], readings: Mapping[str, Reading]) -> bool:
+def _is_better(source: Plan, plans: Mapping[str, Plan], readings: Mapping[str, NoisyReading]) -> bool:
     """Say whether every column has no more noise than it would have for its share of the price.
 
     Noise of n numbers grows with the root of n. The share of k is k times the scale of Laplace noise, and the root of k
@@ -175,6 +174,11 @@ def _by_part(
 
 
 def _replanned(first: Plan, aggregate: Aggregate, population: Population) -> Plan | None:
+    """Return the plan of an aggregate that means what `first` means; None where it is too large, or could fail.
+
+    It is checked as every plan is, once and before the charge: one statement has the constants of all columns in it and
+    their conditions a level deeper, in a case, so that it may be too large where that of each column is not.
+    """
     if (aggregate.cell_count or 0) * aggregate.terms > MOST_NUMBERS:
         return None
     try:
@@ -319,13 +323,13 @@ def _sums(questions: Mapping[str, Question], plans: Mapping[str, Plan], populati
         source = _source(asked, Moment.VARIANCE if spread else Moment.MEAN, [plans[name] for name in names], population)
         if source is None:
             continue
-        readings = {name: _of_sums(plans[name]) for name in names}
+        readings = {name: _of_sums(plans[name], source) for name in names}
         present = _present(source, population)
         readings |= {name: RowsOfSums() for name, one in counts.items() if _same_rows(one, source, present, population)}
         whole = [name for name, one in counts.items() if _same_rows(one, source, (), population)] if present else []
         filled = _with_missing(source, present, population) if whole else None
         if filled is not None:
-            parts = {name: PartAlone(part=1, own=source, reading=one) for name, one in readings.items()}
+            parts = {name: PartAlone(1, source, one) for name, one in readings.items()}
             readings, source = parts | dict.fromkeys(whole, RowsOfAll()), filled
         if len(readings) > 1:
             shared.append(SharedPlan(plan=source, readings=readings))
@@ -363,9 +367,12 @@ def _source(asked: Question, moment: Moment, plans: Iterable[Plan], population: 
         return None
 
 
-def _of_sums(own: Plan) -> Reading:
+def _of_sums(own: Plan, source: Plan) -> NoisyReading:
+    """Return how a column is read from the sums of `source`, of a degree that is enough for its moment."""
+    if not isinstance(source.meaning, Moments):
+        raise TypeError(source.meaning)
     moment = _moment(own)
-    return TotalOfSums() if moment is None else MomentOfSums(moment)
+    return TotalOfSums() if moment is None else replace(source.meaning, moment=moment)
 
 
 def _present(source: Plan, population: Population) -> tuple[Predicate, ...]:

@@ -24,7 +24,7 @@ from lapwing.queries.catalogue.column import Category
 from lapwing.queries.language.builders import ConditionLike, as_condition, as_name
 from lapwing.queries.language.expressions import By, Name
 from lapwing.queries.planning.keys import narrow
-from lapwing.queries.planning.plan import BoundedValue, Choosing, ChosenMeaning, Plan
+from lapwing.queries.planning.plan import BoundedValue, Choosing, ChosenMeaning, Number, Plan
 from lapwing.queries.planning.planner import Planner, Question
 from lapwing.queries.planning.presentation import Arrangement, Sorting
 from lapwing.queries.statistics.counts import CountPeople, CountRows, People, plan_people
@@ -261,6 +261,13 @@ class CountedTopMeaning(ChosenMeaning):
     def selection(self, plan: Plan, epsilon: Fraction, selector: Selector) -> CountedTop:
         """Return the mechanism that chooses and counts."""
         return _counted_top(plan, self.k, epsilon / 2, epsilon / 2, selector)
+
+    def margin_of_choice(self, plan: Plan, chooser: Choosing, confidence: Exact) -> Number | None:
+        """Return how many people more a category may have that was not chosen; counts have a margin of their own."""
+        del plan
+        if not isinstance(chooser, CountedTop):
+            raise TypeError(chooser)
+        return chooser.margin_of_choice(confidence)
 
     def values(self, plan: Plan, released: Sequence[int], chooser: Choosing, confidence: Exact) -> list[BoundedValue]:
         """Return the chosen cells with their counts."""

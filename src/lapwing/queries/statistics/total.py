@@ -4,7 +4,7 @@ Where a person may be in several groups and nobody said in how many, `max_rows` 
 groups together: however many groups there are, they cost what one does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Unpack
 
@@ -26,7 +26,7 @@ from lapwing.queries.language.builders import ConditionLike, ValueLike, as_value
 from lapwing.queries.language.expressions import Value
 from lapwing.queries.language.sql.nodes import only
 from lapwing.queries.planning.measure import Measure
-from lapwing.queries.planning.plan import CellKey, Estimate, Noise, NoisyMeaning, Number, Plan
+from lapwing.queries.planning.plan import CellKey, Estimate, Form, Noise, NoisyMeaning, Number, Plan
 from lapwing.queries.planning.planner import Planner, Question
 from lapwing.queries.statistics.statistic import GroupWords, Selected, Statistic, rows_of
 from lapwing.vocabulary.codec import stored
@@ -95,8 +95,12 @@ class Total(NoisyMeaning):
         """Return how far off all totals are at most, all at once."""
         return plan.margin_of_each(noise, confidence) * self.step
 
+    def forms(self, plan: Plan) -> Mapping[CellKey, Form]:
+        """Return the number of each cell, in steps."""
+        return {key: {place: self.step} for place, key in enumerate(plan.aggregate.cells or ())}
+
     def asked(self, plan: Plan) -> str:
-        """Say what is asked."""
+        """Say of which value, and in which steps."""
         term = _term(plan)
         return f"the total of {value_words([term], as_it_is=is_a_column(term))}, in steps of {self.step}"
 
