@@ -10,23 +10,21 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from lapwing.answers.budget import budget_record
-from lapwing.engines.duckdb import DuckDBTable
 from lapwing.ledger.budget_requests import BudgetRequest, Raise
 from lapwing.queries.catalogue.population import Population
-from lapwing.sources import FileSource, PostgresSource, Source
+from lapwing.sources import DATABASES, FILES, FileSource, Source, named_source
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.frozen import frozen
-from lapwing.workspace.declaring import Declared, DeclaredTable, Draft, Place, declared_columns, key_type_of
+from lapwing.workspace.declaring import Declared, DeclaredTable, Draft, declared_columns, key_type_of
 from lapwing.workspace.settings import FILE
 from lapwing.workspace.toml import with_entry
 from lapwing.workspace.workspace import Workspace
 
-_SUFFIXES: Final = (".csv", ".parquet", ".duckdb")
+_SUFFIXES: Final = (*FILES, DATABASES[0])
 _MOST_FILES: Final = 1000
-_Database: TypeAlias = PostgresSource | DuckDBTable
 
 
 @frozen()
@@ -139,14 +137,13 @@ def _files(workspace: Workspace) -> dict[str, Path]:
     places = {folder.resolve()}
     for declared in workspace.settings.populations.values():
         for source in declared.sources.values():
-            if isinstance(source, FileSource | DuckDBTable):
-                places.add((folder / source.path).resolve().parent)
+            if source.file is not None:
+                places.add((folder / source.file).resolve().parent)
     found = {}
     for place in sorted(places):
         for path in place.iterdir() if place.is_dir() else ():
             if path.suffix in _SUFFIXES and path.is_file() and not path.name.startswith("."):
-                entry = Place(source=path).entry(folder, "")
-                found[entry if isinstance(entry, str) else entry["duckdb"]] = path
+                found[FileSource(path=path).entry(folder)] = path
     return found
 
 
@@ -155,7 +152,7 @@ def databases_of(workspace: Workspace, population: str | None) -> list[str]:
 
     For a population that is not there yet (None) they are those of all, as "clinic.patients".
     """
-    return sorted(name for name, one in _sources(workspace, population).items() if isinstance(one, _Database))
+    return sorted(name for name, one in _sources(workspace, population).items() if one.neighbour(name, "public"))
 
 
 def _sources(workspace: Workspace, population: str | None) -> Mapping[str, Source]:
@@ -175,8 +172,7 @@ def add_table(workspace: Workspace, population: str, new: NewTable, *, by: str) 
     people = workspace.settings.declared(population).population
     if any(known.name == new.name for known in people.tables):
         raise BadQuestionError(f"table {new.name} is declared already; edit {FILE}, then lapwing update")
-    place = _place(workspace, population, new)
-    table = _declared(new, place, new.person_key or people.unit.person_key, people)
+    table = _declared(new, _place(workspace, population, new), new.person_key or people.unit.person_key, people)
     text = table.text(workspace.folder, population)
     workspace.rewrite(population, lambda before: _with(before, text), by=by)
     return table.columns
@@ -222,12 +218,12 @@ def _with(before: str, text: str) -> str:
     return before.rstrip("\n") + "\n" + text
 
 
-def _declared(new: NewTable, place: Place, key: str, people: Population | None) -> DeclaredTable:
+def _declared(new: NewTable, source: Source, key: str, people: Population | None) -> DeclaredTable:
     """Return a table as lapwing.toml will have it; without people it is their first one."""
-    stored = place.columns(new.name)
+    stored = source.columns(new.name)
     return DeclaredTable(
         name=new.name,
-        place=place,
+        source=source,
         columns=declared_columns(new.name, new.columns, stored, key=key, take_all=False),
         rows=new.rows,
         max_rows=new.max_rows,
@@ -236,7 +232,7 @@ def _declared(new: NewTable, place: Place, key: str, people: Population | None) 
     )
 
 
-def _place(workspace: Workspace, population: str | None, new: NewTable) -> Place:
+def _place(workspace: Workspace, population: str | None, new: NewTable) -> Source:
     if (new.file is None) == (new.beside is None):
         raise BadQuestionError("a new table is in a file, or beside another table in its database: name one of the two")
     inner = new.inner or new.name
@@ -245,12 +241,10 @@ def _place(workspace: Workspace, population: str | None, new: NewTable) -> Place
         if new.file not in known:
             remedy = "name a .csv, .parquet or .duckdb file beside lapwing.toml or its data; for others: lapwing add"
             raise ParameterError("file", new.file[:200], reason="is not there", remedy=remedy)
-        return Place(source=known[new.file], postgres=None, inner=inner, schema=new.schema)
-    match _sources(workspace, population).get(new.beside or ""):
-        case PostgresSource() as source:
-            return Place(source=None, postgres=source.address, inner=inner, schema=new.schema)
-        case DuckDBTable() as source:
-            return Place(source=workspace.folder / source.path, postgres=None, inner=inner, schema=new.schema)
-        case _:
-            remedy = "name a table that is declared and stands in a database"
-            raise ParameterError("beside", str(new.beside)[:200], reason="is in no database", remedy=remedy)
+        return named_source(new.name, source=known[new.file], inner=inner)
+    source = _sources(workspace, population).get(new.beside or "")
+    found = source and source.neighbour(inner, new.schema)
+    if found is None:
+        remedy = "name a table that is declared and stands in a database"
+        raise ParameterError("beside", str(new.beside)[:200], reason="is in no database", remedy=remedy)
+    return found

@@ -4,7 +4,6 @@ Whatever is said here is public, so it must not come from the data: names and ty
 a schema is public, and values never. The smallest age that is there would tell about somebody.
 """
 
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field
@@ -12,17 +11,14 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
-from lapwing.engines.duckdb import DuckDBTable, columns_of_file
 from lapwing.queries.catalogue.population import Population
-from lapwing.vocabulary.errors import BadQuestionError, ParameterError, SettingsError
+from lapwing.sources import Source
+from lapwing.vocabulary.errors import ParameterError, SettingsError
 from lapwing.vocabulary.exact import exact
 from lapwing.vocabulary.frozen import frozen
-from lapwing.vocabulary.loading import load_extra
-from lapwing.workspace.settings import FILE, as_folder, require_no_password
+from lapwing.workspace.settings import FILE, as_folder
 from lapwing.workspace.toml import head_text, population_text, table_text
 
-FILES: Final = {".csv", ".parquet"}
-DATABASES: Final = {".duckdb", ".db"}
 KINDS: Final = ("integer", "real", "category", "date", "boolean", "text")
 _UNBOUNDED: Final = {"integer", "date", "boolean", "text"}
 """Kinds that can be declared without bounds or values."""
@@ -232,68 +228,13 @@ def write_list(values: Iterable[str]) -> str:
 
 
 @frozen()
-class Place:
-    """Where a table is: in a file, or in a PostgreSQL database.
-
-    Parameters
-    ----------
-    source : a .parquet, .csv or .duckdb file
-    postgres : the address of a database instead
-    inner : the table's name there, if it is another
-    schema : its schema in PostgreSQL
-    """
-
-    source: Path | None = None
-    postgres: str | None = None
-    inner: str | None = None
-    schema: str = "public"
-
-    def columns(self, table: str) -> dict[str, str | None]:
-        """Return the columns that are stored there, each with its kind; None where that is not known."""
-        if (self.source is None) == (self.postgres is None):
-            said = "no place is" if self.source is None else "two places are"
-            raise BadQuestionError(f"{said} named for table {table}; write --source FILE, or --postgres ADDRESS")
-        if self.source is None:
-            address = self.postgres or ""
-            require_no_password("postgres", address)
-            driver = load_extra("lapwing.engines.postgres", extra="postgres")
-            return dict(driver.columns_in_postgres(table, address, schema=self.schema, name=self.inner or table))
-        self.require_file()
-        if self.source.suffix in FILES:
-            return columns_of_file(table, self.source)
-        if self.source.suffix in DATABASES:
-            return columns_of_file(table, DuckDBTable(path=self.source, table=self.inner or table))
-        raise ParameterError(
-            "source",
-            str(self.source),
-            reason="is not a file that can be read",
-            remedy="name a .parquet, .csv or .duckdb file",
-        )
-
-    def require_file(self) -> None:
-        """Refuse a file that is not there, before anything is asked or written."""
-        if self.source is None or self.source.suffix not in {*FILES, *DATABASES} or os.path.isfile(self.source):  # noqa: PTH113 - never raises
-            return
-        seen = "" if self.source.is_absolute() else f", seen from {Path.cwd()}"
-        raise BadQuestionError(f"there is no file {self.source}{seen}; check its path")
-
-    def entry(self, folder: Path, table: str) -> Any:
-        """Return the place as lapwing.toml says it: from the workspace on, so that both can be moved together."""
-        if self.source is None:
-            place = {"postgres": self.postgres, "table": self.inner or table}
-            return place if self.schema == "public" else {**place, "schema": self.schema}
-        path = _seen_from(folder.resolve(), self.source.resolve())
-        return path if self.source.suffix in FILES else {"duckdb": path, "table": self.inner or table}
-
-
-@frozen()
 class DeclaredTable:
     """A table as lapwing.toml will have it.
 
     Parameters
     ----------
     name : what analysts call it
-    place : where it is
+    source : where it is
     columns : what may be asked about, and what is left out
     rows : "one" row a person, or "many"
     max_rows : of how many rows of a person a question counts, if it does not say it itself
@@ -302,7 +243,7 @@ class DeclaredTable:
     """
 
     name: str
-    place: Place
+    source: Source
     columns: Declared
     rows: str = "one"
     max_rows: int | None = None
@@ -312,7 +253,7 @@ class DeclaredTable:
     def text(self, folder: Path, population: str) -> str:
         """Return its sections of lapwing.toml."""
         entries = {
-            "source": self.place.entry(folder, self.name),
+            "source": self.source.entry(folder),
             "rows": None if self.rows == "one" else self.rows,
             "max_rows": self.max_rows,
             "person_key": self.person_key,
@@ -329,17 +270,6 @@ def key_type_of(stored: str | None, population: Population | None) -> str | None
     if stored is None and population is not None and population.tables:
         stored = population.tables[0].key_type.value
     return "text" if stored == "text" else None
-
-
-def _seen_from(home: Path, whole: Path) -> str:
-    """Return a path relative to a folder, unless they have nothing but the root in common.
-
-    >>> home = Path("/srv/clinic")
-    >>> [_seen_from(home, Path(path)) for path in ("/srv/clinic/a.csv", "/srv/data/a.csv", "/mnt/a.csv")]
-    ['a.csv', '../data/a.csv', '/mnt/a.csv']
-    """
-    apart = whole.anchor != home.anchor or Path(os.path.commonpath([home, whole])) == Path(home.anchor)
-    return str(whole) if apart else Path(os.path.relpath(whole, home)).as_posix()
 
 
 @frozen()

@@ -38,25 +38,22 @@
 Nothing here is learned from the data. What is wrong is refused with its line.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import unquote
 
 from lapwing.accounting.filters.account import Budget
 from lapwing.answers.budget import said_budget
-from lapwing.engines.duckdb import DuckDBTable
 from lapwing.engines.reading import LONGEST, TIME_LIMIT
 from lapwing.ledger.entries import name as ledger_name
 from lapwing.ledger.states import Analyst
 from lapwing.queries.catalogue.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
 from lapwing.queries.catalogue.population import KeyType, Population, RowsPerPerson, Segment, Table
 from lapwing.queries.catalogue.public_tables import Vocabulary
-from lapwing.sources import FileSource, PostgresSource, Source, SparkFiles, SparkSource, place_of
+from lapwing.sources import SOURCES, FileSource, Source, require_no_password
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import as_int, as_written
 from lapwing.vocabulary.frozen import frozen
@@ -142,25 +139,6 @@ def _public_file(name: str, path: Path) -> "PublicFile":
     from lapwing.engines.public_files import PublicFile  # noqa: PLC0415 - see above
 
     return PublicFile(name=name, path=path)
-
-
-_IN_A_URL: Final = re.compile(r"[a-z]+://[^?]*:[^?]*@")
-_AS_A_WORD: Final = re.compile(r"(password|secret)\s*=")
-
-
-def require_no_password(name: str, address: str) -> None:
-    """Refuse an address of PostgreSQL that holds a password, without repeating it.
-
-    >>> require_no_password("postgres", "postgresql://reader@db.example.org:5432/ehr?passfile=/etc/lapwing/pgpass")
-    >>> require_no_password("postgres", "postgresql://reader:hunter2@db.example.org/ehr")
-    Traceback (most recent call last):
-    ...
-    lapwing.errors.ParameterError: postgres = 'an address' holds a password, ...
-    """
-    if _IN_A_URL.match(address) or _AS_A_WORD.search(unquote(address)):
-        reason = "holds a password, for all to see who read the file or the list of processes"
-        places = "in ~/.pgpass, in the file that PGPASSFILE or passfile=... names, or in a service file"
-        raise ParameterError(name, "an address", reason=reason, remedy=f"take it out, and keep it {places}")
 
 
 FILE: Final = "lapwing.toml"
@@ -254,7 +232,7 @@ def _require_one_account(populations: Mapping[str, PopulationSettings], folder: 
     owners: dict[tuple[str, ...], str] = {}
     for name, declared in populations.items():
         for table, source in declared.sources.items():
-            owner = owners.setdefault(place_of(source, folder), name)
+            owner = owners.setdefault(source.place(folder), name)
             if owner != name:
                 reason, remedy = f"this is a table of population {owner!r} too", "let the same people have one account"
                 raise declared.section.error(("tables", table, "source"), reason, remedy)
@@ -368,40 +346,23 @@ def _table(name: str, section: Section, public: _Public) -> tuple[Table, Source]
 def _source(section: Section, folder: Path) -> Source:
     given = section.take("source", (str, dict))
     if isinstance(given, str):
-        if Path(given).suffix not in {".parquet", ".csv"}:
-            shown = "an address" if "://" in given else repr(given)  # which may hold a password
-            remedy = (
-                'name a .parquet or .csv file, or write { duckdb = "file", table = "name" }, '
-                '{ postgres = "address", table = "name" } or { spark = "name" }'
-            )
-            raise section.error(("source",), f"source = {shown} is not a file that can be read", remedy)
-        return FileSource(path=folder / given)
+        with section.blamed():
+            return FileSource.from_settings(section, folder)
     inner = section.section("source")
+    named = [word for word in SOURCES if word in inner.entries]
+    words = f"write {', '.join([*SOURCES][:-1])} or {[*SOURCES][-1]}, one of them"
     if "frame" in inner.entries:
         remedy = 'write source = "patients.parquet", and hand it over once: create(..., frames={"patients": df})'
         raise section.error(("source",), "a data frame has no file that could be read again", remedy)
-    place, address, spark = (inner.take(word, str, None) for word in ("duckdb", "postgres", "spark"))
-    if (place, address, spark) == (None, None, None):
-        known = ", ".join(inner.entries) or "nothing"
-        remedy = 'write duckdb, postgres or spark, one of them; a file is written as a text, source = "patients.csv"'
-        raise section.error(("source",), f"source names no place: it has {known}", remedy)
-    table: str = "" if spark else inner.take("table", str)
-    schema = inner.take("schema", str, "public") if address else "public"
-    inner.done()
+    if not named:
+        reason = f"source names no place: it has {', '.join(inner.entries) or 'nothing'}"
+        raise section.error(("source",), reason, f'{words}; a file is written as a text, source = "patients.csv"')
+    if len(named) > 1:
+        raise section.error(("source",), "source names no single place", words)
     with inner.blamed():
-        require_no_password("postgres", address or "")
-    match place, address, spark:
-        case str(), None, None:
-            return DuckDBTable(path=folder / place, table=table)
-        case None, str(), None:
-            return PostgresSource(address=address, table=table, schema=schema)
-        case None, None, str():
-            if "/" not in spark:  # a name, not a place
-                return SparkSource(table=spark)
-            return SparkFiles(place=spark if "://" in spark else str(folder / spark))
-        case _:
-            remedy = "write duckdb, postgres or spark, one of them"
-            raise section.error(("source",), "source names no single place", remedy)
+        source = SOURCES[named[0]].from_settings(inner, folder)
+    inner.done()
+    return source
 
 
 def _column(name: str, section: Section, public: _Public) -> Column:

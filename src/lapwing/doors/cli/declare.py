@@ -16,6 +16,7 @@ from lapwing.accounting.interpretation import budget_concerns
 from lapwing.doors.cli.commands import facts, json_option, say, tell, waiting
 from lapwing.doors.cli.options import Door, for_the_custodian
 from lapwing.doors.cli.overview import hints
+from lapwing.sources import named_source, require_no_password
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError, ParameterError, SettingsError
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency
@@ -24,14 +25,13 @@ from lapwing.workspace.declaring import (
     Declared,
     DeclaredTable,
     Draft,
-    Place,
     declared_columns,
     key_type_of,
     require_new,
     write_list,
 )
 from lapwing.workspace.misfits import Misfit
-from lapwing.workspace.settings import FILE, read_settings, require_no_password
+from lapwing.workspace.settings import FILE, read_settings
 from lapwing.workspace.workspace import Workspace, open_workspace
 
 
@@ -167,12 +167,8 @@ def _without_questions(draft: Draft) -> str:
 
 
 def _addition(draft: Draft, table: DeclaredTable) -> list[str]:
-    place = table.place
     options = {
-        "--source": place.source,
-        "--postgres": place.postgres,
-        "--name": place.inner,
-        "--schema": None if place.schema == "public" else place.schema,
+        **table.source.options(table.name),
         "--person-key": table.person_key,
         "--key-type": table.key_type,
         "--rows": None if table.rows == "one" else table.rows,
@@ -308,13 +304,13 @@ def add(
     for text in columns.pop("number"):
         remedy = f"write --integer {text} for whole numbers, or --real {text}"
         raise click.UsageError(f"There is no option --number: {remedy}.", click.get_current_context())
-    place = Place(source=source, postgres=postgres, inner=inner, schema=schema)
+    place = named_source(table, source=source, postgres=postgres, inner=inner, schema=schema)
     stored = place.columns(table)
     key = person_key or population.population.unit.person_key
     found = declared_columns(table, columns, stored, key=key, take_all=take_all)
     text = DeclaredTable(
         name=table,
-        place=place,
+        source=place,
         columns=found,
         rows=rows,
         max_rows=max_rows,

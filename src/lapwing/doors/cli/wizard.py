@@ -16,17 +16,16 @@ import click
 
 from lapwing.accounting.interpretation import budget_concerns
 from lapwing.doors.cli.commands import message_of, paragraph, say
+from lapwing.sources import DATABASES, FileSource, Source, named_source, require_file
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError, SettingsError
 from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.vocabulary.wording import escaped, escaped_lines
 from lapwing.workspace.declaring import (
-    DATABASES,
     FITTING,
     KINDS,
     Declared,
     DeclaredTable,
     Draft,
-    Place,
     bounds_of,
     declared_columns,
     read_list,
@@ -139,13 +138,8 @@ def _blamed(section: Section, *inner: str) -> Iterator[None]:
 
 def _with_table(draft: Draft, name: str, section: Section) -> Draft:
     """Return the draft with a table of the file of answers; what is wrong with it names its line."""
-    source, kinds = section.take("source", str, None), section.section("columns")
-    place = Place(
-        source=None if source is None else Path(source).expanduser(),
-        postgres=section.take("postgres", str, None),
-        inner=section.take("name", str, None),
-        schema=section.take("schema", str, "public"),
-    )
+    file, kinds = section.take("source", str, None), section.section("columns")
+    there = {word: section.take(word, str, None) for word in ("postgres", "name", "schema")}
     own, key_type = (section.take(word, str, None) for word in ("person_key", "key_type"))
     rows, max_rows = section.take("rows", str, "one"), section.take("max_rows", int, None)
     nullable = section.take("may_be_missing", list, [])
@@ -154,7 +148,14 @@ def _with_table(draft: Draft, name: str, section: Section) -> Draft:
     if key is None:
         raise section.error((), "no column tells people apart", 'write person_key = "patient_id" above all tables')
     with _blamed(section):
-        stored = place.columns(name)
+        source = named_source(
+            name,
+            source=None if file is None else Path(file).expanduser(),
+            postgres=there["postgres"],
+            inner=there["name"],
+            schema=there["schema"],
+        )
+        stored = source.columns(name)
         key = _stored(key, stored)
     given: dict[str, tuple[str, ...]] = {"nullable": tuple(nullable)} if nullable else {}
     for column in kinds.entries:
@@ -166,7 +167,7 @@ def _with_table(draft: Draft, name: str, section: Section) -> Draft:
         known = _word(key_type, ["integer", "text"]) if key_type else _known_key(draft, stored[key])
         table = DeclaredTable(
             name=name,
-            place=place,
+            source=source,
             columns=columns,
             rows=rows,
             max_rows=max_rows,
@@ -272,7 +273,7 @@ def _ask_for_table(draft: Draft) -> Draft | None:
     found = _ask("Table, or Enter for no more" if draft.tables else "Table, or Enter for none yet", _place_of)
     if found is None:
         return None
-    name, place, stored = found
+    name, source, stored = found
     name = _ask("What it is called", lambda text: _new_name(draft, text), name)
     kinds = ", ".join(f"{column} ({kind})" if kind else column for column, kind in stored.items())
     say(paragraph(f"  It has {kinds}."))
@@ -290,24 +291,25 @@ def _ask_for_table(draft: Draft) -> Draft | None:
     say(paragraph(_COLUMNS))
     columns = _ask_for_columns(draft, name, stored, key)
     table = DeclaredTable(
-        name=name, place=place, columns=columns, rows=rows, max_rows=max_rows, person_key=own, key_type=key_type
+        name=name, source=source, columns=columns, rows=rows, max_rows=max_rows, person_key=own, key_type=key_type
     )
     return _valid(replace(draft, tables=(*draft.tables, table)))
 
 
-def _place_of(text: str) -> tuple[str, Place, dict[str, str | None]] | None:
+def _place_of(text: str) -> tuple[str, Source, dict[str, str | None]] | None:
     """Return what a table is called at its place, the place, and what columns it has; None for no answer."""
     if not text:
         return None
     if text.startswith(("postgresql://", "postgres://")):
         schema, _, inner = _ask("  The table there", _some).rpartition(".")
-        place = Place(postgres=text, inner=inner, schema=schema or _ask("  In the schema", _some, "public"))
-        return inner, place, place.columns(inner)
-    source = Path(text).expanduser()
-    Place(source=source).require_file()
-    inner = _ask("  The table in it", _some) if source.suffix in DATABASES else source.stem
-    place = Place(source=source, inner=inner if source.suffix in DATABASES else None)
-    return inner, place, place.columns(inner)
+        schema = schema or _ask("  In the schema", _some, "public")
+        source = named_source(inner, postgres=text, schema=schema)
+        return inner, source, source.columns(inner)
+    file = Path(text).expanduser()
+    require_file(file)
+    inner = _ask("  The table in it", _some) if file.suffix in DATABASES else file.stem
+    source = named_source(inner, source=file)
+    return inner, source, source.columns(inner)
 
 
 def _some(text: str) -> str:
@@ -333,8 +335,8 @@ def _new_name(draft: Draft, text: str) -> str:
 
 def _read_with(draft: Draft, table: str, columns: Mapping[str, Mapping[str, Any]]) -> None:
     """Refuse a name or a column that lapwing.toml could not have; no file is opened."""
-    place = Place(source=Path("not opened.csv"))
-    probe = DeclaredTable(name=table, place=place, columns=Declared(columns=columns, left_out={}))
+    source = FileSource(path=Path("not opened.csv"))
+    probe = DeclaredTable(name=table, source=source, columns=Declared(columns=columns, left_out={}))
     _read(replace(draft, tables=(probe,)))
 
 
