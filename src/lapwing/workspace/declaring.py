@@ -1,11 +1,10 @@
-"""Workspaces, tables and columns as a custodian declares them: age=0..120, sex=F,M. No row is read.
+"""How a declaration is said on a line: age=0..120, sex=F,M; and a workspace that is not made yet. No row is read.
 
-Whatever is said here is public, so it must not come from the data: names and types of columns may be looked up, because
-a schema is public, and values never. The smallest age that is there would tell about somebody.
+Every door but lapwing.toml itself says the values of a column as one text: "0..120", or "F,M".
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import date
 from pathlib import Path
@@ -14,97 +13,169 @@ from typing import Any, Final
 from lapwing.queries.catalogue.population import Population
 from lapwing.sources import Source
 from lapwing.vocabulary.errors import ParameterError, SettingsError
-from lapwing.vocabulary.exact import exact
+from lapwing.vocabulary.exact import as_int, exact
 from lapwing.vocabulary.frozen import frozen
+from lapwing.workspace.declaration import (
+    COLUMN_OPTIONS,
+    KINDS,
+    TABLE_OPTIONS,
+    Declaration,
+    Option,
+    without_defaults,
+)
 from lapwing.workspace.settings import FILE, as_folder
-from lapwing.workspace.toml import head_text, population_text, table_text
+from lapwing.workspace.toml import head_text, population_text
 
-KINDS: Final = ("integer", "real", "category", "date", "boolean", "text")
-_UNBOUNDED: Final = {"integer", "date", "boolean", "text"}
-"""Kinds that can be declared without bounds or values."""
-FITTING: Final[Mapping[str | None, tuple[str, ...]]] = {
-    None: KINDS,
-    "integer": ("integer", "real", "category"),
-    "real": ("real",),
-    "text": ("category", "text"),
-    "date": ("date",),
-    "boolean": ("boolean",),
-}
-"""As what a column can be declared that is stored as one kind: the others could not be read."""
 _ITEM: Final = re.compile(r'\s*(?:"(?P<quoted>(?:[^"]|"")*)"|(?P<plain>(?!")[^,]*?))\s*(?P<more>,|$)')
 _WHOLE: Final = re.compile("0|-?[1-9][0-9]*")
 """A whole number in the one way that nobody takes for a code: 01 is text."""
 
 
 @frozen()
-class Declared:
-    """The columns of a table: those that are declared, as lapwing.toml says them, and those that are left out."""
+class SaidColumn:
+    """What is said of a column: its type, its values as a text such as "0..120", and its options by their words.
 
-    columns: Mapping[str, Mapping[str, Any]]
-    left_out: Mapping[str, str | None]
-
-    def columns_record(self) -> dict[str, dict[str, Any]]:
-        """Return the declared columns as JSON values."""
-        return {
-            name: {word: str(entry) if isinstance(entry, date) else entry for word, entry in column.items()}
-            for name, column in self.columns.items()
-        }
-
-
-def declared_columns(
-    table: str, given: Mapping[str, tuple[str, ...]], stored: Mapping[str, str | None], *, key: str, take_all: bool
-) -> Declared:
-    """Return what was declared, checked against the names that are there.
-
-    Parameters
-    ----------
-    table : what the table is called
-    given : for each kind, what was written, such as "age=0..120"; and what may be missing under "nullable"
-    stored : the kind of each column that is there; None where it is not known
-    key : the person key, which is not a column
-    take_all : whether the other columns are declared as what they are stored as
-
-    >>> there = {"id": "integer", "age": "integer", "sex": "text", "city": "text"}
-    >>> found = declared_columns(
-    ...     "patients", {"integer": ("age=0..120",), "category": ("sex=F,M",)}, there, key="id", take_all=False
-    ... )
-    >>> found.columns["age"], dict(found.left_out)
-    ({'type': 'integer', 'low': 0, 'high': 120}, {'city': 'text'})
+    Without a type only the options are said, of a column that is declared in another way.
     """
-    nullable = {name.strip() for text in given.get("nullable", ()) for name in text.split(",")}
-    columns: dict[str, dict[str, Any]] = {}
+
+    type: str = ""
+    values: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_options(given: Mapping[str, Sequence[str]]) -> dict[str, SaidColumn]:
+    """Return what the options of a command say of each column; each stands under a type, or the word of an option.
+
+    >>> said = read_options({"integer": ["age=0..120"], "text": ["city"], "nullable": ["age,city"]})
+    >>> said["age"].values, said["age"].options, said["city"].type
+    ('0..120', {'nullable': True}, 'text')
+    """
+    columns: dict[str, SaidColumn] = {}
     for kind in KINDS:
         for text in given.get(kind, ()):
             name, _, said = text.partition("=")
             if name in columns:
                 raise ParameterError(kind, text, reason=f"declares {name} a second time", remedy="declare it once")
-            columns[name] = {"type": kind, **bounds_of(kind, text, said, stored.get(name))}
+            columns[name] = SaidColumn(type=kind, values=said)
+    for option in COLUMN_OPTIONS:
+        for name, entry in (pair for text in given.get(option.word, ()) for pair in _option(option, text)):
+            known = columns.get(name, SaidColumn())
+            options = {**known.options, option.word: entry}
+            columns[name] = SaidColumn(type=known.type, values=known.values, options=options)
+    return columns
+
+
+def _option(option: Option, text: str) -> list[tuple[str, Any]]:
+    """Return the columns that an option names on a line, each with what it says of them."""
+    if option.kind is bool:
+        return [(name.strip(), True) for name in text.split(",")]
+    name, equals, said = text.partition("=")
+    if not equals:
+        remedy = f"write {option.on_the_line} {option.metavar}"
+        raise ParameterError(option.word, text, reason="does not say of which column", remedy=remedy)
+    return [
+        (
+            name,
+            read_list(said) if option.kind is list else as_int(option.word, said) if option.kind is int else said,
+        )
+    ]
+
+
+def declare(
+    name: str,
+    source: Source,
+    stored: Mapping[str, str | None],
+    *,
+    options: Mapping[str, Any],
+    columns: Mapping[str, SaidColumn],
+    usual: str,
+    people: Population | None = None,
+    take_all: bool = False,
+) -> Declaration:
+    """Return the declaration of a table, checked against the names that are there.
+
+    Parameters
+    ----------
+    name, source : what the table is called, and where it is
+    stored : the kind of each column that is there; None where it is not known
+    options : what is said of the table, by the words of `TABLE_OPTIONS`
+    columns : what is said of its columns
+    usual : the person key of its population
+    people : the population, if it has tables already
+    take_all : whether the other columns are declared as what they are stored as
+    """
+    key = options.get("person_key") or usual
+    declared, left_out = declared_columns(name, columns, stored, key=key, take_all=take_all)
+    key_type = options.get("key_type") or key_type_of(stored.get(key), people)
+    said = without_defaults(TABLE_OPTIONS, {**options, "key_type": key_type})
+    return Declaration(name=name, source=source, options=said, columns=declared, left_out=left_out)
+
+
+def declared_columns(
+    table: str, said: Mapping[str, SaidColumn], stored: Mapping[str, str | None], *, key: str, take_all: bool = False
+) -> tuple[dict[str, dict[str, Any]], dict[str, str | None]]:
+    """Return the entries of the columns that are declared, and the kinds of those that are left out.
+
+    >>> there = {"id": "integer", "age": "integer", "sex": "text", "city": "text"}
+    >>> said = {"age": SaidColumn(type="integer", values="0..120"), "sex": SaidColumn(type="category", values="F,M")}
+    >>> columns, left_out = declared_columns("patients", said, there, key="id")
+    >>> columns["age"], left_out
+    ({'type': 'integer', 'low': 0, 'high': 120}, {'city': 'text'})
+    """
+    columns = {name: _entries(name, one, stored.get(name)) for name, one in said.items() if one.type}
     rest = {name: kind for name, kind in stored.items() if name not in columns and name != key}
-    taken = {name for name, kind in rest.items() if take_all and kind in _UNBOUNDED}
-    columns |= {name: {"type": rest[name], "nullable": True} for name in rest if name in taken}
-    _require_stored(table, [*columns, *nullable], stored, key)
+    if take_all:
+        taken = {name: kind for name, kind in rest.items() if kind is not None and not KINDS[kind].needed}
+        columns |= {
+            name: {"type": kind, "nullable": True, **said.get(name, SaidColumn()).options}
+            for name, kind in taken.items()
+        }
+    _require_stored(table, [*columns, *said], stored, key)
     if set(stored.values()) == {None}:  # a CSV file, which alone does not say what it holds
         _require_no_empty_value(columns)
-    for name in sorted(nullable - {name for name in columns if name not in taken}):
+    for name, one in sorted(said.items()):
         if name not in columns:
-            raise ParameterError(
-                "nullable", name, reason="is not declared", remedy=f"declare it, too: --integer {name}"
-            )
-    columns = {name: {**column, "nullable": True} if name in nullable else column for name, column in columns.items()}
+            remedy = f"declare it, too: --integer {name}"
+            raise ParameterError(next(iter(one.options)), name, reason="is not declared", remedy=remedy)
     in_order = {name: columns[name] for name in stored if name in columns}
-    return Declared(columns=in_order, left_out={name: kind for name, kind in rest.items() if name not in taken})
+    return in_order, {name: kind for name, kind in rest.items() if name not in columns}
 
 
-def _remarks(declared: Declared) -> dict[str, str]:
-    """Return how columns that were left out stand in lapwing.toml: as comments, ready to be filled in."""
-    ready = {
-        "integer": '{ type = "integer", low = ..., high = ... }',
-        "real": '{ type = "real", low = ..., high = ... }',
-        "text": '{ type = "category", values = [...] }    or { type = "text" }',
-        "date": '{ type = "date" }',
-        "boolean": '{ type = "boolean" }',
-    }
-    return {name: ready.get(kind or "", "{ type = ... }") for name, kind in declared.left_out.items()}
+def _entries(name: str, said: SaidColumn, stored: str | None) -> dict[str, Any]:
+    options = without_defaults(COLUMN_OPTIONS, said.options)
+    return {"type": said.type, **entries_of(name, said.type, said.values, stored), **options}
+
+
+def entries_of(name: str, kind: str, said: str, stored: str | None) -> dict[str, Any]:
+    """Return what is said about the values of a column, as lapwing.toml has it."""
+    row, text = KINDS[kind], f"{name}={said}" if said else name
+    if kind == "category":
+        return {"values": _values(text, said, stored)}
+    if row.ends and said:
+        low, dots, high = said.partition("..")
+        if not dots:
+            remedy = "write LOW..HIGH, such as age=0..120"
+            raise ParameterError(kind, text, reason="does not have two bounds", remedy=remedy)
+        return dict(zip(row.ends, _ends(kind, text, low, high), strict=True))
+    if row.needed:
+        remedy = f"write {row.metavar}, such as bmi=10..60"
+        raise ParameterError(kind, text, reason="has no bounds", remedy=remedy)
+    if said:
+        raise ParameterError(kind, text, reason="takes no values", remedy="write the name of the column alone")
+    return {}
+
+
+def written_values(entries: Mapping[str, Any]) -> str:
+    """Return what the entries of a column say about its values as one text, from which `entries_of` makes them again.
+
+    >>> written_values({"type": "integer", "low": 0, "high": 120}), written_values({"type": "text"})
+    ('0..120', '')
+    >>> written_values({"type": "category", "values": ["north, upper", "south"]})
+    '"north, upper",south'
+    """
+    if "values" in entries:
+        return write_list(map(str, entries["values"]))
+    return "..".join(str(entries[end]) for end in KINDS[entries["type"]].ends if end in entries)
 
 
 def _require_stored(table: str, names: list[str], stored: Mapping[str, str | None], key: str) -> None:
@@ -131,30 +202,6 @@ def _require_no_empty_value(columns: Mapping[str, Mapping[str, Any]]) -> None:
                 reason="has an empty value, and in a CSV file an empty cell is a missing one",
                 remedy=f"leave the empty value out, and write --nullable {name}",
             )
-
-
-def bounds_of(kind: str, text: str, said: str, stored: str | None) -> dict[str, Any]:
-    """Return what is said about the values of a column, as lapwing.toml has it; `text` is how the whole was written."""
-    match kind:
-        case "category":
-            return {"values": _values(text, said, stored)}
-        case "integer" | "real" | "date" if said:
-            low, dots, high = said.partition("..")
-            if not dots:
-                raise ParameterError(
-                    kind, text, reason="does not have two bounds", remedy="write LOW..HIGH, such as age=0..120"
-                )
-            return dict(
-                zip(("first", "last") if kind == "date" else ("low", "high"), _ends(kind, text, low, high), strict=True)
-            )
-        case "real":
-            raise ParameterError(
-                kind, text, reason="has no bounds", remedy="write COLUMN=LOW..HIGH, such as bmi=10..60"
-            )
-        case "boolean" | "text" if said:
-            raise ParameterError(kind, text, reason="takes no values", remedy="write the name of the column alone")
-        case _:
-            return {}
 
 
 def _ends(kind: str, text: str, low: str, high: str) -> list[Any]:
@@ -227,44 +274,6 @@ def write_list(values: Iterable[str]) -> str:
     )
 
 
-@frozen()
-class DeclaredTable:
-    """A table as lapwing.toml will have it.
-
-    Parameters
-    ----------
-    name : what analysts call it
-    source : where it is
-    columns : what may be asked about, and what is left out
-    rows : "one" row a person, or "many"
-    max_rows : of how many rows of a person a question counts, if it does not say it itself
-    person_key : whose row it is, where that is another column than the population's
-    key_type : "text" or "integer", if it is said
-    """
-
-    name: str
-    source: Source
-    columns: Declared
-    rows: str = "one"
-    max_rows: int | None = None
-    person_key: str | None = None
-    key_type: str | None = None
-
-    def text(self, folder: Path, population: str) -> str:
-        """Return its sections of lapwing.toml."""
-        entries = {
-            "source": self.source.entry(folder),
-            "rows": None if self.rows == "one" else self.rows,
-            "max_rows": self.max_rows,
-            "person_key": self.person_key,
-            "key_type": self.key_type,
-        }
-        said = {name: entry for name, entry in entries.items() if entry is not None}
-        return table_text(
-            population, self.name, entries=said, columns=self.columns.columns, left_out=_remarks(self.columns)
-        )
-
-
 def key_type_of(stored: str | None, population: Population | None) -> str | None:
     """Return what the person key holds if it is not said: what is stored, and in a CSV what the other tables have."""
     if stored is None and population is not None and population.tables:
@@ -286,7 +295,7 @@ class Draft:
     ledger: str | None = None
     only_named: bool = False
     analysts: dict[str, dict[str, str]] = field(default_factory=dict)
-    tables: tuple[DeclaredTable, ...] = ()
+    tables: tuple[Declaration, ...] = ()
 
     def __post_init__(self) -> None:
         if self.folder is not None:

@@ -43,15 +43,15 @@ from dataclasses import field, replace
 from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lapwing.accounting.filters.account import Budget
 from lapwing.answers.budget import said_budget
 from lapwing.engines.reading import LONGEST, TIME_LIMIT
 from lapwing.ledger.entries import name as ledger_name
 from lapwing.ledger.states import Analyst
-from lapwing.queries.catalogue.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
-from lapwing.queries.catalogue.population import KeyType, Population, RowsPerPerson, Segment, Table
+from lapwing.queries.catalogue.column import Category
+from lapwing.queries.catalogue.population import Population, Segment, Table
 from lapwing.queries.catalogue.public_tables import Vocabulary
 from lapwing.sources import SOURCES, FileSource, Source, require_no_password
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
@@ -59,6 +59,7 @@ from lapwing.vocabulary.exact import as_int, as_written
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 from lapwing.vocabulary.wording import Setting
+from lapwing.workspace.declaration import NUMBER, read_table
 from lapwing.workspace.toml import Document, Section
 
 if TYPE_CHECKING:
@@ -142,7 +143,6 @@ def _public_file(name: str, path: Path) -> "PublicFile":
 
 
 FILE: Final = "lapwing.toml"
-_NUMBER: Final = (str, int, float)
 
 
 @frozen()
@@ -315,7 +315,7 @@ def _budget(outer: Section, name: str) -> Budget:
 
 
 def _budget_in(section: Section) -> Budget:
-    epsilon, delta, rho = (as_written(section.take(word, _NUMBER, None)) for word in ("epsilon", "delta", "rho"))
+    epsilon, delta, rho = (as_written(section.take(word, NUMBER, None)) for word in ("epsilon", "delta", "rho"))
     section.done()
     with section.blamed():
         budget = said_budget(epsilon, delta, rho)
@@ -326,18 +326,7 @@ def _budget_in(section: Section) -> Budget:
 
 
 def _table(name: str, section: Section, public: _Public) -> tuple[Table, Source]:
-    columns, one_row = section.section("columns", {}), RowsPerPerson.ONE_A_PERSON
-    with section.blamed():
-        table = Table(
-            name=name,
-            columns=tuple(_column(column, one, public) for column, one in columns.sections()),
-            rows=section.one_of("rows", {"one": one_row, "many": RowsPerPerson.MANY_A_PERSON}, one_row),
-            person_key=section.take("person_key", str, None),
-            key_type=section.one_of("key_type", {one.value: one for one in KeyType}, KeyType.INTEGER),
-            row_key=section.take("row_key", str, None),
-            max_rows=section.take("max_rows", int, None),
-            title=section.take("title", str, ""),
-        )
+    table = read_table(name, section, lambda values: public.files().category(values))
     source = _source(section, public.folder)
     section.done()
     return table, source
@@ -363,41 +352,3 @@ def _source(section: Section, folder: Path) -> Source:
         source = SOURCES[named[0]].from_settings(inner, folder)
     inner.done()
     return source
-
-
-def _column(name: str, section: Section, public: _Public) -> Column:
-    kind = section.take("type", str)
-    if kind not in _TYPES:
-        raise section.error(("type",), f"type = {kind!r} is unknown", f"write one of {', '.join(_TYPES)}")
-    build, known_words = _TYPES[kind]
-    words = {word: section.take(word, kinds, None) for word, kinds in known_words.items()}
-    nullable = section.take("nullable", bool, False)  # noqa: FBT003 - the value that is meant if nothing is said
-    title = section.take("title", str, "")
-    section.done()
-    missing = [word for word in ("low", "high") if kind == "real" and words[word] is None]
-    if missing:
-        raise section.error((), f"{section.title} has no {missing[0]}", "give the bounds low and high")
-    labels = words.pop("labels", None)
-    if not all(isinstance(label, str) for label in labels or ()):
-        raise section.error(("labels",), "labels are texts", 'write labels = ["Male", "Female"]')
-    if isinstance(words.get("values"), dict):
-        if labels is not None:
-            raise section.error(("labels",), "the file has the labels", 'write label = "concept_name" inside values')
-        found = public.files().category(section.section("values"))
-        with section.blamed():
-            return Column(name=name, type=found, nullable=nullable, title=title)
-    with section.blamed():
-        made = build(**words)
-        if isinstance(made, Category) and labels is not None:
-            made = replace(made, labels=tuple(labels), label_name=f"{name}_name")
-        return Column(name=name, type=made, nullable=nullable, title=title)
-
-
-_TYPES: Final[dict[str, tuple[Callable[..., ColumnType], dict[str, Any]]]] = {
-    "integer": (Integer, {"low": int, "high": int}),
-    "real": (Real, {"low": _NUMBER, "high": _NUMBER, "step": _NUMBER}),
-    "category": (lambda values: Category(values=tuple(values or ())), {"values": (list, dict), "labels": list}),
-    "date": (Date, {"first": date, "last": date}),
-    "text": (Text, {}),
-    "boolean": (Boolean, {}),
-}

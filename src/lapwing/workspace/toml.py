@@ -211,16 +211,6 @@ _TABLES = """
 # age = {{ type = "integer", low = 0, high = 120 }}
 """
 
-FORMS = {
-    "integer": '{ type = "integer", low = 0, high = 120 }',
-    "real": '{ type = "real", low = 10, high = 60 }',
-    "category": '{ type = "category", values = ["F", "M"] }',
-    "date": '{ type = "date", first = 1900-01-01, last = 2025-12-31 }',
-    "boolean": '{ type = "boolean" }',
-    "text": '{ type = "text" }',
-}
-"""What a column can be, with an example of each."""
-
 
 def head_text(ledger: str | None = None) -> str:
     """Return how a lapwing.toml begins."""
@@ -255,26 +245,6 @@ def population_text(
 [populations.{quoted}.analysts]
 """
     return opening + head + (allowances or '# ana = { epsilon = "1" }\n') + _TABLES.format(name=quoted)
-
-
-def table_text(
-    population: str,
-    table: str,
-    *,
-    entries: Mapping[str, Any],
-    columns: Mapping[str, Mapping[str, Any]],
-    left_out: Mapping[str, str],
-) -> str:
-    """Return the sections of one table; `left_out` are columns that stand there as comments, with a remark."""
-    place = f"populations.{key(population)}.tables.{key(table)}"
-    lines = [f"\n[{place}]", *(f"{name} = {value(entry)}" for name, entry in entries.items())]
-    lines += [f"\n[{place}.columns]", *(f"{key(name)} = {value(dict(column))}" for name, column in columns.items())]
-    if left_out:
-        lines += ["# These columns cannot be asked about. To declare one, say what it is, then lapwing update:"]
-        lines += [f"#     {form}" for form in FORMS.values()]
-        lines += ["# and with nullable = true where it may be missing."]
-    lines += [f"# {key(name)} = {remark}" for name, remark in left_out.items()]
-    return "\n".join(lines) + "\n"
 
 
 def with_entry(file: str, text: str, path: tuple[str, ...], given: Any) -> str:

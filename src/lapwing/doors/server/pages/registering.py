@@ -15,7 +15,8 @@ from lapwing.doors.server.pages.page_visit import Page, PageRefusedError, PageVi
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import exact
 from lapwing.vocabulary.frozen import frozen
-from lapwing.workspace.declaring import KINDS, read_list, write_list
+from lapwing.workspace.declaration import KINDS
+from lapwing.workspace.declaring import read_list, write_list
 
 P: Final = "/populations/{population}/custody/tables"
 PLACE: Final = ("name", "source", "inner", "schema")
