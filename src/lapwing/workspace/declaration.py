@@ -52,6 +52,11 @@ class Option:
         """Its name on the command line."""
         return f"--{self.flag or self.word.replace('_', '-')}"
 
+    @property
+    def is_flag(self) -> bool:
+        """Whether it is said or not, and nothing more."""
+        return self.kind is bool
+
     def read(self, section: Section) -> Any:
         """Return what lapwing.toml says of it."""
         if self.choices:

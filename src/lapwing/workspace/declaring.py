@@ -67,7 +67,7 @@ def read_options(given: Mapping[str, Sequence[str]]) -> dict[str, SaidColumn]:
 
 def _option(option: Option, text: str) -> list[tuple[str, Any]]:
     """Return the columns that an option names on a line, each with what it says of them."""
-    if option.kind is bool:
+    if option.is_flag:
         return [(name.strip(), True) for name in text.split(",")]
     name, equals, said = text.partition("=")
     if not equals:

@@ -174,7 +174,7 @@ def _addition(draft: Draft, table: Declaration) -> list[str]:
 
 def _option_words(option: Option, declared: Mapping[str, Any]) -> list[str]:
     """Return an option of columns as `lapwing add` takes it."""
-    if option.kind is bool:
+    if option.is_flag:
         return [option.on_the_line, ",".join(declared)] if declared else []
     texts = {name: write_list(one) if option.kind is list else str(one) for name, one in declared.items()}
     return [word for name, text in texts.items() for word in (option.on_the_line, f"{name}={text}")]

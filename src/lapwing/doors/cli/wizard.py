@@ -346,7 +346,7 @@ def _ask_for_columns(draft: Draft, stored: Mapping[str, str | None], key: str) -
 
 
 def _ask_for(option: Option) -> Any:
-    if option.kind is bool:
+    if option.is_flag:
         return click.confirm(f"  {option.question}", default=False)
     return _ask(f"  {option.question}, or Enter", read_list if option.kind is list else str)
 
