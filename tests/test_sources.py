@@ -10,7 +10,6 @@ from lapwing.sources import (
     DuckDBSource,
     FileSource,
     PostgresSource,
-    SparkFiles,
     SparkSource,
     named_source,
     open_engine,
@@ -80,8 +79,8 @@ def test_other_places_are_told_apart(tmp_path, one, other) -> None:
         PostgresSource(address="postgresql://db/x", table="t", schema="s"),
         PostgresSource(address="postgresql://db/x", table="t"),
         SparkSource(table="ehr.t"),
-        SparkFiles(files="s3://bucket/t"),
-        SparkFiles(files="t.parquet"),
+        SparkSource(table="s3://bucket/t"),
+        SparkSource(table="./t.parquet"),
     ],
     ids=str,
 )
@@ -106,6 +105,9 @@ def test_options_name_a_table_only_where_it_is_called_otherwise() -> None:
     source = PostgresSource(address="postgresql://db/x", table="t", schema="s")
     assert source.options("t") == {"--postgres": "postgresql://db/x", "--schema": "s"}
     assert source.options("people")["--name"] == "t"
+    assert FileSource(path=Path("a.csv")).options("t") == {"--source": "a.csv"}
+    inside = DuckDBSource(path=Path("a.duckdb"), table="t")
+    assert (inside.options("t"), inside.options("u")["--name"]) == ({"--source": "a.duckdb"}, "t")
 
 
 def test_a_population_in_several_databases_is_refused() -> None:

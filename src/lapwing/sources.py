@@ -70,8 +70,8 @@ class Source(ABC):
 
     @property
     def file(self) -> Path | None:
-        """The file that holds it, where there is one."""
-        return None
+        """The file that holds it, where there is one: `path`, in those that have it."""
+        return getattr(self, "path", None)
 
     def columns(self, table: str) -> dict[str, str | None]:
         """Return the columns that are there, each with its kind, or None where that is not known; no row is read."""
@@ -82,9 +82,12 @@ class Source(ABC):
         """Return another table of the same database; None where it is no database in which one could be named."""
         return None
 
-    def options(self, table: str) -> dict[str, str]:  # noqa: ARG002 - some have none
-        """Return it as the options of `lapwing add` for this table."""
-        return {}
+    def options(self, table: str) -> dict[str, str]:
+        """Return it as the options of `lapwing add` for this table, with paths seen from the current folder."""
+        entry, file = self.entry(Path()), {} if self.file is None else {"--source": str(self.file)}
+        words = {} if isinstance(entry, str) else {"name": entry.get("table", table), **entry}
+        named = {f"--{word}": words[word] for word in ("postgres", "name", "schema") if word in words}
+        return file | {flag: given for flag, given in named.items() if (flag, given) != ("--name", table)}
 
 
 class _InDuckDB(Source):
@@ -123,18 +126,9 @@ class FileSource(_InDuckDB):
         """Return the resolved path."""
         return ("file", _relative(folder, self.path))
 
-    @property
-    def file(self) -> Path:
-        """The file itself."""
-        return self.path
-
     def columns(self, table: str) -> dict[str, str | None]:
         """Return the names in the first line of a CSV file, or the schema of a Parquet file."""
         return columns_of_file(table, self.path)
-
-    def options(self, table: str) -> dict[str, str]:  # noqa: ARG002 - it has no table inside
-        """Return the path."""
-        return {"--source": str(self.path)}
 
 
 @frozen()
@@ -156,11 +150,6 @@ class DuckDBSource(DuckDBTable, _InDuckDB):
         """Return the resolved path and the table, in which DuckDB does not tell capitals from small letters."""
         return ("duckdb", _relative(folder, self.path), self.table.casefold())
 
-    @property
-    def file(self) -> Path:
-        """The file of the database."""
-        return self.path
-
     def columns(self, table: str) -> dict[str, str | None]:
         """Return the columns that DuckDB describes."""
         return columns_of_file(table, self)
@@ -168,10 +157,6 @@ class DuckDBSource(DuckDBTable, _InDuckDB):
     def neighbour(self, inner: str, schema: str) -> "DuckDBSource":  # noqa: ARG002 - it has one schema
         """Return another table of the file."""
         return DuckDBSource(path=self.path, table=inner)
-
-    def options(self, table: str) -> dict[str, str]:
-        """Return the path, and the table where it is called otherwise there."""
-        return {"--source": str(self.path), **_name_there(self.table, table)}
 
 
 @frozen()
@@ -223,67 +208,45 @@ class PostgresSource(Source):
         """Return another table of the database."""
         return PostgresSource(address=self.address, table=inner, schema=schema)
 
-    def options(self, table: str) -> dict[str, str]:
-        """Return the address, the table where it is called otherwise there, and its schema if that is not the usual."""
-        schema = {} if self.schema == "public" else {"--schema": self.schema}
-        return {"--postgres": self.address, **_name_there(self.table, table), **schema}
 
+@frozen()
+class SparkSource(Source):
+    """A table that Apache Spark knows by its name, or, where that has a /, a Parquet file or folder that it reads."""
 
-class _InSpark(Source):
-    __slots__ = ()
-    engine = "spark"
-    written = '{ spark = "name" }'
+    engine: ClassVar[str] = "spark"
+    written: ClassVar[str] = '{ spark = "name" }'
+    table: str
 
     @classmethod
-    def from_settings(cls, entries: Entries, folder: Path) -> Source:
+    def from_settings(cls, entries: Entries, folder: Path) -> "SparkSource":
+        """Read the name of the table, or where the files are."""
         given = entries.take("spark", str)
-        if "/" not in given:  # a name, not a place
-            return SparkSource(table=given)
-        return SparkFiles(files=given if "://" in given else str(folder / given))
+        return SparkSource(table=given if "/" not in given or "://" in given else os.path.join(folder, given))  # noqa: PTH118 - it keeps the /
+
+    def entry(self, folder: Path) -> dict[str, str]:  # noqa: ARG002 - files are named from the root on
+        """Return the name, the address, or the whole path."""
+        return {"spark": self.table if self._path is None else str(self._path.resolve())}
+
+    def place(self, folder: Path) -> tuple[str, ...]:
+        """Return the name, whose case Spark ignores; or the file, which is the same for whichever engine reads it."""
+        if "/" not in self.table:
+            return ("spark", self.table.casefold())
+        return ("file", self.table if self._path is None else _relative(folder, self._path))
+
+    @property
+    def _path(self) -> Path | None:
+        return None if "/" not in self.table or "://" in self.table else Path(self.table)
 
     @classmethod
     def open(cls, population: Population, sources: Mapping[str, Any], **how: Any) -> Engine:
+        """Open a session of this process."""
         driver = load_extra("lapwing.engines.spark", extra="spark")
         tables = {
-            name: one.files if isinstance(one, SparkFiles) else driver.SparkTable.named(one.table)
-            for name, one in sources.items()
+            name: one.table if "/" in one.table else driver.SparkTable.named(one.table) for name, one in sources.items()
         }
         session = driver.session_of_this_process(population.name)
         engine: Engine = driver.Spark(population, tables, session, **_without_files(how))
         return engine
-
-
-@frozen()
-class SparkSource(_InSpark):
-    """A table that Apache Spark knows by this name, with its schema and catalogue if they are given."""
-
-    table: str
-
-    def entry(self, folder: Path) -> dict[str, str]:  # noqa: ARG002 - it has no path
-        """Return the name."""
-        return {"spark": self.table}
-
-    def place(self, folder: Path) -> tuple[str, ...]:  # noqa: ARG002 - it has no path
-        """Return the name, in which Spark does not tell capitals from small letters."""
-        return ("spark", self.table.casefold())
-
-
-@frozen()
-class SparkFiles(_InSpark):
-    """A Parquet file or folder that Apache Spark reads."""
-
-    files: str
-
-    def entry(self, folder: Path) -> dict[str, str]:
-        """Return the address, or the path from the workspace on."""
-        if "://" in self.files:
-            return {"spark": self.files}
-        path = _seen_from(folder.resolve(), Path(self.files).resolve())
-        return {"spark": path if "/" in path else f"./{path}"}
-
-    def place(self, folder: Path) -> tuple[str, ...]:
-        """Return the address, or the resolved path: a file is the same for whichever engine reads it."""
-        return ("file", self.files if "://" in self.files else _relative(folder, Path(self.files)))
 
 
 SOURCES: Final[Mapping[str, type[Source]]] = {"duckdb": DuckDBSource, "postgres": PostgresSource, "spark": SparkSource}
@@ -365,10 +328,6 @@ def open_engine(
 
 def _without_files(how: Mapping[str, Any]) -> dict[str, Any]:
     return {word: given for word, given in how.items() if word != "readable"}
-
-
-def _name_there(inner: str, table: str) -> dict[str, str]:
-    return {} if inner == table else {"--name": inner}
 
 
 def _relative(folder: Path, path: Path) -> str:

@@ -24,7 +24,7 @@ from lapwing.workspace.changing import (
     databases_of,
     files_of,
 )
-from lapwing.workspace.declaring import Draft, SaidColumn
+from lapwing.workspace.declaring import ColumnInput, Draft
 
 SETTINGS = """
 [populations.clinic]
@@ -37,7 +37,7 @@ columns.age = {{ type = "integer", low = 0, high = 120 }}
 
 
 def said(name, values):
-    return {name: SaidColumn(type="integer", values=values)}
+    return {name: ColumnInput(type="integer", values=values)}
 
 
 AGES = said("age", "0..120")

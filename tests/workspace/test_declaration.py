@@ -19,7 +19,7 @@ from lapwing.sources import FileSource
 from lapwing.vocabulary.errors import ParameterError, SettingsError
 from lapwing.workspace.declaration import COLUMN_OPTIONS, KINDS, TABLE_OPTIONS, Declaration, Option, without_defaults
 from lapwing.workspace.declaring import (
-    SaidColumn,
+    ColumnInput,
     declare,
     declared_columns,
     entries_of,
@@ -64,7 +64,7 @@ def test_an_option_of_a_column_is_said_at_every_door(tmp_path, option) -> None:
     line = read_options({"integer": ["age=0..120"], option.word: [on_a_line(option)]})
     sent = {option.word: write_list(sample(option)) if option.kind is list else "on" if option.is_flag else "age"}
     body = ColumnBody(type="integer", values="0..120", **options_record([option], sent))
-    for said in (line["age"], SaidColumn(type=body.type, values=body.values, options=entries)):
+    for said in (line["age"], ColumnInput(type=body.type, values=body.values, options=entries)):
         made = declare("t", FileSource(path=tmp_path / "t.csv"), stored, options={}, columns={"age": said}, usual="id")
         assert made.columns == {"age": {"type": "integer", "low": 0, "high": 120, **entries}}
         expected = tuple(sample(option)) if option.kind is list else sample(option)

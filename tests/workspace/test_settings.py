@@ -7,7 +7,7 @@ import pytest
 
 from lapwing.queries.catalogue.column import Boolean, Category, Date, Integer, Real, Text
 from lapwing.queries.catalogue.population import KeyType, RowsPerPerson
-from lapwing.sources import DuckDBSource, FileSource, PostgresSource, SparkFiles, SparkSource
+from lapwing.sources import DuckDBSource, FileSource, PostgresSource, SparkSource
 from lapwing.vocabulary.errors import SettingsError
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, PureDP
 from lapwing.workspace.settings import read_settings
@@ -85,7 +85,7 @@ def test_budgets_have_three_kinds(tmp_path, written, budget) -> None:
             PostgresSource(address="postgresql://x/y", table="t", schema="s"),
         ),
         ('{ spark = "warehouse.patients" }', SparkSource(table="warehouse.patients")),
-        ('{ spark = "s3://bucket/patients" }', SparkFiles(files="s3://bucket/patients")),
+        ('{ spark = "s3://bucket/patients" }', SparkSource(table="s3://bucket/patients")),
     ],
     ids=["postgres", "spark", "files of spark"],
 )

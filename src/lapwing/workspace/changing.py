@@ -19,7 +19,7 @@ from lapwing.sources import DATABASES, FILES, FileSource, Source, named_source
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.frozen import frozen
 from lapwing.workspace.declaration import Declaration
-from lapwing.workspace.declaring import Draft, SaidColumn, declare
+from lapwing.workspace.declaring import ColumnInput, Draft, declare
 from lapwing.workspace.settings import FILE
 from lapwing.workspace.toml import with_entry
 from lapwing.workspace.workspace import Workspace
@@ -49,7 +49,7 @@ class NewTable:
     inner: str | None = None
     schema: str = "public"
     options: Mapping[str, Any] = field(default_factory=dict)
-    columns: Mapping[str, SaidColumn] = field(default_factory=dict)
+    columns: Mapping[str, ColumnInput] = field(default_factory=dict)
 
 
 def decide(workspace: Workspace, population: str, entries: Mapping[tuple[str, ...], Any], *, by: str) -> None:

@@ -32,7 +32,7 @@ _WHOLE: Final = re.compile("0|-?[1-9][0-9]*")
 
 
 @frozen()
-class SaidColumn:
+class ColumnInput:
     """What is said of a column: its type, its values as a text such as "0..120", and its options by their words.
 
     Without a type only the options are said, of a column that is declared in another way.
@@ -43,25 +43,25 @@ class SaidColumn:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_options(given: Mapping[str, Sequence[str]]) -> dict[str, SaidColumn]:
+def read_options(given: Mapping[str, Sequence[str]]) -> dict[str, ColumnInput]:
     """Return what the options of a command say of each column; each stands under a type, or the word of an option.
 
     >>> said = read_options({"integer": ["age=0..120"], "text": ["city"], "nullable": ["age,city"]})
     >>> said["age"].values, said["age"].options, said["city"].type
     ('0..120', {'nullable': True}, 'text')
     """
-    columns: dict[str, SaidColumn] = {}
+    columns: dict[str, ColumnInput] = {}
     for kind in KINDS:
         for text in given.get(kind, ()):
             name, _, said = text.partition("=")
             if name in columns:
                 raise ParameterError(kind, text, reason=f"declares {name} a second time", remedy="declare it once")
-            columns[name] = SaidColumn(type=kind, values=said)
+            columns[name] = ColumnInput(type=kind, values=said)
     for option in COLUMN_OPTIONS:
         for name, entry in (pair for text in given.get(option.word, ()) for pair in _option(option, text)):
-            known = columns.get(name, SaidColumn())
+            known = columns.get(name, ColumnInput())
             options = {**known.options, option.word: entry}
-            columns[name] = SaidColumn(type=known.type, values=known.values, options=options)
+            columns[name] = ColumnInput(type=known.type, values=known.values, options=options)
     return columns
 
 
@@ -87,7 +87,7 @@ def declare(
     stored: Mapping[str, str | None],
     *,
     options: Mapping[str, Any],
-    columns: Mapping[str, SaidColumn],
+    columns: Mapping[str, ColumnInput],
     usual: str,
     people: Population | None = None,
     take_all: bool = False,
@@ -112,12 +112,12 @@ def declare(
 
 
 def declared_columns(
-    table: str, said: Mapping[str, SaidColumn], stored: Mapping[str, str | None], *, key: str, take_all: bool = False
+    table: str, said: Mapping[str, ColumnInput], stored: Mapping[str, str | None], *, key: str, take_all: bool = False
 ) -> tuple[dict[str, dict[str, Any]], dict[str, str | None]]:
     """Return the entries of the columns that are declared, and the kinds of those that are left out.
 
     >>> there = {"id": "integer", "age": "integer", "sex": "text", "city": "text"}
-    >>> said = {"age": SaidColumn(type="integer", values="0..120"), "sex": SaidColumn(type="category", values="F,M")}
+    >>> said = {"age": ColumnInput(type="integer", values="0..120"), "sex": ColumnInput(type="category", values="F,M")}
     >>> columns, left_out = declared_columns("patients", said, there, key="id")
     >>> columns["age"], left_out
     ({'type': 'integer', 'low': 0, 'high': 120}, {'city': 'text'})
@@ -127,7 +127,7 @@ def declared_columns(
     if take_all:
         taken = {name: kind for name, kind in rest.items() if kind is not None and not KINDS[kind].needed}
         columns |= {
-            name: {"type": kind, "nullable": True, **said.get(name, SaidColumn()).options}
+            name: {"type": kind, "nullable": True, **said.get(name, ColumnInput()).options}
             for name, kind in taken.items()
         }
     _require_stored(table, [*columns, *said], stored, key)
@@ -141,7 +141,7 @@ def declared_columns(
     return in_order, {name: kind for name, kind in rest.items() if name not in columns}
 
 
-def _entries(name: str, said: SaidColumn, stored: str | None) -> dict[str, Any]:
+def _entries(name: str, said: ColumnInput, stored: str | None) -> dict[str, Any]:
     options = without_defaults(COLUMN_OPTIONS, said.options)
     return {"type": said.type, **entries_of(name, said.type, said.values, stored), **options}
 

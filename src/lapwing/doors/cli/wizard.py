@@ -21,7 +21,7 @@ from lapwing.vocabulary.errors import BadQuestionError, LapwingError, SettingsEr
 from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.vocabulary.wording import escaped, escaped_lines
 from lapwing.workspace.declaration import COLUMN_OPTIONS, KINDS, TABLE_OPTIONS, Declaration, Option, kinds_for
-from lapwing.workspace.declaring import Draft, SaidColumn, declare, entries_of, read_list, require_new
+from lapwing.workspace.declaring import ColumnInput, Draft, declare, entries_of, read_list, require_new
 from lapwing.workspace.settings import Settings, read_settings
 from lapwing.workspace.toml import Document, Section
 
@@ -148,7 +148,7 @@ def _with_table(draft: Draft, name: str, section: Section) -> Draft:
         )
         stored = source.columns(name)
         key = _stored(key, stored)
-    columns = {str(one): SaidColumn(options={"nullable": True}) for one in nullable}
+    columns = {str(one): ColumnInput(options={"nullable": True}) for one in nullable}
     for column in kinds.entries:
         with _blamed(kinds, column):
             said = _said(draft, column, stored.get(column), kinds.take(column, str))
@@ -334,8 +334,8 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-def _ask_for_columns(draft: Draft, stored: Mapping[str, str | None], key: str) -> dict[str, SaidColumn]:
-    columns: dict[str, SaidColumn] = {}
+def _ask_for_columns(draft: Draft, stored: Mapping[str, str | None], key: str) -> dict[str, ColumnInput]:
+    columns: dict[str, ColumnInput] = {}
     for name, kind in stored.items():
         question = f"{name} ({kind})" if kind else name
         said = None if name == key else _ask(question, partial(_column, draft, name, kind), _OUT)
@@ -351,7 +351,7 @@ def _ask_for(option: Option) -> Any:
     return _ask(f"  {option.question}, or Enter", read_list if option.kind is list else str)
 
 
-def _column(draft: Draft, name: str, stored: str | None, text: str) -> SaidColumn | None:
+def _column(draft: Draft, name: str, stored: str | None, text: str) -> ColumnInput | None:
     """Return what is said of a column, or None where it is left out."""
     if text in {_OUT, ""}:
         return None
@@ -371,11 +371,11 @@ def _kind(name: str, stored: str | None, word: str) -> str:
     return kind
 
 
-def _said(draft: Draft, name: str, stored: str | None, text: str) -> SaidColumn:
+def _said(draft: Draft, name: str, stored: str | None, text: str) -> ColumnInput:
     """Return what is said of a column: "integer 0..120"."""
     word, _, values = text.partition(" ")
     kind, values = _kind(name, stored, word), values.strip()
     _read_with(draft, "x", {name: {"type": kind, **entries_of(name, kind, values, stored)}})
     if stored is None and kind == "category" and "" in read_list(values):
         raise BadQuestionError("an empty cell of a CSV file is a missing one; leave the empty value out")
-    return SaidColumn(type=kind, values=values)
+    return ColumnInput(type=kind, values=values)

@@ -15,7 +15,7 @@ from lapwing.workspace.changing import (
     files_of,
 )
 from lapwing.workspace.declaration import TABLE_OPTIONS, Declaration
-from lapwing.workspace.declaring import Draft, SaidColumn
+from lapwing.workspace.declaring import ColumnInput, Draft
 
 
 def list_sources(call: ServerCall) -> Any:
@@ -99,6 +99,6 @@ def _new(body: Any) -> NewTable:
     return NewTable(**words, options=options, columns=columns)
 
 
-def _said(body: Any) -> SaidColumn:
+def _said(body: Any) -> ColumnInput:
     words = body.words()
-    return SaidColumn(type=words.pop("type"), values=words.pop("values"), options=words)
+    return ColumnInput(type=words.pop("type"), values=words.pop("values"), options=words)
