@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, TypeAlias
 from urllib.parse import unquote
 
 from lapwing.engines.duckdb import DuckDB, DuckDBTable, columns_of_file
@@ -26,14 +26,7 @@ _IN_A_URL: Final = re.compile(r"[a-z]+://[^?]*:[^?]*@")
 _AS_A_WORD: Final = re.compile(r"(password|secret)\s*=")
 
 
-class Entries(Protocol):
-    """The entries of a source in lapwing.toml; what is missing or of another type is refused."""
-
-    def take(self, name: str, kind: Any, default: Any = ...) -> Any:
-        """Return an entry."""
-
-
-class Source(ABC):
+class TableSource(ABC):
     """Where a table is."""
 
     __slots__ = ()
@@ -41,11 +34,13 @@ class Source(ABC):
     """What reads it."""
     written: ClassVar[str]
     """How lapwing.toml names such a place, for a remedy."""
+    entries: ClassVar[Mapping[str, Any]]
+    """The entries that it has there, all of them texts; each with its default, or ... where it must be given."""
 
     @classmethod
     @abstractmethod
-    def from_settings(cls, entries: Entries, folder: Path) -> "Source":
-        """Read it as lapwing.toml has it; paths are relative to the folder of the workspace."""
+    def from_settings(cls, given: Mapping[str, str], folder: Path) -> "TableSource":
+        """Make it of the entries of lapwing.toml; paths are relative to the folder of the workspace."""
 
     @abstractmethod
     def entry(self, folder: Path) -> str | dict[str, str]:
@@ -78,7 +73,7 @@ class Source(ABC):
         remedy = "write its columns into lapwing.toml, then lapwing update"
         raise RegistrationError(table, reason="is where columns are not looked up", remedy=remedy)
 
-    def neighbour(self, inner: str, schema: str) -> "Source | None":  # noqa: ARG002 - some have none
+    def neighbour(self, inner: str, schema: str) -> "TableSource | None":  # noqa: ARG002 - some have none
         """Return another table of the same database; None where it is no database in which one could be named."""
         return None
 
@@ -90,7 +85,7 @@ class Source(ABC):
         return file | {flag: given for flag, given in named.items() if (flag, given) != ("--name", table)}
 
 
-class _InDuckDB(Source):
+class _InDuckDB(TableSource):
     __slots__ = ()
     engine = "duckdb"
 
@@ -105,18 +100,19 @@ class FileSource(_InDuckDB):
     """A Parquet or CSV file."""
 
     written: ClassVar[str] = "name a .parquet or .csv file"
+    entries: ClassVar[Mapping[str, Any]] = {"source": ...}
     path: Path
 
     @classmethod
-    def from_settings(cls, entries: Entries, folder: Path) -> "FileSource":
+    def from_settings(cls, given: Mapping[str, str], folder: Path) -> "FileSource":
         """Read the name of the file, which stands alone."""
-        given = entries.take("source", str)
-        if Path(given).suffix not in FILES:
-            shown = "an address" if "://" in given else given  # which may hold a password
+        name = given["source"]
+        if Path(name).suffix not in FILES:
+            shown = "an address" if "://" in name else name  # which may hold a password
             places = [one.written for one in SOURCES.values()]
             remedy = f"{cls.written}, or write {', '.join(places[:-1])} or {places[-1]}"
             raise ParameterError("source", shown, reason="is not a file that can be read", remedy=remedy)
-        return FileSource(path=folder / given)
+        return FileSource(path=folder / name)
 
     def entry(self, folder: Path) -> str:
         """Return the path from the workspace on."""
@@ -136,11 +132,12 @@ class DuckDBSource(DuckDBTable, _InDuckDB):
     """A table inside a DuckDB file."""
 
     written: ClassVar[str] = '{ duckdb = "file", table = "name" }'
+    entries: ClassVar[Mapping[str, Any]] = {"duckdb": ..., "table": ...}
 
     @classmethod
-    def from_settings(cls, entries: Entries, folder: Path) -> "DuckDBSource":
+    def from_settings(cls, given: Mapping[str, str], folder: Path) -> "DuckDBSource":
         """Read the file and the name of the table in it."""
-        return DuckDBSource(path=folder / entries.take("duckdb", str), table=entries.take("table", str))
+        return DuckDBSource(path=folder / given["duckdb"], table=given["table"])
 
     def entry(self, folder: Path) -> dict[str, str]:
         """Return the path from the workspace on, and the table."""
@@ -160,21 +157,21 @@ class DuckDBSource(DuckDBTable, _InDuckDB):
 
 
 @frozen()
-class PostgresSource(Source):
+class PostgresSource(TableSource):
     """A table of a PostgreSQL database; the address is the custodian's, so it is never shown."""
 
     engine: ClassVar[str] = "postgres"
     written: ClassVar[str] = '{ postgres = "address", table = "name" }'
+    entries: ClassVar[Mapping[str, Any]] = {"postgres": ..., "table": ..., "schema": "public"}
     address: str = field(repr=False)
     table: str
     schema: str = "public"
 
     @classmethod
-    def from_settings(cls, entries: Entries, folder: Path) -> "PostgresSource":  # noqa: ARG003 - it has no path
+    def from_settings(cls, given: Mapping[str, str], folder: Path) -> "PostgresSource":  # noqa: ARG003 - it has no path
         """Read the address, which holds no password, the table and its schema."""
-        address, table = entries.take("postgres", str), entries.take("table", str)
-        require_no_password("postgres", address)
-        return PostgresSource(address=address, table=table, schema=entries.take("schema", str, "public"))
+        require_no_password("postgres", given["postgres"])
+        return PostgresSource(address=given["postgres"], table=given["table"], schema=given["schema"])
 
     def entry(self, folder: Path) -> dict[str, str]:  # noqa: ARG002 - it has no path
         """Return the address, the table, and its schema where that is not the usual one."""
@@ -210,18 +207,19 @@ class PostgresSource(Source):
 
 
 @frozen()
-class SparkSource(Source):
+class SparkSource(TableSource):
     """A table that Apache Spark knows by its name, or, where that has a /, a Parquet file or folder that it reads."""
 
     engine: ClassVar[str] = "spark"
     written: ClassVar[str] = '{ spark = "name" }'
+    entries: ClassVar[Mapping[str, Any]] = {"spark": ...}
     table: str
 
     @classmethod
-    def from_settings(cls, entries: Entries, folder: Path) -> "SparkSource":
+    def from_settings(cls, given: Mapping[str, str], folder: Path) -> "SparkSource":
         """Read the name of the table, or where the files are."""
-        given = entries.take("spark", str)
-        return SparkSource(table=given if "/" not in given or "://" in given else os.path.join(folder, given))  # noqa: PTH118 - it keeps the /
+        name = given["spark"]
+        return SparkSource(table=name if "/" not in name or "://" in name else os.path.join(folder, name))  # noqa: PTH118 - it keeps the /
 
     def entry(self, folder: Path) -> dict[str, str]:  # noqa: ARG002 - files are named from the root on
         """Return the name, the address, or the whole path."""
@@ -249,6 +247,7 @@ class SparkSource(Source):
         return engine
 
 
+Source: TypeAlias = TableSource
 SOURCES: Final[Mapping[str, type[Source]]] = {"duckdb": DuckDBSource, "postgres": PostgresSource, "spark": SparkSource}
 """The places that lapwing.toml names by a word; a file stands there without one."""
 
@@ -258,7 +257,7 @@ def named_source(
     *,
     source: Path | None = None,
     postgres: str | None = None,
-    inner: str | None = None,
+    name: str | None = None,
     schema: str | None = None,
 ) -> Source:
     """Return the source of a table that the options of a command name: a file that is there, or an address."""
@@ -267,9 +266,9 @@ def named_source(
         raise BadQuestionError(f"{said} named for table {table}; write --source FILE, or --postgres ADDRESS")
     if source is None:
         require_no_password("postgres", postgres or "")
-        return PostgresSource(address=postgres or "", table=inner or table, schema=schema or "public")
+        return PostgresSource(address=postgres or "", table=name or table, schema=schema or "public")
     require_file(source)
-    return FileSource(path=source) if source.suffix in FILES else DuckDBSource(path=source, table=inner or table)
+    return FileSource(path=source) if source.suffix in FILES else DuckDBSource(path=source, table=name or table)
 
 
 def require_file(path: Path) -> None:

@@ -24,7 +24,8 @@ from lapwing.workspace.changing import (
     databases_of,
     files_of,
 )
-from lapwing.workspace.declaring import ColumnInput, Draft
+from lapwing.workspace.declaring import ColumnInput
+from lapwing.workspace.draft import Draft
 
 SETTINGS = """
 [populations.clinic]

@@ -19,7 +19,8 @@ from lapwing.sources import DATABASES, FILES, FileSource, Source, named_source
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.frozen import frozen
 from lapwing.workspace.declaration import Declaration
-from lapwing.workspace.declaring import ColumnInput, Draft, declare
+from lapwing.workspace.declaring import ColumnInput, declare
+from lapwing.workspace.draft import Draft
 from lapwing.workspace.settings import FILE
 from lapwing.workspace.toml import with_entry
 from lapwing.workspace.workspace import Workspace
@@ -200,7 +201,7 @@ def _place(workspace: Workspace, population: str | None, new: NewTable) -> Sourc
         if new.file not in known:
             remedy = "name a .csv, .parquet or .duckdb file beside lapwing.toml or its data; for others: lapwing add"
             raise ParameterError("file", new.file[:200], reason="is not there", remedy=remedy)
-        return named_source(new.name, source=known[new.file], inner=inner)
+        return named_source(new.name, source=known[new.file], name=inner)
     source = _sources(workspace, population).get(new.beside or "")
     found = source and source.neighbour(inner, new.schema)
     if found is None:

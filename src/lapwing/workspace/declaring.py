@@ -1,18 +1,14 @@
-"""How a declaration is said on a line: age=0..120, sex=F,M; and a workspace that is not made yet. No row is read.
-
-Every door but lapwing.toml itself says the values of a column as one text: "0..120", or "F,M".
-"""
+"""From what is typed at a door to a declaration: the values of a column are one text, "0..120" or "F,M"."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import date
-from pathlib import Path
 from typing import Any, Final
 
 from lapwing.queries.catalogue.population import Population
 from lapwing.sources import Source
-from lapwing.vocabulary.errors import ParameterError, SettingsError
+from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int, exact
 from lapwing.vocabulary.frozen import frozen
 from lapwing.workspace.declaration import (
@@ -23,8 +19,6 @@ from lapwing.workspace.declaration import (
     Option,
     without_defaults,
 )
-from lapwing.workspace.settings import FILE, as_folder
-from lapwing.workspace.toml import head_text, population_text
 
 _ITEM: Final = re.compile(r'\s*(?:"(?P<quoted>(?:[^"]|"")*)"|(?P<plain>(?!")[^,]*?))\s*(?P<more>,|$)')
 _WHOLE: Final = re.compile("0|-?[1-9][0-9]*")
@@ -279,68 +273,3 @@ def key_type_of(stored: str | None, population: Population | None) -> str | None
     if stored is None and population is not None and population.tables:
         stored = population.tables[0].key_type.value
     return "text" if stored == "text" else None
-
-
-@frozen()
-class Draft:
-    """A workspace that is not made yet: what was said of it so far."""
-
-    folder: Path | None = None
-    population: str | None = None
-    person_key: str | None = None
-    budget: dict[str, str] = field(default_factory=dict)
-    adjacency: str | None = None
-    groups_of: int | None = None
-    people: int | None = None
-    ledger: str | None = None
-    only_named: bool = False
-    analysts: dict[str, dict[str, str]] = field(default_factory=dict)
-    tables: tuple[Declaration, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.folder is not None:
-            as_folder(self.folder)
-
-    @property
-    def missing(self) -> list[str]:
-        """The options without which there is no account."""
-        options = {
-            "FOLDER": self.folder,
-            "--person-key COLUMN": self.person_key,
-            "--epsilon NUMBER (or --rho NUMBER)": self.budget,
-        }
-        return [option for option, given in options.items() if not given]
-
-    @property
-    def place(self) -> Path:
-        """The folder, where it is known."""
-        return self.folder or Path()
-
-    @property
-    def name(self) -> str:
-        """What the people are called: like the folder, if nobody says otherwise."""
-        return self.population or self.place.resolve().name or "people"
-
-    def text(self) -> str:
-        """Return the lapwing.toml."""
-        return head_text(self.ledger) + self.sections()
-
-    def sections(self) -> str:
-        """Return what the lapwing.toml says of the population and its tables."""
-        opening = population_text(
-            self.name,
-            person_key=self.person_key,
-            budget=self.budget or None,
-            adjacency=self.adjacency,
-            groups_of=self.groups_of,
-            only_named=self.only_named,
-            analysts=self.analysts,
-        )
-        return opening + "".join(table.text(self.place, self.name) for table in self.tables)
-
-
-def require_new(folder: Path) -> None:
-    """Refuse a folder that is a workspace already."""
-    if (as_folder(folder) / FILE).exists():
-        remedy = f"edit it, then lapwing update -w {folder}"
-        raise SettingsError(str(folder / FILE), 0, reason="is there already", remedy=remedy)

@@ -336,7 +336,7 @@ def _source(section: Section, folder: Path) -> Source:
     given = section.take("source", (str, dict))
     if isinstance(given, str):
         with section.blamed():
-            return FileSource.from_settings(section, folder)
+            return FileSource.from_settings({"source": given}, folder)
     inner = section.section("source")
     named = [word for word in SOURCES if word in inner.entries]
     words = f"write {', '.join([*SOURCES][:-1])} or {[*SOURCES][-1]}, one of them"
@@ -348,7 +348,8 @@ def _source(section: Section, folder: Path) -> Source:
         raise section.error(("source",), reason, f'{words}; a file is written as a text, source = "patients.csv"')
     if len(named) > 1:
         raise section.error(("source",), "source names no single place", words)
-    with inner.blamed():
-        source = SOURCES[named[0]].from_settings(inner, folder)
+    kind = SOURCES[named[0]]
+    entries = {word: inner.take(word, str, default) for word, default in kind.entries.items()}
     inner.done()
-    return source
+    with inner.blamed():
+        return kind.from_settings(entries, folder)

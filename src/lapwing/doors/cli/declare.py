@@ -22,7 +22,8 @@ from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.workspace.creating import create
 from lapwing.workspace.declaration import COLUMN_OPTIONS, KINDS, TABLE_OPTIONS, Declaration, Option
-from lapwing.workspace.declaring import Draft, declare, read_options, require_new, write_list, written_values
+from lapwing.workspace.declaring import declare, read_options, write_list, written_values
+from lapwing.workspace.draft import Draft, require_new
 from lapwing.workspace.misfits import Misfit
 from lapwing.workspace.settings import FILE, read_settings
 from lapwing.workspace.workspace import Workspace, open_workspace
@@ -55,19 +56,14 @@ from lapwing.workspace.workspace import Workspace, open_workspace
 def init(
     *,
     folder: Path | None,
-    population: str | None,
-    person_key: str | None,
     epsilon: str | None,
     delta: str | None,
     rho: str | None,
     allow: tuple[str, ...],
-    adjacency: str | None,
-    groups_of: int | None,
-    people: int | None,
-    ledger: str | None,
     answers: Path | None,
     template: bool,
     as_json: bool,
+    **said: Any,
 ) -> None:
     """Make a workspace: a folder with settings, an account and a key.
 
@@ -87,17 +83,8 @@ def init(
     It costs nothing. The budget can be raised later, and never lowered.
     """
     budget = {"epsilon": epsilon, "delta": delta, "rho": rho}
-    draft = Draft(
-        folder=folder,
-        population=population,
-        person_key=person_key,
-        budget={word: text for word, text in budget.items() if text is not None},
-        adjacency=adjacency,
-        groups_of=groups_of,
-        people=people,
-        ledger=ledger,
-        analysts=dict(map(_allowance, allow)),
-    )
+    decided = {word: text for word, text in budget.items() if text is not None}
+    draft = Draft(folder=folder, budget=decided, analysts=dict(map(_allowance, allow)), **said)
     if folder is not None:
         require_new(folder)
     if answers is not None:
@@ -288,7 +275,7 @@ def add(
     for text in number:
         remedy = f"write --integer {text} for whole numbers, or --real {text}"
         raise click.UsageError(f"There is no option --number: {remedy}.", click.get_current_context())
-    place = named_source(table, source=source, postgres=postgres, inner=inner, schema=schema)
+    place = named_source(table, source=source, postgres=postgres, name=inner, schema=schema)
     stored = place.columns(table)
     found = declare(
         table,

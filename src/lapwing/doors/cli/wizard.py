@@ -21,7 +21,8 @@ from lapwing.vocabulary.errors import BadQuestionError, LapwingError, SettingsEr
 from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.vocabulary.wording import escaped, escaped_lines
 from lapwing.workspace.declaration import COLUMN_OPTIONS, KINDS, TABLE_OPTIONS, Declaration, Option, kinds_for
-from lapwing.workspace.declaring import ColumnInput, Draft, declare, entries_of, read_list, require_new
+from lapwing.workspace.declaring import ColumnInput, declare, entries_of, read_list
+from lapwing.workspace.draft import Draft, require_new
 from lapwing.workspace.settings import Settings, read_settings
 from lapwing.workspace.toml import Document, Section
 
@@ -139,13 +140,7 @@ def _with_table(draft: Draft, name: str, section: Section) -> Draft:
     if key is None:
         raise section.error((), "no column tells people apart", 'write person_key = "patient_id" above all tables')
     with _blamed(section):
-        source = named_source(
-            name,
-            source=None if file is None else Path(file).expanduser(),
-            postgres=there["postgres"],
-            inner=there["name"],
-            schema=there["schema"],
-        )
+        source = named_source(name, source=None if file is None else Path(file).expanduser(), **there)
         stored = source.columns(name)
         key = _stored(key, stored)
     columns = {str(one): ColumnInput(options={"nullable": True}) for one in nullable}

@@ -15,7 +15,8 @@ from lapwing.workspace.changing import (
     files_of,
 )
 from lapwing.workspace.declaration import TABLE_OPTIONS, Declaration
-from lapwing.workspace.declaring import ColumnInput, Draft
+from lapwing.workspace.declaring import ColumnInput
+from lapwing.workspace.draft import Draft
 
 
 def list_sources(call: ServerCall) -> Any:
