@@ -242,7 +242,7 @@ def key(name: str) -> str:
     >>> key("age"), key("größe in cm")
     ('age', '"größe in cm"')
     """
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
 
 
 def value(given: Any) -> str:
@@ -263,4 +263,9 @@ def value(given: Any) -> str:
         case Fraction():
             return value(str(given))
         case _:
-            return json.dumps(given, ensure_ascii=False)
+            return _quoted(given)
+
+
+def _quoted(given: Any) -> str:
+    """Return a text in quotes: as JSON, but for DEL, which TOML takes for a control character."""
+    return json.dumps(given, ensure_ascii=False).replace("\x7f", "\\u007f")
