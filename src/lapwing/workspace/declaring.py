@@ -62,17 +62,24 @@ def read_options(given: Mapping[str, Sequence[str]]) -> dict[str, ColumnInput]:
 def _option(option: Option, text: str) -> list[tuple[str, Any]]:
     """Return the columns that an option names on a line, each with what it says of them."""
     if option.is_flag:
-        return [(name.strip(), True) for name in text.split(",")]
+        return [(name.strip(), read_option(option, name)) for name in text.split(",")]
     name, equals, said = text.partition("=")
     if not equals:
         remedy = f"write {option.on_the_line} {option.metavar}"
         raise ParameterError(option.word, text, reason="does not say of which column", remedy=remedy)
-    return [
-        (
-            name,
-            read_list(said) if option.kind is list else as_int(option.word, said) if option.kind is int else said,
-        )
-    ]
+    return [(name, read_option(option, said))]
+
+
+def read_option(option: Option, text: str) -> Any:
+    """Return what an option of a table, or of a column, is by the text that was typed for it."""
+    if option.is_flag:
+        return True
+    return as_int(option.word, text) if option.kind is int else read_list(text) if option.kind is list else text
+
+
+def write_option(option: Option, entry: Any) -> str:
+    """Return the text from which `read_option` makes an entry again."""
+    return write_list(entry) if option.kind is list else str(entry)
 
 
 def declare(

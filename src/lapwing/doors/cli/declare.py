@@ -22,7 +22,7 @@ from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.workspace.creating import create
 from lapwing.workspace.declaration import COLUMN_OPTIONS, KINDS, TABLE_OPTIONS, Declaration, Option
-from lapwing.workspace.declaring import declare, read_options, write_list, written_values
+from lapwing.workspace.declaring import declare, read_options, write_option, written_values
 from lapwing.workspace.draft import Draft, require_new
 from lapwing.workspace.misfits import Misfit
 from lapwing.workspace.settings import FILE, read_settings
@@ -163,8 +163,8 @@ def _option_words(option: Option, declared: Mapping[str, Any]) -> list[str]:
     """Return an option of columns as `lapwing add` takes it."""
     if option.is_flag:
         return [option.on_the_line, ",".join(declared)] if declared else []
-    texts = {name: write_list(one) if option.kind is list else str(one) for name, one in declared.items()}
-    return [word for name, text in texts.items() for word in (option.on_the_line, f"{name}={text}")]
+    texts = [f"{name}={write_option(option, one)}" for name, one in declared.items()]
+    return [word for text in texts for word in (option.on_the_line, text)]
 
 
 def _make(draft: Draft, *, as_json: bool) -> None:

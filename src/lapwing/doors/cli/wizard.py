@@ -21,7 +21,7 @@ from lapwing.vocabulary.errors import BadQuestionError, LapwingError, SettingsEr
 from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.vocabulary.wording import escaped, escaped_lines
 from lapwing.workspace.declaration import COLUMN_OPTIONS, KINDS, TABLE_OPTIONS, Declaration, Option, kinds_for
-from lapwing.workspace.declaring import ColumnInput, declare, entries_of, read_list
+from lapwing.workspace.declaring import ColumnInput, declare, entries_of, read_list, read_option
 from lapwing.workspace.draft import Draft, require_new
 from lapwing.workspace.settings import Settings, read_settings
 from lapwing.workspace.toml import Document, Section
@@ -343,7 +343,7 @@ def _ask_for_columns(draft: Draft, stored: Mapping[str, str | None], key: str) -
 def _ask_for(option: Option) -> Any:
     if option.is_flag:
         return click.confirm(f"  {option.question}", default=False)
-    return _ask(f"  {option.question}, or Enter", read_list if option.kind is list else str)
+    return _ask(f"  {option.question}, or Enter", lambda text: read_option(option, text) if text else None)
 
 
 def _column(draft: Draft, name: str, stored: str | None, text: str) -> ColumnInput | None:

@@ -3,9 +3,10 @@
 import msgspec
 import pytest
 
+from lapwing.doors.server.pages import registering
 from lapwing.doors.server.pages.registering import ColumnRow, TableForm, options_record, place_of
 from lapwing.doors.server.wire import NewTableBody
-from lapwing.workspace.declaration import COLUMN_OPTIONS, TABLE_OPTIONS
+from lapwing.workspace.declaration import COLUMN_OPTIONS, TABLE_OPTIONS, Option
 
 PLACE = {"name": "t", "source": "file:t.csv", "inner": "", "schema": ""}
 STORED = {"id": "integer", "age": "integer", "bmi": "real", "seen": "date", "name": None}
@@ -90,6 +91,18 @@ def test_how_many_rows_count_is_not_sent_where_a_person_has_one() -> None:
 
 def test_options_that_were_left_empty_are_not_sent() -> None:
     assert options_record(COLUMN_OPTIONS, {one.word: "" for one in COLUMN_OPTIONS}) == {}
+
+
+def test_an_option_that_cannot_be_read_is_said_above_the_form(monkeypatch) -> None:
+    option = Option(word="missing", kind=list, default=(), help="")
+    monkeypatch.setattr(registering, "COLUMN_OPTIONS", (option,))
+    whose = {"person_key": "id", "rows": "one", "max_rows": "", "key_type": ""}
+    for typed, said in (('"NA', 'write "A, or B",C'), ("NA,-", "")):
+        rows = (ColumnRow(name="x", stored=None, kind="text", options={"missing": typed}),)
+        form = TableForm(given=PLACE, whose=whose, rows=rows)
+        assert said in form.missing(None)
+        assert bool(form.missing(None)) == bool(said)
+    assert form.body(usual="id")["columns"]["x"]["missing"] == ["NA", "-"]
 
 
 def test_a_table_beside_another_is_named_with_its_own_name_there() -> None:

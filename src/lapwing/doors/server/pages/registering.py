@@ -4,7 +4,7 @@ No bound and no value in it was looked up in the data: whoever declares them has
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import field
 from datetime import date
@@ -17,7 +17,7 @@ from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import exact
 from lapwing.vocabulary.frozen import frozen
 from lapwing.workspace.declaration import COLUMN_OPTIONS, KINDS, TABLE_OPTIONS, Option
-from lapwing.workspace.declaring import read_list, write_list
+from lapwing.workspace.declaring import read_list, read_option, write_list
 
 P: Final = "/populations/{population}/custody/tables"
 PLACE: Final = ("name", "source", "inner", "schema")
@@ -107,6 +107,11 @@ class TableForm:
         for row in self.rows:
             if row.name != self.whose["person_key"] and (name := row.missing()):
                 return str(visit.say(name, column=row.name, low=row.low[:40], high=row.high[:40]))
+        try:
+            for row in self.rows:
+                options_record(COLUMN_OPTIONS, row.options)
+        except ParameterError as refused:
+            return str(refused)
         most = self.whose["max_rows"]
         return "" if _WHOLE.fullmatch(most) else str(visit.say("policy.whole", given=most[:40]))
 
@@ -150,9 +155,8 @@ def options_record(options: Iterable[Option], sent: Mapping[str, str]) -> dict[s
     >>> options_record(COLUMN_OPTIONS, {"nullable": "on", "title": ""})
     {'nullable': True}
     """
-    read: dict[type, Callable[[str], Any]] = {bool: bool, int: int, list: read_list, str: str}
     filled = (one for one in options if sent.get(one.word) and (not one.choices or sent[one.word] in one.choices))
-    return {one.word: read[one.kind](sent[one.word]) for one in filled}
+    return {one.word: read_option(one, sent[one.word]) for one in filled}
 
 
 def _guess(stored: str | None) -> str:
