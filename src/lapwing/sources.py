@@ -1,69 +1,304 @@
-"""Where the tables of a population are, and the one database that is opened for all of them."""
+"""Where the tables of a population are: one class for each kind of place, and the one database that holds all of them.
+
+A new kind of place is a class here and its line in `SOURCES`: how lapwing.toml and the command line name it, what tells
+it from others, what columns are there, and how its database is opened.
+"""
 
 import os
+import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
+from urllib.parse import unquote
 
-from lapwing.engines.duckdb import DuckDB, DuckDBTable
+from lapwing.engines.duckdb import DuckDB, DuckDBTable, columns_of_file
 from lapwing.engines.engine import Engine
 from lapwing.queries.catalogue.population import Population
-from lapwing.vocabulary.errors import RegistrationError
+from lapwing.vocabulary.errors import BadQuestionError, ParameterError, RegistrationError
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.loading import load_extra
 
+FILES: Final = (".parquet", ".csv")
+DATABASES: Final = (".duckdb", ".db")
+_IN_A_URL: Final = re.compile(r"[a-z]+://[^?]*:[^?]*@")
+_AS_A_WORD: Final = re.compile(r"(password|secret)\s*=")
+
+
+class TableSource(ABC):
+    """Where a table is."""
+
+    __slots__ = ()
+    engine: ClassVar[str]
+    """What reads it."""
+    written: ClassVar[str]
+    """How lapwing.toml names such a place, for a remedy."""
+    entries: ClassVar[Mapping[str, Any]]
+    """The entries that it has there, all of them texts; each with its default, or ... where it must be given."""
+
+    @classmethod
+    @abstractmethod
+    def from_settings(cls, given: Mapping[str, str], folder: Path) -> "TableSource":
+        """Make it of the entries of lapwing.toml; paths are relative to the folder of the workspace."""
+
+    @abstractmethod
+    def entry(self, folder: Path) -> str | dict[str, str]:
+        """Return it as lapwing.toml has it."""
+
+    @abstractmethod
+    def place(self, folder: Path) -> tuple[str, ...]:
+        """Return the identity of the place, the same for all spellings of it: who owns it owns the data.
+
+        Paths are resolved, and seen from the folder of the workspace, so that both can be moved together.
+        """
+
+    @property
+    def database(self) -> tuple[str, ...]:
+        """The identity of the database that holds it: all tables of a population are in one."""
+        return (self.engine,)
+
+    @classmethod
+    @abstractmethod
+    def open(cls, population: Population, sources: Mapping[str, Any], **how: Any) -> Engine:
+        """Open the database that all these sources are in; `how` are the other words of `open_engine`."""
+
+    @property
+    def file(self) -> Path | None:
+        """The file that holds it, where there is one: `path`, in those that have it."""
+        return getattr(self, "path", None)
+
+    def columns(self, table: str) -> dict[str, str | None]:
+        """Return the columns that are there, each with its kind, or None where that is not known; no row is read."""
+        remedy = "write its columns into lapwing.toml, then lapwing update"
+        raise RegistrationError(table, reason="is where columns are not looked up", remedy=remedy)
+
+    def neighbour(self, inner: str, schema: str) -> "TableSource | None":  # noqa: ARG002 - some have none
+        """Return another table of the same database; None where it is no database in which one could be named."""
+        return None
+
+    def options(self, table: str) -> dict[str, str]:
+        """Return it as the options of `lapwing add` for this table, with paths seen from the current folder."""
+        entry, file = self.entry(Path()), {} if self.file is None else {"--source": str(self.file)}
+        words = {} if isinstance(entry, str) else {"name": entry.get("table", table), **entry}
+        named = {f"--{word}": words[word] for word in ("postgres", "name", "schema") if word in words}
+        return file | {flag: given for flag, given in named.items() if (flag, given) != ("--name", table)}
+
+
+class _InDuckDB(TableSource):
+    __slots__ = ()
+    engine = "duckdb"
+
+    @classmethod
+    def open(cls, population: Population, sources: Mapping[str, Any], **how: Any) -> Engine:
+        places = {name: one.path if isinstance(one, FileSource) else one for name, one in sources.items()}
+        return DuckDB(population, places, **how)
+
 
 @frozen()
-class FileSource:
+class FileSource(_InDuckDB):
     """A Parquet or CSV file."""
 
+    written: ClassVar[str] = "name a .parquet or .csv file"
+    entries: ClassVar[Mapping[str, Any]] = {"source": ...}
     path: Path
 
+    @classmethod
+    def from_settings(cls, given: Mapping[str, str], folder: Path) -> "FileSource":
+        """Read the name of the file, which stands alone."""
+        name = given["source"]
+        if Path(name).suffix not in FILES:
+            shown = "an address" if "://" in name else name  # which may hold a password
+            places = [one.written for one in SOURCES.values()]
+            remedy = f"{cls.written}, or write {', '.join(places[:-1])} or {places[-1]}"
+            raise ParameterError("source", shown, reason="is not a file that can be read", remedy=remedy)
+        return FileSource(path=folder / name)
+
+    def entry(self, folder: Path) -> str:
+        """Return the path from the workspace on."""
+        return _seen_from(folder.resolve(), self.path.resolve())
+
+    def place(self, folder: Path) -> tuple[str, ...]:
+        """Return the resolved path."""
+        return ("file", _relative(folder, self.path))
+
+    def columns(self, table: str) -> dict[str, str | None]:
+        """Return the names in the first line of a CSV file, or the schema of a Parquet file."""
+        return columns_of_file(table, self.path)
+
 
 @frozen()
-class PostgresSource:
+class DuckDBSource(DuckDBTable, _InDuckDB):
+    """A table inside a DuckDB file."""
+
+    written: ClassVar[str] = '{ duckdb = "file", table = "name" }'
+    entries: ClassVar[Mapping[str, Any]] = {"duckdb": ..., "table": ...}
+
+    @classmethod
+    def from_settings(cls, given: Mapping[str, str], folder: Path) -> "DuckDBSource":
+        """Read the file and the name of the table in it."""
+        return DuckDBSource(path=folder / given["duckdb"], table=given["table"])
+
+    def entry(self, folder: Path) -> dict[str, str]:
+        """Return the path from the workspace on, and the table."""
+        return {"duckdb": _seen_from(folder.resolve(), self.path.resolve()), "table": self.table}
+
+    def place(self, folder: Path) -> tuple[str, ...]:
+        """Return the resolved path and the table, in which DuckDB does not tell capitals from small letters."""
+        return ("duckdb", _relative(folder, self.path), self.table.casefold())
+
+    def columns(self, table: str) -> dict[str, str | None]:
+        """Return the columns that DuckDB describes."""
+        return columns_of_file(table, self)
+
+    def neighbour(self, inner: str, schema: str) -> "DuckDBSource":  # noqa: ARG002 - it has one schema
+        """Return another table of the file."""
+        return DuckDBSource(path=self.path, table=inner)
+
+
+@frozen()
+class PostgresSource(TableSource):
     """A table of a PostgreSQL database; the address is the custodian's, so it is never shown."""
 
+    engine: ClassVar[str] = "postgres"
+    written: ClassVar[str] = '{ postgres = "address", table = "name" }'
+    entries: ClassVar[Mapping[str, Any]] = {"postgres": ..., "table": ..., "schema": "public"}
     address: str = field(repr=False)
     table: str
-    schema: str
+    schema: str = "public"
+
+    @classmethod
+    def from_settings(cls, given: Mapping[str, str], folder: Path) -> "PostgresSource":  # noqa: ARG003 - it has no path
+        """Read the address, which holds no password, the table and its schema."""
+        require_no_password("postgres", given["postgres"])
+        return PostgresSource(address=given["postgres"], table=given["table"], schema=given["schema"])
+
+    def entry(self, folder: Path) -> dict[str, str]:  # noqa: ARG002 - it has no path
+        """Return the address, the table, and its schema where that is not the usual one."""
+        place = {"postgres": self.address, "table": self.table}
+        return place if self.schema == "public" else {**place, "schema": self.schema}
+
+    def place(self, folder: Path) -> tuple[str, ...]:  # noqa: ARG002 - it has no path
+        """Return the address in one spelling, the schema and the table."""
+        return (*self.database, self.schema, self.table)
+
+    @property
+    def database(self) -> tuple[str, ...]:
+        """The address in one spelling."""
+        return (self.engine, _one_spelling(self.address))
+
+    @classmethod
+    def open(cls, population: Population, sources: Mapping[str, Any], **how: Any) -> Engine:
+        """Connect to the server."""
+        driver = load_extra("lapwing.engines.postgres", extra="postgres")
+        tables = {name: driver.PostgresTable(table=one.table, schema=one.schema) for name, one in sources.items()}
+        address = next(iter(sources.values())).address
+        engine: Engine = driver.PostgreSQL(population, tables, address, **_without_files(how))
+        return engine
+
+    def columns(self, table: str) -> dict[str, str | None]:
+        """Return the columns of the information schema that this role may see."""
+        driver = load_extra("lapwing.engines.postgres", extra="postgres")
+        return dict(driver.columns_in_postgres(table, self.address, schema=self.schema, name=self.table))
+
+    def neighbour(self, inner: str, schema: str) -> "PostgresSource":
+        """Return another table of the database."""
+        return PostgresSource(address=self.address, table=inner, schema=schema)
 
 
 @frozen()
-class SparkSource:
-    """A table that Apache Spark knows by this name, with its schema and catalogue if they are given."""
+class SparkSource(TableSource):
+    """A table that Apache Spark knows by its name, or, where that has a /, a Parquet file or folder that it reads."""
 
+    engine: ClassVar[str] = "spark"
+    written: ClassVar[str] = '{ spark = "name" }'
+    entries: ClassVar[Mapping[str, Any]] = {"spark": ...}
     table: str
 
+    @classmethod
+    def from_settings(cls, given: Mapping[str, str], folder: Path) -> "SparkSource":
+        """Read the name of the table, or where the files are."""
+        name = given["spark"]
+        return SparkSource(table=name if "/" not in name or "://" in name else os.path.join(folder, name))  # noqa: PTH118 - it keeps the /
 
-@frozen()
-class SparkFiles:
-    """A Parquet file or folder that Apache Spark reads."""
+    def entry(self, folder: Path) -> dict[str, str]:  # noqa: ARG002 - files are named from the root on
+        """Return the name, the address, or the whole path."""
+        return {"spark": self.table if self._path is None else str(self._path.resolve())}
 
-    place: str
+    def place(self, folder: Path) -> tuple[str, ...]:
+        """Return the name, whose case Spark ignores; or the file, which is the same for whichever engine reads it."""
+        if "/" not in self.table:
+            return ("spark", self.table.casefold())
+        return ("file", self.table if self._path is None else _relative(folder, self._path))
+
+    @property
+    def _path(self) -> Path | None:
+        return None if "/" not in self.table or "://" in self.table else Path(self.table)
+
+    @classmethod
+    def open(cls, population: Population, sources: Mapping[str, Any], **how: Any) -> Engine:
+        """Open a session of this process."""
+        driver = load_extra("lapwing.engines.spark", extra="spark")
+        tables = {
+            name: one.table if "/" in one.table else driver.SparkTable.named(one.table) for name, one in sources.items()
+        }
+        session = driver.session_of_this_process(population.name)
+        engine: Engine = driver.Spark(population, tables, session, **_without_files(how))
+        return engine
 
 
-Source: TypeAlias = FileSource | DuckDBTable | PostgresSource | SparkSource | SparkFiles
+Source: TypeAlias = TableSource
+SOURCES: Final[Mapping[str, type[Source]]] = {"duckdb": DuckDBSource, "postgres": PostgresSource, "spark": SparkSource}
+"""The places that lapwing.toml names by a word; a file stands there without one."""
+
+
+def named_source(
+    table: str,
+    *,
+    source: Path | None = None,
+    postgres: str | None = None,
+    name: str | None = None,
+    schema: str | None = None,
+) -> Source:
+    """Return the source of a table that the options of a command name: a file that is there, or an address."""
+    if (source is None) == (postgres is None):
+        said = "no place is" if source is None else "two places are"
+        raise BadQuestionError(f"{said} named for table {table}; write --source FILE, or --postgres ADDRESS")
+    if source is None:
+        require_no_password("postgres", postgres or "")
+        return PostgresSource(address=postgres or "", table=name or table, schema=schema or "public")
+    require_file(source)
+    return FileSource(path=source) if source.suffix in FILES else DuckDBSource(path=source, table=name or table)
+
+
+def require_file(path: Path) -> None:
+    """Refuse a file that is not there, or that nothing here reads, before anything is asked or written."""
+    if path.suffix not in {*FILES, *DATABASES}:
+        remedy = "name a .parquet, .csv or .duckdb file"
+        raise ParameterError("source", str(path), reason="is not a file that can be read", remedy=remedy)
+    if not os.path.isfile(path):  # noqa: PTH113 - never raises
+        seen = "" if path.is_absolute() else f", seen from {Path.cwd()}"
+        raise BadQuestionError(f"there is no file {path}{seen}; check its path")
+
+
+def require_no_password(name: str, address: str) -> None:
+    """Refuse an address of PostgreSQL that holds a password, without repeating it.
+
+    >>> require_no_password("postgres", "postgresql://reader@db.example.org:5432/ehr?passfile=/etc/lapwing/pgpass")
+    >>> require_no_password("postgres", "postgresql://reader:hunter2@db.example.org/ehr")
+    Traceback (most recent call last):
+    ...
+    lapwing.errors.ParameterError: postgres = 'an address' holds a password, ...
+    """
+    if _IN_A_URL.match(address) or _AS_A_WORD.search(unquote(address)):
+        reason = "holds a password, for all to see who read the file or the list of processes"
+        places = "in ~/.pgpass, in the file that PGPASSFILE or passfile=... names, or in a service file"
+        raise ParameterError(name, "an address", reason=reason, remedy=f"take it out, and keep it {places}")
 
 
 def place_of(source: Source, folder: Path) -> tuple[str, ...]:
-    """Return where a source is, however it was spelt: paths are resolved, and told from the folder of the workspace."""
-    match source:
-        case FileSource(path=path):
-            return ("file", _from(folder, path))
-        case DuckDBTable(path=path, table=table):
-            return ("duckdb", _from(folder, path), table.casefold())
-        case PostgresSource(address=address, schema=schema, table=table):
-            return ("postgres", address, schema, table)
-        case SparkSource(table=table):
-            return ("spark", table.casefold())
-        case SparkFiles(place=place):
-            return ("file", place if "://" in place else _from(folder, Path(place)))
-
-
-def _from(folder: Path, path: Path) -> str:
-    return os.path.relpath(path.resolve(), folder.resolve())
+    """Return the identity of a place, however it was spelt."""
+    return source.place(folder)
 
 
 def inside_of(source: Source) -> str:
@@ -83,46 +318,44 @@ def open_engine(
 
     `readable` has the marks of files that were read before and did not change since (see `DuckDB`).
     """
-    used = {_DATABASE[type(source)] for source in sources.values()}
-    addresses = {source.address for source in sources.values() if isinstance(source, PostgresSource)}
-    if len(used) > 1 or len(addresses) > 1:
+    if len({source.database for source in sources.values()}) > 1:
         reason = "has tables in several databases"
         raise RegistrationError(population.name, reason=reason, remedy="keep them in one place")
-    if used == {"postgres"}:
-        driver = load_extra("lapwing.engines.postgres", extra="postgres")
-        in_postgres = {
-            name: driver.PostgresTable(table=source.table, schema=source.schema)
-            for name, source in sources.items()
-            if isinstance(source, PostgresSource)
-        }
-        engine: Engine = driver.PostgreSQL(
-            population, in_postgres, addresses.pop(), time_limit=time_limit, on_failure=on_failure
-        )
-        return engine
-    if used == {"spark"}:
-        return _open_spark(population, sources, time_limit=time_limit, on_failure=on_failure)
-    places = {name: one.path if isinstance(one, FileSource) else one for name, one in sources.items()}
-    return DuckDB(population, places, time_limit=time_limit, on_failure=on_failure, readable=readable)
+    kind: type[Source] = type(next(iter(sources.values()))) if sources else FileSource
+    return kind.open(population, sources, time_limit=time_limit, on_failure=on_failure, readable=readable)
 
 
-def _open_spark(
-    population: Population, sources: Mapping[str, Source], *, time_limit: int, on_failure: Callable[[Exception], None]
-) -> Engine:
-    driver = load_extra("lapwing.engines.spark", extra="spark")
-    tables = {
-        name: source.place if isinstance(source, SparkFiles) else driver.SparkTable.named(source.table)
-        for name, source in sources.items()
-        if isinstance(source, SparkSource | SparkFiles)
-    }
-    session = driver.session_of_this_process(population.name)
-    engine: Engine = driver.Spark(population, tables, session, time_limit=time_limit, on_failure=on_failure)
-    return engine
+def _without_files(how: Mapping[str, Any]) -> dict[str, Any]:
+    return {word: given for word, given in how.items() if word != "readable"}
 
 
-_DATABASE: Mapping[type[Source], str] = {
-    FileSource: "duckdb",
-    DuckDBTable: "duckdb",
-    PostgresSource: "postgres",
-    SparkSource: "spark",
-    SparkFiles: "spark",
-}
+def _relative(folder: Path, path: Path) -> str:
+    return os.path.relpath(path.resolve(), folder.resolve())
+
+
+def _seen_from(home: Path, whole: Path) -> str:
+    """Return a path relative to a folder, unless they have nothing but the root in common.
+
+    >>> home = Path("/srv/clinic")
+    >>> [_seen_from(home, Path(path)) for path in ("/srv/clinic/a.csv", "/srv/data/a.csv", "/mnt/a.csv")]
+    ['a.csv', '../data/a.csv', '/mnt/a.csv']
+    """
+    apart = whole.anchor != home.anchor or Path(os.path.commonpath([home, whole])) == Path(home.anchor)
+    return str(whole) if apart else Path(os.path.relpath(whole, home)).as_posix()
+
+
+def _one_spelling(address: str) -> str:
+    """Return the one spelling of an address: two populations with the same table would have two budgets.
+
+    >>> {_one_spelling(f"{scheme}://db/ehr") for scheme in ("postgresql", "postgres")}
+    {'postgresql://db/ehr'}
+    >>> _one_spelling("postgresql://reader@DB.example.org:5432/ehr"), _one_spelling("dbname=ehr  host=db")
+    ('postgresql://reader@db.example.org/ehr', 'dbname=ehr host=db')
+    """
+    if not address.startswith(("postgresql://", "postgres://")):
+        return " ".join(sorted(address.split()))
+    around, _, query = address.partition("://")[2].partition("?")
+    netloc, slash, path = around.partition("/")
+    user, at, host = netloc.rpartition("@")
+    place = f"postgresql://{user}{at}{host.lower().removesuffix(':5432')}{slash}{path}"
+    return f"{place}?{'&'.join(sorted(query.split('&')))}" if query else place

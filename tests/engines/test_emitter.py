@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 import lapwing as ask
 from engines.clinic import arrow_tables, clinic
 from lapwing.engines.derived_sql import widened_relation
-from lapwing.engines.dialect import DUCKDB, POSTGRES, SPARK, Writer
+from lapwing.engines.dialect import Writer
 from lapwing.engines.emitter import emit
+from lapwing.engines.files import DUCKDB
+from lapwing.engines.postgres import POSTGRES
+from lapwing.engines.spark import SPARK
 from lapwing.queries.algebra.predicate import InTexts
 from lapwing.queries.catalogue.column import Column, Integer
 from lapwing.queries.catalogue.population import Population, Table

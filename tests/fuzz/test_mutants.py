@@ -16,7 +16,7 @@ from fuzz.examining import Case, examined
 from fuzz.neighbours import seeds_from
 from fuzz.places import PLACES, Place
 from lapwing.engines import duckdb, emitter, expression_sql, files, stored_columns
-from lapwing.engines.dialect import DUCKDB
+from lapwing.engines.files import DUCKDB
 from lapwing.queries.algebra.predicate import Unit
 from lapwing.queries.algebra.term import ConstantTerm, Rounded, plus, times
 from lapwing.queries.catalogue.domains import Domain

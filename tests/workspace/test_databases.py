@@ -294,7 +294,7 @@ def test_a_table_is_known_again_by_another_address(request, quick_path) -> None:
 
 
 def test_an_address_in_the_wrong_place_is_not_repeated(quick_path) -> None:
-    with pytest.raises(SettingsError, match="source = an address is not a file") as refused:
+    with pytest.raises(SettingsError, match="source = 'an address' is not a file") as refused:
         lw.create(quick_path, settings(f'"postgresql://reader:{SECRET}@localhost/db"'))
     assert SECRET not in str(refused.value)
 

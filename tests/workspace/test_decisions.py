@@ -15,6 +15,7 @@ from lapwing.doors.server.server_state import ServerState
 from lapwing.vocabulary.errors import LapwingError, LedgerUnwritableError, ParameterError, SettingsError
 from lapwing.vocabulary.guarantee import PureDP
 from lapwing.workspace.changing import NewTable, add_table, decide, grant
+from lapwing.workspace.declaring import ColumnInput
 from lapwing.workspace.toml import with_entry
 from lapwing.workspace.workspace import UNDONE
 from workspace.test_workspace import SETTINGS, write_patients
@@ -108,7 +109,7 @@ def test_a_decision_brings_no_edit_along_that_waits_for_an_update(quick_path, ed
         file, head = quick_path / "lapwing.toml", workspace.ledger.head()
         edited = file.read_text().replace(old, new)
         file.write_text(edited)
-        more = NewTable(name="more", file="patients.csv", columns={"integer": ("age=0..120",)})
+        more = NewTable(name="more", file="patients.csv", columns={"age": ColumnInput(type="integer", values="0..120")})
         for act in (
             lambda: decide(workspace, "clinic", {("analysts", "ben"): ALLOWED}, by="cleo"),
             lambda: grant(workspace, "clinic", request.number, by="cleo"),

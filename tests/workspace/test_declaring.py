@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lapwing.doors.cli import main
 from lapwing.doors.server.pages.registering import ColumnRow
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.workspace.declaring import declared_columns, read_list, write_list
+from lapwing.workspace.declaring import ColumnInput, declared_columns, read_list, write_list
 
 
 @given(st.lists(st.text(alphabet="a\", b'", max_size=5), min_size=1, max_size=4))
@@ -25,7 +25,9 @@ def test_a_quote_without_its_end_is_refused(text) -> None:
     row = ColumnRow(name="job", stored=None, kind="category", values=text)
     assert not row.missing()  # what is wrong with it is said where it is declared
     with pytest.raises(ParameterError, match='write "A, or B",C'):
-        declared_columns("t", {"category": (f"job={row.told}",)}, {"id": None, "job": None}, key="id", take_all=False)
+        declared_columns(
+            "t", {"job": ColumnInput(type="category", values=row.told)}, {"id": None, "job": None}, key="id"
+        )
 
 
 def test_a_category_with_a_comma_is_one_value_at_every_door(quick_path) -> None:

@@ -5,10 +5,9 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.engines.duckdb import DuckDBTable
 from lapwing.queries.catalogue.column import Boolean, Category, Date, Integer, Real, Text
 from lapwing.queries.catalogue.population import KeyType, RowsPerPerson
-from lapwing.sources import FileSource, PostgresSource, SparkFiles, SparkSource
+from lapwing.sources import DuckDBSource, FileSource, PostgresSource, SparkSource
 from lapwing.vocabulary.errors import SettingsError
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, PureDP
 from lapwing.workspace.settings import read_settings
@@ -62,7 +61,7 @@ def test_all_that_can_be_declared_is_read(tmp_path) -> None:
     assert (visits.rows, visits.key_type, visits.max_rows) == (RowsPerPerson.MANY_A_PERSON, KeyType.TEXT, 3)
     assert clinic.sources == {
         "patients": FileSource(path=tmp_path / "patients.parquet"),
-        "visits": DuckDBTable(path=tmp_path / "clinic.duckdb", table="visits"),
+        "visits": DuckDBSource(path=tmp_path / "clinic.duckdb", table="visits"),
     }
 
 
@@ -86,7 +85,7 @@ def test_budgets_have_three_kinds(tmp_path, written, budget) -> None:
             PostgresSource(address="postgresql://x/y", table="t", schema="s"),
         ),
         ('{ spark = "warehouse.patients" }', SparkSource(table="warehouse.patients")),
-        ('{ spark = "s3://bucket/patients" }', SparkFiles(place="s3://bucket/patients")),
+        ('{ spark = "s3://bucket/patients" }', SparkSource(table="s3://bucket/patients")),
     ],
     ids=["postgres", "spark", "files of spark"],
 )

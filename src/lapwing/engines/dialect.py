@@ -162,6 +162,7 @@ class Dialect:
     def name(self, name: str) -> str:
         """Return a name as an identifier.
 
+        >>> from lapwing.engines.files import DUCKDB
         >>> DUCKDB.name('we"ird')
         '"we""ird"'
         """
@@ -191,69 +192,14 @@ class Dialect:
     def kind_stored(self, type_: str) -> Kind | None:
         """Return the kind of a stored type, if it has one.
 
-        >>> DUCKDB.kind_stored("BIGINT"), DUCKDB.kind_stored("DECIMAL(18,3)"), POSTGRES.kind_stored("bytea")
+        >>> from lapwing.engines.files import DUCKDB
+        >>> DUCKDB.kind_stored("BIGINT"), DUCKDB.kind_stored("DECIMAL(18,3)"), DUCKDB.kind_stored("BLOB")
         (<Kind.INTEGER: 'integer'>, <Kind.REAL: 'real'>, None)
         """
         bare = StoredColumn("", type_).bare
         if bare in _DECIMALS:
             return Kind.REAL
         return next((kind for kind in Kind if bare in self.stored_as(kind)), None)
-
-
-DUCKDB = Dialect(
-    text="VARCHAR",
-    integers=frozenset({"tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"}),
-    reals=frozenset({"float", "double"}),
-    texts=frozenset({"varchar", "uuid", "enum"}),
-    days=frozenset({"date", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp with time zone"}),
-    ymd="(year({0}) * 10000 + month({0}) * 100 + day({0}))",
-    beginning="CAST(date_trunc('{0}', {1}) AS DATE)",
-    text_number="CAST('0x' || substr(md5({}), 1, 15) AS BIGINT)",
-)
-
-POSTGRES = Dialect(
-    real="DOUBLE PRECISION",
-    text="TEXT",
-    integers=frozenset({"smallint", "integer", "bigint"}),
-    reals=frozenset({"real", "double precision"}),
-    texts=frozenset({"text", "character varying", "uuid", "enum"}),
-    days=frozenset({"date", "timestamp without time zone", "timestamp with time zone"}),
-    small_total="SUM(CAST({} AS INTEGER))",  # 64 bits wide, where a sum of 64-bit integers is a decimal
-    ymd="CAST(date_part('year', {0}) * 10000 + date_part('month', {0}) * 100 + date_part('day', {0}) AS BIGINT)",
-    beginning="CAST(date_trunc('{0}', CAST({1} AS TIMESTAMP)) AS DATE)",
-    text_number="CAST(CAST('x' || substr(md5({}), 1, 15) AS BIT(60)) AS BIGINT)",
-    text_order='{} COLLATE "C"',
-    in_list="{0} = ANY(CAST({1} AS {2}[]))",
-    # OFFSET keeps an expression from being copied to every place that names it, four times for a rank; and people in
-    # order are grouped and ranked without a hash table that outgrows its memory.
-    in_order="{0} ORDER BY {1} OFFSET 0",
-)
-
-SPARK = Dialect(
-    quote="`",
-    mark=lambda n: f":p{n}",
-    text="STRING",
-    integers=frozenset({"tinyint", "smallint", "int", "bigint"}),
-    reals=frozenset({"float", "double"}),
-    texts=frozenset({"string"}),
-    days=frozenset({"date", "timestamp", "timestamp_ntz"}),
-    total="SUM(CAST({} AS DECIMAL(38, 0)))",
-    day_number="datediff({}, DATE '1970-01-01')",
-    ymd="CAST(year({0}) * 10000 + month({0}) * 100 + day({0}) AS BIGINT)",
-    beginning="trunc({1}, '{0}')",
-    text_number="CAST(conv(substr(md5(CAST({} AS BINARY)), 1, 15), 16, 10) AS BIGINT)",
-    starts_with="startswith({}, {})",
-    alike="{} <=> {}",
-    # A list goes as text: there are none in its API. See `among` for why it is not looked up with IN.
-    in_list=(
-        "CASE WHEN {0} IS NOT NULL THEN EXISTS (SELECT 1 FROM "
-        "(SELECT explode(from_json({1}, 'array<{2}>')) AS item) AS listed WHERE listed.item = {0}) END"
-    ),
-    # It sees no further than the query around, and pairs every row with everybody's values where those are not equated.
-    compares_rows=False,
-    # Its NOT IN looks for missing values, too, and in an OR it compares every row with every other.
-    among="EXISTS (SELECT 1 FROM ({1}) AS several (person) WHERE several.person = {0})",
-)
 
 
 def literal(text: str) -> str:

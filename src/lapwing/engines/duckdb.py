@@ -25,10 +25,11 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import duckdb
 
-from lapwing.engines.dialect import DUCKDB, StoredColumn, literal
+from lapwing.engines.dialect import StoredColumn, literal
 from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import BITMAP_MEMORY, Engine, Row
 from lapwing.engines.files import (
+    DUCKDB,
     INCOMING,
     CSVFile,
     literal_path,

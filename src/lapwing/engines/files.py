@@ -25,8 +25,19 @@ from typing import Any, Final
 
 import duckdb
 
-from lapwing.engines.dialect import DUCKDB, literal
+from lapwing.engines.dialect import Dialect, literal
 from lapwing.vocabulary.errors import RegistrationError
+
+DUCKDB = Dialect(
+    text="VARCHAR",
+    integers=frozenset({"tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"}),
+    reals=frozenset({"float", "double"}),
+    texts=frozenset({"varchar", "uuid", "enum"}),
+    days=frozenset({"date", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp with time zone"}),
+    ymd="(year({0}) * 10000 + month({0}) * 100 + day({0}))",
+    beginning="CAST(date_trunc('{0}', {1}) AS DATE)",
+    text_number="CAST('0x' || substr(md5({}), 1, 15) AS BIGINT)",
+)
 
 _PATTERN: Final = "*?["
 INCOMING: Final = "incoming"

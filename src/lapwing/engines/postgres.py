@@ -18,7 +18,7 @@ from psycopg.abc import Buffer
 from psycopg.adapt import Loader
 from psycopg.conninfo import conninfo_to_dict
 
-from lapwing.engines.dialect import POSTGRES, StoredColumn
+from lapwing.engines.dialect import Dialect, StoredColumn
 from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import BITMAP_MEMORY, Engine, Row
 from lapwing.engines.files import without_columns
@@ -36,6 +36,24 @@ from lapwing.vocabulary.errors import RegistrationError
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.lifetime import closing_on_failure
+
+POSTGRES = Dialect(
+    real="DOUBLE PRECISION",
+    text="TEXT",
+    integers=frozenset({"smallint", "integer", "bigint"}),
+    reals=frozenset({"real", "double precision"}),
+    texts=frozenset({"text", "character varying", "uuid", "enum"}),
+    days=frozenset({"date", "timestamp without time zone", "timestamp with time zone"}),
+    small_total="SUM(CAST({} AS INTEGER))",  # 64 bits wide, where a sum of 64-bit integers is a decimal
+    ymd="CAST(date_part('year', {0}) * 10000 + date_part('month', {0}) * 100 + date_part('day', {0}) AS BIGINT)",
+    beginning="CAST(date_trunc('{0}', CAST({1} AS TIMESTAMP)) AS DATE)",
+    text_number="CAST(CAST('x' || substr(md5({}), 1, 15) AS BIT(60)) AS BIGINT)",
+    text_order='{} COLLATE "C"',
+    in_list="{0} = ANY(CAST({1} AS {2}[]))",
+    # OFFSET keeps an expression from being copied to every place that names it, four times for a rank; and people in
+    # order are grouped and ranked without a hash table that outgrows its memory.
+    in_order="{0} ORDER BY {1} OFFSET 0",
+)
 
 Shape: TypeAlias = tuple[Row, ...]
 """What the database says about the columns of the tables: of which source, then the fields of a `_Column`."""

@@ -15,9 +15,9 @@ from typing import Any, Final, TypeAlias
 import duckdb
 
 from lapwing.engines.derived_sql import widened_relation
-from lapwing.engines.dialect import DUCKDB, Parameter, RowOf, Writer, literal
+from lapwing.engines.dialect import Parameter, RowOf, Writer, literal
 from lapwing.engines.expression_sql import predicate_sql
-from lapwing.engines.files import CSVFile, literal_path, outermost, parquet_relation, parquet_tree
+from lapwing.engines.files import DUCKDB, CSVFile, literal_path, outermost, parquet_relation, parquet_tree
 from lapwing.engines.reading import stoppable
 from lapwing.queries.algebra.predicate import Predicate
 from lapwing.queries.catalogue.column import Boolean, Column, ColumnType, Date, Integer, Real, Text

@@ -75,7 +75,7 @@ class CancelledError(Exception):
 
 
 class CancelScope:
-    """One question, that it may be cancelled: whatever the thread that entered the scope reads in it.
+    """Scope of one cancellable question: every read by the entering thread belongs to it.
 
     A cancelled scope stays cancelled. `cancel` returns at once, and may be called from any thread, a signal handler
     included, before the scope is entered, in it and after it.

@@ -22,7 +22,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DecimalType, StructField, StructType
 
-from lapwing.engines.dialect import SPARK, Parameter, StoredColumn
+from lapwing.engines.dialect import Dialect, Parameter, StoredColumn
 from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import BITMAP_MEMORY, Engine, Row
 from lapwing.engines.reading import TIME_LIMIT, stoppable
@@ -32,6 +32,32 @@ from lapwing.queries.catalogue.population import KeyType, Population, Table
 from lapwing.vocabulary.errors import RegistrationError
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.lifetime import closing_on_failure
+
+SPARK = Dialect(
+    quote="`",
+    mark=lambda n: f":p{n}",
+    text="STRING",
+    integers=frozenset({"tinyint", "smallint", "int", "bigint"}),
+    reals=frozenset({"float", "double"}),
+    texts=frozenset({"string"}),
+    days=frozenset({"date", "timestamp", "timestamp_ntz"}),
+    total="SUM(CAST({} AS DECIMAL(38, 0)))",
+    day_number="datediff({}, DATE '1970-01-01')",
+    ymd="CAST(year({0}) * 10000 + month({0}) * 100 + day({0}) AS BIGINT)",
+    beginning="trunc({1}, '{0}')",
+    text_number="CAST(conv(substr(md5(CAST({} AS BINARY)), 1, 15), 16, 10) AS BIGINT)",
+    starts_with="startswith({}, {})",
+    alike="{} <=> {}",
+    # A list goes as text: there are none in its API. See `among` for why it is not looked up with IN.
+    in_list=(
+        "CASE WHEN {0} IS NOT NULL THEN EXISTS (SELECT 1 FROM "
+        "(SELECT explode(from_json({1}, 'array<{2}>')) AS item) AS listed WHERE listed.item = {0}) END"
+    ),
+    # It sees no further than the query around, and pairs every row with everybody's values where those are not equated.
+    compares_rows=False,
+    # Its NOT IN looks for missing values, too, and in an OR it compares every row with every other.
+    among="EXISTS (SELECT 1 FROM ({1}) AS several (person) WHERE several.person = {0})",
+)
 
 
 @frozen()

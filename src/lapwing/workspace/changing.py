@@ -8,25 +8,25 @@ its data already, or stands in a database that it uses already; for others there
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from lapwing.answers.budget import budget_record
-from lapwing.engines.duckdb import DuckDBTable
 from lapwing.ledger.budget_requests import BudgetRequest, Raise
 from lapwing.queries.catalogue.population import Population
-from lapwing.sources import FileSource, PostgresSource, Source
+from lapwing.sources import DATABASES, FILES, FileSource, Source, named_source
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.frozen import frozen
-from lapwing.workspace.declaring import Declared, DeclaredTable, Draft, Place, declared_columns, key_type_of
+from lapwing.workspace.declaration import Declaration
+from lapwing.workspace.declaring import ColumnInput, declare
+from lapwing.workspace.draft import Draft
 from lapwing.workspace.settings import FILE
 from lapwing.workspace.toml import with_entry
 from lapwing.workspace.workspace import Workspace
 
-_SUFFIXES: Final = (".csv", ".parquet", ".duckdb")
+_SUFFIXES: Final = (*FILES, DATABASES[0])
 _MOST_FILES: Final = 1000
-_Database: TypeAlias = PostgresSource | DuckDBTable
 
 
 @frozen()
@@ -40,10 +40,8 @@ class NewTable:
     beside : instead of a file: a table that is declared, in whose database the new one is; see `databases_of`
     inner : what it is called there, if it is another name
     schema : its schema there, if that is PostgreSQL
-    person_key : the column that says whose row it is, if it is another than the population's
-    key_type : "integer" or "text", which a CSV file does not tell; like the other tables, if it is not said
-    rows, max_rows : "one" or "many" rows a person, and how many of them count
-    columns : for each kind what is declared, such as "age=0..120"; and what may be missing under "nullable"
+    options : what is declared of the table, by the words of `TABLE_OPTIONS`
+    columns : what is declared of its columns; the others are left out
     """
 
     name: str
@@ -51,34 +49,8 @@ class NewTable:
     beside: str | None = None
     inner: str | None = None
     schema: str = "public"
-    person_key: str | None = None
-    key_type: str | None = None
-    rows: str = "one"
-    max_rows: int | None = None
-    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-@frozen()
-class NewPopulation:
-    """People who are not protected here yet, with their first table.
-
-    Parameters
-    ----------
-    name : what they will be called
-    table : their first table; others are added afterwards
-    person_key : the column that tells them apart
-    budget : the lifetime cap, such as {"epsilon": "1"}
-    adjacency, groups_of : who is hidden among neighbours, and how large a group of people is
-    only_named : whether analysts without an allowance may ask nothing
-    """
-
-    name: str
-    table: NewTable
-    person_key: str
-    budget: Mapping[str, str]
-    adjacency: str | None = None
-    groups_of: int | None = None
-    only_named: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+    columns: Mapping[str, ColumnInput] = field(default_factory=dict)
 
 
 def decide(workspace: Workspace, population: str, entries: Mapping[tuple[str, ...], Any], *, by: str) -> None:
@@ -139,14 +111,13 @@ def _files(workspace: Workspace) -> dict[str, Path]:
     places = {folder.resolve()}
     for declared in workspace.settings.populations.values():
         for source in declared.sources.values():
-            if isinstance(source, FileSource | DuckDBTable):
-                places.add((folder / source.path).resolve().parent)
+            if source.file is not None:
+                places.add((folder / source.file).resolve().parent)
     found = {}
     for place in sorted(places):
         for path in place.iterdir() if place.is_dir() else ():
             if path.suffix in _SUFFIXES and path.is_file() and not path.name.startswith("."):
-                entry = Place(source=path).entry(folder, "")
-                found[entry if isinstance(entry, str) else entry["duckdb"]] = path
+                found[FileSource(path=path).entry(folder)] = path
     return found
 
 
@@ -155,7 +126,7 @@ def databases_of(workspace: Workspace, population: str | None) -> list[str]:
 
     For a population that is not there yet (None) they are those of all, as "clinic.patients".
     """
-    return sorted(name for name, one in _sources(workspace, population).items() if isinstance(one, _Database))
+    return sorted(name for name, one in _sources(workspace, population).items() if one.neighbour(name, "public"))
 
 
 def _sources(workspace: Workspace, population: str | None) -> Mapping[str, Source]:
@@ -170,46 +141,37 @@ def columns_there(workspace: Workspace, population: str | None, new: NewTable) -
     return _place(workspace, population, new).columns(new.name)
 
 
-def add_table(workspace: Workspace, population: str, new: NewTable, *, by: str) -> Declared:
+def add_table(workspace: Workspace, population: str, new: NewTable, *, by: str) -> Declaration:
     """Add a table to lapwing.toml and to the ledger: both or neither. What `lapwing add` would refuse is refused."""
     people = workspace.settings.declared(population).population
     if any(known.name == new.name for known in people.tables):
         raise BadQuestionError(f"table {new.name} is declared already; edit {FILE}, then lapwing update")
-    place = _place(workspace, population, new)
-    table = _declared(new, place, new.person_key or people.unit.person_key, people)
+    table = _declared(new, _place(workspace, population, new), people.unit.person_key, people)
     text = table.text(workspace.folder, population)
     workspace.rewrite(population, lambda before: _with(before, text), by=by)
-    return table.columns
+    return table
 
 
-def create_population(workspace: Workspace, new: NewPopulation, *, by: str) -> Declared:
-    """Open an account for new people, in lapwing.toml and in the ledger: both or neither.
+def create_population(workspace: Workspace, draft: Draft, new: NewTable, *, by: str) -> Declaration:
+    """Open an account for the people of a draft, with their first table, in lapwing.toml and in the ledger: or neither.
 
     What `lapwing init` and `lapwing update` would refuse is refused: also data of another population, whose people
     would have two budgets.
     """
-    if new.name in workspace.settings.populations:
+    name = draft.population or ""
+    if name in workspace.settings.populations:
         remedy = "give it another name, or add a table to it"
-        raise ParameterError("population", new.name[:200], reason="is there already", remedy=remedy)
-    if "/" in new.name or new.name in {".", ".."}:  # its pages could not be reached, and its account would stay
+        raise ParameterError("population", name[:200], reason="is there already", remedy=remedy)
+    if "/" in name or name in {".", ".."}:  # its pages could not be reached, and its account would stay
         reason, remedy = "cannot be a part of an address", "write it without /, and not as . or .."
-        raise ParameterError("population", new.name[:200], reason=reason, remedy=remedy)
-    if _has_an_account(workspace, new.name):  # an update would raise its budget, and take its allowances away
+        raise ParameterError("population", name[:200], reason=reason, remedy=remedy)
+    if _has_an_account(workspace, name):  # an update would raise its budget, and take its allowances away
         reason, remedy = f"has an account in the ledger, though {FILE} does not name it", "give it another name"
-        raise ParameterError("population", new.name[:200], reason=reason, remedy=f"{remedy}, or write it into {FILE}")
-    table = _declared(new.table, _place(workspace, None, new.table), new.person_key, None)
-    text = Draft(
-        folder=workspace.folder,
-        population=new.name,
-        person_key=new.person_key,
-        budget=dict(new.budget),
-        adjacency=new.adjacency,
-        groups_of=new.groups_of,
-        only_named=new.only_named,
-        tables=(table,),
-    ).sections()
-    workspace.rewrite(new.name, lambda before: _with(before, text), by=by)
-    return table.columns
+        raise ParameterError("population", name[:200], reason=reason, remedy=f"{remedy}, or write it into {FILE}")
+    table = _declared(new, _place(workspace, None, new), str(draft.person_key), None)
+    text = replace(draft, folder=workspace.folder, tables=(table,)).sections()
+    workspace.rewrite(name, lambda before: _with(before, text), by=by)
+    return table
 
 
 def _has_an_account(workspace: Workspace, name: str) -> bool:
@@ -222,21 +184,15 @@ def _with(before: str, text: str) -> str:
     return before.rstrip("\n") + "\n" + text
 
 
-def _declared(new: NewTable, place: Place, key: str, people: Population | None) -> DeclaredTable:
+def _declared(new: NewTable, source: Source, usual: str, people: Population | None) -> Declaration:
     """Return a table as lapwing.toml will have it; without people it is their first one."""
-    stored = place.columns(new.name)
-    return DeclaredTable(
-        name=new.name,
-        place=place,
-        columns=declared_columns(new.name, new.columns, stored, key=key, take_all=False),
-        rows=new.rows,
-        max_rows=new.max_rows,
-        person_key=new.person_key,
-        key_type=key_type_of(stored.get(key) or new.key_type, people),
-    )
+    stored = source.columns(new.name)
+    known = stored.get(new.options.get("person_key") or usual)
+    options = {**new.options, "key_type": None if known else new.options.get("key_type")}
+    return declare(new.name, source, stored, options=options, columns=new.columns, usual=usual, people=people)
 
 
-def _place(workspace: Workspace, population: str | None, new: NewTable) -> Place:
+def _place(workspace: Workspace, population: str | None, new: NewTable) -> Source:
     if (new.file is None) == (new.beside is None):
         raise BadQuestionError("a new table is in a file, or beside another table in its database: name one of the two")
     inner = new.inner or new.name
@@ -245,12 +201,10 @@ def _place(workspace: Workspace, population: str | None, new: NewTable) -> Place
         if new.file not in known:
             remedy = "name a .csv, .parquet or .duckdb file beside lapwing.toml or its data; for others: lapwing add"
             raise ParameterError("file", new.file[:200], reason="is not there", remedy=remedy)
-        return Place(source=known[new.file], postgres=None, inner=inner, schema=new.schema)
-    match _sources(workspace, population).get(new.beside or ""):
-        case PostgresSource() as source:
-            return Place(source=None, postgres=source.address, inner=inner, schema=new.schema)
-        case DuckDBTable() as source:
-            return Place(source=workspace.folder / source.path, postgres=None, inner=inner, schema=new.schema)
-        case _:
-            remedy = "name a table that is declared and stands in a database"
-            raise ParameterError("beside", str(new.beside)[:200], reason="is in no database", remedy=remedy)
+        return named_source(new.name, source=known[new.file], name=inner)
+    source = _sources(workspace, population).get(new.beside or "")
+    found = source and source.neighbour(inner, new.schema)
+    if found is None:
+        remedy = "name a table that is declared and stands in a database"
+        raise ParameterError("beside", str(new.beside)[:200], reason="is in no database", remedy=remedy)
+    return found

@@ -19,11 +19,11 @@ from lapwing.ledger.reservation_states import ReservationRecord, ReservationStat
 from lapwing.ledger.states import Analyst
 from lapwing.noise.randomness import SYSTEM
 from lapwing.queries.catalogue.population import ELSEWHERE
-from lapwing.sources import FileSource
+from lapwing.sources import FileSource, require_no_password
 from lapwing.tables import Fingerprints
 from lapwing.vocabulary.errors import ParameterError, RegistrationError, SealBrokenError, SettingsError
 from lapwing.workspace.agreement import Agreement, unreadable
-from lapwing.workspace.settings import FILE, PopulationSettings, Settings, as_folder, read_settings, require_no_password
+from lapwing.workspace.settings import FILE, PopulationSettings, Settings, as_folder, read_settings
 from lapwing.workspace.toml import key, value
 from lapwing.workspace.workspace import (
     FINGERPRINTS,

@@ -1,114 +1,182 @@
-"""Workspaces, tables and columns as a custodian declares them: age=0..120, sex=F,M. No row is read.
+"""From what is typed at a door to a declaration: the values of a column are one text, "0..120" or "F,M"."""
 
-Whatever is said here is public, so it must not come from the data: names and types of columns may be looked up, because
-a schema is public, and values never. The smallest age that is there would tell about somebody.
-"""
-
-import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import date
-from pathlib import Path
 from typing import Any, Final
 
-from lapwing.engines.duckdb import DuckDBTable, columns_of_file
 from lapwing.queries.catalogue.population import Population
-from lapwing.vocabulary.errors import BadQuestionError, ParameterError, SettingsError
-from lapwing.vocabulary.exact import exact
+from lapwing.sources import Source
+from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.exact import as_int, exact
 from lapwing.vocabulary.frozen import frozen
-from lapwing.vocabulary.loading import load_extra
-from lapwing.workspace.settings import FILE, as_folder, require_no_password
-from lapwing.workspace.toml import head_text, population_text, table_text
+from lapwing.workspace.declaration import (
+    COLUMN_OPTIONS,
+    KINDS,
+    TABLE_OPTIONS,
+    Declaration,
+    Option,
+    without_defaults,
+)
 
-FILES: Final = {".csv", ".parquet"}
-DATABASES: Final = {".duckdb", ".db"}
-KINDS: Final = ("integer", "real", "category", "date", "boolean", "text")
-_UNBOUNDED: Final = {"integer", "date", "boolean", "text"}
-"""Kinds that can be declared without bounds or values."""
-FITTING: Final[Mapping[str | None, tuple[str, ...]]] = {
-    None: KINDS,
-    "integer": ("integer", "real", "category"),
-    "real": ("real",),
-    "text": ("category", "text"),
-    "date": ("date",),
-    "boolean": ("boolean",),
-}
-"""As what a column can be declared that is stored as one kind: the others could not be read."""
 _ITEM: Final = re.compile(r'\s*(?:"(?P<quoted>(?:[^"]|"")*)"|(?P<plain>(?!")[^,]*?))\s*(?P<more>,|$)')
 _WHOLE: Final = re.compile("0|-?[1-9][0-9]*")
 """A whole number in the one way that nobody takes for a code: 01 is text."""
 
 
 @frozen()
-class Declared:
-    """The columns of a table: those that are declared, as lapwing.toml says them, and those that are left out."""
+class ColumnInput:
+    """What is said of a column: its type, its values as a text such as "0..120", and its options by their words.
 
-    columns: Mapping[str, Mapping[str, Any]]
-    left_out: Mapping[str, str | None]
-
-    def columns_record(self) -> dict[str, dict[str, Any]]:
-        """Return the declared columns as JSON values."""
-        return {
-            name: {word: str(entry) if isinstance(entry, date) else entry for word, entry in column.items()}
-            for name, column in self.columns.items()
-        }
-
-
-def declared_columns(
-    table: str, given: Mapping[str, tuple[str, ...]], stored: Mapping[str, str | None], *, key: str, take_all: bool
-) -> Declared:
-    """Return what was declared, checked against the names that are there.
-
-    Parameters
-    ----------
-    table : what the table is called
-    given : for each kind, what was written, such as "age=0..120"; and what may be missing under "nullable"
-    stored : the kind of each column that is there; None where it is not known
-    key : the person key, which is not a column
-    take_all : whether the other columns are declared as what they are stored as
-
-    >>> there = {"id": "integer", "age": "integer", "sex": "text", "city": "text"}
-    >>> found = declared_columns(
-    ...     "patients", {"integer": ("age=0..120",), "category": ("sex=F,M",)}, there, key="id", take_all=False
-    ... )
-    >>> found.columns["age"], dict(found.left_out)
-    ({'type': 'integer', 'low': 0, 'high': 120}, {'city': 'text'})
+    Without a type only the options are said, of a column that is declared in another way.
     """
-    nullable = {name.strip() for text in given.get("nullable", ()) for name in text.split(",")}
-    columns: dict[str, dict[str, Any]] = {}
+
+    type: str = ""
+    values: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_options(given: Mapping[str, Sequence[str]]) -> dict[str, ColumnInput]:
+    """Return what the options of a command say of each column; each stands under a type, or the word of an option.
+
+    >>> said = read_options({"integer": ["age=0..120"], "text": ["city"], "nullable": ["age,city"]})
+    >>> said["age"].values, said["age"].options, said["city"].type
+    ('0..120', {'nullable': True}, 'text')
+    """
+    columns: dict[str, ColumnInput] = {}
     for kind in KINDS:
         for text in given.get(kind, ()):
             name, _, said = text.partition("=")
             if name in columns:
                 raise ParameterError(kind, text, reason=f"declares {name} a second time", remedy="declare it once")
-            columns[name] = {"type": kind, **bounds_of(kind, text, said, stored.get(name))}
+            columns[name] = ColumnInput(type=kind, values=said)
+    for option in COLUMN_OPTIONS:
+        for name, entry in (pair for text in given.get(option.word, ()) for pair in _option(option, text)):
+            known = columns.get(name, ColumnInput())
+            options = {**known.options, option.word: entry}
+            columns[name] = ColumnInput(type=known.type, values=known.values, options=options)
+    return columns
+
+
+def _option(option: Option, text: str) -> list[tuple[str, Any]]:
+    """Return the columns that an option names on a line, each with what it says of them."""
+    if option.is_flag:
+        return [(name.strip(), read_option(option, name)) for name in text.split(",")]
+    name, equals, said = text.partition("=")
+    if not equals:
+        remedy = f"write {option.on_the_line} {option.metavar}"
+        raise ParameterError(option.word, text, reason="does not say of which column", remedy=remedy)
+    return [(name, read_option(option, said))]
+
+
+def read_option(option: Option, text: str) -> Any:
+    """Return what an option of a table, or of a column, is by the text that was typed for it."""
+    if option.is_flag:
+        return True
+    return as_int(option.word, text) if option.kind is int else read_list(text) if option.kind is list else text
+
+
+def write_option(option: Option, entry: Any) -> str:
+    """Return the text from which `read_option` makes an entry again."""
+    return write_list(entry) if option.kind is list else str(entry)
+
+
+def declare(
+    name: str,
+    source: Source,
+    stored: Mapping[str, str | None],
+    *,
+    options: Mapping[str, Any],
+    columns: Mapping[str, ColumnInput],
+    usual: str,
+    people: Population | None = None,
+    take_all: bool = False,
+) -> Declaration:
+    """Return the declaration of a table, checked against the names that are there.
+
+    Parameters
+    ----------
+    name, source : what the table is called, and where it is
+    stored : the kind of each column that is there; None where it is not known
+    options : what is said of the table, by the words of `TABLE_OPTIONS`
+    columns : what is said of its columns
+    usual : the person key of its population
+    people : the population, if it has tables already
+    take_all : whether the other columns are declared as what they are stored as
+    """
+    key = options.get("person_key") or usual
+    declared, left_out = declared_columns(name, columns, stored, key=key, take_all=take_all)
+    key_type = options.get("key_type") or key_type_of(stored.get(key), people)
+    said = without_defaults(TABLE_OPTIONS, {**options, "key_type": key_type})
+    return Declaration(name=name, source=source, options=said, columns=declared, left_out=left_out)
+
+
+def declared_columns(
+    table: str, said: Mapping[str, ColumnInput], stored: Mapping[str, str | None], *, key: str, take_all: bool = False
+) -> tuple[dict[str, dict[str, Any]], dict[str, str | None]]:
+    """Return the entries of the columns that are declared, and the kinds of those that are left out.
+
+    >>> there = {"id": "integer", "age": "integer", "sex": "text", "city": "text"}
+    >>> said = {"age": ColumnInput(type="integer", values="0..120"), "sex": ColumnInput(type="category", values="F,M")}
+    >>> columns, left_out = declared_columns("patients", said, there, key="id")
+    >>> columns["age"], left_out
+    ({'type': 'integer', 'low': 0, 'high': 120}, {'city': 'text'})
+    """
+    columns = {name: _entries(name, one, stored.get(name)) for name, one in said.items() if one.type}
     rest = {name: kind for name, kind in stored.items() if name not in columns and name != key}
-    taken = {name for name, kind in rest.items() if take_all and kind in _UNBOUNDED}
-    columns |= {name: {"type": rest[name], "nullable": True} for name in rest if name in taken}
-    _require_stored(table, [*columns, *nullable], stored, key)
+    if take_all:
+        taken = {name: kind for name, kind in rest.items() if kind is not None and not KINDS[kind].needed}
+        columns |= {
+            name: {"type": kind, "nullable": True, **said.get(name, ColumnInput()).options}
+            for name, kind in taken.items()
+        }
+    _require_stored(table, [*columns, *said], stored, key)
     if set(stored.values()) == {None}:  # a CSV file, which alone does not say what it holds
         _require_no_empty_value(columns)
-    for name in sorted(nullable - {name for name in columns if name not in taken}):
+    for name, one in sorted(said.items()):
         if name not in columns:
-            raise ParameterError(
-                "nullable", name, reason="is not declared", remedy=f"declare it, too: --integer {name}"
-            )
-    columns = {name: {**column, "nullable": True} if name in nullable else column for name, column in columns.items()}
+            remedy = f"declare it, too: --integer {name}"
+            raise ParameterError(next(iter(one.options)), name, reason="is not declared", remedy=remedy)
     in_order = {name: columns[name] for name in stored if name in columns}
-    return Declared(columns=in_order, left_out={name: kind for name, kind in rest.items() if name not in taken})
+    return in_order, {name: kind for name, kind in rest.items() if name not in columns}
 
 
-def _remarks(declared: Declared) -> dict[str, str]:
-    """Return how columns that were left out stand in lapwing.toml: as comments, ready to be filled in."""
-    ready = {
-        "integer": '{ type = "integer", low = ..., high = ... }',
-        "real": '{ type = "real", low = ..., high = ... }',
-        "text": '{ type = "category", values = [...] }    or { type = "text" }',
-        "date": '{ type = "date" }',
-        "boolean": '{ type = "boolean" }',
-    }
-    return {name: ready.get(kind or "", "{ type = ... }") for name, kind in declared.left_out.items()}
+def _entries(name: str, said: ColumnInput, stored: str | None) -> dict[str, Any]:
+    options = without_defaults(COLUMN_OPTIONS, said.options)
+    return {"type": said.type, **entries_of(name, said.type, said.values, stored), **options}
+
+
+def entries_of(name: str, kind: str, said: str, stored: str | None) -> dict[str, Any]:
+    """Return what is said about the values of a column, as lapwing.toml has it."""
+    row, text = KINDS[kind], f"{name}={said}" if said else name
+    if kind == "category":
+        return {"values": _values(text, said, stored)}
+    if row.ends and said:
+        low, dots, high = said.partition("..")
+        if not dots:
+            remedy = "write LOW..HIGH, such as age=0..120"
+            raise ParameterError(kind, text, reason="does not have two bounds", remedy=remedy)
+        return dict(zip(row.ends, _ends(kind, text, low, high), strict=True))
+    if row.needed:
+        remedy = f"write {row.metavar}, such as bmi=10..60"
+        raise ParameterError(kind, text, reason="has no bounds", remedy=remedy)
+    if said:
+        raise ParameterError(kind, text, reason="takes no values", remedy="write the name of the column alone")
+    return {}
+
+
+def written_values(entries: Mapping[str, Any]) -> str:
+    """Return what the entries of a column say about its values as one text, from which `entries_of` makes them again.
+
+    >>> written_values({"type": "integer", "low": 0, "high": 120}), written_values({"type": "text"})
+    ('0..120', '')
+    >>> written_values({"type": "category", "values": ["north, upper", "south"]})
+    '"north, upper",south'
+    """
+    if "values" in entries:
+        return write_list(map(str, entries["values"]))
+    return "..".join(str(entries[end]) for end in KINDS[entries["type"]].ends if end in entries)
 
 
 def _require_stored(table: str, names: list[str], stored: Mapping[str, str | None], key: str) -> None:
@@ -135,30 +203,6 @@ def _require_no_empty_value(columns: Mapping[str, Mapping[str, Any]]) -> None:
                 reason="has an empty value, and in a CSV file an empty cell is a missing one",
                 remedy=f"leave the empty value out, and write --nullable {name}",
             )
-
-
-def bounds_of(kind: str, text: str, said: str, stored: str | None) -> dict[str, Any]:
-    """Return what is said about the values of a column, as lapwing.toml has it; `text` is how the whole was written."""
-    match kind:
-        case "category":
-            return {"values": _values(text, said, stored)}
-        case "integer" | "real" | "date" if said:
-            low, dots, high = said.partition("..")
-            if not dots:
-                raise ParameterError(
-                    kind, text, reason="does not have two bounds", remedy="write LOW..HIGH, such as age=0..120"
-                )
-            return dict(
-                zip(("first", "last") if kind == "date" else ("low", "high"), _ends(kind, text, low, high), strict=True)
-            )
-        case "real":
-            raise ParameterError(
-                kind, text, reason="has no bounds", remedy="write COLUMN=LOW..HIGH, such as bmi=10..60"
-            )
-        case "boolean" | "text" if said:
-            raise ParameterError(kind, text, reason="takes no values", remedy="write the name of the column alone")
-        case _:
-            return {}
 
 
 def _ends(kind: str, text: str, low: str, high: str) -> list[Any]:
@@ -231,177 +275,8 @@ def write_list(values: Iterable[str]) -> str:
     )
 
 
-@frozen()
-class Place:
-    """Where a table is: in a file, or in a PostgreSQL database.
-
-    Parameters
-    ----------
-    source : a .parquet, .csv or .duckdb file
-    postgres : the address of a database instead
-    inner : the table's name there, if it is another
-    schema : its schema in PostgreSQL
-    """
-
-    source: Path | None = None
-    postgres: str | None = None
-    inner: str | None = None
-    schema: str = "public"
-
-    def columns(self, table: str) -> dict[str, str | None]:
-        """Return the columns that are stored there, each with its kind; None where that is not known."""
-        if (self.source is None) == (self.postgres is None):
-            said = "no place is" if self.source is None else "two places are"
-            raise BadQuestionError(f"{said} named for table {table}; write --source FILE, or --postgres ADDRESS")
-        if self.source is None:
-            address = self.postgres or ""
-            require_no_password("postgres", address)
-            driver = load_extra("lapwing.engines.postgres", extra="postgres")
-            return dict(driver.columns_in_postgres(table, address, schema=self.schema, name=self.inner or table))
-        self.require_file()
-        if self.source.suffix in FILES:
-            return columns_of_file(table, self.source)
-        if self.source.suffix in DATABASES:
-            return columns_of_file(table, DuckDBTable(path=self.source, table=self.inner or table))
-        raise ParameterError(
-            "source",
-            str(self.source),
-            reason="is not a file that can be read",
-            remedy="name a .parquet, .csv or .duckdb file",
-        )
-
-    def require_file(self) -> None:
-        """Refuse a file that is not there, before anything is asked or written."""
-        if self.source is None or self.source.suffix not in {*FILES, *DATABASES} or os.path.isfile(self.source):  # noqa: PTH113 - never raises
-            return
-        seen = "" if self.source.is_absolute() else f", seen from {Path.cwd()}"
-        raise BadQuestionError(f"there is no file {self.source}{seen}; check its path")
-
-    def entry(self, folder: Path, table: str) -> Any:
-        """Return the place as lapwing.toml says it: from the workspace on, so that both can be moved together."""
-        if self.source is None:
-            place = {"postgres": self.postgres, "table": self.inner or table}
-            return place if self.schema == "public" else {**place, "schema": self.schema}
-        path = _seen_from(folder.resolve(), self.source.resolve())
-        return path if self.source.suffix in FILES else {"duckdb": path, "table": self.inner or table}
-
-
-@frozen()
-class DeclaredTable:
-    """A table as lapwing.toml will have it.
-
-    Parameters
-    ----------
-    name : what analysts call it
-    place : where it is
-    columns : what may be asked about, and what is left out
-    rows : "one" row a person, or "many"
-    max_rows : of how many rows of a person a question counts, if it does not say it itself
-    person_key : whose row it is, where that is another column than the population's
-    key_type : "text" or "integer", if it is said
-    """
-
-    name: str
-    place: Place
-    columns: Declared
-    rows: str = "one"
-    max_rows: int | None = None
-    person_key: str | None = None
-    key_type: str | None = None
-
-    def text(self, folder: Path, population: str) -> str:
-        """Return its sections of lapwing.toml."""
-        entries = {
-            "source": self.place.entry(folder, self.name),
-            "rows": None if self.rows == "one" else self.rows,
-            "max_rows": self.max_rows,
-            "person_key": self.person_key,
-            "key_type": self.key_type,
-        }
-        said = {name: entry for name, entry in entries.items() if entry is not None}
-        return table_text(
-            population, self.name, entries=said, columns=self.columns.columns, left_out=_remarks(self.columns)
-        )
-
-
 def key_type_of(stored: str | None, population: Population | None) -> str | None:
     """Return what the person key holds if it is not said: what is stored, and in a CSV what the other tables have."""
     if stored is None and population is not None and population.tables:
         stored = population.tables[0].key_type.value
     return "text" if stored == "text" else None
-
-
-def _seen_from(home: Path, whole: Path) -> str:
-    """Return a path relative to a folder, unless they have nothing but the root in common.
-
-    >>> home = Path("/srv/clinic")
-    >>> [_seen_from(home, Path(path)) for path in ("/srv/clinic/a.csv", "/srv/data/a.csv", "/mnt/a.csv")]
-    ['a.csv', '../data/a.csv', '/mnt/a.csv']
-    """
-    apart = whole.anchor != home.anchor or Path(os.path.commonpath([home, whole])) == Path(home.anchor)
-    return str(whole) if apart else Path(os.path.relpath(whole, home)).as_posix()
-
-
-@frozen()
-class Draft:
-    """A workspace that is not made yet: what was said of it so far."""
-
-    folder: Path | None = None
-    population: str | None = None
-    person_key: str | None = None
-    budget: dict[str, str] = field(default_factory=dict)
-    adjacency: str | None = None
-    groups_of: int | None = None
-    people: int | None = None
-    ledger: str | None = None
-    only_named: bool = False
-    analysts: dict[str, dict[str, str]] = field(default_factory=dict)
-    tables: tuple[DeclaredTable, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.folder is not None:
-            as_folder(self.folder)
-
-    @property
-    def missing(self) -> list[str]:
-        """The options without which there is no account."""
-        options = {
-            "FOLDER": self.folder,
-            "--person-key COLUMN": self.person_key,
-            "--epsilon NUMBER (or --rho NUMBER)": self.budget,
-        }
-        return [option for option, given in options.items() if not given]
-
-    @property
-    def place(self) -> Path:
-        """The folder, where it is known."""
-        return self.folder or Path()
-
-    @property
-    def name(self) -> str:
-        """What the people are called: like the folder, if nobody says otherwise."""
-        return self.population or self.place.resolve().name or "people"
-
-    def text(self) -> str:
-        """Return the lapwing.toml."""
-        return head_text(self.ledger) + self.sections()
-
-    def sections(self) -> str:
-        """Return what the lapwing.toml says of the population and its tables."""
-        opening = population_text(
-            self.name,
-            person_key=self.person_key,
-            budget=self.budget or None,
-            adjacency=self.adjacency,
-            groups_of=self.groups_of,
-            only_named=self.only_named,
-            analysts=self.analysts,
-        )
-        return opening + "".join(table.text(self.place, self.name) for table in self.tables)
-
-
-def require_new(folder: Path) -> None:
-    """Refuse a folder that is a workspace already."""
-    if (as_folder(folder) / FILE).exists():
-        remedy = f"edit it, then lapwing update -w {folder}"
-        raise SettingsError(str(folder / FILE), 0, reason="is there already", remedy=remedy)

@@ -4,6 +4,7 @@ The numbers are exact, so none of this is private: it is never offered to analys
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from lapwing.engines.survey import ColumnSurvey, TableSurvey
@@ -25,13 +26,7 @@ class Misfit(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        return {
-            "table": self.table,
-            "column": self.column,
-            "kind": self.kind,
-            "number": self.number,
-            "said": self.said,
-        }
+        return asdict(self)
 
     def facts(self) -> list[tuple[str, str | None]]:
         """Return where it is, and the sentence."""

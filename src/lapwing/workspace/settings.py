@@ -38,30 +38,28 @@
 Nothing here is learned from the data. What is wrong is refused with its line.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import unquote
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lapwing.accounting.filters.account import Budget
 from lapwing.answers.budget import said_budget
-from lapwing.engines.duckdb import DuckDBTable
 from lapwing.engines.reading import LONGEST, TIME_LIMIT
 from lapwing.ledger.entries import name as ledger_name
 from lapwing.ledger.states import Analyst
-from lapwing.queries.catalogue.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
-from lapwing.queries.catalogue.population import KeyType, Population, RowsPerPerson, Segment, Table
+from lapwing.queries.catalogue.column import Category
+from lapwing.queries.catalogue.population import Population, Segment, Table
 from lapwing.queries.catalogue.public_tables import Vocabulary
-from lapwing.sources import FileSource, PostgresSource, Source, SparkFiles, SparkSource, place_of
+from lapwing.sources import SOURCES, FileSource, Source, require_no_password
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import as_int, as_written
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 from lapwing.vocabulary.wording import Setting
+from lapwing.workspace.declaration import NUMBER, read_table
 from lapwing.workspace.toml import Document, Section
 
 if TYPE_CHECKING:
@@ -144,27 +142,7 @@ def _public_file(name: str, path: Path) -> "PublicFile":
     return PublicFile(name=name, path=path)
 
 
-_IN_A_URL: Final = re.compile(r"[a-z]+://[^?]*:[^?]*@")
-_AS_A_WORD: Final = re.compile(r"(password|secret)\s*=")
-
-
-def require_no_password(name: str, address: str) -> None:
-    """Refuse an address of PostgreSQL that holds a password, without repeating it.
-
-    >>> require_no_password("postgres", "postgresql://reader@db.example.org:5432/ehr?passfile=/etc/lapwing/pgpass")
-    >>> require_no_password("postgres", "postgresql://reader:hunter2@db.example.org/ehr")
-    Traceback (most recent call last):
-    ...
-    lapwing.errors.ParameterError: postgres = 'an address' holds a password, ...
-    """
-    if _IN_A_URL.match(address) or _AS_A_WORD.search(unquote(address)):
-        reason = "holds a password, for all to see who read the file or the list of processes"
-        places = "in ~/.pgpass, in the file that PGPASSFILE or passfile=... names, or in a service file"
-        raise ParameterError(name, "an address", reason=reason, remedy=f"take it out, and keep it {places}")
-
-
 FILE: Final = "lapwing.toml"
-_NUMBER: Final = (str, int, float)
 
 
 @frozen()
@@ -254,7 +232,7 @@ def _require_one_account(populations: Mapping[str, PopulationSettings], folder: 
     owners: dict[tuple[str, ...], str] = {}
     for name, declared in populations.items():
         for table, source in declared.sources.items():
-            owner = owners.setdefault(place_of(source, folder), name)
+            owner = owners.setdefault(source.place(folder), name)
             if owner != name:
                 reason, remedy = f"this is a table of population {owner!r} too", "let the same people have one account"
                 raise declared.section.error(("tables", table, "source"), reason, remedy)
@@ -337,7 +315,7 @@ def _budget(outer: Section, name: str) -> Budget:
 
 
 def _budget_in(section: Section) -> Budget:
-    epsilon, delta, rho = (as_written(section.take(word, _NUMBER, None)) for word in ("epsilon", "delta", "rho"))
+    epsilon, delta, rho = (as_written(section.take(word, NUMBER, None)) for word in ("epsilon", "delta", "rho"))
     section.done()
     with section.blamed():
         budget = said_budget(epsilon, delta, rho)
@@ -348,18 +326,7 @@ def _budget_in(section: Section) -> Budget:
 
 
 def _table(name: str, section: Section, public: _Public) -> tuple[Table, Source]:
-    columns, one_row = section.section("columns", {}), RowsPerPerson.ONE_A_PERSON
-    with section.blamed():
-        table = Table(
-            name=name,
-            columns=tuple(_column(column, one, public) for column, one in columns.sections()),
-            rows=section.one_of("rows", {"one": one_row, "many": RowsPerPerson.MANY_A_PERSON}, one_row),
-            person_key=section.take("person_key", str, None),
-            key_type=section.one_of("key_type", {one.value: one for one in KeyType}, KeyType.INTEGER),
-            row_key=section.take("row_key", str, None),
-            max_rows=section.take("max_rows", int, None),
-            title=section.take("title", str, ""),
-        )
+    table = read_table(name, section, lambda values: public.files().category(values))
     source = _source(section, public.folder)
     section.done()
     return table, source
@@ -368,75 +335,21 @@ def _table(name: str, section: Section, public: _Public) -> tuple[Table, Source]
 def _source(section: Section, folder: Path) -> Source:
     given = section.take("source", (str, dict))
     if isinstance(given, str):
-        if Path(given).suffix not in {".parquet", ".csv"}:
-            shown = "an address" if "://" in given else repr(given)  # which may hold a password
-            remedy = (
-                'name a .parquet or .csv file, or write { duckdb = "file", table = "name" }, '
-                '{ postgres = "address", table = "name" } or { spark = "name" }'
-            )
-            raise section.error(("source",), f"source = {shown} is not a file that can be read", remedy)
-        return FileSource(path=folder / given)
+        with section.blamed():
+            return FileSource.from_settings({"source": given}, folder)
     inner = section.section("source")
+    named = [word for word in SOURCES if word in inner.entries]
+    words = f"write {', '.join([*SOURCES][:-1])} or {[*SOURCES][-1]}, one of them"
     if "frame" in inner.entries:
         remedy = 'write source = "patients.parquet", and hand it over once: create(..., frames={"patients": df})'
         raise section.error(("source",), "a data frame has no file that could be read again", remedy)
-    place, address, spark = (inner.take(word, str, None) for word in ("duckdb", "postgres", "spark"))
-    if (place, address, spark) == (None, None, None):
-        known = ", ".join(inner.entries) or "nothing"
-        remedy = 'write duckdb, postgres or spark, one of them; a file is written as a text, source = "patients.csv"'
-        raise section.error(("source",), f"source names no place: it has {known}", remedy)
-    table: str = "" if spark else inner.take("table", str)
-    schema = inner.take("schema", str, "public") if address else "public"
+    if not named:
+        reason = f"source names no place: it has {', '.join(inner.entries) or 'nothing'}"
+        raise section.error(("source",), reason, f'{words}; a file is written as a text, source = "patients.csv"')
+    if len(named) > 1:
+        raise section.error(("source",), "source names no single place", words)
+    kind = SOURCES[named[0]]
+    entries = {word: inner.take(word, str, default) for word, default in kind.entries.items()}
     inner.done()
     with inner.blamed():
-        require_no_password("postgres", address or "")
-    match place, address, spark:
-        case str(), None, None:
-            return DuckDBTable(path=folder / place, table=table)
-        case None, str(), None:
-            return PostgresSource(address=address, table=table, schema=schema)
-        case None, None, str():
-            if "/" not in spark:  # a name, not a place
-                return SparkSource(table=spark)
-            return SparkFiles(place=spark if "://" in spark else str(folder / spark))
-        case _:
-            remedy = "write duckdb, postgres or spark, one of them"
-            raise section.error(("source",), "source names no single place", remedy)
-
-
-def _column(name: str, section: Section, public: _Public) -> Column:
-    kind = section.take("type", str)
-    if kind not in _TYPES:
-        raise section.error(("type",), f"type = {kind!r} is unknown", f"write one of {', '.join(_TYPES)}")
-    build, known_words = _TYPES[kind]
-    words = {word: section.take(word, kinds, None) for word, kinds in known_words.items()}
-    nullable = section.take("nullable", bool, False)  # noqa: FBT003 - the value that is meant if nothing is said
-    title = section.take("title", str, "")
-    section.done()
-    missing = [word for word in ("low", "high") if kind == "real" and words[word] is None]
-    if missing:
-        raise section.error((), f"{section.title} has no {missing[0]}", "give the bounds low and high")
-    labels = words.pop("labels", None)
-    if not all(isinstance(label, str) for label in labels or ()):
-        raise section.error(("labels",), "labels are texts", 'write labels = ["Male", "Female"]')
-    if isinstance(words.get("values"), dict):
-        if labels is not None:
-            raise section.error(("labels",), "the file has the labels", 'write label = "concept_name" inside values')
-        found = public.files().category(section.section("values"))
-        with section.blamed():
-            return Column(name=name, type=found, nullable=nullable, title=title)
-    with section.blamed():
-        made = build(**words)
-        if isinstance(made, Category) and labels is not None:
-            made = replace(made, labels=tuple(labels), label_name=f"{name}_name")
-        return Column(name=name, type=made, nullable=nullable, title=title)
-
-
-_TYPES: Final[dict[str, tuple[Callable[..., ColumnType], dict[str, Any]]]] = {
-    "integer": (Integer, {"low": int, "high": int}),
-    "real": (Real, {"low": _NUMBER, "high": _NUMBER, "step": _NUMBER}),
-    "category": (lambda values: Category(values=tuple(values or ())), {"values": (list, dict), "labels": list}),
-    "date": (Date, {"first": date, "last": date}),
-    "text": (Text, {}),
-    "boolean": (Boolean, {}),
-}
+        return kind.from_settings(entries, folder)

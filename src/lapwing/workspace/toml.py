@@ -1,4 +1,4 @@
-"""lapwing.toml as text: sections that know their lines, and how `lapwing init` and `lapwing add` write them.
+"""TOML as text: sections that know their lines, names and values as they are written, and entries that are changed.
 
 `tomllib` forgets where an entry stood, so its line is looked up in the text when there is something to say about it.
 """
@@ -180,103 +180,6 @@ def _names(line: str, header: tuple[str, ...]) -> tuple[str, ...] | None:
     return None
 
 
-_HEAD = """\
-# lapwing.toml: what is publicly known about the people in your tables. Anyone may read it.
-# Nothing in it may be looked up in the data: bounds and categories are decided, not measured.
-# After an edit: lapwing update
-"""
-
-_POPULATION = """
-[populations.{name}]
-# The column that tells people apart, in every table. Everything about one person is protected together.
-{person_key}
-# The lifetime cap of all answers to all analysts. It can be raised later, and never lowered.
-# Others: {{ epsilon = "3", delta = "1e-6" }} or {{ rho = "1/2" }}.
-{budget}
-# Who is hidden among neighbours: "add-remove" one person, or "replace" one by another.
-{adjacency}
-# Protect groups of this size, such as families, not only people.
-{groups}
-# The day that "age" is meant on; no question asks the clock.
-# now = 2025-01-01
-"""
-
-_TABLES = """
-# Tables are added with: lapwing add TABLE --source FILE --integer age=0..120 --category sex=F,M
-# [populations.{name}.tables.patients]
-# source = "patients.parquet"
-# rows = "one"                       # one row a person, or "many" with max_rows = 3
-# [populations.{name}.tables.patients.columns]
-# sex = {{ type = "category", values = ["F", "M"] }}
-# age = {{ type = "integer", low = 0, high = 120 }}
-"""
-
-FORMS = {
-    "integer": '{ type = "integer", low = 0, high = 120 }',
-    "real": '{ type = "real", low = 10, high = 60 }',
-    "category": '{ type = "category", values = ["F", "M"] }',
-    "date": '{ type = "date", first = 1900-01-01, last = 2025-12-31 }',
-    "boolean": '{ type = "boolean" }',
-    "text": '{ type = "text" }',
-}
-"""What a column can be, with an example of each."""
-
-
-def head_text(ledger: str | None = None) -> str:
-    """Return how a lapwing.toml begins."""
-    return _HEAD if ledger is None else f"{_HEAD}\nledger = {value(ledger)}\n"
-
-
-def population_text(
-    name: str,
-    *,
-    person_key: str | None = None,
-    budget: Mapping[str, str] | None = None,
-    adjacency: str | None = None,
-    groups_of: int | None = None,
-    only_named: bool = False,
-    analysts: Mapping[str, Mapping[str, str]] | None = None,
-) -> str:
-    """Return the sections of one population; what was not said stands in it as a comment, to be filled in."""
-    quoted = key(name)
-    allowances = "".join(f"{key(analyst)} = {value(dict(one))}\n" for analyst, one in (analysts or {}).items())
-    opening = _POPULATION.format(
-        name=quoted,
-        person_key=_line("person_key", person_key, "patient_id"),
-        budget=_line("budget", None if budget is None else dict(budget), {"epsilon": "3"}),
-        adjacency=_line("adjacency", adjacency, "add-remove"),
-        groups=_line("protects_groups_of", groups_of, 1),
-    )
-    head = f"""
-# Who has no allowance may spend what the budget leaves; safer is: nothing.
-{_line("unnamed_analysts", "refused" if only_named else None, "refused")}
-
-# An allowance is a part of the budget that one analyst may spend.
-[populations.{quoted}.analysts]
-"""
-    return opening + head + (allowances or '# ana = { epsilon = "1" }\n') + _TABLES.format(name=quoted)
-
-
-def table_text(
-    population: str,
-    table: str,
-    *,
-    entries: Mapping[str, Any],
-    columns: Mapping[str, Mapping[str, Any]],
-    left_out: Mapping[str, str],
-) -> str:
-    """Return the sections of one table; `left_out` are columns that stand there as comments, with a remark."""
-    place = f"populations.{key(population)}.tables.{key(table)}"
-    lines = [f"\n[{place}]", *(f"{name} = {value(entry)}" for name, entry in entries.items())]
-    lines += [f"\n[{place}.columns]", *(f"{key(name)} = {value(dict(column))}" for name, column in columns.items())]
-    if left_out:
-        lines += ["# These columns cannot be asked about. To declare one, say what it is, then lapwing update:"]
-        lines += [f"#     {form}" for form in FORMS.values()]
-        lines += ["# and with nullable = true where it may be missing."]
-    lines += [f"# {key(name)} = {remark}" for name, remark in left_out.items()]
-    return "\n".join(lines) + "\n"
-
-
 def with_entry(file: str, text: str, path: tuple[str, ...], given: Any) -> str:
     """Return the text of a file with one entry in it, or without it where None is given; all else stays as it is.
 
@@ -339,7 +242,7 @@ def key(name: str) -> str:
     >>> key("age"), key("größe in cm")
     ('age', '"größe in cm"')
     """
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
 
 
 def value(given: Any) -> str:
@@ -360,8 +263,9 @@ def value(given: Any) -> str:
         case Fraction():
             return value(str(given))
         case _:
-            return json.dumps(given, ensure_ascii=False)
+            return _quoted(given)
 
 
-def _line(name: str, given: Any, example: Any) -> str:
-    return f"# {name} = {value(example)}" if given is None else f"{name} = {value(given)}"
+def _quoted(given: Any) -> str:
+    """Return a text in quotes: as JSON, but for DEL, which TOML takes for a control character."""
+    return json.dumps(given, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -366,7 +366,7 @@ def _is_undone(folder: Path) -> bool:
 
 
 def _write(file: LockedFile, text: str) -> None:
-    """Let a file say something else, so that no failure of the machine takes it back."""
+    """Replace the content of a locked file durably: write it, then fsync."""
     file.seek(0)
     file.truncate()
     file.write(text.encode())

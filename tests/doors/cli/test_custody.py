@@ -13,8 +13,8 @@ import lapwing as lw
 from doors.cli.at_the_prompt import run, spent, start, write_patients
 from engines.workbenches import as_reader
 from lapwing.vocabulary.errors import SettingsError
+from lapwing.workspace.declaration import KINDS
 from lapwing.workspace.settings import read_settings
-from lapwing.workspace.toml import FORMS
 
 pytestmark = pytest.mark.one_budget(
     "what is said under an epsilon, to the letter; test_every_kind_of_budget has every command under every kind"
@@ -407,12 +407,12 @@ def test_a_column_that_was_left_out_is_filled_in_later(fresh) -> None:
     assert run(fresh, "count", "patients", "--where", "age < 30", "--epsilon", "1").code == 0
 
 
-@pytest.mark.parametrize("kind", FORMS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_forms_that_a_new_table_shows_can_be_read(quick_path, kind) -> None:
     text = (
         '[populations.p]\nperson_key = "id"\nbudget = { epsilon = "1" }\n[populations.p.tables.t]\nsource = "t.csv"\n'
     )
-    declared = read_settings(quick_path, f"{text}[populations.p.tables.t.columns]\nx = {FORMS[kind]}\n")
+    declared = read_settings(quick_path, f"{text}[populations.p.tables.t.columns]\nx = {KINDS[kind].example}\n")
     ((column,),) = (table.columns for table in declared.declared().population.tables)
     assert type(column.type).__name__.lower() == kind
 

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 import lapwing as ask
 from engines.clinic import clinic, row_of
 from engines.rows_in_memory import RowsInMemory
-from lapwing.engines.dialect import DUCKDB, POSTGRES, SPARK
 from lapwing.engines.emitter import emit
+from lapwing.engines.files import DUCKDB
+from lapwing.engines.postgres import POSTGRES
+from lapwing.engines.spark import SPARK
 from lapwing.queries.algebra.aggregate import (
     Aggregate,
     BinnedKey,

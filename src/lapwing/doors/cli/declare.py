@@ -16,22 +16,16 @@ from lapwing.accounting.interpretation import budget_concerns
 from lapwing.doors.cli.commands import facts, json_option, say, tell, waiting
 from lapwing.doors.cli.options import Door, for_the_custodian
 from lapwing.doors.cli.overview import hints
+from lapwing.sources import named_source, require_no_password
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError, ParameterError, SettingsError
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.workspace.creating import create
-from lapwing.workspace.declaring import (
-    Declared,
-    DeclaredTable,
-    Draft,
-    Place,
-    declared_columns,
-    key_type_of,
-    require_new,
-    write_list,
-)
+from lapwing.workspace.declaration import COLUMN_OPTIONS, KINDS, TABLE_OPTIONS, Declaration, Option
+from lapwing.workspace.declaring import declare, read_options, write_option, written_values
+from lapwing.workspace.draft import Draft, require_new
 from lapwing.workspace.misfits import Misfit
-from lapwing.workspace.settings import FILE, read_settings, require_no_password
+from lapwing.workspace.settings import FILE, read_settings
 from lapwing.workspace.workspace import Workspace, open_workspace
 
 
@@ -62,19 +56,14 @@ from lapwing.workspace.workspace import Workspace, open_workspace
 def init(
     *,
     folder: Path | None,
-    population: str | None,
-    person_key: str | None,
     epsilon: str | None,
     delta: str | None,
     rho: str | None,
     allow: tuple[str, ...],
-    adjacency: str | None,
-    groups_of: int | None,
-    people: int | None,
-    ledger: str | None,
     answers: Path | None,
     template: bool,
     as_json: bool,
+    **said: Any,
 ) -> None:
     """Make a workspace: a folder with settings, an account and a key.
 
@@ -94,17 +83,8 @@ def init(
     It costs nothing. The budget can be raised later, and never lowered.
     """
     budget = {"epsilon": epsilon, "delta": delta, "rho": rho}
-    draft = Draft(
-        folder=folder,
-        population=population,
-        person_key=person_key,
-        budget={word: text for word, text in budget.items() if text is not None},
-        adjacency=adjacency,
-        groups_of=groups_of,
-        people=people,
-        ledger=ledger,
-        analysts=dict(map(_allowance, allow)),
-    )
+    decided = {word: text for word, text in budget.items() if text is not None}
+    draft = Draft(folder=folder, budget=decided, analysts=dict(map(_allowance, allow)), **said)
     if folder is not None:
         require_new(folder)
     if answers is not None:
@@ -166,38 +146,25 @@ def _without_questions(draft: Draft) -> str:
     return "\n".join([shlex.join(words), *(shlex.join(_addition(draft, one)) for one in draft.tables)])
 
 
-def _addition(draft: Draft, table: DeclaredTable) -> list[str]:
-    place = table.place
-    options = {
-        "--source": place.source,
-        "--postgres": place.postgres,
-        "--name": place.inner,
-        "--schema": None if place.schema == "public" else place.schema,
-        "--person-key": table.person_key,
-        "--key-type": table.key_type,
-        "--rows": None if table.rows == "one" else table.rows,
-        "--max-rows": table.max_rows,
-    }
-    words = [word for name, given in options.items() if given is not None for word in (name, str(given))]
-    for name, column in table.columns.columns.items():
-        words += [f"--{column['type']}", _as_option(name, column)]
-    optional = [name for name, column in table.columns.columns.items() if column.get("nullable")]
-    words += ["--nullable", ",".join(optional)] if optional else []
+def _addition(draft: Draft, table: Declaration) -> list[str]:
+    options = {option.on_the_line: table.options.get(option.word) for option in TABLE_OPTIONS}
+    given = {**table.source.options(table.name), **options}
+    words = [word for name, entry in given.items() if entry is not None for word in (name, str(entry))]
+    for name, column in table.columns.items():
+        said = written_values(column)
+        words += [f"--{column['type']}", f"{name}={said}" if said else name]
+    for option in COLUMN_OPTIONS:
+        declared = {name: one[option.word] for name, one in table.columns.items() if option.word in one}
+        words += _option_words(option, declared)
     return ["lapwing", "add", table.name, *words, "-w", str(draft.place)]
 
 
-def _as_option(name: str, column: Mapping[str, Any]) -> str:
-    """Return a column as `lapwing add` takes it.
-
-    >>> _as_option("age", {"type": "integer", "low": 0, "high": 120}), _as_option("city", {"type": "text"})
-    ('age=0..120', 'city')
-    >>> _as_option("ward", {"type": "category", "values": ["north, upper", "south"]})
-    'ward="north, upper",south'
-    """
-    if "values" in column:
-        return f"{name}={write_list(map(str, column['values']))}"
-    ends = [str(column[end]) for end in ("low", "high", "first", "last") if end in column]
-    return f"{name}={'..'.join(ends)}" if ends else name
+def _option_words(option: Option, declared: Mapping[str, Any]) -> list[str]:
+    """Return an option of columns as `lapwing add` takes it."""
+    if option.is_flag:
+        return [option.on_the_line, ",".join(declared)] if declared else []
+    texts = [f"{name}={write_option(option, one)}" for name, one in declared.items()]
+    return [word for text in texts for word in (option.on_the_line, text)]
 
 
 def _make(draft: Draft, *, as_json: bool) -> None:
@@ -240,9 +207,26 @@ def _tell_made(
     tell(record, facts(*lines, ("next", f"{after} -w {draft.place}")), as_json=as_json)
 
 
-def _columns(option: str, metavar: str, help_: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return an option that declares columns of one kind."""
-    return click.option(f"--{option}", option.replace("-", "_"), multiple=True, metavar=metavar, help=help_)
+def _declared(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of a table, of the types of columns, and of columns."""
+    many = {"multiple": True}
+    types = [
+        (f"--{name}", f"is_{name}", {"metavar": one.metavar, "help": one.help} | many) for name, one in KINDS.items()
+    ]
+    rows = [(one.on_the_line, f"table_{one.word}", _shown(one)) for one in TABLE_OPTIONS]
+    rows += types + [(one.on_the_line, f"column_{one.word}", _shown(one) | many) for one in COLUMN_OPTIONS]
+    for flag, name, words in reversed(rows):
+        command = click.option(flag, name, **words)(command)
+    return command
+
+
+def _shown(option: Option) -> dict[str, Any]:
+    kind = click.Choice([*option.choices]) if option.choices else click.IntRange(1) if option.kind is int else None
+    return {"type": kind, "metavar": option.metavar, "help": option.help}
+
+
+def _under(prefix: str, said: Mapping[str, Any]) -> dict[str, Any]:
+    return {name.removeprefix(prefix): given for name, given in said.items() if name.startswith(prefix)}
 
 
 @click.command()
@@ -251,22 +235,8 @@ def _columns(option: str, metavar: str, help_: str) -> Callable[[Callable[..., A
 @click.option("--postgres", metavar="ADDRESS", help="A PostgreSQL database instead: postgresql://...")
 @click.option("--name", "inner", metavar="NAME", help="The table's name there, if it is another.")
 @click.option("--schema", default="public", show_default=True, help="Its schema in PostgreSQL.")
-@click.option("--person-key", metavar="COLUMN", help="Whose row it is, if it is not the population's person key.")
-@click.option("--key-type", type=click.Choice(["integer", "text"]), help="What the person key holds.")
-@click.option("--rows", type=click.Choice(["one", "many"]), default="one", show_default=True, help="Rows a person.")
-@click.option("--max-rows", type=click.IntRange(1), metavar="N", help="How many rows of a person count, by default.")
-@_columns("integer", "COLUMN=LOW..HIGH", "Whole numbers. Without bounds they cannot be added up.")
-@_columns("real", "COLUMN=LOW..HIGH", "Numbers, clipped to the bounds.")
+@_declared
 @click.option("--number", multiple=True, hidden=True)
-@_columns(
-    "category",
-    "COLUMN=A,B,C",
-    'One of these values, "in quotes, like this" with a comma: numbers, or texts if one is or the file says so.',
-)
-@_columns("date", "COLUMN[=FIRST..LAST]", "Days.")
-@_columns("boolean", "COLUMN", "True or false.")
-@_columns("text", "COLUMN", "Text whose values are not public.")
-@_columns("nullable", "COLUMN", "A column that may be missing.")
 @click.option("--take-all", is_flag=True, help="All other columns too, with the type the file says, without bounds.")
 @for_the_custodian
 def add(
@@ -277,12 +247,9 @@ def add(
     postgres: str | None,
     inner: str | None,
     schema: str,
-    person_key: str | None,
-    key_type: str | None,
-    rows: str,
-    max_rows: int | None,
+    number: tuple[str, ...],
     take_all: bool,
-    **columns: tuple[str, ...],
+    **said: Any,
 ) -> None:
     """Add a table: its place, its person key, its columns.
 
@@ -305,22 +272,22 @@ def add(
             f"table {table} is declared already; its columns are at line {line} of {FILE}: edit them, then "
             "lapwing update"
         )
-    for text in columns.pop("number"):
+    for text in number:
         remedy = f"write --integer {text} for whole numbers, or --real {text}"
         raise click.UsageError(f"There is no option --number: {remedy}.", click.get_current_context())
-    place = Place(source=source, postgres=postgres, inner=inner, schema=schema)
+    place = named_source(table, source=source, postgres=postgres, name=inner, schema=schema)
     stored = place.columns(table)
-    key = person_key or population.population.unit.person_key
-    found = declared_columns(table, columns, stored, key=key, take_all=take_all)
-    text = DeclaredTable(
-        name=table,
-        place=place,
-        columns=found,
-        rows=rows,
-        max_rows=max_rows,
-        person_key=person_key,
-        key_type=key_type or key_type_of(stored.get(key), population.population),
-    ).text(door.folder, population.population.name)
+    found = declare(
+        table,
+        place,
+        stored,
+        options=_under("table_", said),
+        columns=read_options(_under("is_", said) | _under("column_", said)),
+        usual=population.population.unit.person_key,
+        people=population.population,
+        take_all=take_all,
+    )
+    text = found.text(door.folder, population.population.name)
     written = _write(door.folder / FILE, text, population.population.name, table)
     _tell_added(door, table, population.population.name, found, written)
 
@@ -367,7 +334,7 @@ def _unannounced(workspace: Workspace, population: str) -> list[LapwingError]:
     return []
 
 
-def _tell_added(door: Door, table: str, population: str, found: Declared, written: _Written) -> None:
+def _tell_added(door: Door, table: str, population: str, found: Declaration, written: _Written) -> None:
     where = "" if door.folder == Path() else f" -w {door.folder}"
     rest = ", ".join(f"{name} ({kind or 'unknown type'})" for name, kind in found.left_out.items())
     door.tell(

@@ -16,28 +16,20 @@ import click
 
 from lapwing.accounting.interpretation import budget_concerns
 from lapwing.doors.cli.commands import message_of, paragraph, say
+from lapwing.sources import DATABASES, FileSource, Source, named_source, require_file
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError, SettingsError
 from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.vocabulary.wording import escaped, escaped_lines
-from lapwing.workspace.declaring import (
-    DATABASES,
-    FITTING,
-    KINDS,
-    Declared,
-    DeclaredTable,
-    Draft,
-    Place,
-    bounds_of,
-    declared_columns,
-    read_list,
-    require_new,
-)
+from lapwing.workspace.declaration import COLUMN_OPTIONS, KINDS, TABLE_OPTIONS, Declaration, Option, kinds_for
+from lapwing.workspace.declaring import ColumnInput, declare, entries_of, read_list, read_option
+from lapwing.workspace.draft import Draft, require_new
 from lapwing.workspace.settings import Settings, read_settings
 from lapwing.workspace.toml import Document, Section
 
 Answer = TypeVar("Answer")
 
 _OUT: Final = "leave out"
+_KEYS: Final = ["integer", "text"]
 _WELCOME: Final = (
     "Some questions about your tables and the people in them. Enter takes what stands in [brackets]. Nothing is "
     "written before you have seen it and said yes; Ctrl-C stops.\n"
@@ -139,40 +131,27 @@ def _blamed(section: Section, *inner: str) -> Iterator[None]:
 
 def _with_table(draft: Draft, name: str, section: Section) -> Draft:
     """Return the draft with a table of the file of answers; what is wrong with it names its line."""
-    source, kinds = section.take("source", str, None), section.section("columns")
-    place = Place(
-        source=None if source is None else Path(source).expanduser(),
-        postgres=section.take("postgres", str, None),
-        inner=section.take("name", str, None),
-        schema=section.take("schema", str, "public"),
-    )
-    own, key_type = (section.take(word, str, None) for word in ("person_key", "key_type"))
-    rows, max_rows = section.take("rows", str, "one"), section.take("max_rows", int, None)
+    file, kinds = section.take("source", str, None), section.section("columns")
+    there = {word: section.take(word, str, None) for word in ("postgres", "name", "schema")}
+    options = {option.word: section.take(option.word, option.kind, None) for option in TABLE_OPTIONS}
     nullable = section.take("may_be_missing", list, [])
     section.done()
-    key = own or draft.person_key
+    key = options["person_key"] or draft.person_key
     if key is None:
         raise section.error((), "no column tells people apart", 'write person_key = "patient_id" above all tables')
     with _blamed(section):
-        stored = place.columns(name)
+        source = named_source(name, source=None if file is None else Path(file).expanduser(), **there)
+        stored = source.columns(name)
         key = _stored(key, stored)
-    given: dict[str, tuple[str, ...]] = {"nullable": tuple(nullable)} if nullable else {}
+    columns = {str(one): ColumnInput(options={"nullable": True}) for one in nullable}
     for column in kinds.entries:
         with _blamed(kinds, column):
-            kind, words = _declared(draft, column, stored.get(column), kinds.take(column, str))
-            given[kind] = (*given.get(kind, ()), words)
+            said = _said(draft, column, stored.get(column), kinds.take(column, str))
+            columns[column] = replace(said, options=columns.get(column, said).options)
     with _blamed(section):
-        columns = declared_columns(name, given, stored, key=key, take_all=False)
-        known = _word(key_type, ["integer", "text"]) if key_type else _known_key(draft, stored[key])
-        table = DeclaredTable(
-            name=name,
-            place=place,
-            columns=columns,
-            rows=rows,
-            max_rows=max_rows,
-            person_key=own,
-            key_type="text" if known == "text" else None,
-        )
+        said_type = options["key_type"]
+        options["key_type"] = _word(said_type, _KEYS) if said_type else _known_key(draft, stored[key])
+        table = declare(name, source, stored, options=options, columns=columns, usual=key)
         return _valid(replace(draft, tables=(*draft.tables, table)))
 
 
@@ -272,42 +251,44 @@ def _ask_for_table(draft: Draft) -> Draft | None:
     found = _ask("Table, or Enter for no more" if draft.tables else "Table, or Enter for none yet", _place_of)
     if found is None:
         return None
-    name, place, stored = found
+    name, source, stored = found
     name = _ask("What it is called", lambda text: _new_name(draft, text), name)
     kinds = ", ".join(f"{column} ({kind})" if kind else column for column, kind in stored.items())
     say(paragraph(f"  It has {kinds}."))
     if draft.person_key is None:
         draft = _ask("Which column tells people apart", lambda text: _keyed(draft, _stored(text, stored)))
-    key, own = str(draft.person_key), None
+    key, options = str(draft.person_key), dict[str, Any]()
     if key not in stored:
-        key = own = _ask(f"It has no {key}. Whose row is it, by which column", lambda text: _stored(text, stored))
-    key_type = _key_type(draft, stored[key])
+        key = _ask(f"It has no {key}. Whose row is it, by which column", lambda text: _stored(text, stored))
+        options["person_key"] = key
+    options["key_type"] = _known_key(draft, stored[key])
+    if options["key_type"] is None:  # a CSV file does not tell, so it is asked once
+        options["key_type"] = _ask("What does it hold, integer or text", lambda text: _word(text, _KEYS), "integer")
     rows = _ask("How many rows can a person have here, one or many", lambda text: _word(text, ["one", "many"]), "one")
-    max_rows = None
+    options["rows"] = rows
     if rows == "many":
         question = "How many rows of a person count, or Enter: each question says it"
-        max_rows = _ask(question, lambda text: _whole(text) if text else None)
+        options["max_rows"] = _ask(question, lambda text: _whole(text) if text else None)
     say(paragraph(_COLUMNS))
-    columns = _ask_for_columns(draft, name, stored, key)
-    table = DeclaredTable(
-        name=name, place=place, columns=columns, rows=rows, max_rows=max_rows, person_key=own, key_type=key_type
-    )
+    columns = _ask_for_columns(draft, stored, key)
+    table = declare(name, source, stored, options=options, columns=columns, usual=key)
     return _valid(replace(draft, tables=(*draft.tables, table)))
 
 
-def _place_of(text: str) -> tuple[str, Place, dict[str, str | None]] | None:
+def _place_of(text: str) -> tuple[str, Source, dict[str, str | None]] | None:
     """Return what a table is called at its place, the place, and what columns it has; None for no answer."""
     if not text:
         return None
     if text.startswith(("postgresql://", "postgres://")):
         schema, _, inner = _ask("  The table there", _some).rpartition(".")
-        place = Place(postgres=text, inner=inner, schema=schema or _ask("  In the schema", _some, "public"))
-        return inner, place, place.columns(inner)
-    source = Path(text).expanduser()
-    Place(source=source).require_file()
-    inner = _ask("  The table in it", _some) if source.suffix in DATABASES else source.stem
-    place = Place(source=source, inner=inner if source.suffix in DATABASES else None)
-    return inner, place, place.columns(inner)
+        schema = schema or _ask("  In the schema", _some, "public")
+        source = named_source(inner, postgres=text, schema=schema)
+        return inner, source, source.columns(inner)
+    file = Path(text).expanduser()
+    require_file(file)
+    inner = _ask("  The table in it", _some) if file.suffix in DATABASES else file.stem
+    source = named_source(inner, source=file)
+    return inner, source, source.columns(inner)
 
 
 def _some(text: str) -> str:
@@ -333,22 +314,13 @@ def _new_name(draft: Draft, text: str) -> str:
 
 def _read_with(draft: Draft, table: str, columns: Mapping[str, Mapping[str, Any]]) -> None:
     """Refuse a name or a column that lapwing.toml could not have; no file is opened."""
-    place = Place(source=Path("not opened.csv"))
-    probe = DeclaredTable(name=table, place=place, columns=Declared(columns=columns, left_out={}))
+    probe = Declaration(name=table, source=FileSource(path=Path("not opened.csv")), columns=columns)
     _read(replace(draft, tables=(probe,)))
-
-
-def _key_type(draft: Draft, stored: str | None) -> str | None:
-    """Return what the person key holds, as lapwing.toml says it; a CSV file does not tell, so it is asked once."""
-    stored = _known_key(draft, stored)
-    if stored is None:
-        stored = _ask("What does it hold, integer or text", lambda text: _word(text, ["integer", "text"]), "integer")
-    return "text" if stored == "text" else None
 
 
 def _known_key(draft: Draft, stored: str | None) -> str | None:
     """Return what the person key holds, as far as it is known: what is stored, else what the other tables have."""
-    return (draft.tables[0].key_type or "integer") if stored is None and draft.tables else stored
+    return draft.tables[0].options.get("key_type", "integer") if stored is None and draft.tables else stored
 
 
 def _whole(text: str) -> int:
@@ -357,62 +329,48 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-def _ask_for_columns(draft: Draft, table: str, stored: Mapping[str, str | None], key: str) -> Declared:
-    given: dict[str, tuple[str, ...]] = {}
+def _ask_for_columns(draft: Draft, stored: Mapping[str, str | None], key: str) -> dict[str, ColumnInput]:
+    columns: dict[str, ColumnInput] = {}
     for name, kind in stored.items():
-        if name == key:
-            continue
         question = f"{name} ({kind})" if kind else name
-        said = _ask(question, partial(_column, draft, name, kind), _OUT)
-        if said is None:
-            continue
-        chosen, words = said
-        given[chosen] = (*given.get(chosen, ()), words)
-        if click.confirm("  may it be missing", default=False):
-            given["nullable"] = (*given.get("nullable", ()), name)
-    return declared_columns(table, given, stored, key=key, take_all=False)
+        said = None if name == key else _ask(question, partial(_column, draft, name, kind), _OUT)
+        if said is not None:
+            asked = [option for option in COLUMN_OPTIONS if option.question]
+            columns[name] = replace(said, options={option.word: _ask_for(option) for option in asked})
+    return columns
 
 
-def _column(draft: Draft, name: str, stored: str | None, text: str) -> tuple[str, str] | None:
-    """Return the type of a column and its words for `lapwing add`, or None where it is left out."""
+def _ask_for(option: Option) -> Any:
+    if option.is_flag:
+        return click.confirm(f"  {option.question}", default=False)
+    return _ask(f"  {option.question}, or Enter", lambda text: read_option(option, text) if text else None)
+
+
+def _column(draft: Draft, name: str, stored: str | None, text: str) -> ColumnInput | None:
+    """Return what is said of a column, or None where it is left out."""
     if text in {_OUT, ""}:
         return None
-    word, _, said = text.partition(" ")
-    return _declared(
-        draft, name, stored, text if said.strip() else f"{word} {_ask_for_bounds(_kind(name, stored, word))}"
-    )
+    word, _, values = text.partition(" ")
+    if not values.strip() and (question := KINDS[kind := _kind(name, stored, word)].question):
+        text = f"{word} {_ask(f'  {question}', _some if KINDS[kind].needed else str)}"
+    return _said(draft, name, stored, text)
 
 
 def _kind(name: str, stored: str | None, word: str) -> str:
     if meant := "category" if "," in word else (stored or "integer") if ".." in word else None:
         raise BadQuestionError(f"what {name} holds comes first; write {meant} {word}")
-    kind = _word(word, list(KINDS))
-    if kind not in FITTING[stored]:
-        allowed = " or ".join(FITTING[stored])
+    kind, fitting = _word(word, list(KINDS)), kinds_for(stored)
+    if kind not in fitting:
+        allowed = " or ".join(fitting)
         raise BadQuestionError(f"{name} is stored as {stored}, and cannot be read as {kind}; write {allowed}")
     return kind
 
 
-def _declared(draft: Draft, name: str, stored: str | None, text: str) -> tuple[str, str]:
-    """Return the type of a column and its words for `lapwing add`, of what was said: "integer 0..120"."""
-    word, _, said = text.partition(" ")
-    kind, said = _kind(name, stored, word), said.strip()
-    words = f"{name}={said}" if said else name
-    _read_with(draft, "x", {name: {"type": kind, **bounds_of(kind, words, said, stored)}})
-    if stored is None and kind == "category" and "" in read_list(said):
+def _said(draft: Draft, name: str, stored: str | None, text: str) -> ColumnInput:
+    """Return what is said of a column: "integer 0..120"."""
+    word, _, values = text.partition(" ")
+    kind, values = _kind(name, stored, word), values.strip()
+    _read_with(draft, "x", {name: {"type": kind, **entries_of(name, kind, values, stored)}})
+    if stored is None and kind == "category" and "" in read_list(values):
         raise BadQuestionError("an empty cell of a CSV file is a missing one; leave the empty value out")
-    return kind, words
-
-
-def _ask_for_bounds(kind: str) -> str:
-    match kind:
-        case "category":
-            return _ask("  its values, A,B,C", _some)
-        case "real":
-            return _ask("  its bounds, LOW..HIGH", _some)
-        case "integer":
-            return _ask("  its bounds, LOW..HIGH, or Enter: it cannot be added up", str)
-        case "date":
-            return _ask("  its bounds, FIRST..LAST, or Enter for none", str)
-        case _:
-            return ""
+    return ColumnInput(type=kind, values=values)

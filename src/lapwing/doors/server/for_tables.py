@@ -2,15 +2,11 @@
 
 from typing import Any
 
-from msgspec import UNSET
-
 from lapwing.doors.server.calls import ServerCall
 from lapwing.doors.server.for_custodians import sentences
 from lapwing.doors.server.problems import ProblemError
-from lapwing.doors.server.wire import NewTableBody, TablePlace
 from lapwing.vocabulary.errors import LapwingError, RegistrationError
 from lapwing.workspace.changing import (
-    NewPopulation,
     NewTable,
     add_table,
     columns_there,
@@ -18,7 +14,9 @@ from lapwing.workspace.changing import (
     databases_of,
     files_of,
 )
-from lapwing.workspace.declaring import Declared
+from lapwing.workspace.declaration import TABLE_OPTIONS, Declaration
+from lapwing.workspace.declaring import ColumnInput
+from lapwing.workspace.draft import Draft
 
 
 def list_sources(call: ServerCall) -> Any:
@@ -49,15 +47,14 @@ def add(call: ServerCall) -> Any:
     with sentences():
         found = _readable(lambda: add_table(state.workspace, call.population, new, by=call.person.id))
     state.renew()
-    return _added(call, call.population, new.name, found)
+    return _added(call, call.population, found)
 
 
 def create(call: ServerCall) -> Any:
     """Open an account for new people, with their first table and their budget, in lapwing.toml and in the ledger."""
-    state, body = call.server.state, call.body
-    new = NewPopulation(
-        name=body.name,
-        table=_new(body.table),
+    state, body, table = call.server.state, call.body, _new(call.body.table)
+    draft = Draft(
+        population=body.name,
         person_key=body.person_key,
         budget=body.budget.entry(),
         adjacency=body.adjacency,
@@ -65,14 +62,14 @@ def create(call: ServerCall) -> Any:
         only_named=not body.unnamed_analysts,
     )
     with sentences():
-        found = _readable(lambda: create_population(state.workspace, new, by=call.person.id))
+        found = _readable(lambda: create_population(state.workspace, draft, table, by=call.person.id))
     state.renew()
-    return {"population": new.name, **_added(call, new.name, new.table.name, found)}
+    return {"population": body.name, **_added(call, body.name, found)}
 
 
-def _added(call: ServerCall, population: str, table: str, found: Declared) -> dict[str, Any]:
+def _added(call: ServerCall, population: str, found: Declaration) -> dict[str, Any]:
     return {
-        "table": table,
+        "table": found.name,
         "columns": found.columns_record(),
         "left_out": dict(found.left_out),
         "waits": _waits(call, population),
@@ -96,12 +93,13 @@ def _waits(call: ServerCall, population: str) -> str | None:
     return None
 
 
-def _new(body: TablePlace) -> NewTable:
-    columns: dict[str, tuple[str, ...]] = {}
-    if isinstance(body, NewTableBody):
-        for name, one in body.columns.items():
-            told = f"{name}={one.values}" if one.values else name
-            columns[one.type] = (*columns.get(one.type, ()), told)
-        columns["nullable"] = tuple(name for name, one in body.columns.items() if one.nullable)
-    words = {name: value for name, value in body.words().items() if name != "columns" and value is not UNSET}
-    return NewTable(**words, columns={kind: told for kind, told in columns.items() if told})
+def _new(body: Any) -> NewTable:
+    words = body.words()
+    options = {option.word: words.pop(option.word) for option in TABLE_OPTIONS if option.word in words}
+    columns = {name: _said(one) for name, one in words.pop("columns", {}).items()}
+    return NewTable(**words, options=options, columns=columns)
+
+
+def _said(body: Any) -> ColumnInput:
+    words = body.words()
+    return ColumnInput(type=words.pop("type"), values=words.pop("values"), options=words)

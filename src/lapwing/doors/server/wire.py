@@ -6,13 +6,15 @@ is written: 0.1 and "0.1" are one tenth, exactly.
 
 import json
 import math
+from collections.abc import Iterable
 from typing import Annotated, Any, Final, Literal, NoReturn, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
 from lapwing.queries.limits import LONGEST_TEXT
 from lapwing.vocabulary.exact import as_written
+from lapwing.workspace.declaration import COLUMN_OPTIONS, KINDS, TABLE_OPTIONS, Option
 
 T = TypeVar("T")
 
@@ -191,22 +193,31 @@ class TablePlace(Strict):
     schema: Name | UnsetType = UNSET
 
 
-class ColumnBody(Strict):
-    """What is declared of a column: its type, "0..120" or "F,M" as its values, and whether it may be missing."""
+def _declared(options: Iterable[Option]) -> list[Any]:
+    """Return the fields of a body for what may be declared of a table, or of a column."""
+    kinds = {bool: bool, int: Whole, str: Name, list: Annotated[list[Name], Meta(max_length=1000)]}
+    types = ((one, Literal[tuple(one.choices)] if one.choices else kinds[one.kind]) for one in options)
+    return [
+        (one.word, bool, False) if one.kind is bool else (one.word, type_ | UnsetType, UNSET) for one, type_ in types
+    ]
 
-    type: Literal["integer", "real", "category", "date", "boolean", "text"]
-    values: Text = ""
-    nullable: bool = False
 
+ColumnBody: Any = defstruct(
+    "ColumnBody",
+    [("type", Literal[tuple(KINDS)]), ("values", Text, ""), *_declared(COLUMN_OPTIONS)],
+    bases=(Strict,),
+    namespace={
+        "__doc__": "What is declared of a column: its type, its values such as 0..120 or F,M, and its options, such as "
+        "whether it may be missing."
+    },
+)
 
-class NewTableBody(TablePlace):
-    """A table to be added: where it is, whose rows it has, and its columns; others are left out."""
-
-    person_key: Name | UnsetType = UNSET
-    key_type: Literal["integer", "text"] | UnsetType = UNSET
-    rows: Literal["one", "many"] = "one"
-    max_rows: Whole | UnsetType = UNSET
-    columns: Annotated[dict[Name, ColumnBody], Meta(max_length=2000)] = {}
+NewTableBody: Any = defstruct(
+    "NewTableBody",
+    [*_declared(TABLE_OPTIONS), ("columns", Annotated[dict[Name, ColumnBody], Meta(max_length=2000)], {})],
+    bases=(TablePlace,),
+    namespace={"__doc__": "A table to be added: where it is, whose rows it has, and its columns; others are left out."},
+)
 
 
 class NewPopulationBody(Strict):

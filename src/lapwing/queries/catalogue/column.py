@@ -6,6 +6,7 @@ see the value as it is.
 
 import math
 from abc import ABC
+from dataclasses import fields
 from datetime import date
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -216,8 +217,9 @@ class Column:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        told = {"column": self.name, "type": self.kind, **_bounds(self.type), "nullable": self.nullable}
-        return told | ({"title": self.title} if self.title else {})
+        others = {one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name) != one.default}
+        always = {"column": self.name, "type": self.kind, **_bounds(self.type), "nullable": self.nullable}
+        return always | {name: given for name, given in others.items() if name not in {"name", "type"}}
 
 
 def check_title(title: str) -> None:

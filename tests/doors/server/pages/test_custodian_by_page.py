@@ -43,7 +43,7 @@ def test_a_table_is_declared_from_names_and_from_what_is_typed(pages, ward) -> N
     half = cleo.post(f"{P}/custody/tables", {**ward, **typed})
     assert (half.status_code, "age: write both bounds" in text_of(half)) == (422, True)
     assert 'value="F, M"' in half.text
-    typed |= {"c2.high": "120", "c2.nullable": "on"}
+    typed |= {"c2.high": "120", "c2.nullable": "on", "c2.title": "in years"}
     unbounded = cleo.post(f"{P}/custody/tables", {**ward, **typed, "c3.kind": "real"})
     assert "bmi: numbers need a lowest and a highest" in text_of(unbounded)
     several = cleo.post(f"{P}/custody/tables", {**ward, **typed, "rows": "many", "max_rows": "few"})
@@ -54,7 +54,7 @@ def test_a_table_is_declared_from_names_and_from_what_is_typed(pages, ward) -> N
     assert cleo.post(f"{P}/custody/tables", {**ward, **typed}).headers["location"].endswith("/tables?added=ward")
     columns = declared(pages)["tables"]["ward"]["columns"]
     assert columns["sex"] == {"type": "category", "values": ["F", "M"]}
-    assert columns["age"] == {"type": "integer", "low": 0, "high": 120, "nullable": True}
+    assert columns["age"] == {"type": "integer", "low": 0, "high": 120, "nullable": True, "title": "in years"}
     assert set(columns) == {"sex", "age"}
     assert "ward" in text_of(pages.browser("ana").get(f"{P}/dictionary"))
     again = cleo.post(f"{P}/custody/tables", {**ward, **typed})

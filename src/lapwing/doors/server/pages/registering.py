@@ -4,10 +4,11 @@ No bound and no value in it was looked up in the data: whoever declares them has
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import field
 from datetime import date
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from starlette.responses import Response
 
@@ -15,13 +16,16 @@ from lapwing.doors.server.pages.page_visit import Page, PageRefusedError, PageVi
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import exact
 from lapwing.vocabulary.frozen import frozen
-from lapwing.workspace.declaring import KINDS, read_list, write_list
+from lapwing.workspace.declaration import COLUMN_OPTIONS, KINDS, TABLE_OPTIONS, Option
+from lapwing.workspace.declaring import read_list, read_option, write_list
 
 P: Final = "/populations/{population}/custody/tables"
 PLACE: Final = ("name", "source", "inner", "schema")
-WHOSE: Final = ("person_key", "key_type", "rows", "max_rows")
+_CHOSEN: Final = frozenset({"person_key", "key_type", "rows", "max_rows"})
+"""What the form has a list to choose from for; the others are typed in."""
 _WHOLE: Final = re.compile(r"([1-9]\d{0,8})?", re.ASCII)
-_BOUNDED: Final = frozenset({"integer", "real", "date"})
+WHOSE: Final = tuple(option.word for option in TABLE_OPTIONS)
+_BOUNDED: Final = frozenset(name for name, kind in KINDS.items() if kind.ends)
 
 
 @frozen()
@@ -34,7 +38,7 @@ class ColumnRow:
     low: str = ""
     high: str = ""
     values: str = ""
-    nullable: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def told(self) -> str:
@@ -76,7 +80,9 @@ class TableForm:
     given: Mapping[str, str]
     whose: Mapping[str, str]
     rows: tuple[ColumnRow, ...]
-    kinds = KINDS
+    kinds: ClassVar = KINDS
+    column_options: ClassVar = COLUMN_OPTIONS
+    table_options: ClassVar = tuple(option for option in TABLE_OPTIONS if option.word not in _CHOSEN)
 
     @staticmethod
     def new(given: Mapping[str, str], stored: Mapping[str, str | None], key: str) -> "TableForm":
@@ -101,6 +107,11 @@ class TableForm:
         for row in self.rows:
             if row.name != self.whose["person_key"] and (name := row.missing()):
                 return str(visit.say(name, column=row.name, low=row.low[:40], high=row.high[:40]))
+        try:
+            for row in self.rows:
+                options_record(COLUMN_OPTIONS, row.options)
+        except ParameterError as refused:
+            return str(refused)
         most = self.whose["max_rows"]
         return "" if _WHOLE.fullmatch(most) else str(visit.say("policy.whole", given=most[:40]))
 
@@ -108,17 +119,14 @@ class TableForm:
         """Return the table as the operations take it; `usual` is the person key of its population."""
         whose, key = self.whose, self.whose["person_key"]
         declared = [row for row in self.rows if row.kind and row.name != key]
-        body = place_of(self.given) | {
-            "rows": "many" if whose["rows"] == "many" else "one",
-            "columns": {row.name: {"type": row.kind, "values": row.told, "nullable": row.nullable} for row in declared},
+        columns = {
+            row.name: {"type": row.kind, "values": row.told, **options_record(COLUMN_OPTIONS, row.options)}
+            for row in declared
         }
-        if key and key != usual:
-            body["person_key"] = key
-        if whose["key_type"] in {"integer", "text"}:
-            body["key_type"] = whose["key_type"]
-        if whose["rows"] == "many" and whose["max_rows"]:
-            body["max_rows"] = int(whose["max_rows"])
-        return body
+        options = options_record(TABLE_OPTIONS, {**whose, "person_key": "" if key == usual else key})
+        if options.get("rows") != "many":
+            options.pop("max_rows", None)
+        return place_of(self.given) | options | {"columns": columns}
 
 
 def place_of(given: Mapping[str, str]) -> dict[str, Any]:
@@ -137,8 +145,18 @@ def _row(visit: PageVisit, place: int, name: str, stored: str | None) -> ColumnR
         low=visit.field(f"c{place}.low"),
         high=visit.field(f"c{place}.high"),
         values=visit.field(f"c{place}.values"),
-        nullable=visit.field(f"c{place}.nullable") == "on",
+        options={option.word: visit.field(f"c{place}.{option.word}") for option in COLUMN_OPTIONS},
     )
+
+
+def options_record(options: Iterable[Option], sent: Mapping[str, str]) -> dict[str, Any]:
+    """Return the options that were filled in, as the operations take them.
+
+    >>> options_record(COLUMN_OPTIONS, {"nullable": "on", "title": ""})
+    {'nullable': True}
+    """
+    filled = (one for one in options if sent.get(one.word) and (not one.choices or sent[one.word] in one.choices))
+    return {one.word: read_option(one, sent[one.word]) for one in filled}
 
 
 def _guess(stored: str | None) -> str:
