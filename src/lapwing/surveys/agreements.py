@@ -1,13 +1,13 @@
 """With how many reports each answer agrees: for all answers at once.
 
-A report of the linear hash agrees with x where the values of its forms at x are what it says. Written by the characters
-of the values, that is a sum over reports of waves in x, and so a Fourier transform of the reports, laid out by their
-seeds: q/2 transforms over the digits, instead of a hash for each report and answer. Over bits the transform is that of
-Walsh and Hadamard, on whole numbers; over other digits the sums are within a small part of 1 of the whole numbers that
-they are, and are rounded to them.
+A report of the linear hash agrees with x where its forms have at x the values that it says. Written by the characters
+of the values, that is a sum of waves in x, q - 1 for each report. Laid out by their frequencies, which are multiples of
+the seeds, the waves of all reports are added up by one Fourier transform over the digits, in place of a hash for each
+report and each answer. Over bits it is the transform of Walsh and Hadamard, on whole numbers; over other digits the
+sums are within a small part of 1 of the whole numbers that they are, and are rounded to them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,7 @@ def count_agreements(law: ReportLaw, reports: Integers) -> Integers:
     """Return for each of the truths, with how many reports it agrees; a report is a row."""
     if not law.lengths:
         return np.bincount(reports.reshape(-1), minlength=law.domain).astype(np.int64)
-    _, seeds, said = np.split(reports, [1, 1 + law.forms], axis=1)
-    return _transform(law, seeds, digits_of(law.prime, said[:, 0], law.forms), law.lengths[0])[: law.domain]
+    return next(_extensions(law, reports, np.zeros(1, np.int64), 0, law.lengths[0]))[: law.domain]
 
 
 def find_prefixes(law: ReportLaw, reports: Integers, *, keep: int) -> tuple[Integers, Integers]:
@@ -34,12 +33,13 @@ def find_prefixes(law: ReportLaw, reports: Integers, *, keep: int) -> tuple[Inte
     kept = hits = np.zeros(1, np.int64)
     before = 0
     for group, length in enumerate(law.lengths):
-        step, whole = law.prime ** (length - before), law.prime ** (law.lengths[-1] - length)
+        step, rest = law.prime ** (length - before), law.prime ** (law.lengths[-1] - length)
         own = reports[reports[:, 0] == group]
         codes = (kept[:, None] * step + np.arange(step)).reshape(-1)
-        scores = np.stack(list(_extensions(law, own, digits_of(law.prime, kept, before), length))).reshape(-1)
-        scores[codes * whole >= law.domain] = -1  # no answer begins like this
-        best = np.argsort(-scores, kind="stable")[:keep]
+        scores = np.concatenate(list(_extensions(law, own, kept, before, length)))
+        scores[codes * rest >= law.domain] = -1  # no answer begins like this
+        best = np.argpartition(-scores, min(keep, scores.size - 1))[:keep]
+        best = best[np.lexsort((codes[best], -scores[best]))]
         kept, hits, before = codes[best], scores[best], length
     return kept[hits >= 0], hits[hits >= 0]
 
@@ -51,43 +51,69 @@ def candidates(law: ReportLaw, keep: int) -> int:
     return int(keep * law.prime ** (law.lengths[-1] - law.lengths[-2]))
 
 
-def _extensions(law: ReportLaw, reports: Integers, prefixes: Integers, length: int) -> Iterator[Integers]:
-    """Yield, for each prefix as its digits, with how many reports of a group each of its extensions agrees."""
-    before = prefixes.shape[1]
+def _extensions(law: ReportLaw, reports: Integers, prefixes: Integers, before: int, length: int) -> Iterator[Integers]:
+    """Yield, for each prefix of `before` digits, with how many reports each number of `length` digits agrees.
+
+    A form's value at a number is its value at the prefix plus its value at the digits that follow.
+    """
     step = law.prime ** (length - before)
     _, seeds, said = np.split(reports, [1, 1 + law.forms], axis=1)
-    values = digits_of(law.prime, said[:, 0], law.forms)
-    first = [digits_of(law.prime, seed // step, before).astype(np.float32) for seed in seeds.T]
-    for prefix in prefixes.astype(np.float32):
-        # a form's value at the whole number is that at the prefix plus that at the rest; exact, all are below 2^24
-        at_prefix = np.stack([one @ prefix for one in first], axis=1).astype(np.int64)
-        yield _transform(law, seeds % step, (values - at_prefix) % law.prime, length - before)
+    waves = (_bits if law.prime == 2 else _digits)(law, seeds % step, length - before)  # noqa: PLR2004 - bits
+    first = seeds // step
+    for prefix in prefixes:
+        yield waves(_difference(law, said[:, 0], first, int(prefix)))
 
 
-def digits_of(prime: int, numbers: Integers, count: int) -> Integers:
-    """Return the digits of numbers, the last digit first, a row for each."""
-    return numbers[:, None] // prime ** np.arange(count) % prime
+def _difference(law: ReportLaw, said: Integers, seeds: Integers, prefix: int) -> Integers:
+    """Return what the forms must say of the digits that follow, given what they say of the prefix."""
+    if law.prime == 2:  # noqa: PLR2004 - bits
+        parities = (np.bitwise_count(seeds & prefix) & 1).astype(np.int64) << np.arange(law.forms)
+        return np.asarray(said ^ parities.sum(axis=1), np.int64)
+    total, rest, seed = np.zeros(len(said), np.int64), prefix, seeds[:, 0]
+    while rest:
+        total += seed % law.prime * (rest % law.prime)
+        seed, rest = seed // law.prime, rest // law.prime
+    return (said - total) % law.prime
 
 
-def _transform(law: ReportLaw, seeds: Integers, values: Integers, digits: int) -> Integers:
-    """Return for each number of so many digits the reports in which every form has its value there."""
-    prime, shape = law.prime, (law.prime,) * digits
-    total = np.zeros(prime**digits)
-    if prime > 2:  # noqa: PLR2004 - other digits than bits
-        of_seeds, weights = digits_of(prime, seeds[:, 0], digits), prime ** np.arange(digits)
-        for wave in range(1, prime // 2 + 1):  # the other half of the waves are their conjugates
-            angle = -2 * np.pi / prime * (wave * values[:, 0] % prime)
-            place = wave * of_seeds % prime @ weights
-            real, imaginary = (np.bincount(place, part, total.size) for part in (np.cos(angle), np.sin(angle)))
-            laid = real + 1j * imaginary
-            total += 2 * np.fft.ifftn(laid.reshape(shape), norm="forward").real.reshape(-1)
-        return np.asarray(np.rint((len(seeds) + total) / prime), np.int64)
-    for wave in range(1, law.answers):
-        chosen = np.flatnonzero(wave >> np.arange(law.forms) & 1)
-        sign = 1.0 - 2.0 * (values[:, chosen].sum(axis=1) & 1)
-        place = np.bitwise_xor.reduce(seeds[:, chosen], axis=1)
-        total += _walsh_hadamard(np.bincount(place, sign, total.size).astype(np.float64))
-    return np.asarray((len(seeds) + total) / law.answers, np.int64)
+Waves = Callable[[Integers], Integers]
+"""Takes what the forms of each report must say, and returns with how many reports each number agrees."""
+
+
+def _bits(law: ReportLaw, seeds: Integers, digits: int) -> Waves:
+    size, forms = 1 << digits, np.arange(law.forms)
+    chosen = [np.flatnonzero(wave >> forms & 1) for wave in range(1, law.answers)]
+    places = [np.bitwise_xor.reduce(seeds[:, ones], axis=1) for ones in chosen]
+    numbers = np.arange(law.answers)
+    signs = [1.0 - 2.0 * (np.bitwise_count(numbers & wave) & 1) for wave in range(1, law.answers)]
+
+    def count(values: Integers) -> Integers:
+        laid = np.zeros(size)
+        for place, sign in zip(places, signs, strict=True):
+            laid += np.bincount(place, sign[values], size)
+        return np.asarray((len(values) + _walsh_hadamard(laid)) / law.answers, np.int64)
+
+    return count
+
+
+def _digits(law: ReportLaw, seeds: Integers, digits: int) -> Waves:
+    prime, size = law.prime, law.prime**digits
+    weights = prime ** np.arange(digits)
+    of_seeds = seeds // weights % prime  # there is one form
+    halves = range(1, prime // 2 + 1)  # the other half of the waves are their conjugates
+    places = [wave * of_seeds % prime @ weights for wave in halves]
+    angles = -2 * np.pi / prime * np.arange(prime)
+
+    def count(values: Integers) -> Integers:
+        laid = np.zeros(size, np.complex128)
+        for wave, place in zip(halves, places, strict=True):
+            turned = wave * values % prime
+            laid.real += np.bincount(place, np.cos(angles)[turned], size)
+            laid.imag += np.bincount(place, np.sin(angles)[turned], size)
+        total = 2 * np.fft.ifftn(laid.reshape((prime,) * digits), norm="forward").real.reshape(-1)
+        return np.asarray(np.rint((len(values) + total) / prime), np.int64)
+
+    return count
 
 
 def _walsh_hadamard(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from lapwing.surveys.report_law import ReportLaw
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.results import Result, html_table
 
-KEPT = 48  # prefixes that are kept from one group to the next
+KEPT = 128  # prefixes that are kept from one group to the next
 _SHOWN = 20
 
 
@@ -21,8 +21,9 @@ _SHOWN = 20
 class Estimate:
     """One answer: how many people gave it.
 
-    `people` is what fits together: no number is negative, and all add up to everybody. `unbiased` is by itself, and the
-    interval from `low` to `high` is its: it holds with the stated confidence for this answer, whatever the truth is.
+    `people` is what fits together: no number is negative, and all add up to everybody. `unbiased` stands by itself, and
+    the interval from `low` to `high` is its own: it holds with the stated confidence for an answer that was thought of
+    before, whatever the truth is. Of words that cannot be listed, the intervals hold for all that are shown at once.
     `seen` says that somebody has this answer, and is right for all answers at once with that confidence.
     """
 
@@ -129,8 +130,9 @@ def estimate_answers(
     unbiased = agreement.estimate(hits.astype(np.float64))
     together = nearest_counts(unbiased, people) if len(codes) == law.domain else unbiased.clip(0, people)
     chosen = np.argsort(-together, kind="stable")[:most]
-    low, high = agreement.intervals(hits[chosen].astype(np.float64), risk)
-    seen = hits >= agreement.first_seen(risk / candidates(law, max(KEPT, most)))
+    for_all = risk / candidates(law, max(KEPT, most))
+    low, high = agreement.intervals(hits[chosen].astype(np.float64), risk if law.groups == 1 else for_all)
+    seen = hits >= agreement.first_seen(for_all)
     rows = [
         Estimate(
             answer=name(int(codes[i])),

@@ -25,6 +25,7 @@ LARGEST_DOMAIN: Final = 1 << 23  # answers that are counted all at once
 LARGEST_CODE: Final = 1 << 53  # whole numbers up to it are exact in every browser
 _MOST_BITS: Final = 1024  # of a report that names answers; beyond, subsets are better than hashes by less than 1 %
 _MOST_ANSWERS: Final = 4096  # of a hash
+_MOST_PREFIXES: Final = 1 << 20  # that the first group tells apart
 _MOST_EXTENSIONS: Final = 1 << 18  # of one prefix that is kept
 _PRECISION: Final = 256
 
@@ -150,9 +151,10 @@ def hash_prefixes(domain: int, epsilon: Fraction) -> ReportLaw:
         return hash_all(domain, epsilon)
     laws = []
     for prime, forms in _fields(epsilon):
-        digits, at_once = _digits(domain, prime), _digits(_MOST_EXTENSIONS + 1, prime) - 1
-        groups = -(-digits // at_once)
-        lengths = tuple(digits * (group + 1) // groups for group in range(groups))
+        digits, first, further = (_digits(one, prime) for one in (domain, _MOST_PREFIXES + 1, _MOST_EXTENSIONS + 1))
+        first, further = first - 1, further - 1  # the most digits that stay within
+        steps = -(-(digits - first) // further)
+        lengths = tuple(first + (digits - first) * step // steps for step in range(steps + 1))
         if prime**digits <= LARGEST_CODE:
             laws.append(_with_most_truth(epsilon, domain, prime**forms, prime=prime, forms=forms, lengths=lengths))
     return _best(epsilon, laws)
