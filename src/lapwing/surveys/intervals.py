@@ -64,10 +64,8 @@ class AgreementLaw:
     def _blocks(self, having: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the first and last number of each block of agreeing reports of those who have it, and its chance."""
         mean, deviation = having * self.truth, (having * self.truth * (1 - self.truth)) ** 0.5
-        steps = np.linspace(-_REACH, _REACH, _BLOCKS)
-        last = np.clip(
-            np.floor(mean[:, None] + steps * np.maximum(deviation, _BLOCKS / 16)[:, None]), -1, having[:, None]
-        )
+        width = np.maximum(2 * _REACH * deviation / _BLOCKS, 1.0)[:, None]  # single numbers, where they are few
+        last = np.floor(mean[:, None] + np.arange(-_BLOCKS // 2, _BLOCKS // 2 + 1) * width).clip(-1, having[:, None])
         last = np.hstack([last, having[:, None]])
         first = np.hstack([np.zeros_like(mean)[:, None], last[:, :-1] + 1])
         reached = 1 - _at_least(last + 1, having[:, None], self.truth)
