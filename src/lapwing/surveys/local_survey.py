@@ -108,12 +108,13 @@ class Survey:
         law, sure, sought = self.asked.law, as_confidence(confidence), probability("power", as_written(power))
         crowd = AgreementLaw.of(law, as_int("people", people, most=10**9) // law.groups)
         risk = float(1 - sure)
-        smallest = crowd.smallest_seen(risk / candidates(law, KEPT), float(sought))
+        for_all = risk / candidates(law, KEPT)
+        smallest = crowd.smallest_seen(for_all, float(sought))
         return SurveyPlan(
             people=people,
             epsilon=self.asked.epsilon,
             smallest=None if smallest is None else smallest * law.groups,
-            margin=crowd.margin(risk) * law.groups,
+            margin=crowd.margin(risk if law.groups == 1 else for_all) * law.groups,
             confidence=sure,
             power=sought,
         )
