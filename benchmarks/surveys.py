@@ -1,4 +1,4 @@
-"""Surveys in the local model: error beside other laws at the same epsilon, the time of all counts, words that are found.
+"""Surveys in the local model: error beside other laws at the same epsilon, the time of all counts, words found.
 
     make bench-surveys                      two minutes
 

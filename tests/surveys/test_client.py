@@ -164,6 +164,18 @@ def test_a_browser_draws_once_and_shows_the_same_report_again(browser, quick_pat
     page.close()
 
 
+HOSTILE = "</script><script>document.title = 'spoiled'</script> ''' \\\"\"\" {} @PHONE@ @SURVEY@ \u2028 ü"
+
+
+def test_whatever_is_asked_is_text_and_nothing_else(browser, client, quick_path) -> None:
+    survey = lw.survey([HOSTILE, "</script>"], epsilon=1, question=HOSTILE)
+    page = opened(browser, survey, quick_path)
+    assert (page.text_content("h1"), page.title()) == (HOSTILE, "Survey")
+    page.close()
+    assert client(HOSTILE, survey=survey).returncode == 0
+    assert client("--about", survey=survey).stdout.startswith(HOSTILE)
+
+
 def test_a_browser_draws_by_the_stated_law(browser, quick_path) -> None:
     survey = lw.survey(7, epsilon=1)
     law, page = survey.asked.law, opened(browser, survey, quick_path)
