@@ -69,6 +69,14 @@ def test_a_report_that_was_not_kept_whole_is_not_drawn_again(client, quick_path)
     assert "is not whole, so nothing was sent" in refused.stderr
 
 
+def test_clients_that_start_at_the_same_time_draw_one_report(quick_path) -> None:
+    program = lw.survey(words=10, epsilon=1).write_client(quick_path / "client.py")
+    command = [sys.executable, program, "influenza", "--memory", quick_path / "memory"]
+    started = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(6)]
+    printed = {one.communicate()[0] for one in started} - {""}  # who saw a report that was not whole printed nothing
+    assert len(printed) == 1
+
+
 def test_who_has_spent_enough_sends_no_more(client) -> None:
     assert client("daily", "--most", "1.5").returncode == 0
     again = lw.survey(["yes", "no"], epsilon=1)
@@ -185,6 +193,9 @@ def test_a_browser_draws_by_the_stated_law(browser, quick_path) -> None:
     assert all(law.misfit(report) is None for report in reports)
     own = np.array([sum(3 not in one for one in reports), sum(3 in one for one in reports)])
     assert fits(p_value(own, np.array([1 - float(law.truth), float(law.truth)])))
+    for answer in {*range(7)} - {3}:
+        with_it = sum(answer in one for one in reports)
+        assert fits(p_value(np.array([6000 - with_it, with_it]), np.array([1 - float(law.lie), float(law.lie)])))
     more = float(lw.survey(7, epsilon="1.6").asked.law.truth)
     assert not fits(p_value(own, np.array([1 - more, more])))
 

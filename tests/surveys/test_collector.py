@@ -2,6 +2,8 @@
 
 import json
 import sqlite3
+import subprocess
+import sys
 from fractions import Fraction
 
 import pytest
@@ -83,6 +85,21 @@ def test_what_was_taken_is_there_when_the_file_is_opened_again(survey, quick_pat
             second.take(line(survey, 1, [2]))
     with survey.collect(quick_path / "a.db") as again:
         assert again.people == 2
+
+
+TAKE_AND_DIE = """
+import os, sys
+import lapwing as lw
+lw.survey(["never", "sometimes", "daily"], epsilon="0.5").collect(sys.argv[1]).take(sys.argv[2])
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_what_was_taken_survives_the_process(survey, quick_path) -> None:
+    command = [sys.executable, "-c", TAKE_AND_DIE, quick_path / "a.db", line(survey)]
+    assert subprocess.run(command, check=False).returncode == -9
+    with survey.collect(quick_path / "a.db") as again:
+        assert (again.people, again.take(line(survey))) == (1, False)
 
 
 def test_a_person_pays_for_each_round_and_nobody_else_does(quick_path) -> None:

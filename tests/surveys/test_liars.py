@@ -5,6 +5,7 @@ import hashlib
 import pytest
 
 from lapwing.auditor import audit
+from lapwing.auditor.choices import RandomizedAnswer
 from lapwing.noise.coins_and_dice import uniform_below
 from lapwing.surveys.phone import draw_report, hash_prefix, name_answers
 from lapwing.surveys.report_law import ReportLaw, hash_all, hash_prefixes, name_some
@@ -59,6 +60,16 @@ def test_a_liar_is_refuted(liar) -> None:
 )
 def test_what_is_shipped_is_not(law) -> None:
     assert not audit(lambda truth: drawn(law, truth), claim=ONE, neighbours=(0, 1), samples=4000).refuted
+
+
+@pytest.mark.parametrize("law", [name_some(2, ONE.epsilon), HASHED, hash_all(10**6, ONE.epsilon)])
+def test_the_white_box_computes_what_the_numbers_lose(law) -> None:
+    """Of what one report names, that is randomized response; the auditor knows its law by itself."""
+    lost = RandomizedAnswer(odds=float(law.ratio), categories=law.answers).worst(ONE)
+    assert not lost.refuted
+    assert lost.share > 1 - 1e-8
+    up = RandomizedAnswer(odds=float(law.ratio) * 1.001, categories=law.answers).worst(ONE)
+    assert up.refuted
 
 
 def test_what_is_shipped_uses_its_price() -> None:
