@@ -154,6 +154,18 @@ def test_words_that_cannot_be_listed_are_found_with_the_people_who_wrote_them() 
         found["measles"]
 
 
+@pytest.mark.parametrize("people", [1, 2])
+def test_few_people_show_nothing_and_break_nothing(people) -> None:
+    for survey in (lw.survey(words=10, epsilon=1), lw.survey(words=1, epsilon=1), lw.survey(5000, epsilon=1)):
+        law = survey.asked.law
+        reports = np.array([drawn(law, 7) for _ in range(people)])
+        told = estimate_answers(
+            law, reports, survey.asked.spell, epsilon=Fraction(1), confidence=Fraction(19, 20), most=5
+        )
+        assert not any(row.seen for row in told.rows)
+        assert {(row.low, row.high) for row in told.rows} <= {(0, told.people)}
+
+
 def test_words_are_spelled_as_they_were_read() -> None:
     survey = lw.survey(words=6, epsilon=2)
     spelled = {word: survey.asked.spell(survey.asked.code(word)) for word in ("flu", "Hay fever!", "", "zzzzzzz")}

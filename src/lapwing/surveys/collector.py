@@ -21,7 +21,7 @@ from typing import Final, Self
 import numpy as np
 
 from lapwing.surveys.agreements import Integers
-from lapwing.surveys.estimates import SurveyEstimates, estimate_answers
+from lapwing.surveys.estimates import ROWS, SurveyEstimates, estimate_answers
 from lapwing.surveys.questionnaire import Questionnaire
 from lapwing.vocabulary.errors import BadQuestionError, BudgetError, SettingsError
 from lapwing.vocabulary.exact import Exact, as_confidence, as_int
@@ -41,8 +41,8 @@ class Collector:
     """The reports of one round, in a file that may hold those of other rounds, too. Safe to share between processes."""
 
     def __init__(self, path: str | Path, asked: Questionnaire, *, most_per_person: Fraction | None = None) -> None:
-        self.asked, self._path, self._most = asked, Path(path), most_per_person
-        self._database = sqlite3.connect(self._path, isolation_level=None)
+        self.asked, self._most, self._key = asked, most_per_person, asked.key
+        self._database = sqlite3.connect(path, isolation_level=None)
         try:
             self._prepare()
         except sqlite3.DatabaseError as refused:
@@ -65,7 +65,7 @@ class Collector:
             elif application != _APPLICATION:
                 raise sqlite3.DatabaseError("it is an SQLite file, but not of a collector")
             text = json.dumps(self.asked.to_dict())
-            run("insert or ignore into rounds values (?, ?, ?)", (self.asked.key, str(self.asked.epsilon), text))
+            run("insert or ignore into rounds values (?, ?, ?)", (self._key, str(self.asked.epsilon), text))
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -97,7 +97,7 @@ class Collector:
         device, report = self._read(line)
         text = json.dumps(report, separators=(",", ":"))
         row = self._database.execute(
-            "select report from reports where device = ? and key = ?", (device, self.asked.key)
+            "select report from reports where device = ? and key = ?", (device, self._key)
         ).fetchone()
         if row is not None:
             if row[0] == text:
@@ -112,7 +112,7 @@ class Collector:
                 f"device {device} would have spent epsilon {after}, more than the {self._most} that a person may spend "
                 "here; it was not kept: leave this person out of the round"
             )
-        self._database.execute("insert into reports values (?, ?, ?)", (device, self.asked.key, text))
+        self._database.execute("insert into reports values (?, ?, ?)", (device, self._key, text))
         return True
 
     def _read(self, line: str) -> tuple[str, list[int]]:
@@ -126,9 +126,9 @@ class Collector:
             sent = None
         if not isinstance(sent, dict) or {"survey", "device", "report"} - sent.keys():
             raise BadQuestionError(f"the report is no JSON object with survey, device and report; {remedy}")
-        if sent["survey"] != self.asked.key:
+        if sent["survey"] != self._key:
             raise BadQuestionError(
-                f"the report is of another survey, price or round than {self.asked.key}; give it to its own collector"
+                f"the report is of another survey, price or round than {self._key}; give it to its own collector"
             )
         device = sent["device"]
         if not isinstance(device, str) or len(device) != _DEVICE or not set(device) <= set("0123456789abcdef"):
@@ -142,14 +142,14 @@ class Collector:
     def people(self) -> int:
         """How many devices were heard in this round."""
         query = "select count(*) from reports where key = ?"
-        return int(self._database.execute(query, (self.asked.key,)).fetchone()[0])
+        return int(self._database.execute(query, (self._key,)).fetchone()[0])
 
     def spent(self, device: str) -> Fraction:
         """Return what a person has spent: epsilon, added up over all rounds of this file in which they were heard."""
         query = "select epsilon from reports join rounds using (key) where device = ?"
         return sum((Fraction(epsilon) for (epsilon,) in self._database.execute(query, (device,))), Fraction(0))
 
-    def estimates(self, *, confidence: Exact = "0.95", most: int = 1000) -> SurveyEstimates:
+    def estimates(self, *, confidence: Exact = "0.95", most: int = ROWS) -> SurveyEstimates:
         """Return how many people gave each answer; free, as everybody has paid already."""
         return estimate_answers(
             self.asked.law,
@@ -162,7 +162,7 @@ class Collector:
 
     def _reports(self) -> Integers:
         query = "select report from reports where key = ?"
-        with closing(self._database.execute(query, (self.asked.key,))) as rows:
+        with closing(self._database.execute(query, (self._key,))) as rows:
             texts = [text for (text,) in rows]
         if not texts:
             raise BadQuestionError(f"no report of round {self.asked.round} has come in; take some first")

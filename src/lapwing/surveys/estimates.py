@@ -13,6 +13,7 @@ from lapwing.surveys.report_law import ReportLaw
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.results import Result, html_table
 
+ROWS = 1000  # of a table, unless more are asked for
 KEPT = 128  # prefixes that are kept from one group to the next
 _SHOWN = 20
 
@@ -22,8 +23,8 @@ class Estimate:
     """One answer: how many people gave it.
 
     `people` is what fits together: no number is negative, and all add up to everybody. `unbiased` stands by itself, and
-    the interval from `low` to `high` is its own: it holds with the stated confidence for an answer that was thought of
-    before, whatever the truth is. Of words that cannot be listed, the intervals hold for all that are shown at once.
+    the interval from `low` to `high` is its own: it holds with the stated confidence, whatever the truth is. Where the
+    table shows some answers only, those that came out largest, their intervals hold for all answers at once.
     `seen` says that somebody has this answer, and is right for all answers at once with that confidence.
     """
 
@@ -131,7 +132,7 @@ def estimate_answers(
     together = nearest_counts(unbiased, people) if len(codes) == law.domain else unbiased.clip(0, people)
     chosen = np.argsort(-together, kind="stable")[:most]
     for_all = risk / candidates(law, max(KEPT, most))
-    low, high = agreement.intervals(hits[chosen].astype(np.float64), risk if law.groups == 1 else for_all)
+    low, high = agreement.intervals(hits[chosen].astype(np.float64), risk if len(chosen) == law.domain else for_all)
     seen = hits >= agreement.first_seen(for_all)
     rows = [
         Estimate(

@@ -94,9 +94,8 @@ class AgreementLaw:
         return refuted
 
     def margin(self, risk: float) -> int:
-        """Return half the length of the interval of an answer that nobody has, if as many agree as may be expected."""
-        hits = np.full(1, np.rint(self.people * self.lie))
-        return int(1 + self._last_refuted(np.ceil(hits / self.grid) * self.grid, risk / 2, self.at_most, up=False)[0])
+        """Return where the interval of an answer that nobody has ends, if as many reports agree as may be expected."""
+        return int(self.intervals(np.full(1, np.rint(self.people * self.lie)), risk)[1][0])
 
     def first_seen(self, risk: float) -> int:
         """Return how many agreeing reports show that somebody has an answer: nobody's would be as many by `risk`."""

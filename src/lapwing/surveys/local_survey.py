@@ -9,7 +9,7 @@ from lapwing.noise.coins_and_dice import uniform_below
 from lapwing.surveys.agreements import candidates
 from lapwing.surveys.client_file import client_text
 from lapwing.surveys.collector import Collector
-from lapwing.surveys.estimates import KEPT
+from lapwing.surveys.estimates import KEPT, ROWS
 from lapwing.surveys.intervals import AgreementLaw
 from lapwing.surveys.phone import draw_report
 from lapwing.surveys.questionnaire import Questionnaire, ask
@@ -44,7 +44,7 @@ def survey(
     >>> smoking = survey(["never", "sometimes", "daily"], epsilon=1, question="Do you smoke?")
     >>> print(smoking.plan(people=10_000))
     with 10000 people at epsilon 1 each, an answer is seen if at least 3.4 % give it (339 people); the estimate of a
-    rare answer is off by at most about 223 people, with probability 0.95
+    rare answer is off by at most about 221 people, with probability 0.95
 
     Proof: proofs/local_reports.md
     """
@@ -57,8 +57,8 @@ class SurveyPlan(Result):
     """What will be seen, computed without data.
 
     `smallest` is how many people must give an answer for it to be seen with probability `power`, at a confidence that
-    holds for all answers at once; None where even everybody is too few. `margin` is half the length of the interval of
-    an answer that few people give.
+    holds for all answers at once; None where even everybody is too few. `margin` is about how far off the estimate of
+    an answer may be that few people give; of more than a thousand answers, for all of them at once.
     """
 
     people: int
@@ -114,7 +114,7 @@ class Survey:
             people=people,
             epsilon=self.asked.epsilon,
             smallest=None if smallest is None else smallest * law.groups,
-            margin=crowd.margin(risk if law.groups == 1 else for_all) * law.groups,
+            margin=crowd.margin(risk if law.domain <= ROWS else for_all) * law.groups,
             confidence=sure,
             power=sought,
         )

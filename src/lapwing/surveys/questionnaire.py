@@ -92,10 +92,9 @@ def ask(
     listed, length = None, None
     if words is None:
         listed, domain = _listed(answers)
-        law = choose_law(domain, epsilon)
     else:
         length, domain = _words(words, letters)
-        law = hash_prefixes(domain, epsilon)
+    law = choose_law(domain, epsilon) if domain <= LARGEST_DOMAIN else hash_prefixes(domain, epsilon)
     return Questionnaire(
         question=question, round=round, epsilon=epsilon, answers=listed, length=length, letters=letters, law=law
     )
@@ -114,8 +113,9 @@ def _listed(answers: object) -> tuple[tuple[str, ...] | int, int]:
 
 
 def _words(words: object, letters: str) -> tuple[int, int]:
-    if len(set(letters)) != len(letters) or letters != letters.lower() or not letters or _GAP in letters:
-        remedy = "write each letter once, in small letters"
+    small = letters == letters.lower() and letters.isprintable() and max(letters, default=_GAP) <= "\uffff"
+    if not small or not letters or len(set(letters)) != len(letters) or _GAP in letters:
+        remedy = "write each letter once, in small letters that are one character in every language"
         raise ParameterError("letters", letters, reason="are not an alphabet", remedy=remedy)
     most = 1
     while (len(letters) + 1) ** (most + 1) < LARGEST_CODE >> 4:  # so that the digits of every base fit

@@ -147,8 +147,6 @@ def hash_prefixes(domain: int, epsilon: Fraction) -> ReportLaw:
     People divide themselves into as few groups as let one transform read all extensions of a prefix: with more groups,
     each has fewer people, and so more noise.
     """
-    if domain <= LARGEST_DOMAIN:
-        return hash_all(domain, epsilon)
     laws = []
     for prime, forms in _fields(epsilon):
         digits, first, further = (_digits(one, prime) for one in (domain, _MOST_PREFIXES + 1, _MOST_EXTENSIONS + 1))
