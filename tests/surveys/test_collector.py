@@ -132,6 +132,26 @@ def test_another_file_is_not_written_to(survey, quick_path) -> None:
         survey.collect(quick_path / "text.db")
 
 
+@pytest.mark.parametrize(
+    ("words", "answer"), [({"answers": 5000}, 42), ({"words": 10}, "influenza"), ({"answers": ["a", "b", "c"]}, "b")]
+)
+def test_what_everybody_says_is_read_from_the_file(quick_path, words, answer) -> None:
+    survey = lw.survey(epsilon=4, **words)
+    with survey.collect(quick_path / "a.db") as collector:
+        assert collector.take_all(line(survey, number, survey.report(answer)) for number in range(900)) == []
+        told = collector.estimates(confidence="0.999999", most=3)
+    row = told[str(answer)]
+    assert row == told.rows[0]
+    assert row.seen
+    assert row.low <= told.people <= row.high
+    assert told.people == 900 if survey.asked.law.groups == 1 else 200 < told.people < 400
+    assert told.to_dict()["rows"][0]["answer"] == str(answer)
+    assert str(answer) in str(told)
+    assert str(answer) in told.svg()
+    assert str(answer) in told._repr_html_()
+    assert dict(told.facts())[str(answer)].startswith(f"{row.people:.0f} (")
+
+
 def test_nothing_is_estimated_from_nothing(collector) -> None:
     with pytest.raises(BadQuestionError, match="no report of round 1 has come in; take some first"):
         collector.estimates()

@@ -35,6 +35,7 @@ create index by_round on reports (key);
 """
 _LONGEST: Final = 1 << 16  # characters of a report
 _DEVICE: Final = 32
+_AT_ONCE: Final = 1 << 16  # reports that are read
 
 
 class Collector:
@@ -161,12 +162,13 @@ class Collector:
         )
 
     def _reports(self) -> Integers:
-        query = "select report from reports where key = ?"
+        query, parts = "select report from reports where key = ?", []
         with closing(self._database.execute(query, (self._key,))) as rows:
-            texts = [text for (text,) in rows]
-        if not texts:
+            while texts := rows.fetchmany(_AT_ONCE):
+                parts.append(np.array(json.loads(f"[{','.join(text for (text,) in texts)}]"), np.int64))
+        if not parts:
             raise BadQuestionError(f"no report of round {self.asked.round} has come in; take some first")
-        return np.array(json.loads(f"[{','.join(texts)}]"), np.int64)
+        return np.concatenate(parts)
 
     def close(self) -> None:
         """Close the file."""
