@@ -42,6 +42,7 @@ from lapwing.queries.statistics.top import top as top
 from lapwing.queries.statistics.total import total as total
 from lapwing.session import Session as Session
 from lapwing.streams import QuestionStream as QuestionStream
+from lapwing.surveys.local_survey import survey as survey
 from lapwing.vocabulary.errors import LapwingError as LapwingError
 from lapwing.vocabulary.guarantee import Adjacency as Adjacency
 from lapwing.vocabulary.guarantee import ApproximateDP as ApproximateDP
