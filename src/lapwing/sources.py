@@ -219,6 +219,8 @@ class SparkSource(TableSource):
     def from_settings(cls, given: Mapping[str, str], folder: Path) -> "SparkSource":
         """Read the name of the table, or where the files are."""
         name = given["spark"]
+        if not name:
+            raise ParameterError("spark", name, reason="is empty", remedy=f"write {cls.written}")
         return SparkSource(table=name if "/" not in name or "://" in name else os.path.join(folder, name))  # noqa: PTH118 - it keeps the /
 
     def entry(self, folder: Path) -> dict[str, str]:  # noqa: ARG002 - files are named from the root on

@@ -111,6 +111,7 @@ def test_tables_may_be_in_other_databases(tmp_path, written, source) -> None:
         ("ana = { epsilon = 1 }", "ana = { epsilon = -1 }", 10, "is negative"),
         ('"patients.parquet"', '"patients.xlsx"', 13, "not a file that can be read"),
         ('"patients.parquet"', '{ duckdb = "a", postgres = "b", table = "c" }', 13, "no single place"),
+        ('"patients.parquet"', '{ spark = "" }', 13, "spark = '' is empty"),
         ('["F", "M"]', '["F", "F"]', 16, "name a category twice"),
         ('["F", "M"]', "[]", 16, "are not categories"),
         ('["F", "M"]', '["F", "M"], labels = ["women"]', 16, "are not as many as the 2 values"),
