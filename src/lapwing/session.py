@@ -48,6 +48,7 @@ from lapwing.vocabulary.errors import (
 )
 from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import Exact
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.lifetime import Lifetime
 from lapwing.vocabulary.results import shows_words
 
@@ -62,6 +63,54 @@ _MOST_WORDS: Final = 1000
 
 MOST_TOGETHER: Final = 1000
 """How many questions are charged, read and answered together; whoever else asks waits for them."""
+
+
+@frozen(eq=False)
+class PricedAsking:
+    """Questions that were planned and priced once, in each way to pay for them, at one moment of the ledger.
+
+    `session.price` makes one. Whoever must know what questions mean, or whether they have an answer, before they are
+    asked uses it for all of that: nothing is planned or priced a second time. What is charged is checked again, in the
+    transaction that charges.
+    """
+
+    session: "Session"
+    ways: Sequence[Sequence[PricedQuestion]]
+    snapshot: Snapshot
+    confidence: Exact
+
+    def meanings(self) -> list[str]:
+        """Return what tells these questions at this price from all others, in each way to pay for them."""
+        return meanings_of(in_each_way(self.ways))
+
+    def preview(self) -> Preview:
+        """Return what the question would cost, and what would be left; of several, of the first."""
+        return self.session._preview(self)  # noqa: SLF001 - a session and its questions are one
+
+    def stored(self, key: str | None = None, *, entry: int | None = None) -> Answer | None:
+        """Return the answer that asking the question would give for nothing; of several, the first. See `stored`."""
+        return self.session._find_stored(self.ways[0], key, entry)  # noqa: SLF001
+
+    def stored_together(self, key: str, *, entry: int | None = None) -> list[Answer] | None:
+        """Return the answers that asking all of them under a key would give for nothing; None if one would charge."""
+        numbers, answers = dict[tuple[str, ...], int](), list[Answer]()
+        for ways in self.ways:
+            number = numbers.setdefault(tuple(meanings_of([one] for one in ways)), len(numbers) + 1)
+            answer = self.session._find_stored(ways, _numbered(key, number), entry)  # noqa: SLF001
+            if answer is None:
+                return None
+            answers.append(answer)
+        return answers
+
+    def ask(self, key: str | None = None) -> Answer:
+        """Ask the question, and pay for it. See `Session.ask`."""
+        (answer,) = self.session._ask_together(self, [key])  # noqa: SLF001
+        return answer
+
+    def ask_together(self, key: str | None = None) -> list[Answer]:
+        """Ask all of them, and pay for all. See `Session.ask_many`."""
+        keys = [None if key is None else _numbered(key, number) for number in range(1, len(self.ways) + 1)]
+        return self.session._ask_together(self, keys) if keys else []  # noqa: SLF001
 
 
 class Session:
@@ -112,10 +161,6 @@ class Session:
         beside._pricing = self._pricing
         return beside
 
-    def meanings(self, questions: Sequence[QuestionLike], **words: Unpack[QuestionWords]) -> list[str]:
-        """Return what tells these questions at this price from all others, in each way to pay for them."""
-        return meanings_of(in_each_way(self._ways(questions, **words)[0]))
-
     @shows_words(QuestionWords, confidence="0.95")
     def preview(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> Preview:
         """Say what a question would cost, how far off its answer would be, and what would be left. It is free.
@@ -128,13 +173,14 @@ class Session:
             tables with many rows a person: any other question says them itself
         """
         with deadline():
-            ways, snapshot = self._ways([question], **words)
-            confidence = words.get("confidence", CONFIDENCE)
-            segments, previews = self.population.touched, list[Preview]()
-            for (asked,) in self._cheapest_first(ways, snapshot):
-                charge = SingleRelease(event=asked.event, segments=segments)
-                status = BudgetStatus.of(snapshot, self.analyst, segments, charge, asked.tables)
-                previews.append(Preview.of(asked, status, confidence))
+            return self.price([question], **words).preview()
+
+    def _preview(self, priced: PricedAsking) -> Preview:
+        segments, previews = self.population.touched, list[Preview]()
+        for (asked,) in self._cheapest_first(priced):
+            charge = SingleRelease(event=asked.event, segments=segments)
+            status = BudgetStatus.of(priced.snapshot, self.analyst, segments, charge, asked.tables)
+            previews.append(Preview.of(asked, status, priced.confidence))
         return next((one for one in previews if one.affordable), previews[0])
 
     @shows_words(QuestionWords, confidence="0.95")
@@ -149,8 +195,7 @@ class Session:
         `BadQuestionError` or `BudgetError` costs nothing; an `EngineError`
         came after the charge, which stays, unless it is an `UnavailableError`, which came before.
         """
-        (answer,) = self._ask_together([question], [key], **words)
-        return answer
+        return self.price([question], **words).ask(key)
 
     @shows_words(QuestionWords, confidence="0.95")
     def ask_many(
@@ -168,12 +213,8 @@ class Session:
         questions : at most 1,000, as in `ask`
         key : the idempotency key of the whole; each different question has it with its number, from 1
         """
-        asked = list(questions)
-        if len(asked) > MOST_TOGETHER:
-            many = f"{len(asked):,} questions are asked at once, more than {MOST_TOGETHER:,}"
-            raise BadQuestionError(f"{many}; ask them in parts")
-        keys = [None if key is None else f"{key} {number}" for number in range(1, len(asked) + 1)]
-        return self._ask_together(asked, keys, **words) if asked else []
+        asked = at_once(questions)
+        return self.price(asked, **words).ask_together(key) if asked else []
 
     @shows_words(QuestionWords, confidence="0.95")
     def stored(
@@ -190,7 +231,9 @@ class Session:
         charged and has no answer is an `UnansweredError`, as it is for `ask`. Whoever keeps which answer a key stands
         for says its `entry`, 0 for none: it is that one, also when the data has changed since.
         """
-        (ways,), _ = self._ways([question], **words)
+        return self.price([question], **words).stored(key, entry=entry)
+
+    def _find_stored(self, ways: Sequence[PricedQuestion], key: str | None, entry: int | None) -> Answer | None:
         found = self.ledger.questions.find_stored([self._request(asked, key) for asked in ways], entry=entry)
         return found and _answer(ways[found[0]], found[1], free=True)
 
@@ -329,7 +372,7 @@ class Session:
 
         The words are those of `preview`, so that the noise is what it would be.
         """
-        (asked,), *_ = self._cheapest_first(*self._ways([question], **words))
+        (asked,), *_ = self._cheapest_first(self.price([question], **words))
         engine = self._tables.rehearsal()
         numbers = hide_failures(
             lambda: asked.by_column([one.release(one.read(engine)) for one in asked.sources]), self._on_failure
@@ -405,15 +448,18 @@ class Session:
             return self.population
         return replace(self.population, tables=tuple(one for one in self.population.tables if one.name in may))
 
-    def _ways(
+    def price(
         self,
         questions: Sequence[QuestionLike],
         *,
         max_rows: int | None = None,
         max_groups: int | None = None,
         **offer: Unpack[TargetWords],
-    ) -> tuple[list[list[PricedQuestion]], Snapshot]:
-        """Plan questions and choose the releases of their plans, in each way to pay, at one moment of the ledger."""
+    ) -> PricedAsking:
+        """Plan questions and choose the releases of their plans, in each way to pay, at one moment of the ledger.
+
+        It is free, and writes nothing. The words are those of `preview`; `preview`, `ask` and `stored` begin with it.
+        """
         target, snapshot = parse_target(**offer), self._snapshot()
         terms = OfferedTerms(target, snapshot.account.budget, max_rows, max_groups)
         ways, numbers, characters = list[list[PricedQuestion]](), 0, 0
@@ -423,25 +469,23 @@ class Session:
                 if len(questions) > 1:  # of one alone they were counted
                     numbers, characters = numbers + ways[-1][0].numbers, characters + len(ways[-1][0].text)
                     _check_together(numbers, characters)
-        return ways, snapshot
+        confidence = offer.get("confidence", CONFIDENCE)
+        return PricedAsking(session=self, ways=ways, snapshot=snapshot, confidence=confidence)
 
-    def _cheapest_first(
-        self, ways: Sequence[Sequence[PricedQuestion]], snapshot: Snapshot
-    ) -> list[list[PricedQuestion]]:
+    def _cheapest_first(self, priced: PricedAsking) -> list[list[PricedQuestion]]:
         """Return what is asked together in each way to pay, that first after which least of the budget is spent.
 
         Of two that spend the same, that in epsilon comes first: both arms of an (epsilon, delta) account live on.
         """
-        each = in_each_way(ways)[::-1]  # that in epsilon is the last there
+        each = in_each_way(priced.ways)[::-1]  # that in epsilon is the last there
         if len(each) == 1:
             return each
         touched = self.population.touched
 
         def spent(way: Sequence[PricedQuestion]) -> float:
             different = {one.text: one.event for one in way}
-            return snapshot.account.spent_after(
-                SingleRelease(event=one, segments=touched) for one in different.values()
-            )
+            charges = (SingleRelease(event=one, segments=touched) for one in different.values())
+            return priced.snapshot.account.spent_after(charges)
 
         return sorted(each, key=spent)
 
@@ -459,12 +503,10 @@ class Session:
 
         return sorted(ways, key=unknown)
 
-    def _ask_together(
-        self, questions: Sequence[QuestionLike], keys: Sequence[str | None], **words: Unpack[QuestionWords]
-    ) -> list[Answer]:
-        """Price, charge, touch data, release, tell: for one question, or for many at once."""
-        ways, snapshot = self._ways(questions, **words)
-        first, *others = self._known_first(self._cheapest_first(ways, snapshot), keys)
+    def _ask_together(self, priced: PricedAsking, keys: Sequence[str | None]) -> list[Answer]:
+        """Charge, touch data, release, tell: for one question that was priced, or for many at once."""
+        snapshot = priced.snapshot
+        first, *others = self._known_first(self._cheapest_first(priced), keys)
         while True:  # once more for each version that is announced before the charge
             # What they are about stays open until they have their end.
             with suppress(MovedOnError), self._tables.hold(snapshot.versions, reads=True) as held:
@@ -546,6 +588,20 @@ class Session:
         told = self.ledger.questions.answer_many(written)
         fault_point("ask.answered")
         return {text: told[end.seq] for text, end in charged.items()}
+
+
+def at_once(questions: Iterable[QuestionLike]) -> list[QuestionLike]:
+    """Return questions that are asked together, or refuse too many of them."""
+    asked = list(questions)
+    if len(asked) > MOST_TOGETHER:
+        many = f"{len(asked):,} questions are asked at once, more than {MOST_TOGETHER:,}"
+        raise BadQuestionError(f"{many}; ask them in parts")
+    return asked
+
+
+def _numbered(key: str, number: int) -> str:
+    """Return the key of one question of several that are asked under a key."""
+    return f"{key} {number}"
 
 
 def _check_together(numbers: int, characters: int) -> None:

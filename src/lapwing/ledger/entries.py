@@ -417,6 +417,15 @@ STATES: Final = frozenset({Lookup.POLICY, Lookup.ACCOUNT, Lookup.ALLOWANCE, Look
 """The lookups that find how something stands."""
 
 
+def standing(population: str, analyst: str) -> Lookups:
+    """Return the lookups that find what an analyst may do and spend: the policy, the account, their own allowance."""
+    return (
+        (Lookup.POLICY, (population,)),
+        (Lookup.ACCOUNT, (population,)),
+        (Lookup.ALLOWANCE, (population, analyst)),
+    )
+
+
 @lru_cache
 def head_statement(lookups: tuple[Lookup, ...]) -> str:
     """Return the statement that finds the end of the chain, and what is looked up, at one moment."""

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.ledger.database import Holder
-from lapwing.ledger.entries import Entry, Lookup, Lookups, Receipt, Record, name, recall_digest, text
+from lapwing.ledger.entries import Entry, Lookup, Lookups, Receipt, Record, name, recall_digest, standing, text
 from lapwing.ledger.queue import PATIENCE, pauses, place_of
 from lapwing.ledger.states import RefusedError
 from lapwing.ledger.store import Store
@@ -291,24 +291,26 @@ class Questions:
         Nothing is written. Where the key is not in the ledger, `entry` is the answer that it stands for, whatever
         became of the data since; 0, if it stands for none.
         """
-        with self._store.reading() as transaction:
-            found = _find_answer(transaction, request, request.digest, entry)
-            return found if found is None or isinstance(found, Released) else read_answer(transaction, found)
+        return self._store.read(lambda transaction: _stored_in(transaction, request, entry), _lookups(request))
 
     def find_stored(self, ways: Sequence[Request], *, entry: int | None = None) -> tuple[int, Released] | None:
         """Return the same of a question that can be charged in several ways, with the place of the one it is of."""
-        conflict: RequestConflictError | None = None
-        for place, request in enumerate(ways):
-            try:
-                found = self.stored(request, entry=entry)
-            except RequestConflictError as other:  # the key may have paid in another way
-                conflict = other
-                continue
-            if found is not None:
-                return place, found
-        if conflict is not None:
-            raise conflict
-        return None
+
+        def find(transaction: Transaction) -> tuple[int, Released] | None:
+            conflict: RequestConflictError | None = None
+            for place, request in enumerate(ways):
+                try:
+                    found = _stored_in(transaction, request, entry)
+                except RequestConflictError as other:  # the key may have paid in another way
+                    conflict = other
+                    continue
+                if found is not None:
+                    return place, found
+            if conflict is not None:
+                raise conflict
+            return None
+
+        return self._store.read(find, tuple(dict.fromkeys(one for request in ways for one in _lookups(request))))
 
     def close(self) -> None:
         """Let go of files and connections."""
@@ -319,13 +321,8 @@ def _lookups(request: Request) -> Lookups:
     """Return what a request will want to know, to be fetched in one go with the end of the chain."""
     population, analyst = request.population, request.analyst
     recall = recall_digest(f"population {population}", request.question)
-    return (
-        (Lookup.POLICY, (population,)),
-        (Lookup.ACCOUNT, (population,)),
-        (Lookup.ALLOWANCE, (population, analyst)),
-        (Lookup.REQUEST, (population, analyst, request.key)),
-        (Lookup.RECALL, (recall,)),
-    )
+    used = (Lookup.REQUEST, (population, analyst, request.key))
+    return (*standing(population, analyst), used, (Lookup.RECALL, (recall,)))
 
 
 def _settling(charges: Collection[int]) -> Lookups:
@@ -352,6 +349,11 @@ def charge_in(transaction: Transaction, request: Request) -> Charged | Released:
     told = {} if request.words is None else {"words": request.words}
     entry = transaction.append_changes("charge", changes, **asked, question=request.question, **told, versions=versions)
     return Charged(seq=entry.seq, versions=MappingProxyType(versions), receipt=transaction.receipt_of(entry))
+
+
+def _stored_in(transaction: Transaction, request: Request, entry: int | None) -> Released | None:
+    found = _find_answer(transaction, request, request.digest, entry)
+    return found if found is None or isinstance(found, Released) else read_answer(transaction, found)
 
 
 def _find_answer(

@@ -136,6 +136,42 @@ class Store:
                     yield transaction
         self._learn(transaction)
 
+    def read(self, work: Callable[[Transaction], T], lookups: Lookups = ()) -> T:
+        """Return what `work` finds at one moment of the ledger, for which one statement is mostly enough.
+
+        `lookups` are fetched with the end of the chain by one statement, which sees one moment by itself. Work that
+        needs more than that is done again, in a transaction: it must change nothing but what it returns.
+        """
+        with suppress(ConflictError):
+            with self._reader.lock:
+                transaction = self._reading()
+                if transaction is None:
+                    transaction, result = self._read_at_once(work, lookups)
+                else:
+                    result = work(transaction)
+            self._learn(transaction)
+            return result
+        with self.reading() as transaction:
+            return work(transaction)
+
+    def _read_at_once(self, work: Callable[[Transaction], T], lookups: Lookups) -> tuple[Transaction, T]:
+        known = self._look()
+        with self._understood(self._reader), self._replacing_lost(connection := self._reader.idle()):
+            transaction = self._transaction(connection, known, lookups, at_once=True)
+            return transaction, work(transaction)
+
+    @contextmanager
+    def _replacing_lost(self, connection: Connection) -> Iterator[None]:
+        """Say that it is to be tried again, where a connection broke since it was last used."""
+        try:
+            yield
+        except (LedgerError, SpoiledError):
+            raise
+        except Exception as error:
+            if self.database.is_lost(connection):
+                raise ConflictError from error
+            raise
+
     @contextmanager
     def _begun_reading(self) -> Iterator[Transaction]:
         known = self._look()
@@ -259,18 +295,12 @@ class Store:
         with self._understood(self._writer):
             connection = self._writer.idle()
             _pass(group, "begun")
-            try:
+            with self._replacing_lost(connection):
                 append = partial(self._append, group, connection)
                 transaction = self._transaction(connection, known, group[0].lookups, append)
                 with spoiling(group):
                     run(group, transaction)
                     transaction.flush()
-            except (LedgerError, SpoiledError):
-                raise
-            except Exception as error:
-                if self.database.is_lost(connection):
-                    raise ConflictError from error
-                raise
         return transaction
 
     def _append(
@@ -357,8 +387,7 @@ class Store:
             stamp = self._stamp() if self._reading() is None else None
             known, receipt = self._looked
             if receipt is None or stamp is None or stamp != known:
-                with self.reading() as transaction:
-                    receipt = transaction.receipt
+                receipt = self.read(lambda transaction: transaction.receipt)
                 self._looked = stamp, receipt
             return receipt
 
@@ -404,7 +433,13 @@ class Store:
         return Known(self._seen, kept.promised() if kept else None)
 
     def _transaction(
-        self, connection: Connection, known: Known, lookups: Lookups = (), append: Append | None = None
+        self,
+        connection: Connection,
+        known: Known,
+        lookups: Lookups = (),
+        append: Append | None = None,
+        *,
+        at_once: bool = False,
     ) -> Transaction:
         """Return a transaction that has begun, once the ledger is found to go on from what is known."""
         transaction = Transaction(
@@ -415,6 +450,7 @@ class Store:
             known=known,
             lookups=lookups,
             append=append,
+            at_once=at_once,
             whole=self._wait_for_check,
         )
         seen, promised = known

@@ -73,7 +73,8 @@ class Transaction:
     What was decoded before is in `cache`; what this transaction adds goes to `news`, to be kept once it is committed.
     `lookups` are fetched with the end of the chain, at one moment; `whole` returns when all of the ledger was checked.
     Entries wait until `flush` writes them all, in one go; whatever is read meanwhile sees them. `append` adds them
-    where there is no lock: they are durable then, and nothing else may be written.
+    where there is no lock: they are durable then, and nothing else may be written. `at_once` is for reading outside any
+    transaction of the database: the first statement is the only one, and a second one is a `ConflictError`.
     """
 
     def __init__(
@@ -86,16 +87,18 @@ class Transaction:
         known: Known,
         lookups: Lookups = (),
         append: Append | None = None,
+        at_once: bool = False,
         whole: Callable[[], None] = _nothing,
     ) -> None:
         self._whole = whole
         self._connection, self._database, self._cache, self._clock = connection, database, cache, clock
-        self.known, self._append = known, append
+        self.known, self._append, self._is_done = known, append, False
         self.news = StateCache()
         self.secrets: dict[str, dict[int, bytes]] = {}  # those of reservations that were looked at, as they are now
         self._added: dict[int, Record] = {}
         beginning = head_statement(tuple([lookup for lookup, _ in lookups]))
         row = self._read(beginning, *[value for _, values in lookups for value in values])
+        self._is_done = at_once
         if not row:
             raise LedgerDamagedError("the row that names the ledger is missing")
         name, seq, hash_, version, *numbers = row[0]
@@ -108,7 +111,7 @@ class Transaction:
     def look_up(self, lookups: Lookups) -> None:
         """Fetch what will be looked up, where that saves the way to a server; nothing may have been appended yet."""
         missing = [asked for asked in dict.fromkeys(lookups) if asked not in self._found]
-        if missing:
+        if missing and not self._is_done:
             self._found.update(self._database.look_up(self._connection, missing))
 
     def all(self, statement: str, *values: Value) -> list[Row]:
@@ -145,6 +148,8 @@ class Transaction:
 
     def _read(self, statement: str, *values: Value) -> list[Row]:
         """Return every row of what is written: for those who look at what waits as well."""
+        if self._is_done:  # another statement would see another moment
+            raise ConflictError
         rows: list[Row] = self._connection.execute(self._database.phrase(statement), values).fetchall()
         return rows
 

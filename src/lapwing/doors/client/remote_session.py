@@ -39,10 +39,10 @@ from lapwing.queries.catalogue.public_tables import ConceptSet, concept_set
 from lapwing.queries.language.builders import ConditionLike
 from lapwing.queries.language.speller import ValueSets
 from lapwing.queries.statistics.funnel import funnel
-from lapwing.session import MOST_TOGETHER
+from lapwing.session import at_once
 from lapwing.streams import name_of_key
 from lapwing.vocabulary.codec import from_record
-from lapwing.vocabulary.errors import BadQuestionError, BudgetError, LapwingError, ParameterError, ServerError
+from lapwing.vocabulary.errors import BudgetError, LapwingError, ParameterError, ServerError
 from lapwing.vocabulary.exact import Exact, probability
 from lapwing.vocabulary.guarantee import Guarantee
 from lapwing.vocabulary.lifetime import Lifetime, closing_on_failure
@@ -98,10 +98,7 @@ class RemoteSession:
         self, questions: Iterable[QuestionLike], *, key: str | None = None, **words: Unpack[QuestionWords]
     ) -> list[Answer]:
         """Ask different questions together, and pay for all of them, or for none. See `Session.ask_many`."""
-        asked = list(questions)
-        if len(asked) > MOST_TOGETHER:
-            many = f"{len(asked):,} questions are asked at once, more than {MOST_TOGETHER:,}"
-            raise BadQuestionError(f"{many}; ask them in parts")
+        asked = at_once(questions)
         if not asked:
             return []
         ways = self._ways(asked, **words)
