@@ -120,16 +120,35 @@ def test_nobody_reads_what_is_private_to_another_folder() -> None:
     assert (read | imported) - {of_spark} == set()
 
 
-@pytest.fixture
-def walk(monkeypatch):
-    monkeypatch.syspath_prepend(BENCHMARKS)
-    return importlib.import_module("walk")
+@pytest.fixture(scope="module")
+def walk():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(BENCHMARKS)
+        return importlib.import_module("walk")
 
 
-def test_a_question_never_walks_up(walk) -> None:
-    found = walk.walks()
-    assert min(len(found[name].modules) for name in walk.MOST_MODULES) > 20, "calls were not traced"
-    assert [step for one in found.values() for step in one.upward()] == []
+@pytest.fixture(scope="module")
+def walked(walk):
+    return walk.walks()
+
+
+def test_a_question_never_walks_up(walked) -> None:
+    assert min(len(one.modules) for one in walked.values()) > 20, "calls were not traced"
+    assert [step for one in walked.values() for step in one.upward()] == []
+
+
+MOST_FOLDER_CHANGES, MOST_STATEMENTS = 247, 18
+"""What is reached; the goal of the first is 100."""
+
+
+def test_the_way_of_a_count_does_not_go_back_and_forth_more_than_it_does(walk, walked) -> None:
+    changes = walked["ask(count)"].changes(walk.folder_of)
+    assert changes <= MOST_FOLDER_CHANGES, f"ask(count) changes folders {changes} times; the goal is 100, not more"
+
+
+def test_an_http_question_is_priced_and_looked_for_once(walked) -> None:
+    asked = walked["HTTP ask"].counted
+    assert (asked["plans"], asked["statements"] <= MOST_STATEMENTS) == (1, True), asked
 
 
 def test_a_call_up_the_layers_is_seen(walk) -> None:

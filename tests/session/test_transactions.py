@@ -1,4 +1,4 @@
-"""How often a question looks into the ledger: one statement to price it, a transaction to charge and one to answer it."""
+"""How often a question looks into the ledger: a statement to price it, a transaction to charge, one to answer."""
 
 from collections import Counter
 from collections.abc import Callable
