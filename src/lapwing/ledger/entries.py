@@ -33,6 +33,7 @@ from enum import StrEnum
 from functools import lru_cache
 from hashlib import sha256
 from io import FileIO
+from itertools import repeat
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -374,7 +375,10 @@ def _slots(content: bytes) -> list[Receipt | None]:
 
 
 def _newest(slots: list[Receipt | None]) -> Receipt | None:
-    return max((slot for slot in slots if slot), key=lambda slot: slot.seq, default=None)
+    first, second = slots
+    if first is None or second is None:
+        return second if first is None else first
+    return second if second.seq > first.seq else first
 
 
 def _receipt(slot: bytes) -> Receipt | None:
@@ -436,7 +440,7 @@ def head_statement(lookups: tuple[Lookup, ...]) -> str:
 def found_by(record: Record) -> list[Asked]:
     """Return the lookups that find an entry: the last word on something, or the first that used a key."""
     return [
-        (lookup, tuple(record.get(one, "") for one in fields))
+        (lookup, tuple(map(record.get, fields, repeat(""))))
         for field, lookup, fields in FINDING
         if record.get(field) is not None
     ]

@@ -19,7 +19,7 @@ from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.ledger.database import Holder
 from lapwing.ledger.entries import Entry, Lookup, Lookups, Receipt, Record, name, recall_digest, standing, text
 from lapwing.ledger.queue import PATIENCE, pauses, place_of
-from lapwing.ledger.states import RefusedError
+from lapwing.ledger.states import PopulationRecord, RefusedError
 from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Transaction
 from lapwing.vocabulary.codec import digest, to_record
@@ -151,11 +151,12 @@ class Questions:
     def _refused_together(self, requests: Sequence[Request], refused: RefusedError) -> RefusedError:
         """Return why many questions are refused that were put before the accounts one after the other."""
         with self._store.reading() as transaction:
-            new = [one for one in requests if _find_answer(transaction, one, one.digest) is None]
+            population = transaction.population(requests[0].population)
+            new = [one for one in requests if _find_answer(transaction, population, one, one.digest) is None]
             whole = SingleRelease(
                 event=Composed(parts=tuple(one.charge.event for one in new)), segments=refused.charge.segments
             )
-            accounts = transaction.accounts(transaction.population(requests[0].population), requests[0].analyst)
+            accounts = transaction.accounts(population, requests[0].analyst)
             try:
                 accounts.write_off(whole)  # nothing is written where a transaction only reads
             except RefusedError as together:
@@ -174,11 +175,14 @@ class Questions:
         for answer in answers.values():
             text("answer", answer)
 
+        lookups = _settling(answers)
+
         def settle(transaction: Transaction) -> dict[int, Released]:
-            transaction.look_up(tuple((Lookup.SETTLES, (seq,)) for seq in answers))
+            transaction.look_up(lookups)
             return {seq: _answer_in(transaction, seq, answer) for seq, answer in answers.items()}
 
-        return self._store.change("answer", settle, _settling(answers), only_appends=len(answers) == 1)
+        alone = len(answers) == 1  # what many need is too much for one statement
+        return self._store.change("answer", settle, lookups if alone else (), only_appends=alone)
 
     def lose(self, *charges: int) -> None:
         """Give charges up: they stay charged and will never be answered. An answer that came first stands."""
@@ -189,7 +193,8 @@ class Questions:
                 if not transaction.settlement(seq):
                     transaction.append("lost", population=charge["population"], settles=seq)
 
-        self._store.change("lose", settle, _settling(charges), only_appends=len(charges) == 1)
+        alone = len(charges) == 1
+        self._store.change("lose", settle, _settling(charges) if alone else (), only_appends=alone)
 
     def unsettled(self) -> list[Unsettled]:
         """Return every question that was charged and neither answered nor given up."""
@@ -326,15 +331,15 @@ def _lookups(request: Request) -> Lookups:
 
 
 def _settling(charges: Collection[int]) -> Lookups:
-    """Return what settling one charge will want to know; for many it would be too much for one statement."""
-    return tuple((Lookup.SETTLES, (seq,)) for seq in charges) if len(charges) == 1 else ()
+    """Return what settling charges will want to know."""
+    return tuple([(Lookup.SETTLES, (seq,)) for seq in charges])
 
 
 def charge_in(transaction: Transaction, request: Request) -> Charged | Released:
     """Charge a question inside a transaction that somebody else has opened and will commit."""
     population = transaction.population(request.population)
     asked = {"request": request.key, "digest": request.digest}
-    known = _find_answer(transaction, request, asked["digest"])
+    known = _find_answer(transaction, population, request, asked["digest"])
     if isinstance(known, Released):
         return known
     if known is not None:
@@ -352,18 +357,18 @@ def charge_in(transaction: Transaction, request: Request) -> Charged | Released:
 
 
 def _stored_in(transaction: Transaction, request: Request, entry: int | None) -> Released | None:
-    found = _find_answer(transaction, request, request.digest, entry)
+    population = transaction.population(request.population)
+    found = _find_answer(transaction, population, request, request.digest, entry)
     return found if found is None or isinstance(found, Released) else read_answer(transaction, found)
 
 
 def _find_answer(
-    transaction: Transaction, request: Request, digest: str, entry: int | None = None
+    transaction: Transaction, population: PopulationRecord, request: Request, digest: str, entry: int | None = None
 ) -> Released | Entry | None:
     """Return the answer under this key, or else the entry that answers this question about the present data.
 
     If `entry` says which answer the key stands for, it is that one, or none.
     """
-    population = transaction.population(request.population)
     population.require_admitted(request.analyst)
     population.require_tables(request.analyst, request.tables)
     if earlier := transaction.request(population.name, request.analyst, request=request.key, digest=digest):

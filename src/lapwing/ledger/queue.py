@@ -152,8 +152,11 @@ class WriterQueue:
 
     def take(self, leader: PendingChange) -> list[PendingChange]:
         """Return the leader and those who wait behind it."""
+        group = [leader]
         with self._lock:
-            return [leader, *(self._waiting.popleft() for _ in range(min(len(self._waiting), MOST - 1)))]
+            while self._waiting and len(group) < MOST:
+                group.append(self._waiting.popleft())
+        return group
 
     def leave(self, one: PendingChange) -> None:
         """Let the next one lead, if this one did, or wait no longer for it."""

@@ -89,13 +89,13 @@ class PopulationRecord:
     def versions(self, tables: Iterable[str], held: Mapping[str, int] | None = None) -> dict[str, int]:
         """Return the present version of each of `tables`; it is a `MovedOnError` if others are `held` open for them."""
         wanted = sorted(set(tables))
-        unknown = [table for table in wanted if table not in self.tables]
+        unknown = sorted(set(wanted).difference(self.tables))
         if unknown or not wanted:
             reason = f"are not tables of population {self.name!r}" if unknown else "names no table"
             remedy = f"name some of {sorted(self.tables)}, or add the table first"
             raise ParameterError("tables", unknown, reason=reason, remedy=remedy)
         present = {table: self.tables[table] for table in wanted}
-        if held is not None and any(held.get(table) != version for table, version in present.items()):
+        if held is not None and not present.items() <= held.items():
             raise MovedOnError
         return present
 
@@ -358,4 +358,6 @@ class StateCache:
 
 
 def _take_newer(kept: dict[K, tuple[int, S]], news: dict[K, tuple[int, S]]) -> None:
-    kept.update({one: new for one, new in news.items() if one not in kept or kept[one][0] < new[0]})
+    for one, new in news.items():
+        if one not in kept or kept[one][0] < new[0]:
+            kept[one] = new

@@ -29,7 +29,7 @@ import errno
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -196,11 +196,11 @@ class Store:
         with self._writer.lock:
             with self._understood(self._writer):
                 connection = self._writer.begin(self.database.begin_writing)
-                fault_point(f"{act}.begun")
+                _pass([act], "begun")
                 transaction = self._transaction(connection, known)
                 yield transaction
                 transaction.flush()
-                fault_point(f"{act}.written")
+                _pass([act], "written")
             self._commit([act])
         self._learn(transaction)
 
@@ -266,52 +266,50 @@ class Store:
 
     def _make_together(self, group: Sequence[PendingChange], known: Known) -> Transaction:
         """Make changes, one after the other, and commit them all."""
+        acts = [one.act for one in group]
         if self.database.appends_atomically and all(one.only_appends for one in group):
             with suppress(ConflictError):
-                return self._append_without_lock(group, known)
+                return self._append_without_lock(group, acts, known)
         with self._understood(self._writer):
             connection = self._writer.begin(self.database.begin_writing)
-            _pass(group, "begun")
+            _pass(acts, "begun")
             transaction = self._transaction(connection, known, group[0].lookups)
             with spoiling(group):
                 run(group, transaction)
                 transaction.flush()
-                _pass(group, "written")
-        self._commit([one.act for one in group])
+                _pass(acts, "written")
+        self._commit(acts)
         return transaction
 
     def _commit(self, acts: Sequence[str]) -> None:
         try:
             self._writer.commit()
-            for act in acts:
-                fault_point(f"{act}.committed")
+            _pass(acts, "committed")
         except BaseException as error:
             self._writer.drop()
             if isinstance(error, Exception):
                 raise _in_doubt(f"{self.database.place} failed while it committed ({error})") from error
             raise
 
-    def _append_without_lock(self, group: Sequence[PendingChange], known: Known) -> Transaction:
+    def _append_without_lock(self, group: Sequence[PendingChange], acts: Sequence[str], known: Known) -> Transaction:
         with self._understood(self._writer):
             connection = self._writer.idle()
-            _pass(group, "begun")
+            _pass(acts, "begun")
             with self._replacing_lost(connection):
-                append = partial(self._append, group, connection)
+                append = partial(self._append, acts, connection)
                 transaction = self._transaction(connection, known, group[0].lookups, append)
                 with spoiling(group):
                     run(group, transaction)
                     transaction.flush()
         return transaction
 
-    def _append(
-        self, group: Sequence[PendingChange], connection: Connection, entries: Sequence[Entry], before: Entry
-    ) -> bool:
+    def _append(self, acts: Sequence[str], connection: Connection, entries: Sequence[Entry], before: Entry) -> bool:
         """Add entries and make them durable, if the chain still ends with `before`."""
-        _pass(group, "written")
+        _pass(acts, "written")
         try:
             added = self.database.append(connection, entries, before)
             if added:
-                _pass(group, "committed")
+                _pass(acts, "committed")
         except Exception as error:
             if isinstance(error, OSError) or self.database.may_have_committed(connection, error):
                 raise _in_doubt(f"{self.database.place} failed while it committed ({error})") from error
@@ -475,17 +473,17 @@ class Store:
 
     def _learn(self, transaction: Transaction) -> None:
         """Keep what a transaction read or wrote, now that it is over."""
-        kept, promised = self.database.head, transaction.known.promised
-        if kept and (promised is None or promised.seq < transaction.last):
+        kept, promised, receipt = self.database.head, transaction.known.promised, transaction.receipt
+        if kept and (promised is None or promised.seq < receipt.seq):
             try:
-                kept.advance(transaction.receipt)
+                kept.advance(receipt)
             except OSError as error:
                 reason = f"{kept.path} cannot be written ({error}), and no answer is given that it does not cover"
                 raise _in_doubt(reason) from error
         with self._learning:
             self._cache.learn(transaction.news)
-            if self._seen is None or self._seen.seq <= transaction.last:
-                self._seen = transaction.receipt
+            if self._seen is None or self._seen.seq <= receipt.seq:
+                self._seen = receipt
 
     @contextmanager
     def _understood(self, connection: "LazyConnection") -> Iterator[None]:
@@ -507,9 +505,10 @@ class Store:
             raise meaning from error
 
 
-def _pass(group: Sequence[PendingChange], phase: str) -> None:
-    for one in group:
-        fault_point(f"{one.act}.{phase}")
+def _pass(acts: Iterable[str], phase: str) -> None:
+    if VARIABLE in os.environ:
+        for act in acts:
+            fault_point(f"{act}.{phase}")
 
 
 def _in_doubt(reason: str) -> LedgerInDoubtError:

@@ -8,6 +8,7 @@ knows of is refused.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from lapwing.accounting.filters.account import Account, Booking
@@ -96,8 +97,8 @@ class Transaction:
         self.news = StateCache()
         self.secrets: dict[str, dict[int, bytes]] = {}  # those of reservations that were looked at, as they are now
         self._added: dict[int, Record] = {}
-        beginning = head_statement(tuple([lookup for lookup, _ in lookups]))
-        row = self._read(beginning, *[value for _, values in lookups for value in values])
+        wanted, values = zip(*lookups, strict=True) if lookups else ((), ())
+        row = self._read(head_statement(wanted), *chain.from_iterable(values))
         self._is_done = at_once
         if not row:
             raise LedgerDamagedError("the row that names the ledger is missing")
@@ -220,7 +221,7 @@ class Transaction:
 
     def remember(self, population: str, analyst: str | None, account: Account) -> None:
         """Keep the state that the entry just appended holds."""
-        self.news.accounts[population, analyst] = (self.last, account)
+        self.news.accounts[population, analyst] = (self._end.seq, account)
 
     def said(self, entry: Entry) -> Record:
         """Return what an entry says; one that this transaction has added need not be read for it."""
@@ -235,10 +236,10 @@ class Transaction:
 
     def hash_of(self, seq: int) -> bytes | None:
         """Return the hash of entry `seq`, if there is one."""
-        if seq in {0, self.last}:
-            return self.head if seq else genesis(self.ledger)
+        if seq in {0, self._end.seq}:
+            return self._end.hash if seq else genesis(self.ledger)
         if seq > self._written.seq:
-            return self._waiting[seq - self._written.seq - 1].hash if seq < self.last else None
+            return self._waiting[seq - self._written.seq - 1].hash if seq < self._end.seq else None
         rows = self._read("select hash from entries where seq = ?", seq)
         return bytes(rows[0][0]) if rows else None
 
@@ -411,7 +412,7 @@ class Transaction:
             self._found[asked] = (next(iter(self._read(lookup, *values)), None) or [None])[0]
         seq = self._found[asked]
         known = max(self.news.latest.get(asked, 0), self._cache.latest.get(asked, 0))
-        if (seq or 0) < known <= self.last:  # another thread may know of more than this moment has
+        if (seq or 0) < known <= self._end.seq:  # another thread may know of more than this moment has
             raise LedgerDamagedError("is not found any more: an index of the database is damaged", seq=known)
         if not known and (seq is None or lookup in STATES):
             self._require_new(asked)
