@@ -157,9 +157,16 @@ def test_a_call_up_the_layers_is_seen(walk) -> None:
     assert seen.upward() == [("lapwing.vocabulary.exact", "lapwing.ledger.ledger")]
 
 
-SPINE = ("session.py", "streams.py", "rounds.py", "tables.py", "answers")
+SPINE = ("session.py", "streams.py", "rounds.py", "tables.py", "fingerprints.py", "answers")
 GUESTS = {"analyses", "publishing", "learning"}
-INSIDE = ("lapwing.ledger", "lapwing.engines", "lapwing.noise", "lapwing.tables", "lapwing.sources")
+INSIDE = (
+    "lapwing.ledger",
+    "lapwing.engines",
+    "lapwing.noise",
+    "lapwing.tables",
+    "lapwing.fingerprints",
+    "lapwing.sources",
+)
 """What guests never see: they ask the session, and draw in rounds (`lapwing.rounds`)."""
 
 

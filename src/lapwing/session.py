@@ -59,10 +59,10 @@ _NOT_SO: Final = (BudgetExceededError, PolicyError, RequestConflictError)
 """What a question is refused with, before anything is charged, that may be paid for in another way."""
 
 _MOST_WORDS: Final = 1000
-"""How many characters of its words stand in the ledger beside a question."""
+"""How many characters of the words of a question are kept in its entry."""
 
 MOST_TOGETHER: Final = 1000
-"""How many questions are charged, read and answered together; whoever else asks waits for them."""
+"""How many questions are charged, read and answered together, while other writers wait."""
 
 
 @frozen(eq=False)

@@ -295,7 +295,7 @@ class Ledger:
             compare(receipt, ledger=transaction.ledger, last=transaction.last, found=entry and entry.hash)
 
     def check(self) -> None:
-        """Follow the chain up to its end: from the checkpoint on, or all of it, beside its indexes."""
+        """Follow the chain from the checkpoint to its end; without one, all of it, and compare the indexes."""
         known = None if self._checkpoints is None else self._checkpoints.read()
         if known is not None and self.store.begin_at(known):
             self._checked, self._followed = known.receipt.seq, known.followed
@@ -312,7 +312,7 @@ class Ledger:
         self._keep_checkpoint()
 
     def _look_around(self) -> None:
-        """Look up every state once while the indexes are known to be right: whoever finds an older one is told."""
+        """Look up every state once while the indexes are known to be right, so that an older one is refused later."""
         with self.store.reading() as transaction:
             for name in transaction.populations():
                 transaction.account(name)

@@ -18,7 +18,7 @@ from typing import Any, Final
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.ledger.database import Holder
 from lapwing.ledger.entries import Entry, Lookup, Lookups, Receipt, Record, name, recall_digest, standing, text
-from lapwing.ledger.queue import PATIENCE, pauses, place_of
+from lapwing.ledger.queue import PATIENCE, pauses
 from lapwing.ledger.states import PopulationRecord, RefusedError
 from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Transaction
@@ -79,8 +79,8 @@ class Request:
 
     @property
     def place(self) -> int:
-        """Where whoever asks the same takes turns."""
-        return place_of("turn", self.population, self.question)
+        """The place of a gate where requests for the same question take turns."""
+        return _turn_of(self.population, self.question)
 
 
 @frozen()
@@ -225,7 +225,7 @@ class Questions:
         """
         lost = 0
         for one in self.unsettled():
-            place, holder = place_of("turn", one.population, one.question), Holder()
+            place, holder = _turn_of(one.population, one.question), Holder()
             try:
                 if self._gate.enter(place, holder):
                     self.lose(one.seq)
@@ -235,7 +235,7 @@ class Questions:
         return lost
 
     def turns(self, requests: Sequence[Request]) -> AbstractContextManager[None]:
-        """Hold the turns of different questions, taken in one order, so that nobody waits for one who waits."""
+        """Hold the turns of different questions, taken in one order, so that there is no deadlock."""
         return self.turn(requests[0]) if len(requests) == 1 else self._turns(requests)
 
     @contextmanager
@@ -322,10 +322,20 @@ class Questions:
         self._gate.close()
 
 
+def _recall_of(population: str, question: str) -> str:
+    """Return the digest under which the answers to a question about a population are found."""
+    return recall_digest(f"population {population}", question)
+
+
+def _turn_of(population: str, question: str) -> int:
+    """Return the place of a gate where those who ask the same question take turns."""
+    return int(_recall_of(population, question)[:15], 16)
+
+
 def _lookups(request: Request) -> Lookups:
     """Return what a request will want to know, to be fetched in one go with the end of the chain."""
     population, analyst = request.population, request.analyst
-    recall = recall_digest(f"population {population}", request.question)
+    recall = _recall_of(population, request.question)
     used = (Lookup.REQUEST, (population, analyst, request.key))
     return (*standing(population, analyst), used, (Lookup.RECALL, (recall,)))
 
@@ -336,7 +346,7 @@ def _settling(charges: Collection[int]) -> Lookups:
 
 
 def charge_in(transaction: Transaction, request: Request) -> Charged | Released:
-    """Charge a question inside a transaction that somebody else has opened and will commit."""
+    """Charge a question inside a transaction of the caller, who commits it."""
     population = transaction.population(request.population)
     asked = {"request": request.key, "digest": request.digest}
     known = _find_answer(transaction, population, request, asked["digest"])
@@ -373,7 +383,7 @@ def _find_answer(
     population.require_tables(request.analyst, request.tables)
     if earlier := transaction.request(population.name, request.analyst, request=request.key, digest=digest):
         return _read_earlier(transaction, earlier)
-    recall = recall_digest(f"population {population.name}", request.question)
+    recall = _recall_of(population.name, request.question)
     if entry is not None:
         given = transaction.must(entry) if 0 < entry <= transaction.last else None
         return given if given is not None and given.record.get("recall") == recall else None
@@ -384,7 +394,7 @@ def _answer_in(transaction: Transaction, seq: int, answer: str) -> Released:
     charge = _charge_entry(transaction, seq)
     if transaction.settlement(seq):
         return _read_earlier(transaction, charge)
-    recall = recall_digest(f"population {charge['population']}", charge["question"])
+    recall = _recall_of(charge["population"], charge["question"])
     told = {"recall": recall, "versions": charge["versions"], "answer": answer}
     entry = transaction.append("answer", population=charge["population"], settles=seq, **told)
     return Released(answer=answer, receipt=transaction.receipt_of(entry))

@@ -48,7 +48,7 @@ S = TypeVar("S")
 _MOST_RESERVATIONS: Final = 1000
 _MOST_CHARGES: Final = 1000
 _SPARE: Final = 2000
-"""How many hashes that nobody needs any more are kept before they are sorted out."""
+"""How many hashes beyond those in use are kept before the others are dropped."""
 
 
 @stored("analyst")
@@ -116,7 +116,7 @@ class PopulationRecord:
         return not self.only_named or self.analyst(analyst).allowance is not None
 
     def require_admitted(self, analyst: str) -> None:
-        """Refuse whoever has no allowance, where only those who have one are admitted."""
+        """Refuse an analyst without an allowance, where only those who have one are admitted."""
         if not self.admits(analyst):
             raise UnnamedAnalystError(analyst, self.name)
 

@@ -380,7 +380,7 @@ class Store:
         return Checkpoint(self._seen, latest, openings, hashes, self._cache.keys, followed)
 
     def look(self) -> Receipt:
-        """Return the receipt of the last entry: as before, where nobody wrote or was told something since."""
+        """Return the receipt of the last entry: the known one, where the stamp is unchanged."""
         with self._reader.lock:
             stamp = self._stamp() if self._reading() is None else None
             known, receipt = self._looked
@@ -390,7 +390,7 @@ class Store:
             return receipt
 
     def _stamp(self) -> object:
-        """Return what stays the same until somebody writes or is told something; None where nobody can say."""
+        """Return a value that changes when an entry is committed or the head advances; None if there is none."""
         head = self.database.head
         if self.background is not None:
             self.background.require()
@@ -413,7 +413,7 @@ class Store:
             self.database.shred(self._writer.open())
 
     def inspect(self) -> None:
-        """Look for damage in the structures of the database, beside whoever reads."""
+        """Look for damage in the structures of the database; reading goes on meanwhile."""
         with self._writer.lock, self._understood(self._writer):
             self.database.inspect(self._writer.open())
 

@@ -1,4 +1,4 @@
-"""The entries of a ledger inside one transaction: what the last word on something is, and how a new entry is added.
+"""The entries of a ledger inside one transaction: the current state of anything, and how a new entry is added.
 
 The current state of anything is found in the last entry that changed it, through an index on the entries themselves.
 An index can be damaged like anything else, so it is not believed: when the ledger is opened all indexes are compared
@@ -224,7 +224,7 @@ class Transaction:
         self.news.accounts[population, analyst] = (self._end.seq, account)
 
     def said(self, entry: Entry) -> Record:
-        """Return what an entry says; one that this transaction has added need not be read for it."""
+        """Return the record of an entry; that of one which this transaction has added is not parsed again."""
         return self._added.get(entry.seq) or entry.record
 
     def entry(self, seq: int) -> Entry | None:
@@ -389,7 +389,7 @@ class Transaction:
         return (line for who, line in self.caused(population) if analyst in {None, who})
 
     def caused(self, population: str, after: int = 0) -> Iterator[tuple[str, Booking]]:
-        """Yield the lines of an account after an entry, each with the analyst who caused it, or nobody's name."""
+        """Yield the lines of an account after an entry, each with the analyst who caused it, or an empty name."""
         changes = "where record ->> 'population' = ? and record ->> 'account' is not null"
         while page := self.some(f"{changes} and seq > ? order by seq limit {_PAGE}", population, after):
             for record in (entry.record for entry in page):
@@ -444,7 +444,7 @@ class Transaction:
         return entry
 
     def _kept(self, seq: int) -> Entry:
-        """Return an entry that says how something stands, if it is still the one that was seen first."""
+        """Return the entry of a state; it is damage if this process has seen the entry with another hash before."""
         entry = self.must(seq)
         known = self.news.hashes.get(seq) or self._cache.hashes.get(seq)
         if known is not None and known != entry.hash:
