@@ -5,6 +5,7 @@ charge, nothing depends on data; a refusal costs nothing. After it, there is the
 nothing and keeps the charge. Noise is drawn once for a charge, never again.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -49,6 +50,7 @@ from lapwing.vocabulary.errors import (
 from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.frozen import frozen
+from lapwing.vocabulary.guarantee import Guarantee
 from lapwing.vocabulary.lifetime import Lifetime
 from lapwing.vocabulary.results import shows_words
 
@@ -113,7 +115,63 @@ class PricedAsking:
         return self.session._ask_together(self, keys) if keys else []  # noqa: SLF001
 
 
-class Session:
+class AskingSession(ABC):
+    """What a session at home and one at a distance share."""
+
+    population: Population
+    analyst: str
+    _pricing: Pricing
+    _lifetime: Lifetime
+
+    @abstractmethod
+    def ask(self, question: QuestionLike, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
+        """Ask a question, and pay for it."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the session."""
+
+    @shows_words(QuestionWords, confidence="0.95")
+    def sql(self, text: str, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
+        """Ask one SELECT of statistics, with WHERE and GROUP BY; `key=` and the words are those of `ask` and `preview`.
+
+        The statistics are charged as one, and each gets an equal share of the price; `within` is meant for each.
+        """
+        return self.ask(text, key=key, **words)
+
+    @shows_words(TargetWords, confidence="0.95")
+    def funnel(
+        self, table: str, steps: Sequence[ConditionLike], *, key: str | None = None, **offer: Unpack[TargetWords]
+    ) -> Answer:
+        """Ask how many people pass the first step, the first two, and so on: one release, at the price of one count.
+
+        The offer is `epsilon=`, `rho=` or `within=`, as in `preview`.
+        """
+        return self.ask({"people": funnel(table, steps)}, key=key, **offer)
+
+    def concept_set(self, name: str, ids: "Iterable[int] | Iterable[str] | str | Path") -> ConceptSet:
+        """Give many values one name, for `column in concept_set('name')` in the questions of this session.
+
+        `ids` are the values, or the path of a file with one on each line. The set is no part of the population: it is
+        what an analyst could have written out, and a question with it costs what it would have cost so.
+        """
+        self.population = self.population.with_concept_set(given := concept_set(name, ids))
+        self._pricing = Pricing()  # of this session alone: for others at the door it would be kept and never found
+        return given
+
+    def tables(self) -> TableList:
+        """Return what may be asked: the tables, with their columns, types, bounds and words. It is public, and free."""
+        self._lifetime.require()
+        return TableList(self.population.name, self.population.tables, self.population.vocabularies)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Session(AskingSession):
     """One analyst at the door of one population, whose `population.tables` say what may be asked; `lw.open` makes one.
 
     Parameters
@@ -237,24 +295,6 @@ class Session:
         found = self.ledger.questions.find_stored([self._request(asked, key) for asked in ways], entry=entry)
         return found and _answer(ways[found[0]], found[1], free=True)
 
-    @shows_words(QuestionWords, confidence="0.95")
-    def sql(self, text: str, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
-        """Ask one SELECT of statistics, with WHERE and GROUP BY; `key=` and the words are those of `ask` and `preview`.
-
-        The statistics are charged as one, and each gets an equal share of the price; `within` is meant for each.
-        """
-        return self.ask(text, key=key, **words)
-
-    @shows_words(TargetWords, confidence="0.95")
-    def funnel(
-        self, table: str, steps: Sequence[ConditionLike], *, key: str | None = None, **offer: Unpack[TargetWords]
-    ) -> Answer:
-        """Ask how many people pass the first step, the first two, and so on: one release, at the price of one count.
-
-        The offer is `epsilon=`, `rho=` or `within=`, as in `preview`.
-        """
-        return self.ask({"people": funnel(table, steps)}, key=key, **offer)
-
     @shows_words(StreamOffer, confidence="0.95")
     def preview_stream(self, **terms: Unpack[StreamOffer]) -> StreamPreview:
         """Say what a stream would cost, how sure its verdicts would be, and what would be left. It is free.
@@ -356,16 +396,6 @@ class Session:
             lifetime=self._lifetime,
         )
 
-    def concept_set(self, name: str, ids: "Iterable[int] | Iterable[str] | str | Path") -> ConceptSet:
-        """Give many values one name, for `column in concept_set('name')` in the questions of this session.
-
-        `ids` are the values, or the path of a file with one on each line. The set is no part of the population: it is
-        what an analyst could have written out, and a question with it costs what it would have cost so.
-        """
-        self.population = self.population.with_concept_set(given := concept_set(name, ids))
-        self._pricing = Pricing()  # of this session alone: for others at the door it would be kept and never found
-        return given
-
     @shows_words(QuestionWords, confidence="0.95")
     def rehearse(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> Answer:
         """Answer a question from made-up rows that fit the declared columns: free, and about nobody.
@@ -378,11 +408,6 @@ class Session:
             lambda: asked.by_column([one.release(one.read(engine)) for one in asked.sources]), self._on_failure
         )
         return Answer(asked=asked, numbers=numbers, receipt=None, versions={}, free=True, rehearsal=True)
-
-    def tables(self) -> TableList:
-        """Return what may be asked: the tables, with their columns, types, bounds and words. It is public, and free."""
-        self._lifetime.require()
-        return TableList(self.population.name, self.population.tables, self.population.vocabularies)
 
     def budget(self) -> BudgetStatus:
         """Return what the account has left, for everybody and for this analyst."""
@@ -408,12 +433,6 @@ class Session:
         if self._lifetime.is_here:
             self._lifetime.end()
             self._on_close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         tables = ", ".join(table.name for table in self.population.tables) or "no tables"
@@ -448,28 +467,14 @@ class Session:
             return self.population
         return replace(self.population, tables=tuple(one for one in self.population.tables if one.name in may))
 
-    def price(
-        self,
-        questions: Sequence[QuestionLike],
-        *,
-        max_rows: int | None = None,
-        max_groups: int | None = None,
-        **offer: Unpack[TargetWords],
-    ) -> PricedAsking:
+    def price(self, questions: Sequence[QuestionLike], **words: Unpack[QuestionWords]) -> PricedAsking:
         """Plan questions and choose the releases of their plans, in each way to pay, at one moment of the ledger.
 
         It is free, and writes nothing. The words are those of `preview`; `preview`, `ask` and `stored` begin with it.
         """
-        target, snapshot = parse_target(**offer), self._snapshot()
-        terms = OfferedTerms(target, snapshot.account.budget, max_rows, max_groups)
-        ways, numbers, characters = list[list[PricedQuestion]](), 0, 0
-        with deadline(seconds_for(len(questions))):
-            for question in questions:
-                ways.append(self._pricing.price(question, self.population, terms))
-                if len(questions) > 1:  # of one alone they were counted
-                    numbers, characters = numbers + ways[-1][0].numbers, characters + len(ways[-1][0].text)
-                    _check_together(numbers, characters)
-        confidence = offer.get("confidence", CONFIDENCE)
+        snapshot = self._snapshot()
+        ways = price_under(snapshot.account.budget, questions, self.population, self._pricing, **words)
+        confidence = words.get("confidence", CONFIDENCE)
         return PricedAsking(session=self, ways=ways, snapshot=snapshot, confidence=confidence)
 
     def _cheapest_first(self, priced: PricedAsking) -> list[list[PricedQuestion]]:
@@ -588,6 +593,28 @@ class Session:
         told = self.ledger.questions.answer_many(written)
         fault_point("ask.answered")
         return {text: told[end.seq] for text, end in charged.items()}
+
+
+def price_under(
+    budget: Guarantee,
+    questions: Sequence[QuestionLike],
+    population: Population,
+    pricing: Pricing,
+    *,
+    max_rows: int | None = None,
+    max_groups: int | None = None,
+    **offer: Unpack[TargetWords],
+) -> list[list[PricedQuestion]]:
+    """Plan questions and choose the releases of their plans, in each way to pay under a budget."""
+    terms = OfferedTerms(parse_target(**offer), budget, max_rows, max_groups)
+    ways, numbers, characters = list[list[PricedQuestion]](), 0, 0
+    with deadline(seconds_for(len(questions))):
+        for question in questions:
+            ways.append(pricing.price(question, population, terms))
+            if len(questions) > 1:  # of one alone they were counted
+                numbers, characters = numbers + ways[-1][0].numbers, characters + len(ways[-1][0].text)
+                _check_together(numbers, characters)
+    return ways
 
 
 def at_once(questions: Iterable[QuestionLike]) -> list[QuestionLike]:
