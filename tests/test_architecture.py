@@ -80,7 +80,8 @@ def test_only_mechanisms_open_an_exact_value() -> None:
 
 
 def private(name):
-    return name.startswith("_") and not name.startswith("__")
+    """Say whether a name is private: not `__repr__`, nor `_repr_svg_`, which a notebook calls."""
+    return name.startswith("_") and not name.endswith("_")
 
 
 def test_no_class_name_occurs_twice() -> None:
@@ -142,6 +143,7 @@ def test_namesakes_of_a_layer_are_seen_and_those_of_two_layers_are_not() -> None
 
 SLICES = {
     "TargetWords": "the words of a price are among those of a question; a dictionary has no code to follow",
+    "Guests": "a session finds the verbs of the rooms above it by name, and has no code of theirs",
     "StoredColumn": "a contract of the engines: one of them knows more of a column than the others",
 }
 """Classes with one heir, in another file, and the reason."""
