@@ -60,6 +60,8 @@ app = Starlette(routes=[Route("/bare", bare), Route("/kept", kept, methods=["POS
 uvicorn.run(app, port=int(sys.argv[1]), http="h11", ws="none", log_config=None, access_log=False)
 """
 TICKS = os.sysconf("SC_CLK_TCK")
+NEW_PREVIEW = 2.0 / 0.12
+"""2.0 ms of CPU on a quiet machine, where a bare endpoint takes 0.12 ms: a ratio, since machines differ."""
 
 
 class Line:
@@ -243,7 +245,7 @@ async def measure_rates(folder: Path, token: str, goals: Goals) -> None:
         [[name, f"{one:.2f}", f"{base / one:.2f}", f"{rates[name]:,.0f}"] for name, one in spent.items()],
     )
     goals.at_least("preview again, of a bare endpoint", base / spent["preview again"], 0.4)
-    goals.at_most("new preview", spent["new preview"], 2.5, " ms CPU")
+    goals.at_most("new preview, beside a bare endpoint", spent["new preview"] / base, NEW_PREVIEW)
     goals.at_least("stored answer, same key, of a bare endpoint", base / spent["stored answer, same key"], 0.4)
     kept = spent["bare, keeps a key"] / spent["stored answer, new key"]
     goals.at_least("stored answer, new key, of a bare endpoint that keeps a key", kept, 0.25)

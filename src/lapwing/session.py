@@ -5,6 +5,7 @@ charge, nothing depends on data; a refusal costs nothing. After it, there is the
 nothing and keeps the charge. Noise is drawn once for a charge, never again.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -48,6 +49,8 @@ from lapwing.vocabulary.errors import (
 )
 from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import Exact
+from lapwing.vocabulary.frozen import frozen
+from lapwing.vocabulary.guarantee import Guarantee
 from lapwing.vocabulary.lifetime import Lifetime
 from lapwing.vocabulary.results import shows_words
 
@@ -61,13 +64,117 @@ _STEPS: Final = 50
 """Steps of work that trying one charge, or looking up one question, counts as."""
 
 _MOST_WORDS: Final = 1000
-"""How many characters of its words stand in the ledger beside a question."""
+"""How many characters of the words of a question are kept in its entry."""
 
 MOST_TOGETHER: Final = 1000
-"""How many questions are charged, read and answered together; whoever else asks waits for them."""
+"""How many questions are charged, read and answered together, while other writers wait."""
 
 
-class Session:
+@frozen(eq=False)
+class PricedAsking:
+    """Questions that were planned and priced once, in each way to pay for them, at one moment of the ledger.
+
+    `session.price` makes one. Whoever must know what questions mean, or whether they have an answer, before they are
+    asked uses it for all of that: nothing is planned or priced a second time. What is charged is checked again, in the
+    transaction that charges.
+    """
+
+    session: "Session"
+    ways: Sequence[Sequence[PricedQuestion]]
+    snapshot: Snapshot
+    confidence: Exact
+
+    def meanings(self) -> list[str]:
+        """Return what tells these questions at this price from all others, in each way to pay for them."""
+        return meanings_of(in_each_way(self.ways))
+
+    def preview(self) -> Preview:
+        """Return what the question would cost, and what would be left; of several, of the first."""
+        return self.session._preview(self)  # noqa: SLF001 - a session and its questions are one
+
+    def stored(self, key: str | None = None, *, entry: int | None = None) -> Answer | None:
+        """Return the answer that asking the question would give for nothing; of several, the first. See `stored`."""
+        return self.session._find_stored(self.ways[0], key, entry)  # noqa: SLF001
+
+    def stored_together(self, key: str, *, entry: int | None = None) -> list[Answer] | None:
+        """Return the answers that asking all of them under a key would give for nothing; None if one would charge."""
+        numbers, answers = dict[tuple[str, ...], int](), list[Answer]()
+        for ways in self.ways:
+            number = numbers.setdefault(tuple(meanings_of([one] for one in ways)), len(numbers) + 1)
+            answer = self.session._find_stored(ways, _numbered(key, number), entry)  # noqa: SLF001
+            if answer is None:
+                return None
+            answers.append(answer)
+        return answers
+
+    def ask(self, key: str | None = None) -> Answer:
+        """Ask the question, and pay for it. See `Session.ask`."""
+        (answer,) = self.session._ask_together(self, [key])  # noqa: SLF001
+        return answer
+
+    def ask_together(self, key: str | None = None) -> list[Answer]:
+        """Ask all of them, and pay for all. See `Session.ask_many`."""
+        keys = [None if key is None else _numbered(key, number) for number in range(1, len(self.ways) + 1)]
+        return self.session._ask_together(self, keys) if keys else []  # noqa: SLF001
+
+
+class AskingSession(ABC):
+    """What a session at home and one at a distance share."""
+
+    population: Population
+    analyst: str
+    _pricing: Pricing
+    _lifetime: Lifetime
+
+    @abstractmethod
+    def ask(self, question: QuestionLike, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
+        """Ask a question, and pay for it."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the session."""
+
+    @shows_words(QuestionWords, confidence="0.95")
+    def sql(self, text: str, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
+        """Ask one SELECT of statistics, with WHERE and GROUP BY; `key=` and the words are those of `ask` and `preview`.
+
+        The statistics are charged as one, and each gets an equal share of the price; `within` is meant for each.
+        """
+        return self.ask(text, key=key, **words)
+
+    @shows_words(TargetWords, confidence="0.95")
+    def funnel(
+        self, table: str, steps: Sequence[ConditionLike], *, key: str | None = None, **offer: Unpack[TargetWords]
+    ) -> Answer:
+        """Ask how many people pass the first step, the first two, and so on: one release, at the price of one count.
+
+        The offer is `epsilon=`, `rho=` or `within=`, as in `preview`.
+        """
+        return self.ask({"people": funnel(table, steps)}, key=key, **offer)
+
+    def concept_set(self, name: str, ids: "Iterable[int] | Iterable[str] | str | Path") -> ConceptSet:
+        """Give many values one name, for `column in concept_set('name')` in the questions of this session.
+
+        `ids` are the values, or the path of a file with one on each line. The set is no part of the population: it is
+        what an analyst could have written out, and a question with it costs what it would have cost so.
+        """
+        self.population = self.population.with_concept_set(given := concept_set(name, ids))
+        self._pricing = Pricing()  # of this session alone: for others at the door it would be kept and never found
+        return given
+
+    def tables(self) -> TableList:
+        """Return what may be asked: the tables, with their columns, types, bounds and words. It is public, and free."""
+        self._lifetime.require()
+        return TableList(self.population.name, self.population.tables, self.population.vocabularies)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Session(AskingSession):
     """One analyst at the door of one population, whose `population.tables` say what may be asked; `lw.open` makes one.
 
     Parameters
@@ -115,10 +222,6 @@ class Session:
         beside._pricing = self._pricing
         return beside
 
-    def meanings(self, questions: Sequence[QuestionLike], **words: Unpack[QuestionWords]) -> list[str]:
-        """Return what tells these questions at this price from all others, in each way to pay for them."""
-        return meanings_of(in_each_way(self._ways(questions, **words)[0]))
-
     @shows_words(QuestionWords, confidence="0.95")
     def preview(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> Preview:
         """Say what a question would cost, how far off its answer would be, and what would be left. It is free.
@@ -131,13 +234,14 @@ class Session:
             tables with many rows a person: any other question says them itself
         """
         with deadline():
-            ways, snapshot = self._ways([question], **words)
-            confidence = words.get("confidence", CONFIDENCE)
-            segments, previews = self.population.touched, list[Preview]()
-            for (asked,) in self._cheapest_first(ways, snapshot):
-                charge = SingleRelease(event=asked.event, segments=segments)
-                status = BudgetStatus.of(snapshot, self.analyst, segments, charge, asked.tables)
-                previews.append(Preview.of(asked, status, confidence))
+            return self.price([question], **words).preview()
+
+    def _preview(self, priced: PricedAsking) -> Preview:
+        segments, previews = self.population.touched, list[Preview]()
+        for (asked,) in self._cheapest_first(priced):
+            charge = SingleRelease(event=asked.event, segments=segments)
+            status = BudgetStatus.of(priced.snapshot, self.analyst, segments, charge, asked.tables)
+            previews.append(Preview.of(asked, status, priced.confidence))
         return next((one for one in previews if one.affordable), previews[0])
 
     @shows_words(QuestionWords, confidence="0.95")
@@ -152,8 +256,7 @@ class Session:
         `BadQuestionError` or `BudgetError` costs nothing; an `EngineError`
         came after the charge, which stays, unless it is an `UnavailableError`, which came before.
         """
-        (answer,) = self._ask_together([question], [key], **words)
-        return answer
+        return self.price([question], **words).ask(key)
 
     @shows_words(QuestionWords, confidence="0.95")
     def ask_many(
@@ -171,12 +274,8 @@ class Session:
         questions : at most 1,000, as in `ask`
         key : the idempotency key of the whole; each different question has it with its number, from 1
         """
-        asked = list(questions)
-        if len(asked) > MOST_TOGETHER:
-            many = f"{len(asked):,} questions are asked at once, more than {MOST_TOGETHER:,}"
-            raise BadQuestionError(f"{many}; ask them in parts")
-        keys = [None if key is None else f"{key} {number}" for number in range(1, len(asked) + 1)]
-        return self._ask_together(asked, keys, **words) if asked else []
+        asked = at_once(questions)
+        return self.price(asked, **words).ask_together(key) if asked else []
 
     @shows_words(QuestionWords, confidence="0.95")
     def stored(
@@ -193,27 +292,11 @@ class Session:
         charged and has no answer is an `UnansweredError`, as it is for `ask`. Whoever keeps which answer a key stands
         for says its `entry`, 0 for none: it is that one, also when the data has changed since.
         """
-        (ways,), _ = self._ways([question], **words)
+        return self.price([question], **words).stored(key, entry=entry)
+
+    def _find_stored(self, ways: Sequence[PricedQuestion], key: str | None, entry: int | None) -> Answer | None:
         found = self.ledger.questions.find_stored([self._request(asked, key) for asked in ways], entry=entry)
         return found and _answer(ways[found[0]], found[1], free=True)
-
-    @shows_words(QuestionWords, confidence="0.95")
-    def sql(self, text: str, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
-        """Ask one SELECT of statistics, with WHERE and GROUP BY; `key=` and the words are those of `ask` and `preview`.
-
-        The statistics are charged as one, and each gets an equal share of the price; `within` is meant for each.
-        """
-        return self.ask(text, key=key, **words)
-
-    @shows_words(TargetWords, confidence="0.95")
-    def funnel(
-        self, table: str, steps: Sequence[ConditionLike], *, key: str | None = None, **offer: Unpack[TargetWords]
-    ) -> Answer:
-        """Ask how many people pass the first step, the first two, and so on: one release, at the price of one count.
-
-        The offer is `epsilon=`, `rho=` or `within=`, as in `preview`.
-        """
-        return self.ask({"people": funnel(table, steps)}, key=key, **offer)
 
     @shows_words(StreamOffer, confidence="0.95")
     def preview_stream(self, **terms: Unpack[StreamOffer]) -> StreamPreview:
@@ -316,16 +399,6 @@ class Session:
             lifetime=self._lifetime,
         )
 
-    def concept_set(self, name: str, ids: "Iterable[int] | Iterable[str] | str | Path") -> ConceptSet:
-        """Give many values one name, for `column in concept_set('name')` in the questions of this session.
-
-        `ids` are the values, or the path of a file with one on each line. The set is no part of the population: it is
-        what an analyst could have written out, and a question with it costs what it would have cost so.
-        """
-        self.population = self.population.with_concept_set(given := concept_set(name, ids))
-        self._pricing = Pricing()  # of this session alone: for others at the door it would be kept and never found
-        return given
-
     @shows_words(QuestionWords, confidence="0.95")
     def rehearse(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> Answer:
         """Answer a question from made-up rows that fit the declared columns: free, and about nobody.
@@ -333,17 +406,12 @@ class Session:
         The words are those of `preview`, so that the noise is what it would be.
         """
         with deadline():
-            (asked,), *_ = self._cheapest_first(*self._ways([question], **words))
+            (asked,), *_ = self._cheapest_first(self.price([question], **words))
         engine = self._tables.rehearsal()
         numbers = hide_failures(
             lambda: asked.by_column([one.release(one.read(engine)) for one in asked.sources]), self._on_failure
         )
         return Answer(asked=asked, numbers=numbers, receipt=None, versions={}, free=True, rehearsal=True)
-
-    def tables(self) -> TableList:
-        """Return what may be asked: the tables, with their columns, types, bounds and words. It is public, and free."""
-        self._lifetime.require()
-        return TableList(self.population.name, self.population.tables, self.population.vocabularies)
 
     def budget(self) -> BudgetStatus:
         """Return what the account has left, for everybody and for this analyst."""
@@ -369,12 +437,6 @@ class Session:
         if self._lifetime.is_here:
             self._lifetime.end()
             self._on_close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         tables = ", ".join(table.name for table in self.population.tables) or "no tables"
@@ -409,34 +471,22 @@ class Session:
             return self.population
         return replace(self.population, tables=tuple(one for one in self.population.tables if one.name in may))
 
-    def _ways(
-        self,
-        questions: Sequence[QuestionLike],
-        *,
-        max_rows: int | None = None,
-        max_groups: int | None = None,
-        **offer: Unpack[TargetWords],
-    ) -> tuple[list[list[PricedQuestion]], Snapshot]:
-        """Plan questions and choose the releases of their plans, in each way to pay, at one moment of the ledger."""
-        target, snapshot = parse_target(**offer), self._snapshot()
-        terms = OfferedTerms(target, snapshot.account.budget, max_rows, max_groups)
-        ways, numbers, characters = list[list[PricedQuestion]](), 0, 0
-        with deadline(seconds_for(len(questions))):
-            for question in questions:
-                ways.append(self._pricing.price(question, self.population, terms))
-                if len(questions) > 1:  # of one alone they were counted
-                    numbers, characters = numbers + ways[-1][0].numbers, characters + len(ways[-1][0].text)
-                    _check_together(numbers, characters)
-        return ways, snapshot
+    def price(self, questions: Sequence[QuestionLike], **words: Unpack[QuestionWords]) -> PricedAsking:
+        """Plan questions and choose the releases of their plans, in each way to pay, at one moment of the ledger.
 
-    def _cheapest_first(
-        self, ways: Sequence[Sequence[PricedQuestion]], snapshot: Snapshot
-    ) -> list[list[PricedQuestion]]:
+        It is free, and writes nothing. The words are those of `preview`; `preview`, `ask` and `stored` begin with it.
+        """
+        snapshot = self._snapshot()
+        ways = price_under(snapshot.account.budget, questions, self.population, self._pricing, **words)
+        confidence = words.get("confidence", CONFIDENCE)
+        return PricedAsking(session=self, ways=ways, snapshot=snapshot, confidence=confidence)
+
+    def _cheapest_first(self, priced: PricedAsking) -> list[list[PricedQuestion]]:
         """Return what is asked together in each way to pay, that first after which least of the budget is spent.
 
         Of two that spend the same, that in epsilon comes first: both arms of an (epsilon, delta) account live on.
         """
-        each = in_each_way(ways)[::-1]  # that in epsilon is the last there
+        each = in_each_way(priced.ways)[::-1]  # that in epsilon is the last there
         if len(each) == 1:
             return each
         touched = self.population.touched
@@ -446,7 +496,7 @@ class Session:
                 spend(_STEPS)
                 yield SingleRelease(event=event, segments=touched)
 
-        return sorted(each, key=lambda way: snapshot.account.spent_after(charges(way)))
+        return sorted(each, key=lambda way: priced.snapshot.account.spent_after(charges(way)))
 
     def _known_first(self, ways: list[list[PricedQuestion]], keys: Sequence[str | None]) -> list[list[PricedQuestion]]:
         """Return that way first in which most has been answered before: it is free, whatever is cheapest now."""
@@ -463,13 +513,11 @@ class Session:
 
         return sorted(ways, key=unknown)
 
-    def _ask_together(
-        self, questions: Sequence[QuestionLike], keys: Sequence[str | None], **words: Unpack[QuestionWords]
-    ) -> list[Answer]:
-        """Price, charge, touch data, release, tell: for one question, or for many at once."""
-        with deadline(seconds_for(len(questions))):
-            ways, snapshot = self._ways(questions, **words)
-            first, *others = self._known_first(self._cheapest_first(ways, snapshot), keys)
+    def _ask_together(self, priced: PricedAsking, keys: Sequence[str | None]) -> list[Answer]:
+        """Charge, touch data, release, tell: for one question that was priced, or for many at once."""
+        snapshot = priced.snapshot
+        with deadline(seconds_for(len(priced.ways))):
+            first, *others = self._known_first(self._cheapest_first(priced), keys)
         while True:  # once more for each version that is announced before the charge
             # What they are about stays open until they have their end.
             with suppress(MovedOnError), self._tables.hold(snapshot.versions, reads=True) as held:
@@ -551,6 +599,42 @@ class Session:
         told = self.ledger.questions.answer_many(written)
         fault_point("ask.answered")
         return {text: told[end.seq] for text, end in charged.items()}
+
+
+def price_under(
+    budget: Guarantee,
+    questions: Sequence[QuestionLike],
+    population: Population,
+    pricing: Pricing,
+    *,
+    max_rows: int | None = None,
+    max_groups: int | None = None,
+    **offer: Unpack[TargetWords],
+) -> list[list[PricedQuestion]]:
+    """Plan questions and choose the releases of their plans, in each way to pay under a budget."""
+    terms = OfferedTerms(parse_target(**offer), budget, max_rows, max_groups)
+    ways, numbers, characters = list[list[PricedQuestion]](), 0, 0
+    with deadline(seconds_for(len(questions))):
+        for question in questions:
+            ways.append(pricing.price(question, population, terms))
+            if len(questions) > 1:  # of one alone they were counted
+                numbers, characters = numbers + ways[-1][0].numbers, characters + len(ways[-1][0].text)
+                _check_together(numbers, characters)
+    return ways
+
+
+def at_once(questions: Iterable[QuestionLike]) -> list[QuestionLike]:
+    """Return questions that are asked together, or refuse too many of them."""
+    asked = list(questions)
+    if len(asked) > MOST_TOGETHER:
+        many = f"{len(asked):,} questions are asked at once, more than {MOST_TOGETHER:,}"
+        raise BadQuestionError(f"{many}; ask them in parts")
+    return asked
+
+
+def _numbered(key: str, number: int) -> str:
+    """Return the key of one question of several that are asked under a key."""
+    return f"{key} {number}"
 
 
 def _check_together(numbers: int, characters: int) -> None:

@@ -311,6 +311,36 @@ class TestCustody:
             ledger.questions.stored(request("k1", question="p"))
         assert ledger.head() == before
 
+    def test_what_is_read_at_once_is_read_anew_where_it_needs_a_second_statement(self, place, ledger) -> None:
+        """The second one would see another moment: here somebody charges between the two."""
+        seen = []
+
+        def read(transaction) -> tuple[int, int]:
+            seen.append(transaction.last)
+            if len(seen) == 1:
+                with place.open() as other:
+                    ask(other, "k1")
+            entries = transaction.some("order by seq")
+            return transaction.last, entries[-1].seq
+
+        before = ledger.head().seq
+        assert ledger.store.read(read) == (before + 2, before + 2)
+        assert seen == [before, before + 2]
+
+    def test_what_is_read_inside_a_transaction_is_of_its_moment(self, place, ledger) -> None:
+        with ledger.store.reading() as outer:
+            with place.open() as other:
+                ask(other, "k1")
+            assert ledger.store.read(lambda transaction: transaction.last) == outer.last
+        assert ledger.last_entry() == outer.last + 2
+
+    def test_one_statement_is_enough_to_refuse_a_ledger_that_went_back(self, ledger) -> None:
+        ahead = replace(ledger.head(), seq=ledger.head().seq + 1)
+        ledger.store._seen = ahead
+        with pytest.raises(LedgerRolledBackError, match="older than a receipt"):
+            ledger.population("clinic")
+        ledger.store._seen = None
+
 
 class TestStreams:
     def test_noes_are_free_and_each_yes_has_its_price(self, ledger) -> None:

@@ -340,11 +340,18 @@ class TestConnections:
                 postgres.stop()
                 postgres.start()
 
+    def test_a_connection_lost_before_a_look_is_made_anew(self, place) -> None:
+        with place.clinic() as ledger:
+            before = ledger.population("clinic")
+            _terminate(place, ledger.store._reader)
+            assert ledger.population("clinic") == before
+            assert ledger.questions.stored(request("k1")) is None
+
     def test_a_connection_lost_before_the_commit_charges_nothing(self, place) -> None:
         def hang_up_in_the_middle(ledger) -> None:
             with ledger.store.writing("charge") as book:
                 book.append("note", by="me", remark="never written")
-                _terminate(place, ledger)
+                _terminate(place, ledger.store._writer)
                 book.append("note", by="me", remark="never written")
 
         with place.clinic() as ledger:
@@ -453,8 +460,8 @@ def behind_its_back(database: str, statement: str, *values) -> None:
         admin.execute("alter table entries enable trigger all")
 
 
-def _terminate(place: Place, ledger) -> None:
-    (pid,) = ledger.store._writer.open().execute("select pg_backend_pid()").fetchone()
+def _terminate(place: Place, connection) -> None:
+    (pid,) = connection.open().execute("select pg_backend_pid()").fetchone()
     with psycopg.connect(place.database()._dsn, autocommit=True) as admin:
         admin.execute("select pg_terminate_backend(%s)", (pid,))
 

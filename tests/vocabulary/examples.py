@@ -24,6 +24,7 @@ from lapwing.accounting.filters.charge import (
 )
 from lapwing.answers.releases import PricedPlan, StoredAnswer
 from lapwing.answers.stream_terms import StoredVerdict, StreamTerms, Verdict
+from lapwing.fingerprints import Fingerprint, KnownData
 from lapwing.ledger.states import Analyst, PopulationRecord
 from lapwing.queries.algebra import aggregate, derived, predicate, term
 from lapwing.queries.catalogue.domains import Domain
@@ -36,7 +37,6 @@ from lapwing.queries.statistics.moments import Moments
 from lapwing.queries.statistics.quantiles import QuantileOfGroups, Quantiles
 from lapwing.queries.statistics.top import CountedTopMeaning, Top
 from lapwing.queries.statistics.total import Total
-from lapwing.tables import Fingerprint, KnownData
 from lapwing.vocabulary import event
 from lapwing.vocabulary.codec import to_text
 from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, GaussianDP, PrivacyUnit, PureDP

@@ -101,7 +101,7 @@ def test_the_counts_of_the_largest_groups_have_the_noise_that_is_paid_for(clinic
     So one of the two is off in 2.7 % of all answers. How many of 600 are is held against that chance, with a false
     alarm in a million; twice the noise would have 91 of them off instead of 8.
     """
-    (ways, _), expected = clinic._ways([_LARGEST_TWO], epsilon=20), [n for _, n in truth(folder, _LARGEST_TWO)]
+    ways, expected = clinic.price([_LARGEST_TWO], epsilon=20).ways, [n for _, n in truth(folder, _LARGEST_TWO)]
     ((asked,),) = ways
     (source,) = asked.sources
     with clinic._tables.lease(clinic._snapshot().versions) as engine:

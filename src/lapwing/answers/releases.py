@@ -362,9 +362,10 @@ class PricedQuestion:
     @property
     def words_of_columns(self) -> str | None:
         """What the columns ask, where what they are read from says something else; None where it says the same."""
-        asked, released = (
-            "; ".join(dict.fromkeys(one.plan.asked for one in all_)) for all_ in (self.several(), self.sources)
-        )
+        columns, sources = [one.plan for one in self.several()], [one.plan for one in self.sources]
+        if columns == sources:
+            return None
+        asked, released = ("; ".join(dict.fromkeys(plan.asked for plan in plans)) for plans in (columns, sources))
         return None if asked == released else asked
 
     @property

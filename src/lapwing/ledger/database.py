@@ -35,7 +35,7 @@ class ConflictError(Exception):
 
 
 class Holder:
-    """Whoever holds a place of a gate; who is gone holds nothing, also where an interrupt came while they left."""
+    """The holder of a place of a gate. A place whose holder was collected is free, also after an interrupt."""
 
     __slots__ = ("__weakref__",)
 
@@ -105,7 +105,7 @@ class Database(ABC):
         return {}
 
     def stamp(self, connection: Connection) -> object:  # noqa: ARG002 - not every database has one
-        """Return what is the same, on one connection, until another one has committed something; None: nobody knows."""
+        """Return a value that changes on this connection with every commit of another one; None if there is none."""
         return None
 
     def is_lost(self, connection: Connection) -> bool:  # noqa: ARG002 - a file does not hang up

@@ -33,6 +33,7 @@ from enum import StrEnum
 from functools import lru_cache
 from hashlib import sha256
 from io import FileIO
+from itertools import repeat
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -374,7 +375,10 @@ def _slots(content: bytes) -> list[Receipt | None]:
 
 
 def _newest(slots: list[Receipt | None]) -> Receipt | None:
-    return max((slot for slot in slots if slot), key=lambda slot: slot.seq, default=None)
+    first, second = slots
+    if first is None or second is None:
+        return second if first is None else first
+    return second if second.seq > first.seq else first
 
 
 def _receipt(slot: bytes) -> Receipt | None:
@@ -417,6 +421,15 @@ STATES: Final = frozenset({Lookup.POLICY, Lookup.ACCOUNT, Lookup.ALLOWANCE, Look
 """The lookups that find how something stands."""
 
 
+def standing(population: str, analyst: str) -> Lookups:
+    """Return the lookups that find what an analyst may do and spend: the policy, the account, their own allowance."""
+    return (
+        (Lookup.POLICY, (population,)),
+        (Lookup.ACCOUNT, (population,)),
+        (Lookup.ALLOWANCE, (population, analyst)),
+    )
+
+
 @lru_cache
 def head_statement(lookups: tuple[Lookup, ...]) -> str:
     """Return the statement that finds the end of the chain, and what is looked up, at one moment."""
@@ -427,7 +440,7 @@ def head_statement(lookups: tuple[Lookup, ...]) -> str:
 def found_by(record: Record) -> list[Asked]:
     """Return the lookups that find an entry: the last word on something, or the first that used a key."""
     return [
-        (lookup, tuple(record.get(one, "") for one in fields))
+        (lookup, tuple(map(record.get, fields, repeat(""))))
         for field, lookup, fields in FINDING
         if record.get(field) is not None
     ]

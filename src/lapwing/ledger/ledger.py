@@ -19,7 +19,7 @@ from lapwing.ledger.background_check import BackgroundCheck
 from lapwing.ledger.budget_requests import BudgetRequests
 from lapwing.ledger.checkpoint import EVERY, CheckpointFile
 from lapwing.ledger.database import Database
-from lapwing.ledger.entries import REMEDY, Entry, Receipt, Record, compare, genesis, require_promised
+from lapwing.ledger.entries import REMEDY, Entry, Lookup, Receipt, Record, compare, genesis, require_promised, standing
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.questions import Questions
 from lapwing.ledger.reservations import Reservations
@@ -128,8 +128,7 @@ class Ledger:
 
     def population(self, name: str) -> PopulationRecord:
         """Return what was decided about a population."""
-        with self.store.reading() as transaction:
-            return transaction.population(name)
+        return self.store.read(lambda transaction: transaction.population(name), ((Lookup.POLICY, (name,)),))
 
     def account(self, population: str) -> Account:
         """Return the account of a population as it stands; its `quote` says what a question would cost, free."""
@@ -139,7 +138,8 @@ class Ledger:
 
     def snapshot(self, population: str, analyst: str) -> Snapshot:
         """Return what stands in the ledger about a population and an analyst, all of one moment."""
-        with self.store.reading() as transaction:
+
+        def read(transaction: Transaction) -> Snapshot:
             decided = transaction.population(population)
             limited = decided.analyst(analyst).allowance
             return Snapshot(
@@ -147,6 +147,8 @@ class Ledger:
                 account=transaction.account(population),
                 allowance=transaction.allowance(population, analyst) if limited else None,
             )
+
+        return self.store.read(read, standing(population, analyst))
 
     def analysts(self, population: str) -> frozenset[str]:
         """Return who has ever asked about a population, or was spoken of by its custodian."""
@@ -293,7 +295,7 @@ class Ledger:
             compare(receipt, ledger=transaction.ledger, last=transaction.last, found=entry and entry.hash)
 
     def check(self) -> None:
-        """Follow the chain up to its end: from the checkpoint on, or all of it, beside its indexes."""
+        """Follow the chain from the checkpoint to its end; without one, all of it, and compare the indexes."""
         known = None if self._checkpoints is None else self._checkpoints.read()
         if known is not None and self.store.begin_at(known):
             self._checked, self._followed = known.receipt.seq, known.followed
@@ -310,7 +312,7 @@ class Ledger:
         self._keep_checkpoint()
 
     def _look_around(self) -> None:
-        """Look up every state once while the indexes are known to be right: whoever finds an older one is told."""
+        """Look up every state once while the indexes are known to be right, so that an older one is refused later."""
         with self.store.reading() as transaction:
             for name in transaction.populations():
                 transaction.account(name)

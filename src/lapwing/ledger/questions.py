@@ -17,9 +17,9 @@ from typing import Any, Final
 
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.ledger.database import Holder
-from lapwing.ledger.entries import Entry, Lookup, Lookups, Receipt, Record, name, recall_digest, text
-from lapwing.ledger.queue import PATIENCE, pauses, place_of
-from lapwing.ledger.states import RefusedError
+from lapwing.ledger.entries import Entry, Lookup, Lookups, Receipt, Record, name, recall_digest, standing, text
+from lapwing.ledger.queue import PATIENCE, pauses
+from lapwing.ledger.states import PopulationRecord, RefusedError
 from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Transaction
 from lapwing.vocabulary.codec import digest, to_record
@@ -79,8 +79,8 @@ class Request:
 
     @property
     def place(self) -> int:
-        """Where whoever asks the same takes turns."""
-        return place_of("turn", self.population, self.question)
+        """The place of a gate where requests for the same question take turns."""
+        return _turn_of(self.population, self.question)
 
 
 @frozen()
@@ -151,11 +151,12 @@ class Questions:
     def _refused_together(self, requests: Sequence[Request], refused: RefusedError) -> RefusedError:
         """Return why many questions are refused that were put before the accounts one after the other."""
         with self._store.reading() as transaction:
-            new = [one for one in requests if _find_answer(transaction, one, one.digest) is None]
+            population = transaction.population(requests[0].population)
+            new = [one for one in requests if _find_answer(transaction, population, one, one.digest) is None]
             whole = SingleRelease(
                 event=Composed(parts=tuple(one.charge.event for one in new)), segments=refused.charge.segments
             )
-            accounts = transaction.accounts(transaction.population(requests[0].population), requests[0].analyst)
+            accounts = transaction.accounts(population, requests[0].analyst)
             try:
                 accounts.write_off(whole)  # nothing is written where a transaction only reads
             except RefusedError as together:
@@ -174,11 +175,14 @@ class Questions:
         for answer in answers.values():
             text("answer", answer)
 
+        lookups = _settling(answers)
+
         def settle(transaction: Transaction) -> dict[int, Released]:
-            transaction.look_up(tuple((Lookup.SETTLES, (seq,)) for seq in answers))
+            transaction.look_up(lookups)
             return {seq: _answer_in(transaction, seq, answer) for seq, answer in answers.items()}
 
-        return self._store.change("answer", settle, _settling(answers), only_appends=len(answers) == 1)
+        alone = len(answers) == 1  # what many need is too much for one statement
+        return self._store.change("answer", settle, lookups if alone else (), only_appends=alone)
 
     def lose(self, *charges: int) -> None:
         """Give charges up: they stay charged and will never be answered. An answer that came first stands."""
@@ -189,7 +193,8 @@ class Questions:
                 if not transaction.settlement(seq):
                     transaction.append("lost", population=charge["population"], settles=seq)
 
-        self._store.change("lose", settle, _settling(charges), only_appends=len(charges) == 1)
+        alone = len(charges) == 1
+        self._store.change("lose", settle, _settling(charges) if alone else (), only_appends=alone)
 
     def unsettled(self) -> list[Unsettled]:
         """Return every question that was charged and neither answered nor given up."""
@@ -220,7 +225,7 @@ class Questions:
         """
         lost = 0
         for one in self.unsettled():
-            place, holder = place_of("turn", one.population, one.question), Holder()
+            place, holder = _turn_of(one.population, one.question), Holder()
             try:
                 if self._gate.enter(place, holder):
                     self.lose(one.seq)
@@ -230,7 +235,7 @@ class Questions:
         return lost
 
     def turns(self, requests: Sequence[Request]) -> AbstractContextManager[None]:
-        """Hold the turns of different questions, taken in one order, so that nobody waits for one who waits."""
+        """Hold the turns of different questions, taken in one order, so that there is no deadlock."""
         return self.turn(requests[0]) if len(requests) == 1 else self._turns(requests)
 
     @contextmanager
@@ -291,53 +296,60 @@ class Questions:
         Nothing is written. Where the key is not in the ledger, `entry` is the answer that it stands for, whatever
         became of the data since; 0, if it stands for none.
         """
-        with self._store.reading() as transaction:
-            found = _find_answer(transaction, request, request.digest, entry)
-            return found if found is None or isinstance(found, Released) else read_answer(transaction, found)
+        return self._store.read(lambda transaction: _stored_in(transaction, request, entry), _lookups(request))
 
     def find_stored(self, ways: Sequence[Request], *, entry: int | None = None) -> tuple[int, Released] | None:
         """Return the same of a question that can be charged in several ways, with the place of the one it is of."""
-        conflict: RequestConflictError | None = None
-        for place, request in enumerate(ways):
-            try:
-                found = self.stored(request, entry=entry)
-            except RequestConflictError as other:  # the key may have paid in another way
-                conflict = other
-                continue
-            if found is not None:
-                return place, found
-        if conflict is not None:
-            raise conflict
-        return None
+
+        def find(transaction: Transaction) -> tuple[int, Released] | None:
+            conflict: RequestConflictError | None = None
+            for place, request in enumerate(ways):
+                try:
+                    found = _stored_in(transaction, request, entry)
+                except RequestConflictError as other:  # the key may have paid in another way
+                    conflict = other
+                    continue
+                if found is not None:
+                    return place, found
+            if conflict is not None:
+                raise conflict
+            return None
+
+        return self._store.read(find, tuple(dict.fromkeys(one for request in ways for one in _lookups(request))))
 
     def close(self) -> None:
         """Let go of files and connections."""
         self._gate.close()
 
 
+def _recall_of(population: str, question: str) -> str:
+    """Return the digest under which the answers to a question about a population are found."""
+    return recall_digest(f"population {population}", question)
+
+
+def _turn_of(population: str, question: str) -> int:
+    """Return the place of a gate where those who ask the same question take turns."""
+    return int(_recall_of(population, question)[:15], 16)
+
+
 def _lookups(request: Request) -> Lookups:
     """Return what a request will want to know, to be fetched in one go with the end of the chain."""
     population, analyst = request.population, request.analyst
-    recall = recall_digest(f"population {population}", request.question)
-    return (
-        (Lookup.POLICY, (population,)),
-        (Lookup.ACCOUNT, (population,)),
-        (Lookup.ALLOWANCE, (population, analyst)),
-        (Lookup.REQUEST, (population, analyst, request.key)),
-        (Lookup.RECALL, (recall,)),
-    )
+    recall = _recall_of(population, request.question)
+    used = (Lookup.REQUEST, (population, analyst, request.key))
+    return (*standing(population, analyst), used, (Lookup.RECALL, (recall,)))
 
 
 def _settling(charges: Collection[int]) -> Lookups:
-    """Return what settling one charge will want to know; for many it would be too much for one statement."""
-    return tuple((Lookup.SETTLES, (seq,)) for seq in charges) if len(charges) == 1 else ()
+    """Return what settling charges will want to know."""
+    return tuple([(Lookup.SETTLES, (seq,)) for seq in charges])
 
 
 def charge_in(transaction: Transaction, request: Request) -> Charged | Released:
-    """Charge a question inside a transaction that somebody else has opened and will commit."""
+    """Charge a question inside a transaction of the caller, who commits it."""
     population = transaction.population(request.population)
     asked = {"request": request.key, "digest": request.digest}
-    known = _find_answer(transaction, request, asked["digest"])
+    known = _find_answer(transaction, population, request, asked["digest"])
     if isinstance(known, Released):
         return known
     if known is not None:
@@ -354,19 +366,24 @@ def charge_in(transaction: Transaction, request: Request) -> Charged | Released:
     return Charged(seq=entry.seq, versions=MappingProxyType(versions), receipt=transaction.receipt_of(entry))
 
 
+def _stored_in(transaction: Transaction, request: Request, entry: int | None) -> Released | None:
+    population = transaction.population(request.population)
+    found = _find_answer(transaction, population, request, request.digest, entry)
+    return found if found is None or isinstance(found, Released) else read_answer(transaction, found)
+
+
 def _find_answer(
-    transaction: Transaction, request: Request, digest: str, entry: int | None = None
+    transaction: Transaction, population: PopulationRecord, request: Request, digest: str, entry: int | None = None
 ) -> Released | Entry | None:
     """Return the answer under this key, or else the entry that answers this question about the present data.
 
     If `entry` says which answer the key stands for, it is that one, or none.
     """
-    population = transaction.population(request.population)
     population.require_admitted(request.analyst)
     population.require_tables(request.analyst, request.tables)
     if earlier := transaction.request(population.name, request.analyst, request=request.key, digest=digest):
         return _read_earlier(transaction, earlier)
-    recall = recall_digest(f"population {population.name}", request.question)
+    recall = _recall_of(population.name, request.question)
     if entry is not None:
         given = transaction.must(entry) if 0 < entry <= transaction.last else None
         return given if given is not None and given.record.get("recall") == recall else None
@@ -377,7 +394,7 @@ def _answer_in(transaction: Transaction, seq: int, answer: str) -> Released:
     charge = _charge_entry(transaction, seq)
     if transaction.settlement(seq):
         return _read_earlier(transaction, charge)
-    recall = recall_digest(f"population {charge['population']}", charge["question"])
+    recall = _recall_of(charge["population"], charge["question"])
     told = {"recall": recall, "versions": charge["versions"], "answer": answer}
     entry = transaction.append("answer", population=charge["population"], settles=seq, **told)
     return Released(answer=answer, receipt=transaction.receipt_of(entry))

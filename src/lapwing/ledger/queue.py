@@ -109,7 +109,7 @@ class SpoiledError(Exception):
 
 
 class PendingChange:
-    """A change that somebody waits for, and how it ended."""
+    """A change whose thread waits for it, and its result or error."""
 
     def __init__(self, act: str, change: Callable[[Transaction], Any], lookups: Lookups, *, only_appends: bool) -> None:
         self.act, self.run, self.lookups, self.only_appends = act, change, lookups, only_appends
@@ -131,7 +131,7 @@ class PendingChange:
 
 
 class WriterQueue:
-    """Who waits for the writer; one of them leads, or nobody is there."""
+    """The queue of changes that wait for the writer; the first of them leads."""
 
     def __init__(self) -> None:
         self._begin()
@@ -152,8 +152,11 @@ class WriterQueue:
 
     def take(self, leader: PendingChange) -> list[PendingChange]:
         """Return the leader and those who wait behind it."""
+        group = [leader]
         with self._lock:
-            return [leader, *(self._waiting.popleft() for _ in range(min(len(self._waiting), MOST - 1)))]
+            while self._waiting and len(group) < MOST:
+                group.append(self._waiting.popleft())
+        return group
 
     def leave(self, one: PendingChange) -> None:
         """Let the next one lead, if this one did, or wait no longer for it."""

@@ -48,7 +48,7 @@ S = TypeVar("S")
 _MOST_RESERVATIONS: Final = 1000
 _MOST_CHARGES: Final = 1000
 _SPARE: Final = 2000
-"""How many hashes that nobody needs any more are kept before they are sorted out."""
+"""How many hashes beyond those in use are kept before the others are dropped."""
 
 
 @stored("analyst")
@@ -89,13 +89,13 @@ class PopulationRecord:
     def versions(self, tables: Iterable[str], held: Mapping[str, int] | None = None) -> dict[str, int]:
         """Return the present version of each of `tables`; it is a `MovedOnError` if others are `held` open for them."""
         wanted = sorted(set(tables))
-        unknown = [table for table in wanted if table not in self.tables]
+        unknown = sorted(set(wanted).difference(self.tables))
         if unknown or not wanted:
             reason = f"are not tables of population {self.name!r}" if unknown else "names no table"
             remedy = f"name some of {sorted(self.tables)}, or add the table first"
             raise ParameterError("tables", unknown, reason=reason, remedy=remedy)
         present = {table: self.tables[table] for table in wanted}
-        if held is not None and any(held.get(table) != version for table, version in present.items()):
+        if held is not None and not present.items() <= held.items():
             raise MovedOnError
         return present
 
@@ -116,7 +116,7 @@ class PopulationRecord:
         return not self.only_named or self.analyst(analyst).allowance is not None
 
     def require_admitted(self, analyst: str) -> None:
-        """Refuse whoever has no allowance, where only those who have one are admitted."""
+        """Refuse an analyst without an allowance, where only those who have one are admitted."""
         if not self.admits(analyst):
             raise UnnamedAnalystError(analyst, self.name)
 
@@ -358,4 +358,6 @@ class StateCache:
 
 
 def _take_newer(kept: dict[K, tuple[int, S]], news: dict[K, tuple[int, S]]) -> None:
-    kept.update({one: new for one, new in news.items() if one not in kept or kept[one][0] < new[0]})
+    for one, new in news.items():
+        if one not in kept or kept[one][0] < new[0]:
+            kept[one] = new

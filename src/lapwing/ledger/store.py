@@ -29,7 +29,7 @@ import errno
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -136,6 +136,42 @@ class Store:
                     yield transaction
         self._learn(transaction)
 
+    def read(self, work: Callable[[Transaction], T], lookups: Lookups = ()) -> T:
+        """Return what `work` finds at one moment of the ledger, for which one statement is mostly enough.
+
+        `lookups` are fetched with the end of the chain by one statement, which sees one moment by itself. Work that
+        needs more than that is done again, in a transaction: it must change nothing but what it returns.
+        """
+        with suppress(ConflictError):
+            with self._reader.lock:
+                transaction = self._reading()
+                if transaction is None:
+                    transaction, result = self._read_at_once(work, lookups)
+                else:
+                    result = work(transaction)
+            self._learn(transaction)
+            return result
+        with self.reading() as transaction:
+            return work(transaction)
+
+    def _read_at_once(self, work: Callable[[Transaction], T], lookups: Lookups) -> tuple[Transaction, T]:
+        known = self._look()
+        with self._understood(self._reader), self._replacing_lost(connection := self._reader.idle()):
+            transaction = self._transaction(connection, known, lookups, at_once=True)
+            return transaction, work(transaction)
+
+    @contextmanager
+    def _replacing_lost(self, connection: Connection) -> Iterator[None]:
+        """Say that it is to be tried again, where a connection broke since it was last used."""
+        try:
+            yield
+        except (LedgerError, SpoiledError):
+            raise
+        except Exception as error:
+            if self.database.is_lost(connection):
+                raise ConflictError from error
+            raise
+
     @contextmanager
     def _begun_reading(self) -> Iterator[Transaction]:
         known = self._look()
@@ -160,11 +196,11 @@ class Store:
         with self._writer.lock:
             with self._understood(self._writer):
                 connection = self._writer.begin(self.database.begin_writing)
-                fault_point(f"{act}.begun")
+                _pass([act], "begun")
                 transaction = self._transaction(connection, known)
                 yield transaction
                 transaction.flush()
-                fault_point(f"{act}.written")
+                _pass([act], "written")
             self._commit([act])
         self._learn(transaction)
 
@@ -230,58 +266,50 @@ class Store:
 
     def _make_together(self, group: Sequence[PendingChange], known: Known) -> Transaction:
         """Make changes, one after the other, and commit them all."""
+        acts = [one.act for one in group]
         if self.database.appends_atomically and all(one.only_appends for one in group):
             with suppress(ConflictError):
-                return self._append_without_lock(group, known)
+                return self._append_without_lock(group, acts, known)
         with self._understood(self._writer):
             connection = self._writer.begin(self.database.begin_writing)
-            _pass(group, "begun")
+            _pass(acts, "begun")
             transaction = self._transaction(connection, known, group[0].lookups)
             with spoiling(group):
                 run(group, transaction)
                 transaction.flush()
-                _pass(group, "written")
-        self._commit([one.act for one in group])
+                _pass(acts, "written")
+        self._commit(acts)
         return transaction
 
     def _commit(self, acts: Sequence[str]) -> None:
         try:
             self._writer.commit()
-            for act in acts:
-                fault_point(f"{act}.committed")
+            _pass(acts, "committed")
         except BaseException as error:
             self._writer.drop()
             if isinstance(error, Exception):
                 raise _in_doubt(f"{self.database.place} failed while it committed ({error})") from error
             raise
 
-    def _append_without_lock(self, group: Sequence[PendingChange], known: Known) -> Transaction:
+    def _append_without_lock(self, group: Sequence[PendingChange], acts: Sequence[str], known: Known) -> Transaction:
         with self._understood(self._writer):
             connection = self._writer.idle()
-            _pass(group, "begun")
-            try:
-                append = partial(self._append, group, connection)
+            _pass(acts, "begun")
+            with self._replacing_lost(connection):
+                append = partial(self._append, acts, connection)
                 transaction = self._transaction(connection, known, group[0].lookups, append)
                 with spoiling(group):
                     run(group, transaction)
                     transaction.flush()
-            except (LedgerError, SpoiledError):
-                raise
-            except Exception as error:
-                if self.database.is_lost(connection):
-                    raise ConflictError from error
-                raise
         return transaction
 
-    def _append(
-        self, group: Sequence[PendingChange], connection: Connection, entries: Sequence[Entry], before: Entry
-    ) -> bool:
+    def _append(self, acts: Sequence[str], connection: Connection, entries: Sequence[Entry], before: Entry) -> bool:
         """Add entries and make them durable, if the chain still ends with `before`."""
-        _pass(group, "written")
+        _pass(acts, "written")
         try:
             added = self.database.append(connection, entries, before)
             if added:
-                _pass(group, "committed")
+                _pass(acts, "committed")
         except Exception as error:
             if isinstance(error, OSError) or self.database.may_have_committed(connection, error):
                 raise _in_doubt(f"{self.database.place} failed while it committed ({error})") from error
@@ -352,18 +380,17 @@ class Store:
         return Checkpoint(self._seen, latest, openings, hashes, self._cache.keys, followed)
 
     def look(self) -> Receipt:
-        """Return the receipt of the last entry: as before, where nobody wrote or was told something since."""
+        """Return the receipt of the last entry: the known one, where the stamp is unchanged."""
         with self._reader.lock:
             stamp = self._stamp() if self._reading() is None else None
             known, receipt = self._looked
             if receipt is None or stamp is None or stamp != known:
-                with self.reading() as transaction:
-                    receipt = transaction.receipt
+                receipt = self.read(lambda transaction: transaction.receipt)
                 self._looked = stamp, receipt
             return receipt
 
     def _stamp(self) -> object:
-        """Return what stays the same until somebody writes or is told something; None where nobody can say."""
+        """Return a value that changes when an entry is committed or the head advances; None if there is none."""
         head = self.database.head
         if self.background is not None:
             self.background.require()
@@ -386,7 +413,7 @@ class Store:
             self.database.shred(self._writer.open())
 
     def inspect(self) -> None:
-        """Look for damage in the structures of the database, beside whoever reads."""
+        """Look for damage in the structures of the database; reading goes on meanwhile."""
         with self._writer.lock, self._understood(self._writer):
             self.database.inspect(self._writer.open())
 
@@ -404,7 +431,13 @@ class Store:
         return Known(self._seen, kept.promised() if kept else None)
 
     def _transaction(
-        self, connection: Connection, known: Known, lookups: Lookups = (), append: Append | None = None
+        self,
+        connection: Connection,
+        known: Known,
+        lookups: Lookups = (),
+        append: Append | None = None,
+        *,
+        at_once: bool = False,
     ) -> Transaction:
         """Return a transaction that has begun, once the ledger is found to go on from what is known."""
         transaction = Transaction(
@@ -415,6 +448,7 @@ class Store:
             known=known,
             lookups=lookups,
             append=append,
+            at_once=at_once,
             whole=self._wait_for_check,
         )
         seen, promised = known
@@ -439,17 +473,17 @@ class Store:
 
     def _learn(self, transaction: Transaction) -> None:
         """Keep what a transaction read or wrote, now that it is over."""
-        kept, promised = self.database.head, transaction.known.promised
-        if kept and (promised is None or promised.seq < transaction.last):
+        kept, promised, receipt = self.database.head, transaction.known.promised, transaction.receipt
+        if kept and (promised is None or promised.seq < receipt.seq):
             try:
-                kept.advance(transaction.receipt)
+                kept.advance(receipt)
             except OSError as error:
                 reason = f"{kept.path} cannot be written ({error}), and no answer is given that it does not cover"
                 raise _in_doubt(reason) from error
         with self._learning:
             self._cache.learn(transaction.news)
-            if self._seen is None or self._seen.seq <= transaction.last:
-                self._seen = transaction.receipt
+            if self._seen is None or self._seen.seq <= receipt.seq:
+                self._seen = receipt
 
     @contextmanager
     def _understood(self, connection: "LazyConnection") -> Iterator[None]:
@@ -471,9 +505,10 @@ class Store:
             raise meaning from error
 
 
-def _pass(group: Sequence[PendingChange], phase: str) -> None:
-    for one in group:
-        fault_point(f"{one.act}.{phase}")
+def _pass(acts: Iterable[str], phase: str) -> None:
+    if VARIABLE in os.environ:
+        for act in acts:
+            fault_point(f"{act}.{phase}")
 
 
 def _in_doubt(reason: str) -> LedgerInDoubtError:

@@ -1,4 +1,4 @@
-"""The entries of a ledger inside one transaction: what the last word on something is, and how a new entry is added.
+"""The entries of a ledger inside one transaction: the current state of anything, and how a new entry is added.
 
 The current state of anything is found in the last entry that changed it, through an index on the entries themselves.
 An index can be damaged like anything else, so it is not believed: when the ledger is opened all indexes are compared
@@ -8,6 +8,7 @@ knows of is refused.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from lapwing.accounting.filters.account import Account, Booking
@@ -73,7 +74,8 @@ class Transaction:
     What was decoded before is in `cache`; what this transaction adds goes to `news`, to be kept once it is committed.
     `lookups` are fetched with the end of the chain, at one moment; `whole` returns when all of the ledger was checked.
     Entries wait until `flush` writes them all, in one go; whatever is read meanwhile sees them. `append` adds them
-    where there is no lock: they are durable then, and nothing else may be written.
+    where there is no lock: they are durable then, and nothing else may be written. `at_once` is for reading outside any
+    transaction of the database: the first statement is the only one, and a second one is a `ConflictError`.
     """
 
     def __init__(
@@ -86,16 +88,18 @@ class Transaction:
         known: Known,
         lookups: Lookups = (),
         append: Append | None = None,
+        at_once: bool = False,
         whole: Callable[[], None] = _nothing,
     ) -> None:
         self._whole = whole
         self._connection, self._database, self._cache, self._clock = connection, database, cache, clock
-        self.known, self._append = known, append
+        self.known, self._append, self._is_done = known, append, False
         self.news = StateCache()
         self.secrets: dict[str, dict[int, bytes]] = {}  # those of reservations that were looked at, as they are now
         self._added: dict[int, Record] = {}
-        beginning = head_statement(tuple([lookup for lookup, _ in lookups]))
-        row = self._read(beginning, *[value for _, values in lookups for value in values])
+        wanted, values = zip(*lookups, strict=True) if lookups else ((), ())
+        row = self._read(head_statement(wanted), *chain.from_iterable(values))
+        self._is_done = at_once
         if not row:
             raise LedgerDamagedError("the row that names the ledger is missing")
         name, seq, hash_, version, *numbers = row[0]
@@ -108,7 +112,7 @@ class Transaction:
     def look_up(self, lookups: Lookups) -> None:
         """Fetch what will be looked up, where that saves the way to a server; nothing may have been appended yet."""
         missing = [asked for asked in dict.fromkeys(lookups) if asked not in self._found]
-        if missing:
+        if missing and not self._is_done:
             self._found.update(self._database.look_up(self._connection, missing))
 
     def all(self, statement: str, *values: Value) -> list[Row]:
@@ -145,6 +149,8 @@ class Transaction:
 
     def _read(self, statement: str, *values: Value) -> list[Row]:
         """Return every row of what is written: for those who look at what waits as well."""
+        if self._is_done:  # another statement would see another moment
+            raise ConflictError
         rows: list[Row] = self._connection.execute(self._database.phrase(statement), values).fetchall()
         return rows
 
@@ -215,10 +221,10 @@ class Transaction:
 
     def remember(self, population: str, analyst: str | None, account: Account) -> None:
         """Keep the state that the entry just appended holds."""
-        self.news.accounts[population, analyst] = (self.last, account)
+        self.news.accounts[population, analyst] = (self._end.seq, account)
 
     def said(self, entry: Entry) -> Record:
-        """Return what an entry says; one that this transaction has added need not be read for it."""
+        """Return the record of an entry; that of one which this transaction has added is not parsed again."""
         return self._added.get(entry.seq) or entry.record
 
     def entry(self, seq: int) -> Entry | None:
@@ -230,10 +236,10 @@ class Transaction:
 
     def hash_of(self, seq: int) -> bytes | None:
         """Return the hash of entry `seq`, if there is one."""
-        if seq in {0, self.last}:
-            return self.head if seq else genesis(self.ledger)
+        if seq in {0, self._end.seq}:
+            return self._end.hash if seq else genesis(self.ledger)
         if seq > self._written.seq:
-            return self._waiting[seq - self._written.seq - 1].hash if seq < self.last else None
+            return self._waiting[seq - self._written.seq - 1].hash if seq < self._end.seq else None
         rows = self._read("select hash from entries where seq = ?", seq)
         return bytes(rows[0][0]) if rows else None
 
@@ -383,7 +389,7 @@ class Transaction:
         return (line for who, line in self.caused(population) if analyst in {None, who})
 
     def caused(self, population: str, after: int = 0) -> Iterator[tuple[str, Booking]]:
-        """Yield the lines of an account after an entry, each with the analyst who caused it, or nobody's name."""
+        """Yield the lines of an account after an entry, each with the analyst who caused it, or an empty name."""
         changes = "where record ->> 'population' = ? and record ->> 'account' is not null"
         while page := self.some(f"{changes} and seq > ? order by seq limit {_PAGE}", population, after):
             for record in (entry.record for entry in page):
@@ -406,7 +412,7 @@ class Transaction:
             self._found[asked] = (next(iter(self._read(lookup, *values)), None) or [None])[0]
         seq = self._found[asked]
         known = max(self.news.latest.get(asked, 0), self._cache.latest.get(asked, 0))
-        if (seq or 0) < known <= self.last:  # another thread may know of more than this moment has
+        if (seq or 0) < known <= self._end.seq:  # another thread may know of more than this moment has
             raise LedgerDamagedError("is not found any more: an index of the database is damaged", seq=known)
         if not known and (seq is None or lookup in STATES):
             self._require_new(asked)
@@ -438,7 +444,7 @@ class Transaction:
         return entry
 
     def _kept(self, seq: int) -> Entry:
-        """Return an entry that says how something stands, if it is still the one that was seen first."""
+        """Return the entry of a state; it is damage if this process has seen the entry with another hash before."""
         entry = self.must(seq)
         known = self.news.hashes.get(seq) or self._cache.hashes.get(seq)
         if known is not None and known != entry.hash:

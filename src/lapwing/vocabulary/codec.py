@@ -137,7 +137,7 @@ def from_text(expected: type[T], text: str) -> T:
 
 def to_record(noun: object) -> Any:
     """Return a noun, or a tuple of nouns, as a JSON value."""
-    return _write(noun, _DEEPEST)
+    return _WRITERS.get(type(noun), _write_noun)(noun, _DEEPEST)
 
 
 @overload
@@ -175,20 +175,41 @@ def _refuse_float(literal: str) -> NoReturn:
     raise ValueError(f"a ledger holds no floating-point number, but {literal} was found")
 
 
-def _write(value: Any, depth: int) -> Any:
-    write = _WRITERS.get(type(value))
-    if write is not None:
-        return write(value, depth)
+_PLAIN: Final = frozenset((NoneType, bool, int, str))
+"""What is written as it is. A charge that is booked writes some fifty such values: they are no call of their own."""
+
+
+def _write_noun(value: Any, depth: int) -> Any:
     if isinstance(value, Enum):
         return value.value
-    tag = _tag_of(type(value))
+    if type(value) not in _TAGS:
+        raise _untagged(type(value))
     if not depth:
         reason, remedy = f"is nested more than {_DEEPEST} deep", "say it with fewer parts in parts"
         raise ParameterError("record", "...", reason=reason, remedy=remedy)
+    tag, names = _TAGS[type(value)]
     record = {"kind": tag}
-    for name in _TAGS[type(value)][1]:
-        record[name] = _write(getattr(value, name), depth - 1)
+    for name in names:
+        part = getattr(value, name)
+        record[name] = part if type(part) in _PLAIN else _WRITERS.get(type(part), _write_noun)(part, depth - 1)
     return record
+
+
+def _write_list(parts: Any, depth: int) -> list[Any]:
+    if _PLAIN.issuperset(map(type, parts)):
+        return list(parts)
+    written = []
+    for part in parts:  # a comprehension would be one more call on the stack at each depth
+        text = part if type(part) in _PLAIN else _WRITERS.get(type(part), _write_noun)(part, depth)
+        written.append(text)
+    return written
+
+
+def _write_mapping(held: Any, depth: int) -> dict[str, Any]:
+    written = {}
+    for key, part in held.items():
+        written[key] = part if type(part) in _PLAIN else _WRITERS.get(type(part), _write_noun)(part, depth)
+    return written
 
 
 def _write_fraction(number: Fraction, _: int) -> str:
@@ -199,27 +220,15 @@ def _write_fraction(number: Fraction, _: int) -> str:
         raise ParameterError("amount", "<thousands of digits>", reason="cannot be written", remedy=remedy) from None
 
 
-_PLAIN: Final = frozenset((NoneType, bool, int, str))
-
-
-def _write_list(parts: Any, depth: int) -> list[Any]:
-    if _PLAIN.issuperset(map(type, parts)):
-        return list(parts)
-    written = []
-    for part in parts:  # a comprehension would be one more call on the stack at each depth
-        written.append(_write(part, depth))  # noqa: PERF401
-    return written
-
-
 _WRITERS: dict[type[Any], Callable[[Any, int], Any]] = {
     **dict.fromkeys(_PLAIN, lambda value, _: value),
     **dict.fromkeys((tuple, list), _write_list),
-    **dict.fromkeys((dict, MappingProxyType), lambda held, depth: {key: _write(held[key], depth) for key in held}),
+    **dict.fromkeys((dict, MappingProxyType), _write_mapping),
     frozenset: lambda parts, _: sorted(parts),
     Fraction: _write_fraction,
     float: lambda number, _: number.hex(),
 }
-"""How a value is written, by its very type: every charge that is booked writes some thirty of them."""
+"""How a value is written, by its very type; what is not here is a noun, or a member of an enumeration."""
 
 
 @cache  # finding out takes longer than reading, and a stream reads every question back
@@ -245,8 +254,12 @@ def _reader(expected: Any) -> Reader:
 
 def _tag_of(noun: Any) -> str:
     if noun not in _TAGS:
-        raise TypeError(f"{noun} cannot be stored; give it a tag with @stored")
+        raise _untagged(noun)
     return _TAGS[noun][0]
+
+
+def _untagged(noun: Any) -> TypeError:
+    return TypeError(f"{noun} cannot be stored; give it a tag with @stored")
 
 
 def _union_reader(parts: tuple[Any, ...]) -> Reader:

@@ -42,7 +42,8 @@ class Deadline:
         if self._left <= 0:
             self._left = _BETWEEN_LOOKS
             self.passed = self.passed or time.thread_time() > self._until
-        self.check()
+        if self.passed:
+            self.check()
 
     def check(self) -> None:
         """Refuse what it is set for, if it has passed."""

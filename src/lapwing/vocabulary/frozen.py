@@ -116,7 +116,7 @@ def _initializer(noun: type[Any], held: tuple[Field[Any], ...]) -> Callable[...,
 
 def _shown(names: tuple[str, ...]) -> Callable[..., Any]:
     def __repr__(self: object) -> str:  # noqa: N807
-        return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
+        return f"{type(self).__qualname__}({', '.join([f'{name}={getattr(self, name)!r}' for name in names])})"
 
     return __repr__
 

@@ -1,7 +1,7 @@
-"""What is opened and ends: lifetimes in one process, and files that one thread of one process has for itself.
+"""Resources that are opened and closed in one process, and files that one thread of one process holds a lock on.
 
-An interrupt can fall on any line, also on the one that lets go. So a lock belongs to an object: at the latest when
-nobody refers to it any more, the lock goes, and nobody waits for ever.
+An interrupt can fall on any line, also on the one that releases a lock. So a lock belongs to an object, and is released
+at the latest when that object is collected: no thread waits for ever.
 """
 
 import io
@@ -19,7 +19,7 @@ from lapwing.vocabulary.errors import BadQuestionError
 
 
 class Lifetime:
-    """From opening to closing, in one process; what is inside something else ends with it at the latest.
+    """Whether a resource of one process is open or closed; one `within` another is closed when that one is.
 
     A fork copies connections that both processes would then use, and locks that nobody will ever release. So whatever
     has a lifetime refuses to work in another process than the one it began in, before anything is charged.
@@ -46,7 +46,7 @@ class Lifetime:
         """Refuse if it has ended, or if this is another process."""
         if self._within is not None:
             self._within.require()
-        if not self.is_here:
+        if self._process != os.getpid():
             raise BadQuestionError(
                 f"{self._what} was opened before the process forked, and works in the other one; {self._remedy} here"
             )

@@ -1,4 +1,4 @@
-"""What is loaded when it is first needed: public names of a package, slow libraries, drivers that come with an extra.
+"""Lazy loading: public names of a package, slow libraries, drivers that come with an extra.
 
 Public names stand in the stub of their package, `__init__.pyi`, which a type checker reads, too: there is one list,
 importing stays quick, and a misspelt name is an error.
@@ -55,7 +55,7 @@ class _LoadedWhenCalled:
 
 
 class ShownAsWritten:
-    """A notebook shows it as one would write it; `repr` tells what it is made of, and of two that differ, differs."""
+    """Shown in a notebook as its source spelling; its `repr` lists the fields, and is injective."""
 
     __slots__ = ()
 

@@ -13,10 +13,11 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from lapwing.accounting.filters.account import EVERYONE, Budget, is_raise, require_raise
 from lapwing.accounting.filters.charge import DeltaShares
 from lapwing.engines.reading import hide_failures
+from lapwing.fingerprints import Fingerprints
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.states import PopulationRecord
 from lapwing.sources import open_engine
-from lapwing.tables import Fingerprints, whose_row
+from lapwing.tables import whose_row
 from lapwing.vocabulary.errors import EngineError, LapwingError, RegistrationError
 from lapwing.workspace.settings import PopulationSettings, Settings
 

@@ -14,13 +14,13 @@ from typing import Any, cast
 from lapwing.accounting.filters.account import EVERYONE, Budget
 from lapwing.answers.budget import budget_record
 from lapwing.answers.stream_terms import StreamTerms
+from lapwing.fingerprints import Fingerprints
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.ledger.reservation_states import ReservationRecord, ReservationStatus
 from lapwing.ledger.states import Analyst
 from lapwing.noise.randomness import SYSTEM
 from lapwing.queries.catalogue.population import ELSEWHERE
 from lapwing.sources import FileSource, require_no_password
-from lapwing.tables import Fingerprints
 from lapwing.vocabulary.errors import ParameterError, RegistrationError, SealBrokenError, SettingsError
 from lapwing.workspace.agreement import Agreement, unreadable
 from lapwing.workspace.settings import FILE, PopulationSettings, Settings, as_folder, read_settings

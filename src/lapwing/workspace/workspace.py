@@ -24,12 +24,13 @@ from typing import TYPE_CHECKING, Final, Self
 
 from lapwing.accounting.interpretation import budget_concerns
 from lapwing.engines.reading import hide_failures
+from lapwing.fingerprints import Fingerprints
 from lapwing.ledger.checkpoint import CheckpointFile
 from lapwing.ledger.ledger import Ledger, open_ledger
 from lapwing.ledger.reservation_states import STREAM
 from lapwing.noise.randomness import SYSTEM
 from lapwing.session import Session
-from lapwing.tables import Fingerprints, Tables
+from lapwing.tables import Tables
 from lapwing.vocabulary import errors
 from lapwing.vocabulary.errors import LapwingError, LedgerError, SettingsError
 from lapwing.vocabulary.frozen import frozen

@@ -79,7 +79,7 @@ def test_a_session_has_the_same_words(here, there) -> None:
 
 
 NOT_AT_A_DISTANCE = {
-    "meanings": "a server says it to clients, which know it themselves",
+    "price": "a client prices by itself, and compares what it means with what the server means",
     "for_analyst": "somebody else comes with a token of their own",
     "reserve": "rounds are drawn by code that runs beside the data, and no client sends code",
 }

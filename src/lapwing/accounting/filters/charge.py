@@ -247,7 +247,7 @@ class PureFilter:
 
     def book(self, cost: Cost, _: Accepted) -> "PureFilter":
         """Add an admitted cost."""
-        epsilon = _require_price("epsilon", cost.epsilon)
+        epsilon = _require_bounded_cost("epsilon", cost.epsilon)
         return replace(self, spent=self.spent + epsilon, reserved=self.reserved + cost.reserved)
 
     def settle(self, *, spent: Fraction = Fraction(0), returned: Fraction = Fraction(0)) -> "PureFilter":
@@ -286,14 +286,14 @@ class ConcentratedFilter:
 
     def book(self, cost: Cost, _: Accepted) -> "ConcentratedFilter":
         """Add an admitted cost."""
-        return replace(self, spent=self.spent + _require_price("rho", cost.rho))
+        return replace(self, spent=self.spent + _require_bounded_cost("rho", cost.rho))
 
     def settle(self, **_: Fraction) -> "ConcentratedFilter":
         """Change nothing: the whole stream was paid at its opening."""
         return self
 
 
-def _require_price(currency: str, amount: Fraction | None) -> Fraction:
+def _require_bounded_cost(currency: str, amount: Fraction | None) -> Fraction:
     if amount is None:
         raise ParameterError(currency, amount, reason="is not a price", remedy="book only what was admitted")
     return amount

@@ -21,7 +21,7 @@ _MOST_VERSIONS: Final = 2**62
 
 
 def told_answer(asked: PricedQuestion, told: Any) -> Answer:
-    """Return what was told to whoever asked: about the tables of the question, with a receipt."""
+    """Return the answer of a question that was asked: about its tables, with a receipt."""
     answer = _read(asked, told)
     if answer.rehearsal or answer.receipt is None:
         raise disagreement("it tells made-up numbers, and was asked about people")
@@ -31,7 +31,7 @@ def told_answer(asked: PricedQuestion, told: Any) -> Answer:
 
 
 def told_for_nothing(asked: PricedQuestion, told: Any) -> Answer:
-    """Return what was told to whoever would pay nothing."""
+    """Return an answer that was stored before, which is free."""
     answer = told_answer(asked, told)
     if not answer.free:
         raise disagreement("it charged for what was to cost nothing")
@@ -39,7 +39,7 @@ def told_for_nothing(asked: PricedQuestion, told: Any) -> Answer:
 
 
 def told_rehearsal(asked: PricedQuestion, told: Any) -> Answer:
-    """Return what was told to whoever rehearsed: made-up numbers, about nobody, and free."""
+    """Return the answer of a rehearsal: from made-up rows, and free."""
     answer = _read(asked, told)
     if not answer.rehearsal or not answer.free or answer.receipt is not None or answer.versions:
         raise disagreement("it does not say that what it tells is made up")

@@ -7,8 +7,7 @@ and charged once.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Final, Self, Unpack
+from typing import Any, Final, Unpack
 from urllib.parse import quote
 
 from lapwing.accounting.composition import MOST_BOOKINGS, PlannedTotal
@@ -16,11 +15,11 @@ from lapwing.accounting.filters.account import Account
 from lapwing.answers.answer import Answer
 from lapwing.answers.budget import BudgetStatus
 from lapwing.answers.history import Act
-from lapwing.answers.preview import OfferedTerms, Preview, Pricing, QuestionLike, QuestionWords
+from lapwing.answers.preview import Preview, Pricing, QuestionLike, QuestionWords
 from lapwing.answers.releases import CONFIDENCE, PricedQuestion, meanings_of
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
-from lapwing.answers.target import TargetWords, in_each_way, parse_target
+from lapwing.answers.target import TargetWords, in_each_way
 from lapwing.doors.client.connection import PopulationDoor, ServerConnection, key_of
 from lapwing.doors.client.decode_answers import ReadAnswer, told_answer, told_for_nothing, told_rehearsal
 from lapwing.doors.client.decode_errors import disagreement, readable, told_refusal
@@ -34,15 +33,11 @@ from lapwing.doors.client.decode_population import (
 )
 from lapwing.doors.client.question_bodies import given, question_body, with_sets
 from lapwing.doors.client.remote_stream import RemoteStream
-from lapwing.queries.catalogue.population import TableList
-from lapwing.queries.catalogue.public_tables import ConceptSet, concept_set
-from lapwing.queries.language.builders import ConditionLike
 from lapwing.queries.language.speller import ValueSets
-from lapwing.queries.statistics.funnel import funnel
-from lapwing.session import MOST_TOGETHER
+from lapwing.session import AskingSession, at_once, price_under
 from lapwing.streams import name_of_key
 from lapwing.vocabulary.codec import from_record
-from lapwing.vocabulary.errors import BadQuestionError, BudgetError, LapwingError, ParameterError, ServerError
+from lapwing.vocabulary.errors import BudgetError, LapwingError, ParameterError, ServerError
 from lapwing.vocabulary.exact import Exact, probability
 from lapwing.vocabulary.guarantee import Guarantee
 from lapwing.vocabulary.lifetime import Lifetime, closing_on_failure
@@ -52,7 +47,7 @@ _CHECKED: Final = 10_000
 _NOT_THERE: Final = 404
 
 
-class RemoteSession:
+class RemoteSession(AskingSession):
     """One analyst at the door of a population of a server, with the methods of `Session`; `lapwing.connect` makes one.
 
     `population.tables` say what may be asked.
@@ -98,10 +93,7 @@ class RemoteSession:
         self, questions: Iterable[QuestionLike], *, key: str | None = None, **words: Unpack[QuestionWords]
     ) -> list[Answer]:
         """Ask different questions together, and pay for all of them, or for none. See `Session.ask_many`."""
-        asked = list(questions)
-        if len(asked) > MOST_TOGETHER:
-            many = f"{len(asked):,} questions are asked at once, more than {MOST_TOGETHER:,}"
-            raise BadQuestionError(f"{many}; ask them in parts")
+        asked = at_once(questions)
         if not asked:
             return []
         ways = self._ways(asked, **words)
@@ -123,23 +115,6 @@ class RemoteSession:
         body = {**self._body(question, words), "means": meanings_of([one] for one in ways)}
         told = self._door.post("/stored-answers", body, key=key)
         return None if told is None else self._answer(ways, told, told_for_nothing)
-
-    @shows_words(QuestionWords, confidence="0.95")
-    def sql(self, text: str, *, key: str | None = None, **words: Unpack[QuestionWords]) -> Answer:
-        """Ask one SELECT of statistics, with WHERE and GROUP BY. See `Session.sql`."""
-        return self.ask(text, key=key, **words)
-
-    @shows_words(TargetWords, confidence="0.95")
-    def funnel(
-        self, table: str, steps: Sequence[ConditionLike], *, key: str | None = None, **offer: Unpack[TargetWords]
-    ) -> Answer:
-        """Ask how many people pass the first step, the first two, and so on. See `Session.funnel`."""
-        return self.ask({"people": funnel(table, steps)}, key=key, **offer)
-
-    def concept_set(self, name: str, ids: "Iterable[int] | Iterable[str] | str | Path") -> ConceptSet:
-        """Give many values one name, for `column in concept_set('name')` in the questions of this session."""
-        self.population = self.population.with_concept_set(given := concept_set(name, ids))
-        return given
 
     @shows_words(QuestionWords, confidence="0.95")
     def rehearse(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> Answer:
@@ -186,11 +161,6 @@ class RemoteSession:
                     raise
         raise ParameterError("stream", name, reason="is not in this ledger", remedy="open it first")
 
-    def tables(self) -> TableList:
-        """Return what may be asked: the tables, with their columns, types, bounds and words. It is public, and free."""
-        self._lifetime.require()
-        return TableList(self.population.name, self.population.tables, self.population.vocabularies)
-
     def budget(self) -> BudgetStatus:
         """Return what the account has left, for everybody and for this analyst."""
         self._lifetime.require()
@@ -223,28 +193,14 @@ class RemoteSession:
                 one.forget()
         self._door.connection.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def __repr__(self) -> str:
         tables = ", ".join(table.name for table in self.population.tables) or "no tables"
         return f"<session of {self.analyst} at {self.population.name} of {self._door.connection.url}: {tables}>"
 
-    def _ways(
-        self,
-        questions: Sequence[QuestionLike],
-        *,
-        max_rows: int | None = None,
-        max_groups: int | None = None,
-        **offer: Unpack[TargetWords],
-    ) -> list[list[PricedQuestion]]:
+    def _ways(self, questions: Sequence[QuestionLike], **words: Unpack[QuestionWords]) -> list[list[PricedQuestion]]:
         """Plan and price questions here."""
         self._lifetime.require()
-        terms = OfferedTerms(parse_target(**offer), self._budget, max_rows, max_groups)
-        return [self._pricing.price(question, self.population, terms) for question in questions]
+        return price_under(self._budget, questions, self.population, self._pricing, **words)
 
     def _check(self, question: QuestionLike, ways: Sequence[PricedQuestion], words: Mapping[str, Any]) -> Any:
         """Let the server say what a question means there, and refuse one that is not the question that is meant."""

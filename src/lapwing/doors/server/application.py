@@ -1,8 +1,7 @@
 """The application: a workspace, the people of its door, and the routes of the table, behind the guard.
 
-Most requests name an operation, and go to it at once, through a tree of the parts of its path. What does not (a page,
-another method, something that is not there) goes to the router of the site, which has the same endpoints and knows what
-to say.
+A request goes to the first route that its path and its method fit: operations first, what is asked most often before
+the others, then the pages.
 """
 
 import asyncio
@@ -11,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import field
 from functools import cache
 from itertools import count
-from typing import Any, Final
+from typing import Final
 
 from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
@@ -23,7 +22,7 @@ from lapwing.doors.server.answering import Answering
 from lapwing.doors.server.audit_log import AuditLog
 from lapwing.doors.server.calls import API, Operation, Reply, Server
 from lapwing.doors.server.door_store import DoorStore
-from lapwing.doors.server.guard import Application, Guard, GuardLimits, Receive, Scope, Send
+from lapwing.doors.server.guard import Guard, GuardLimits, Receive, Scope, Send
 from lapwing.doors.server.jobs import Jobs
 from lapwing.doors.server.lru_cache import LruCache
 from lapwing.doors.server.memory import Memory
@@ -76,38 +75,9 @@ class Endpoint:
         await send({"type": "http.response.body", "body": reply.body})
 
 
-class ApiRoutes:
-    """Answers what names an operation, and passes on all else."""
-
-    def __init__(self, endpoints: list[Endpoint], otherwise: Application) -> None:
-        self._otherwise = otherwise
-        self._tree: dict[str, Any] = {}
-        for one in endpoints:
-            node = self._tree
-            for part in _parts(one.operation.method, API + one.operation.path):
-                node = node.setdefault("{}" if part.startswith("{") else part, {})
-            node[""] = one
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        endpoint = self.find(scope) if scope["type"] == "http" else None
-        await (self._otherwise if endpoint is None else endpoint)(scope, receive, send)
-
-    def find(self, scope: Scope) -> Endpoint | None:
-        """Return the operation that a request names, and write down the parts of its path; None if it names none."""
-        node, given = self._tree, list[str]()
-        for part in _parts(scope["method"], scope["path"]):
-            inner = node.get(part)
-            if inner is None or part in {"", "{}"}:
-                inner = node.get("{}") if part else None
-                given.append(part)
-            if inner is None:
-                return None
-            node = inner
-        found: Endpoint | None = node.get("")
-        if found is not None:
-            scope["path_params"] = dict(zip(found.operation.parts, given, strict=True))
-        return found
+def operation_routes(answering: Answering) -> list[Route]:
+    """Return a route for each operation of the table, in its order."""
+    return [Route(API + one.path, Endpoint(answering, one), methods=[one.method]) for one in OPERATIONS]
 
 
 def make_server(workspace: Workspace, store: DoorStore, settings: DoorSettings) -> Server:
@@ -164,10 +134,9 @@ def make_application(workspace: Workspace, store: DoorStore, settings: DoorSetti
             _description(), media_type="application/json", headers={"Cache-Control": "private, max-age=300"}
         )
 
-    endpoints = [Endpoint(answering, one) for one in OPERATIONS]
     app = Starlette(
         routes=[
-            *(Route(API + one.operation.path, one, methods=[one.operation.method]) for one in endpoints),
+            *operation_routes(answering),
             Route(f"{API}/openapi.json", openapi, methods=["GET"]),
             *page_routes(site),
         ],
@@ -176,7 +145,7 @@ def make_application(workspace: Workspace, store: DoorStore, settings: DoorSetti
     )
     app.router.redirect_slashes = False
     return Guard(
-        app=ApiRoutes(endpoints, app),
+        app=app,
         hosts=chosen.hosts,
         audit=audit,
         secure=chosen.secure,
@@ -219,10 +188,6 @@ def _broken(server: Server) -> Callable[[Request, Exception], Awaitable[Response
         return Response(problem_bytes(code, message), status, media_type="application/json")
 
     return broken
-
-
-def _parts(method: str, path: str) -> list[str]:
-    return [method, *path.split("/")[1:]]
 
 
 def _headers(reply: Reply) -> list[tuple[bytes, bytes]]:

@@ -31,7 +31,7 @@ T = TypeVar("T")
 API: Final = "/api/v1"
 LONGEST_WAIT: Final = 60
 _PATIENCE: Final = 0.05
-"""Seconds to wait for one who only looks whether somebody works on a key."""
+"""Seconds to wait for the lease of a key: another thread may hold it for a moment, only to look."""
 
 
 @frozen()
@@ -106,11 +106,11 @@ class ServerCall:
         return self.path["population"]
 
     def session(self, body: Any = None) -> Session:
-        """Return a session of whoever calls, for what they ask; with `body`, for what came with a request before."""
+        """Return a session of the caller for the body of this call, or for the `body` of an earlier one."""
         return self.server.state.session(self.population, self.person, self.body if body is None else body)
 
     def require_meaning(self, find: Callable[[], Collection[str]]) -> None:
-        """Refuse what means something else here than to whoever calls; nothing has been asked or charged yet."""
+        """Refuse a question that means something else here than at the client; nothing has been charged yet."""
         means = getattr(self.body, "means", UNSET)
         if means is not UNSET and set(means).isdisjoint(find()):
             reason = "here these words mean another question, or another price, than they do to you; nothing was asked"
@@ -150,19 +150,19 @@ class ServerCall:
         return ended[1] if ended is not None and state_after(ended[0]) is JobState.ANSWERED else None
 
     def end(self, told: dict[str, Any]) -> bytes:
-        """Keep what was answered under the key, for whoever comes with it again, and return it as it is told."""
+        """Store the answer under the key, so that the key brings it back, and return its bytes."""
         body = msgspec.json.encode(told)
         self.server.memory.end(*self.job_name, status=200, outcome=body)
         return body
 
     def is_worked_on(self, key: str) -> bool:
-        """Say whether somebody who lives works on a key of whoever calls."""
+        """Say whether a living process works on a key of the caller."""
         name = JobName(self.population, self.person.id, key)
         with self.server.state.ledger.store.gate.working(_lease(name)) as is_free:
             return not is_free
 
     async def in_thread(self, work: "Callable[[ServerCall], T]") -> T:
-        """Do work that computes or reads a disk beside the loop, which others wait for."""
+        """Run work that computes or reads a disk in a thread, outside the event loop."""
         return await self.server.look(self.person, lambda: work(self))
 
     async def run(self, work: Work, *, stream: str | None = None) -> Reply:
@@ -195,7 +195,7 @@ class ServerCall:
                 self.server.memory.forget(*self.job_name, digest=self.digest)
 
     def _keep(self, job: Job, ending: Ending) -> None:
-        """Remember how a job ended that nobody waited for: whoever looks for it may look at another process."""
+        """Store the ending of a job whose client did not wait: it may be looked for at another process."""
         if state_after(ending.status) is JobState.REFUSED:
             with suppress(ProblemError):  # the key is another request's
                 self.remember(FREE)
@@ -217,7 +217,7 @@ class ServerCall:
 
 
 def _lease(job: JobName) -> str:
-    """Return the name of what is held by whoever works on a job."""
+    """Return the name of the lease that is held while a job is worked on."""
     return digest(["job", *job])
 
 

@@ -47,7 +47,7 @@ TABLES: Final = (
     """create table if not exists cohorts (population text not null, person text not null, key text not null,
        document text not null, primary key (population, person, key))""",
 )
-"""What stands in it, in words that SQLite and PostgreSQL share."""
+"""Its schema, in SQL that SQLite and PostgreSQL share."""
 
 
 class DoorStore(Protocol):
@@ -62,13 +62,13 @@ class DoorStore(Protocol):
         """Return the first row of a statement, if there is one."""
 
     def do(self, statement: str, *values: Cell) -> int:
-        """Change something, and return how many rows that were."""
+        """Run a write, which a power cut may undo; return how many rows it changed."""
 
     def keep(self, statement: str, *values: Cell) -> int:
-        """Change something so that no failure of the machine takes it back."""
+        """Run a write and commit it durably; return how many rows it changed."""
 
     def stamp(self) -> object:
-        """Return what is the same until something is changed; None where only looking tells."""
+        """Return a value that changes with every write of others; None where the database has none."""
 
     def together(self) -> "Any":
         """Return a block in which all changes are made, or none."""
@@ -117,12 +117,12 @@ class SqliteDoorStore:
         return rows[0] if rows else None
 
     def do(self, statement: str, *values: Cell) -> int:
-        """Change something, and return how many rows that were."""
+        """Run a write, which a power cut may undo; return how many rows it changed."""
         with self._lock:
             return self._connection.execute(statement, values).rowcount
 
     def keep(self, statement: str, *values: Cell) -> int:
-        """Change something so that no failure of the machine takes it back."""
+        """Run a write and commit it durably; return how many rows it changed."""
         with self._lock:
             self._connection.execute("pragma synchronous = full")
             try:
@@ -178,7 +178,7 @@ class PostgresDoorStore:
         return rows[0] if rows else None
 
     def do(self, statement: str, *values: Cell) -> int:
-        """Change something, and return how many rows that were."""
+        """Run a write, which a power cut may undo; return how many rows it changed."""
         return int(self._run(statement, values, lambda cursor: cursor.rowcount))
 
     def keep(self, statement: str, *values: Cell) -> int:

@@ -15,7 +15,6 @@ from lapwing.doors.server.memory import FREE, LEDGER
 from lapwing.doors.server.problems import ProblemError, body_of, status_of
 from lapwing.doors.server.questions_wire import asking_many_type, asking_type, read_question
 from lapwing.ledger.entries import Receipt
-from lapwing.session import Session
 from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.deadline import deadline, seconds_for
 from lapwing.vocabulary.errors import BadQuestionError, LedgerRolledBackError, UnansweredError
@@ -60,13 +59,13 @@ async def foretell(call: ServerCall, told: Callable[[ServerCall], bytes]) -> Rep
 
 def _preview(call: ServerCall) -> bytes:
     question, words = _asked(call)
-    session = call.session()
-    call.require_meaning(lambda: session.meanings([question], **words))
-    told = session.preview(question, **words)
+    priced = call.session().price([question], **words)
+    call.require_meaning(priced.meanings)
+    told = priced.preview()
     stopped = told.before.suspension
     record = {
         "question": told.asked.text,
-        "stored": session.stored(question, **words) is not None,
+        "stored": priced.stored() is not None,
         "stopped": None if stopped is None else stopped.to_dict(),
     }
     plans = call.body.means is not msgspec.UNSET  # who plans by themselves find out what the account would say
@@ -103,16 +102,16 @@ async def show_stored(call: ServerCall) -> Reply:
 
 def _stored(call: ServerCall) -> dict[str, Any] | None:
     question, words = _asked(call)
-    session, key = call.session(), call.headers.get("idempotency-key", "")[:_LONGEST_KEY] or None
-    call.require_meaning(lambda: session.meanings([question], **words))
-    entry = None
+    priced = call.session().price([question], **words)
+    call.require_meaning(priced.meanings)
+    entry, key = None, call.headers.get("idempotency-key", "")[:_LONGEST_KEY] or None
     if key is not None:
         job = call.server.jobs.find(JobName(call.population, call.person.id, key))
         if job is not None and ending_of(job) is None:
             return None
         if call.server.memory.recall(call.population, call.person.id, key) is not None:
             entry = call.server.memory.entry(call.population, call.person.id, key)
-    answer = session.stored(question, key=key, entry=entry, **words)
+    answer = priced.stored(key, entry=entry)
     return None if answer is None else _record(answer, key, words)
 
 
@@ -139,15 +138,16 @@ async def ask(call: ServerCall) -> Reply:
 
 def _ask(call: ServerCall, job: Job) -> dict[str, Any]:
     question, words = _asked(call)
-    call.require_meaning(lambda: job.session.meanings([question], **words))
-    answer = job.session.stored(question, key=call.key, **words)
+    priced = job.session.price([question], **words)
+    call.require_meaning(priced.meanings)
+    answer = priced.stored(call.key)
     found = LEDGER if answer is None or answer.receipt is None else answer.receipt.seq
     stands = call.remember(found)
     if stands != found:  # the key was here before
-        answer = job.session.stored(question, key=call.key, entry=stands, **words)
+        answer = priced.stored(call.key, entry=stands)
     if answer is None:
         job.after_data = True
-        answer = job.session.ask(question, key=call.key, **words)
+        answer = priced.ask(call.key)
     call.audit.update(price=str(answer.price), free=answer.free)
     return _record(answer, call.key, words)
 
@@ -169,31 +169,17 @@ def _asked_together(body: Any) -> tuple[list[QuestionLike], dict[str, Any]]:
 
 def _ask_many(call: ServerCall, job: Job) -> bytes:
     questions, words = _asked_together(call.body)
-    call.require_meaning(lambda: job.session.meanings(questions, **words))
-    answers = _stored_together(job.session, questions, call.key, words)
+    priced = job.session.price(questions, **words)
+    call.require_meaning(priced.meanings)
+    answers = priced.stored_together(call.key)
     call.remember(LEDGER if answers is None else FREE)  # what is free as a whole must not make the ledger grow
     if (told := call.told_before()) is not None:  # what was free among them stands under no key of the ledger
         return told
     if answers is None:
         job.after_data = True
-        answers = job.session.ask_many(questions, key=call.key, **words)
+        answers = priced.ask_together(call.key)
     call.audit.update(questions=len(answers), price=str(answers[0].price))
     return call.end(_records(answers, call.key, words))
-
-
-def _stored_together(
-    session: Session, questions: list[QuestionLike], key: str, words: dict[str, Any], entry: int | None = None
-) -> list[Answer] | None:
-    """Return the answers that several questions together would be given for nothing; None if one would be charged."""
-    numbers, answers = dict[tuple[str, ...], int](), list[Answer]()
-    for question in questions:
-        meaning = tuple(session.meanings([question], **words))
-        number = numbers.setdefault(meaning, len(numbers) + 1)  # as `ask_many` counts them
-        answer = session.stored(question, key=f"{key} {number}", entry=entry, **words)
-        if answer is None:
-            return None
-        answers.append(answer)
-    return answers
 
 
 def _record(answer: Answer, key: str | None, words: dict[str, Any]) -> dict[str, Any]:
@@ -262,7 +248,7 @@ def answered_together_again(call: ServerCall, key: str, known: dict[str, Any]) -
     """Return what was answered under a key to several questions together, if it was."""
     asked: Any = msgspec.convert(known["body"], asking_many_type())
     questions, words = _asked_together(asked)
-    answers = _stored_together(call.session(asked), questions, key, words, LEDGER)
+    answers = call.session(asked).price(questions, **words).stored_together(key, entry=LEDGER)
     return None if answers is None else _records(answers, key, words)
 
 

@@ -107,7 +107,7 @@ class Memory:
             self._store.do(_DROP_COHORTS, population, person)
 
     def end(self, population: str, person: str, key: str, *, status: int, outcome: bytes) -> None:
-        """Remember what came of a request that nobody waited for, so that every process can tell.
+        """Store the outcome of a request whose client did not wait, for every process to find.
 
         An answer stays: a refusal before it may be noted after it, and is not the outcome of the key.
         """

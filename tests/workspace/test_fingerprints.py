@@ -5,7 +5,7 @@ import os
 import pytest
 
 from crashes.forking import waits_for_its_fork
-from lapwing.tables import Fingerprints
+from lapwing.fingerprints import Fingerprints
 from lapwing.vocabulary.errors import RegistrationError
 
 BEFORE, AFTER = "id,age\n1,30\n2,40\n", "id,age\n1,30\n2,41\n"
