@@ -21,7 +21,6 @@ from lapwing.accounting.interpretation import (
     likely_loss,
 )
 from lapwing.accounting.pricing import price
-from lapwing.answers.canvas import checked_folder, checked_path
 from lapwing.attacks.campaigns import NOTHING, CampaignAnswers, CampaignOutcome
 from lapwing.doors.cli.commands import facts, json_option, paragraph, progress, table, tell
 from lapwing.doors.cli.options import Door, Words, any_question, at_the_door, plot_option
@@ -39,6 +38,7 @@ from lapwing.made_up.attack_story import (
 )
 from lapwing.mechanisms.gaussian import GaussianMechanism
 from lapwing.queries.planning.planner import plan
+from lapwing.show.canvas import checked_folder, checked_path
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.exact import positive, probability

@@ -9,10 +9,10 @@ from typing import Any, Final, TypeAlias
 from lapwing.accounting.filters.account import Account
 from lapwing.answers.answer import Answer
 from lapwing.answers.budget import amounts
-from lapwing.answers.canvas import ACCENT, INK, QUIET, SECOND, canvas, put_label
 from lapwing.answers.preview import Preview
 from lapwing.answers.target import FINEST, LARGEST_EPSILON, SMALLEST_EPSILON, TargetWords
 from lapwing.queries.statistics.funnel import Steps
+from lapwing.show.canvas import ACCENT, INK, QUIET, SECOND, canvas, put_label
 from lapwing.vocabulary.codec import from_record
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, as_confidence, ceil_to_grid

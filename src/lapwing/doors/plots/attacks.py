@@ -10,7 +10,6 @@ import numpy as np
 
 from lapwing.accounting.interpretation import INFORMED, belief_range, best_true_positive_rate
 from lapwing.accounting.pricing import price
-from lapwing.answers.canvas import ACCENT, INK, QUIET, SECOND, canvas, put_label
 from lapwing.attacks import hadamard, reconstruction
 from lapwing.attacks.beliefs import name_one, study_beliefs
 from lapwing.attacks.campaigns import CampaignAnswers, CampaignOutcome
@@ -18,6 +17,7 @@ from lapwing.attacks.oracles import Coins
 from lapwing.attacks.tracing import FALSE_POSITIVES, Traced
 from lapwing.doors.plots.meaning import draw_two_worlds
 from lapwing.made_up.attack_story import AttackReport, are_undone
+from lapwing.show.canvas import ACCENT, INK, QUIET, SECOND, canvas, put_label
 from lapwing.vocabulary.event import PureRelease
 
 _COLOURS: Final = {CampaignAnswers.EXACT: QUIET, CampaignAnswers.AD_HOC: SECOND, CampaignAnswers.LAPWING: ACCENT}
