@@ -22,14 +22,16 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator
 
-from lapwing.show.canvas import ACCENT, INK, QUIET, STYLE
+from lapwing.show.canvas import ACCENT, INK, QUIET, STYLE, put_label
 from lapwing.show.maps import Grid, GridCell
 from lapwing.show.panels import MISSING, STEPS, Panel
+from lapwing.show.strokes import precise
 
 _WIDEST_LABEL, _WIDEST_TITLE, _MOST_LINES = 34, 74, 3
 _CROWDED: Final = 40
 _MOST_TICKS: Final = 12
 _MOST_MARKED: Final = 60
+_MOST_WRITTEN_ROWS: Final = 24
 _OWN: Final = "DejaVu Sans"
 _FONTS: Final = (
     *(f"Noto Sans CJK {place}" for place in ("SC", "TC", "JP", "KR")),
@@ -109,6 +111,12 @@ def _rows(axes: Axes, panel: Panel) -> None:
             axes.plot([low, high], [place, place], color=INK, linewidth=1.4)
         if value is not None and not panel.from_zero:
             axes.plot([value], [place], "o", color=ACCENT, markersize=5)
+    if panel.from_zero and len(places) <= _MOST_WRITTEN_ROWS:
+        for place, value, high in zip(places, panel.values, panel.highs, strict=True):
+            if value is not None:
+                end = max(value, 0 if high is None else high, 0)
+                put_label(axes, precise(value), (end, place), (6, 0), va="center", color=INK, fontsize=8)
+        axes.margins(x=0.12)
     unknown = [place for place, value in zip(places, panel.values, strict=True) if value is None]
     axes.plot([0.01] * len(unknown), unknown, "x", color=QUIET, markersize=4, transform=axes.get_yaxis_transform())
     small = {"labelsize": 7} if len(places) > _CROWDED else {}

@@ -110,7 +110,7 @@ def labelled_bars(rows: Sequence[LabelledBar], title: Any, *, longest: float, ro
         body += [
             text(12, y + 13, row.label, "t", "start"),
             rect(12, y + 19, max(1.0, x(row.length) - 12), 16, row.shade),
-            *([] if row.mark is None else [line(x(row.mark), y + 16, x(row.mark), y + 38, "c-err")]),
+            *([] if row.mark is None else [line(x(row.mark), y + 17, x(row.mark), y + 37, "c-err")]),
             text(x(end) + 8, y + 32, row.text, "t-strong-s", "start"),
         ]
     return svg(8 + each * len(rows), title, body)
