@@ -49,7 +49,7 @@ def draw_below(asked: PricedQuestion, rows: Sequence[Row]) -> str:
         return ""
     shown = [one for one in panels if one.over_time or len(rows) <= _MOST_ROWS]
     pictures = [(one.name, draw_panel(one, f"{one.name}: {asked.words}")) for one in shown]
-    return "".join(f"<div>{escape(name)}<br>{drawn._repr_svg_()}</div>" for name, drawn in pictures if drawn)
+    return "".join(f"<div>{escape(name)}<br>{drawn.coloured}</div>" for name, drawn in pictures if drawn)
 
 
 def draw_figure(

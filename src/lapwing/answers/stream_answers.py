@@ -130,7 +130,7 @@ class StreamAnswers(TableResult, Sequence[StreamAnswer | None]):
     def _repr_html_(self) -> str:
         rows = self.to_rows()
         table = html_table(list(rows[0]) if rows else (), ([*row.values()] for row in rows))
-        return table + (draw_grid(self._cells("0.95"), self._title)._repr_svg_() if self._is_grid else "")
+        return table + (draw_grid(self._cells("0.95"), self._title).coloured if self._is_grid else "")
 
     def __repr__(self) -> str:
         return f"<{len(self):,} stream answers, {len(self.yeses):,} of them yes>"

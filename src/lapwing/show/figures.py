@@ -23,7 +23,7 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from lapwing.show.canvas import ACCENT, INK, QUIET, STYLE, put_label
-from lapwing.show.maps import Grid, GridCell
+from lapwing.show.maps import GridCell, GridLayout
 from lapwing.show.panels import MISSING, STEPS, Panel
 from lapwing.show.strokes import precise
 
@@ -161,7 +161,7 @@ def _line(axes: Axes, panel: Panel) -> None:
 
 def draw_grid(cells: Sequence[GridCell], *, title: str, caption: str, path: Path | None = None) -> Picture:
     """Draw a cell for each cohort: the axis with the most values goes to the right, all others go down."""
-    grid = Grid.of(cells)
+    grid = GridLayout.of(cells)
     size = (max(6.5, 4.6 + 0.62 * len(grid.columns)), max(2.6, 2.1 + 0.36 * len(grid.rows)))
     with rc_context(style()):
         figure = Picture(figsize=size, layout="constrained")
@@ -186,7 +186,7 @@ def _draw(axes: Axes, place: tuple[int, int], cell: GridCell, *, write: bool) ->
         axes.text(column, row, cell.text, ha="center", va="center", fontsize=7, color="#ffffff")
 
 
-def _label(axes: Axes, grid: Grid) -> None:
+def _label(axes: Axes, grid: GridLayout) -> None:
     columns, rows, down = grid.columns, grid.rows, ", ".join(grid.down)
     turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if max(map(len, columns)) > _UPRIGHT else {}
     axes.set_xticks(range(len(columns)), [_short(label) for label in legible(columns)], **turned)  # type: ignore[arg-type]

@@ -50,7 +50,7 @@ class GridCell:
 
 
 @frozen()
-class Grid:
+class GridLayout:
     """The cells of a grid at their places: the axis with the most values goes to the right, all others go down."""
 
     across: str
@@ -60,11 +60,11 @@ class Grid:
     places: tuple[tuple[int, int], ...]
 
     @staticmethod
-    def of(cells: Sequence[GridCell]) -> "Grid":
+    def of(cells: Sequence[GridCell]) -> "GridLayout":
         """Return where each of some cells stands: its column, and its row.
 
         >>> cells = [GridCell({"sex": a, "age": b}, True, "") for a in "FM" for b in ("old", "older", "oldest")]
-        >>> Grid.of(cells).rows, Grid.of(cells).places[-1]
+        >>> GridLayout.of(cells).rows, GridLayout.of(cells).places[-1]
         (('F', 'M'), (2, 1))
         """
         values = {name: list(dict.fromkeys(cell.labels[name] for cell in cells)) for name in cells[0].labels}
@@ -75,12 +75,12 @@ class Grid:
         places = [
             (columns.index(cell.labels[across]), rows.index(name)) for cell, name in zip(cells, named, strict=True)
         ]
-        return Grid(across=across, down=down, columns=columns, rows=rows, places=tuple(places))
+        return GridLayout(across=across, down=down, columns=columns, rows=rows, places=tuple(places))
 
 
 def draw_grid(cells: Sequence[GridCell], title: str) -> Drawing:
     """Draw verdicts: yeses dark, noes light, and what was not answered with a dashed frame."""
-    grid, shown = Grid.of(cells), dict[tuple[int, int], MapCell]()
+    grid, shown = GridLayout.of(cells), dict[tuple[int, int], MapCell]()
     for place, cell in zip(grid.places, cells, strict=True):
         said = "–" if cell.above is None else cell.text or ("yes" if cell.above else "no")
         shown[place] = MapCell(said, float(bool(cell.above)), cell.above is None)

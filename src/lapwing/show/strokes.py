@@ -44,6 +44,11 @@ class Drawing(str):
         return str(self)
 
     def _repr_svg_(self) -> str:
+        return self.coloured
+
+    @property
+    def coloured(self) -> str:
+        """The picture with its colours in it, for where there is no style sheet of ours."""
         coloured = _CLASS.sub(lambda found: _COLOURS.get(found[1], found[0]), self)
         return coloured.replace("<svg ", f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" ', 1)
 

@@ -23,7 +23,7 @@ from lapwing.doors.server.pages.accounts import (
     with_meaning,
 )
 from lapwing.doors.server.pages.ledger_rows import ledger_rows
-from lapwing.doors.server.pages.page_visit import Act, Page, PageRefusedError, PageVisit, act, acts
+from lapwing.doors.server.pages.page_visit import FormAct, Page, PageRefusedError, PageVisit, act, acts
 from lapwing.doors.server.pages.policy import allowance_of, analyst_of, known_people
 from lapwing.doors.server.roles import Role
 from lapwing.ledger.entries import Record
@@ -157,8 +157,8 @@ async def show_health(visit: PageVisit, settled: dict[str, Any] | None = None) -
 
 
 _PEOPLE: Final = "/custody/people"
-_change_person: Final = partial(Act, operation="change_person", then=_PEOPLE)
-_of_analyst: Final = partial(Act, then="/custody", parts=analyst_of, refused=show_custody)
+_change_person: Final = partial(FormAct, operation="change_person", then=_PEOPLE)
+_of_analyst: Final = partial(FormAct, then="/custody", parts=analyst_of, refused=show_custody)
 
 PAGES: Final = (
     Page(path="/custody", show=choose_custody, operation="account"),
@@ -171,8 +171,8 @@ PAGES: Final = (
             "role": _change_person(body=lambda visit: {"role": visit.field("role")}),
             "disable": _change_person(body=lambda _: {"disabled": True}),
             "enable": _change_person(body=lambda _: {"disabled": False}),
-            "revoke": Act(operation="revoke_tokens", then=_PEOPLE),
-            "link": Act(operation="renew_link", then=_show_link),
+            "revoke": FormAct(operation="revoke_tokens", then=_PEOPLE),
+            "link": FormAct(operation="renew_link", then=_show_link),
         },
     ),
     Page(path="/custody/ledger", show=show_ledger, operation="ledger_entries"),

@@ -290,7 +290,7 @@ Then: TypeAlias = str | Callable[[PageVisit, Any], Awaitable[Response]]
 
 
 @frozen()
-class Act:
+class FormAct:
     """What a button of a form does: one operation, with what the form holds, and a page afterwards.
 
     Parameters
@@ -320,12 +320,12 @@ class Act:
 
 
 def act(path: str, operation: str, *, then: Then, **how: Any) -> Page:
-    """Return a form with one button; see `Act`."""
-    pressed = Act(operation=operation, then=then, **how)
+    """Return a form with one button; see `FormAct`."""
+    pressed = FormAct(operation=operation, then=then, **how)
     return Page(path=path, show=pressed.perform, method="POST", operation=operation)
 
 
-def acts(path: str, operation: str, buttons: Mapping[str, Act]) -> Page:
+def acts(path: str, operation: str, buttons: Mapping[str, FormAct]) -> Page:
     """Return a form with several buttons, by the value of `do`; whoever may do `operation` may send it."""
 
     async def show(visit: PageVisit) -> Response:
