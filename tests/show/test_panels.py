@@ -1,5 +1,6 @@
 """What is drawn by hand: the scale of what is known, no line over what is not, and no word that is not escaped."""
 
+import itertools
 import re
 
 import pytest
@@ -114,3 +115,13 @@ def test_a_grid_says_yes_no_and_nothing() -> None:
     drawn = draw_grid(cells, "t")
     assert re.findall(r'class="t-cell"[^>]*>([^<]*)<', drawn) == ["yes", "no", "–", "–", "–", "–"]
     assert drawn.count('class="c-cell-unsure"') == 4
+
+
+@pytest.mark.parametrize(("labels", "most"), [(YEARS * 5, 8), ([f"{y}-Q{q}" for y in YEARS for q in (1, 2, 3, 4)], 4)])
+def test_labels_of_time_do_not_run_into_each_other(labels, most) -> None:
+    ones = [1.0] * len(labels)
+    drawn = draw_panel(Panel("n", labels, ones, ones, ones, True, True), "t")  # noqa: FBT003
+    shown = [one for one in labels if f">{one}</text>" in drawn]
+    places = [at for at, _ in numbers(drawn, 'text-anchor="middle"', "x", "y")]
+    assert 2 <= len(places) <= most
+    assert min(b - a for a, b in itertools.pairwise(places)) > 10 * len(shown[0])

@@ -161,6 +161,7 @@ def _over_time(panel: Panel, title: Any) -> Drawing:
             body.append(text(x(place), base - 2, "×", "quiet"))
         elif panel.labels[place] == MISSING:  # rows without a day have no place in time
             body.append(dot(x(place), max(top, min(base, y(end[0]))), 3, "c-todo"))
-    every = next((step for step in STEPS if len(panel.labels) <= step * _MOST_TICKS), STEPS[-1])
+    most = _MOST_TICKS if len(panel.labels[0]) <= len("2024") else _MOST_TICKS // 2
+    every = next((step for step in STEPS if len(panel.labels) <= step * most), STEPS[-1])
     body += [text(x(i), base + 18, panel.labels[i], "quiet") for i in range(0, len(panel.labels), every)]
     return svg(base + 28, title, body)
