@@ -222,6 +222,15 @@ def test_who_is_not_known_to_match_is_not_left_out(dictionary) -> None:
     assert text_of(out, dictionary) == "not (age >= 20 and age <= 30) or age is null"
 
 
+def test_who_is_not_known_to_match_one_criterion_is_not_left_out_by_another(dictionary) -> None:
+    known, either = (Limit(column="smoker", values=("true",), unknown=unknown) for unknown in (False, True))
+    criteria = tuple(Criterion(of="patient.smoker", limits=(limit,)) for limit in (known, either))
+    for order in (criteria, criteria[::-1]):
+        text = text_of(CohortDraft(panels=(CohortPanel(include=False, criteria=order),)), dictionary)
+        assert text.startswith("not (")
+        assert text.endswith(") or smoker is null")
+
+
 def test_the_dictionary_is_searched_by_every_word(dictionary) -> None:
     assert dictionary.search("asth")[0].button == "condition|concept|asthma"
     assert dictionary.search("cond")[0].title == "condition"

@@ -19,23 +19,8 @@ from lapwing.doors.server.pages.cohort_document import (
     UnclearError,
 )
 from lapwing.doors.server.pages.dictionary import ANCESTORS, Dictionary, Field, Source
-from lapwing.queries.language.expressions import (
-    Age,
-    And,
-    Compare,
-    Condition,
-    Constant,
-    Literal,
-    Missing,
-    Name,
-    Not,
-    OneOf,
-    Or,
-    Spelled,
-    Truth,
-    Value,
-)
-from lapwing.queries.language.joined import Has
+from lapwing.queries.language.builders import age, has
+from lapwing.queries.language.expressions import And, Condition, Literal, Name, Or, Spelled, Value, condition
 from lapwing.queries.language.speller import written
 
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -70,17 +55,18 @@ def _any(parts: Sequence[Condition]) -> Condition:
 def _panel(panel: CohortPanel, dictionary: Dictionary) -> Condition:
     met = _any([_criterion(one, dictionary) for one in panel.criteria])
     # Who is not known to match is not left out: a comparison with a missing value is neither true nor false.
-    return met if panel.include else _any([Not(met), *map(Missing, _may_be_unknown(panel, dictionary))])
+    return met if panel.include else _any([~met, *_unknown(panel, dictionary)])
 
 
-def _may_be_unknown(panel: CohortPanel, dictionary: Dictionary) -> list[Value]:
+def _unknown(panel: CohortPanel, dictionary: Dictionary) -> list[Condition]:
+    """Return that a value is missing, for each column of a criterion which that would leave neither true nor false."""
     found = [(one, dictionary.field(one.of)) for one in panel.criteria if not one.is_event]
-    unknown = {
-        field.name: field.value
+    nullable = {
+        field.name: field
         for one, field in found
         if field is not None and field.nullable and not one.limit(field.name).unknown
     }
-    return [*unknown.values()]
+    return [field.value.is_null() for field in nullable.values()]
 
 
 def _criterion(criterion: Criterion, dictionary: Dictionary) -> Condition:
@@ -96,15 +82,15 @@ def _criterion(criterion: Criterion, dictionary: Dictionary) -> Condition:
         parts.append(_at_age(criterion, source, dictionary))
     if criterion.near is not None:
         parts.append(_near(criterion.near, source, dictionary))
-    return Has(source.name, _all(parts), criterion.times)
+    return has(source.name, _all(parts), at_least=criterion.times)
 
 
 def _at_age(criterion: Criterion, source: Source, dictionary: Dictionary) -> Condition:
     happened, born, person = source.happened, dictionary.born, dictionary.person
     if happened is None or born is None or person is None:
         raise UnclearError("cohort.unclear.no_age", table=source.title)
-    age = Age(Name(born.name, person.name), happened.value)
-    return _between(age, *_numbers("", criterion.age_low, criterion.age_high))
+    years = age(Name(born.name, person.name), happened.value)
+    return _between(years, *_numbers("", criterion.age_low, criterion.age_high))
 
 
 def _near(near: Near, source: Source, dictionary: Dictionary) -> Condition:
@@ -116,10 +102,10 @@ def _near(near: Near, source: Source, dictionary: Dictionary) -> Condition:
     given = [(field, near.limit(field.name)) for field in other.fields]
     parts = [_limited(field, one, Name(field.name, other.name)) for field, one in given if not one.is_empty]
     if same is not None:
-        parts.append(Compare("=", Name(same[0], other.name), Name(same[0], source.name)))
+        parts.append(Name(same[0], other.name) == Name(same[0], source.name))
     else:
         parts += _window(near, source, other)
-    return Has(other.name, _all(parts))
+    return has(other.name, _all(parts))
 
 
 def _window(near: Near, source: Source, other: Source) -> list[Condition]:
@@ -139,7 +125,7 @@ def _limited(field: Field, limit: Limit, value: Value) -> Condition:
         case "category" | "text" if limit.values:
             parts += [_one_of(value, field, limit), *_kinds(field, limit, value)]
         case "boolean" if limit.values:
-            wanted = {"true": Truth(value), "false": Not(Truth(value))}
+            wanted = {"true": condition(value), "false": ~value}
             if not set(limit.values) <= set(wanted):
                 raise UnclearError("cohort.unclear.document")
             parts += [wanted[one] for one in limit.values]
@@ -148,7 +134,7 @@ def _limited(field: Field, limit: Limit, value: Value) -> Condition:
         case "integer" | "real" if limit.low or limit.high:
             parts.append(_between(value, *_numbers(field.title, limit.low, limit.high)))
     if limit.unknown:
-        parts.append(Missing(value))
+        parts.append(value.is_null())
     if not parts:
         raise UnclearError("cohort.unclear.say", column=field.title)
     return _any(parts)
@@ -156,7 +142,7 @@ def _limited(field: Field, limit: Limit, value: Value) -> Condition:
 
 def _one_of(value: Value, field: Field, limit: Limit) -> Condition:
     constants = tuple(constant_of(field, one) for one in limit.values)
-    return Compare("=", value, constants[0]) if len(constants) == 1 else OneOf(value, constants)
+    return value == constants[0] if len(constants) == 1 else value.is_in(constants)
 
 
 def _kinds(field: Field, limit: Limit, value: Value) -> list[Condition]:
@@ -167,14 +153,13 @@ def _kinds(field: Field, limit: Limit, value: Value) -> list[Condition]:
         raise UnclearError("cohort.unclear.no_kinds", column=field.title)
     above = written(_one_of(Name("ancestor_concept_id"), field, limit))
     kinds = f"{written(value)} in (select descendant_concept_id from {ANCESTORS} where {above})"  # noqa: S608 - declared names
-    return [Truth(Spelled(kinds, None))]
+    return [condition(Spelled(kinds, None))]
 
 
-def _between(value: Value, low: Constant | None, high: Constant | None) -> Condition:
+def _between(value: Value, low: Fraction | date | None, high: Fraction | date | None) -> Condition:
     if low is not None and low == high:
-        return Compare("=", value, Literal(low))
-    ends = [(">=", low), ("<=", high)]
-    return _all([Compare(sign, value, Literal(end)) for sign, end in ends if end is not None])
+        return value == low
+    return _all([*([] if low is None else [value >= low]), *([] if high is None else [value <= high])])
 
 
 def _numbers(what: str, low: str, high: str) -> tuple[Fraction | None, Fraction | None]:
