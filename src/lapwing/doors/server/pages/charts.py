@@ -7,6 +7,7 @@ from typing import Any
 from lapwing.accounting.interpretation import belief_range
 from lapwing.doors.server.pages.gauge import Gauge
 from lapwing.doors.server.pages.page_words import Messages
+from lapwing.show.panels import Panel, draw_panel
 from lapwing.show.strokes import WIDTH, Drawing, axis, dot, line, path, percent, rect, short, svg, text, ticks
 from lapwing.vocabulary.frozen import frozen
 
@@ -92,26 +93,25 @@ def burn_down(points: Sequence[tuple[str, Gauge]], say: Messages) -> Drawing:
 
 
 @frozen()
-class LabelledBar:
-    """A length from 0 to the longest one, what it is about, and what is written behind it; a `mark` is a line."""
+class ShareBar:
+    """A share of the people, what it is about, and another share that a line marks."""
 
     label: str
-    length: float
-    text: str
-    shade: str = "c-fill"
-    mark: float | None = None
+    share: float
+    shade: str
+    mark: float
 
 
-def labelled_bars(rows: Sequence[LabelledBar], title: Any, *, longest: float, room: int = 96) -> Drawing:
-    """Draw lengths; a label stands above its bar, so that long ones have room."""
-    each, x, body = 46, axis(0, longest, 12, WIDTH - room), list[str]()
+def share_bars(rows: Sequence[ShareBar], title: Any) -> Drawing:
+    """Draw shares; a label stands above its bar, so that long ones have room."""
+    each, x, body = 46, axis(0, 1, 12, WIDTH - 74), list[str]()
     for place, row in enumerate(rows):
-        y, end = 4 + each * place, row.length if row.mark is None else max(row.length, row.mark)
+        y = 4 + each * place
         body += [
             text(12, y + 13, row.label, "t", "start"),
-            rect(12, y + 19, max(1.0, x(row.length) - 12), 16, row.shade),
-            *([] if row.mark is None else [line(x(row.mark), y + 17, x(row.mark), y + 37, "c-err")]),
-            text(x(end) + 8, y + 32, row.text, "t-strong-s", "start"),
+            rect(12, y + 19, max(1.0, x(row.share) - 12), 16, row.shade),
+            line(x(row.mark), y + 17, x(row.mark), y + 37, "c-err"),
+            text(x(max(row.share, row.mark)) + 8, y + 32, percent(row.share, 0), "t-strong-s", "start"),
         ]
     return svg(8 + each * len(rows), title, body)
 
@@ -132,8 +132,9 @@ def timeline(outcomes: Sequence[str], yeses: int, say: Messages) -> Drawing:
 
 def purchases_picture(rows: Sequence[tuple[str, int]], say: Messages) -> Drawing:
     """Draw how many counts of each accuracy a budget is good for: rows are what they are called, and how many."""
-    bought = [LabelledBar(label=called, length=times, text=f"{times:,}") for called, times in rows]
-    return labelled_bars(bought, say("policy.buys"), longest=max([1, *(times for _, times in rows)]))
+    nothing = [None] * len(rows)
+    panel = Panel("", [called for called, _ in rows], [times for _, times in rows], nothing, nothing, True, False)  # noqa: FBT003
+    return draw_panel(panel, say("policy.buys"))
 
 
 def belief_curve(epsilon: str, prior: int, say: Messages) -> Drawing:

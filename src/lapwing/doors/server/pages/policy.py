@@ -5,7 +5,6 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Final
 
-from markupsafe import Markup
 from starlette.responses import Response
 
 from lapwing.accounting.filters.account import Budget
@@ -121,7 +120,7 @@ async def _means(visit: PageVisit, policy: dict[str, Any], given: str) -> dict[s
         (str(visit.say("home.counts", accuracy=visit.say(f"ask.{name}"), within=within)), times)
         for name, within, times in purchases(planned, await count_prices(visit))
     ]
-    told = {"shown": budget_text(planned), "buys": purchases_picture(buys, visit.say) if buys else Markup()}
+    told = {"shown": budget_text(planned), "buys": purchases_picture(buys, visit.say) if buys else ""}
     budget = read_budget(**planned)
     return told | {"concerns": budget_concerns(budget)} | meaning_for_one(visit, budget)
 

@@ -13,7 +13,7 @@ from lapwing.accounting.interpretation import belief_drift, belief_range, best_t
 from lapwing.accounting.pricing import price
 from lapwing.doors.server.calls import API
 from lapwing.doors.server.operations import OPERATIONS
-from lapwing.doors.server.pages.charts import LabelledBar, belief_curve, labelled_bars
+from lapwing.doors.server.pages.charts import ShareBar, belief_curve, share_bars
 from lapwing.doors.server.pages.page_visit import Page, PageRefusedError, PageVisit
 from lapwing.doors.server.roles import Role
 from lapwing.show.strokes import Drawing, percent
@@ -90,11 +90,11 @@ def _bars(visit: PageVisit, rows: list[dict[str, Any]]) -> Drawing:
     """Draw which share of the people an attack names rightly; a line marks what guessing gets."""
     bars = []
     for row in rows:
-        who, share = visit.say(f"attack.{row['answers'].replace(' ', '_')}"), row["recovered"]
+        who = visit.say(f"attack.{row['answers'].replace(' ', '_')}")
         blur = f"{row['against']}, " if row["answers"] == "ad hoc" else ""
-        label, shade = f"{who} ({blur}{row['attack']})", _SHADES[row["answers"]]
-        bars.append(LabelledBar(label=label, length=share, text=percent(share, 0), shade=shade, mark=row["chance"]))
-    return labelled_bars(bars, visit.say("attack.picture"), longest=1, room=74)
+        label = f"{who} ({blur}{row['attack']})"
+        bars.append(ShareBar(label=label, share=row["recovered"], shade=_SHADES[row["answers"]], mark=row["chance"]))
+    return share_bars(bars, visit.say("attack.picture"))
 
 
 async def check_receipt(visit: PageVisit) -> Response:
