@@ -12,7 +12,7 @@ from lapwing.attacks.tracing import Traced
 from lapwing.doors.cli import main
 from lapwing.doors.plots import attacks as pictures
 from lapwing.doors.plots.attacks import draw_tracing_curve
-from lapwing.made_up.attack_story import SCENES, by_luck, surest
+from lapwing.made_up.attack_story import SCENES, AttackReport, AttackStory, by_luck, surest, tracing_headline
 
 
 @pytest.fixture(scope="module")
@@ -81,11 +81,16 @@ def test_titles_tell_what_came_of_it() -> None:
             (CampaignAnswers.LAPWING, 1.0),
         )
     )
-    title, tracing = pictures.recovered_title, pictures.tracing_title
-    assert title([blurred, kept], Fraction(1)) == "Blur is undone; a budget of epsilon 1 is not"
-    assert title([blurred, lost], Fraction(1000)) == "Blur is undone, and so is a budget of epsilon 1000"
-    assert tracing([blurred, kept]).endswith("Blur does not hide it; lapwing does")
-    assert tracing([blurred, lost]).endswith("Neither blur nor this budget hides it")
+
+    def story(*outcomes, budget):
+        reports = {"tracing": AttackReport(outcomes=[*outcomes], traced={})}
+        return AttackStory(budget=Fraction(budget), seed=1, reports=reports)
+
+    assert story(blurred, kept, budget=1).headline == "Blur is undone; a budget of epsilon 1 is not"
+    assert story(blurred, lost, budget=1000).headline == "Blur is undone, and so is a budget of epsilon 1000"
+    assert (story(blurred, kept, budget=1).is_stopped, story(blurred, lost, budget=1000).is_stopped) == (True, False)
+    assert tracing_headline([blurred, kept]).endswith("Blur does not hide it; lapwing does")
+    assert tracing_headline([blurred, lost]).endswith("Neither blur nor this budget hides it")
 
 
 def test_an_attack_that_nothing_stopped_ends_with_1() -> None:

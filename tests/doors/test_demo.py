@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 import lapwing as lw
 from lapwing.doors.cli import demo, main
-from lapwing.doors.cli.demo_mallory import ExactDoor
 from lapwing.doors.cli.demo_stage import WIDTH, Stage
 from lapwing.ledger.replay import verify
+from lapwing.made_up.mallory import ExactDoor
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 
@@ -116,8 +116,9 @@ def test_mallory_reads_exact_answers_and_not_lapwing_s(told) -> None:
 
 def test_exact_numbers_are_shown_nowhere_but_where_it_says_so(told) -> None:
     """Only Mallory's part makes exact rows, and only the table under its label shows what comes of them."""
-    sources = Path(demo.__file__).parent.glob("demo*.py")
-    assert [file.name for file in sources if "make_block" in file.read_text(encoding="utf-8")] == ["demo_mallory.py"]
+    sources = [path.read_text(encoding="utf-8") for path in Path(demo.__file__).parent.glob("demo*.py")]
+    assert [text.count("make_block") for text in sources] == [0, 0]
+    assert [text.count(".sizes[") for text in sources if "NeighbourStory" in text] == [1]
     shown = told[1]
     rows = [row.start() for row in re.finditer(r"^ +cancer survivors.* [\d,]+$", shown, re.MULTILINE)]
     assert len(rows) == 2

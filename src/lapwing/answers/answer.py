@@ -11,7 +11,6 @@ from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
 
-from lapwing.answers.canvas import checked_path
 from lapwing.answers.cells import (
     Change,
     Row,
@@ -27,6 +26,7 @@ from lapwing.answers.cells import (
     text_table,
 )
 from lapwing.answers.frames import FrameColumn, TableResult, key_columns
+from lapwing.answers.pictures import draw_below, draw_figure
 from lapwing.answers.releases import (
     CONFIDENCE,
     Numbers,
@@ -38,6 +38,7 @@ from lapwing.answers.releases import (
 from lapwing.ledger.entries import Receipt
 from lapwing.queries.planning.plan import BoundedValue, CellKey, ChosenMeaning, Family, Number, Steps
 from lapwing.queries.planning.presentation import AS_IT_IS, Quotient
+from lapwing.show.canvas import checked_path
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, as_confidence, as_written, exact, float_above, float_below
 from lapwing.vocabulary.results import Interval, html_table
@@ -352,15 +353,14 @@ class Answer(TableResult):
         needs matplotlib: pip install 'lapwing[plots]'.
         """
         file = checked_path("picture.png" if path is None else path)
-        from lapwing.answers.pictures import draw_answer  # noqa: PLC0415 - half a second, and an extra
-
         rows, place = self.bounded(confidence), None if path is None else file
-        return draw_answer(self.asked, rows, made_up=self.rehearsal, confidence=confidence, path=place)
+        return draw_figure(self.asked, rows, made_up=self.rehearsal, confidence=confidence, path=place)
 
     def _repr_html_(self) -> str:
         header = [*self.keys, *(title for name in self.titles for title in (name, "95 % interval"))]
         lines = [[*map(named, row.key), *self._parts(row)] for row in self.rows[:MOST_SHOWN]]
-        return html_table(header, [*lines, *([line] for line in self.beyond)], self.sentence)
+        table = html_table(header, [*lines, *([line] for line in self.beyond)], self.sentence)
+        return table + draw_below(self.asked, self.rows)
 
     def _parts(self, row: Row) -> Iterator[str]:
         """Go through the values of a row, each with its interval behind it."""

@@ -6,9 +6,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self, overload
 
-from lapwing.answers.canvas import checked_path
 from lapwing.answers.frames import FrameColumn, TableResult
 from lapwing.answers.stream_terms import StreamAnswer
+from lapwing.show.canvas import checked_path
+from lapwing.show.maps import GridCell, draw_grid
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, as_confidence
 from lapwing.vocabulary.frozen import frozen
@@ -96,30 +97,40 @@ class StreamAnswers(TableResult, Sequence[StreamAnswer | None]):
         Yeses are dark, with the least number of people that there are with this `confidence`; noes are light. The
         axis with the most values goes to the right. It needs matplotlib: pip install 'lapwing[plots]'.
         """
-        names = self.label_names
-        if not names or any(set(one) != set(names) for one in self.labels):
+        if not self._is_grid:
             raise BadQuestionError(
                 "a picture shows answers over a grid; ask one: stream.ask_many(lw.cohorts('patients', {'sex': ['F', "
                 "'M']}))"
             )
         file = checked_path("picture.png" if path is None else path)
-        from lapwing.answers.pictures import GridCell, draw_grid  # noqa: PLC0415 - half a second, and an extra
+        from lapwing.show import figures  # noqa: PLC0415 - half a second, and an extra
 
-        cells = []
-        for labels, one in zip(self.labels, self.answers, strict=True):
-            lies = None if one is None else one.interval(confidence)
-            cells.append(GridCell(labels, None if one is None else bool(one), _least(lies)))
-        asked = {one.threshold for one in self.answers if one is not None}
-        title = f"At least {format_short(asked.pop())} people?" if len(asked) == 1 else "Enough people?"
         sure = (
             f"in a yes: how many there are at least, all at once with {percent(as_confidence(confidence))} confidence"
         )
         caption = sure if self.yeses else ""
-        return draw_grid(cells, title=title, caption=caption, path=None if path is None else file)
+        cells, place = self._cells(confidence), None if path is None else file
+        return figures.draw_grid(cells, title=self._title, caption=caption, path=place)
+
+    @property
+    def _is_grid(self) -> bool:
+        names = self.label_names
+        return bool(names) and all(set(one) == set(names) for one in self.labels)
+
+    def _cells(self, confidence: Exact) -> list[GridCell]:
+        lies = [None if one is None else one.interval(confidence) for one in self.answers]
+        every = zip(self.labels, self.answers, lies, strict=True)
+        return [GridCell(labels, None if one is None else bool(one), _least(lie)) for labels, one, lie in every]
+
+    @property
+    def _title(self) -> str:
+        asked = {one.threshold for one in self.answers if one is not None}
+        return f"At least {format_short(asked.pop())} people?" if len(asked) == 1 else "Enough people?"
 
     def _repr_html_(self) -> str:
         rows = self.to_rows()
-        return html_table(list(rows[0]) if rows else (), ([*row.values()] for row in rows))
+        table = html_table(list(rows[0]) if rows else (), ([*row.values()] for row in rows))
+        return table + (draw_grid(self._cells("0.95"), self._title).coloured if self._is_grid else "")
 
     def __repr__(self) -> str:
         return f"<{len(self):,} stream answers, {len(self.yeses):,} of them yes>"

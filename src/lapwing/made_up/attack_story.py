@@ -1,22 +1,29 @@
-"""The story that `lapwing attack` tells: which attacks, on whom in the made-up clinic, and in what words.
+"""The story of the attacker: which attacks, on whom in the made-up clinic, what came of them, and in what words.
 
 The attacker knows when each patient was born, and wants to know what they have.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from statistics import NormalDist
 from tempfile import TemporaryDirectory
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 
-from lapwing.accounting.interpretation import belief_range
-from lapwing.attacks.campaigns import AttackedDoor, AttackTarget, Campaign, CampaignAnswers, CampaignOutcome
+from lapwing.accounting.interpretation import INFORMED, belief_range
+from lapwing.attacks.campaigns import (
+    NOTHING,
+    AttackedDoor,
+    AttackTarget,
+    Campaign,
+    CampaignAnswers,
+    CampaignOutcome,
+)
 from lapwing.attacks.tracing import Traced
 from lapwing.made_up import SEED, make_clinic
 from lapwing.made_up.made_up_people import make_block
@@ -68,7 +75,7 @@ class ClinicUnderAttack:
 OLD, GROWN = range(55, 99), range(20, 60)
 """Half of the old have high blood pressure; few of the others were ever admitted for surgery."""
 
-_RARE = 1e-6
+_RARE, _USUAL = 1e-6, 0.05
 
 
 @frozen()
@@ -133,16 +140,111 @@ def door_questions(name: str, budget: Fraction) -> int:
     return Campaign(target=clinic.target(scene.people, ages=scene.ages), doors=clinic).door_questions(name)
 
 
-def play(name: str, *, budget: Fraction, seed: int, progress: Callable[[], None] = lambda: None) -> AttackReport:
-    """Run one of the `SCENES` on the made-up clinic, whose accounts have this budget each.
+@frozen()
+class AttackStory:
+    """What came of the scenes that were played, with accounts of one budget. A command, pictures and a page tell it."""
+
+    budget: Fraction
+    seed: int
+    reports: Mapping[str, AttackReport]
+
+    @property
+    def outcomes(self) -> list[CampaignOutcome]:
+        """All outcomes, scene by scene."""
+        return [one for scene in self.reports.values() for one in scene.outcomes]
+
+    @property
+    def at_the_door(self) -> list[CampaignOutcome]:
+        """Those of attacks on lapwing."""
+        return [one for one in self.outcomes if one.answers is CampaignAnswers.LAPWING]
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether lapwing stopped every attack, and none got more than luck explains."""
+        emptied = all(one.stopped != NOTHING for one in self.at_the_door)
+        return emptied and not are_undone(self.outcomes, CampaignAnswers.LAPWING)
+
+    @property
+    def headline(self) -> str:
+        """What came of the attacks on blurred answers and on lapwing's, in a sentence."""
+        blur, lapwing = _undone(self.outcomes)
+        if blur and lapwing:
+            return f"Blur is undone, and so is a budget of epsilon {self.budget}"
+        if blur:
+            return f"Blur is undone; a budget of epsilon {self.budget} is not"
+        return f"A budget of epsilon {self.budget} is {'undone' if lapwing else 'not undone'}; blur was not, here"
+
+    @property
+    def conclusion(self) -> str:
+        """What the attacker got at lapwing's door, what luck explains of it, and what bounds all that can be got."""
+        outcomes, budget = self.at_the_door, self.budget
+        best, luck = max(zip(outcomes, by_luck(outcomes, _USUAL), strict=True), key=lambda one: _beyond(one[0]))
+        beaten = _beyond(best)
+        how = f"beat guessing by {100 * beaten:.1f} points at best" if beaten > 0 else "never beat guessing"
+        attacks = f"the best of {len(outcomes)} attacks" if len(outcomes) > 1 else "this attack"
+        emptied = all(one.stopped != NOTHING for one in outcomes)
+        end = "each time he left an empty account" if emptied else "NOTHING STOPPED HIM: this account does not hold"
+        undone = are_undone(outcomes, CampaignAnswers.LAPWING)
+        lost = "THIS IS MORE THAN LUCK: the budget is too large. " if undone else ""
+        return (
+            f"At lapwing's door the attacker {how}, and {end}. By luck alone {attacks} beats guessing by up to "
+            f"{100 * luck:.0f} points in 19 of 20 runs (one deviation is {100 * best.deviation:.0f} points, for "
+            f"{best.people} people). {lost}What a person's own "
+            f"data adds is bounded, whatever is asked: with a budget of epsilon {budget}, of {INFORMED} no belief "
+            f"that a person is a patient here moves from 50 % to more than {100 * surest_of_membership(budget):.1f} % "
+            f"(one person added: epsilon), and none about what her record says to more than {100 * surest(budget):.1f} "
+            "% (a record replaced: twice epsilon). See docs/attacks.md and docs/interpretation.md."
+        )
+
+    def record(self) -> dict[str, Any]:
+        """Return it as JSON values: what programs read, and the page shows."""
+        return {
+            "epsilon": str(self.budget),
+            "seed": self.seed,
+            "outcomes": [
+                {"family": name, **asdict(outcome), "answers": outcome.answers.value}
+                for name, one in self.reports.items()
+                for outcome in one.outcomes
+            ],
+            "surest_belief": surest(self.budget),
+            "surest_belief_in_membership": surest_of_membership(self.budget),
+        }
+
+
+def play(
+    names: Sequence[str], *, budget: Fraction, seed: int, progress: Callable[[], None] = lambda: None
+) -> AttackStory:
+    """Run some of the `SCENES` on the made-up clinic, whose accounts have this budget each.
 
     The seed is that of the attacker's coins; `progress` is told of each answer at the door.
     """
-    scene = SCENES[name]
-    with ClinicUnderAttack(trait=scene.trait, budget=budget) as clinic:
-        target = clinic.target(scene.people, ages=scene.ages)
-        campaign = Campaign(target=target, doors=clinic, seed=seed, progress=progress)
-        return AttackReport(outcomes=scene.run(campaign), traced=campaign.traced)
+    reports = {}
+    for name in names:
+        scene = SCENES[name]
+        with ClinicUnderAttack(trait=scene.trait, budget=budget) as clinic:
+            target = clinic.target(scene.people, ages=scene.ages)
+            campaign = Campaign(target=target, doors=clinic, seed=seed, progress=progress)
+            reports[name] = AttackReport(outcomes=scene.run(campaign), traced=campaign.traced)
+    return AttackStory(budget=budget, seed=seed, reports=reports)
+
+
+def tracing_headline(outcomes: Sequence[CampaignOutcome]) -> str:
+    """Return who hid the members of the group, in a sentence."""
+    hid = {
+        (True, False): "Blur does not hide it; lapwing does",
+        (True, True): "Neither blur nor this budget hides it",
+        (False, False): "Here, blur and lapwing hid it",
+        (False, True): "This budget does not hide it",
+    }
+    return f"Who is in the secret group? {hid[_undone(outcomes)]}"
+
+
+def _undone(outcomes: Sequence[CampaignOutcome]) -> tuple[bool, bool]:
+    return are_undone(outcomes, CampaignAnswers.AD_HOC), are_undone(outcomes, CampaignAnswers.LAPWING)
+
+
+def _beyond(outcome: CampaignOutcome) -> float:
+    return outcome.recovered - outcome.chance
 
 
 def surest(budget: Fraction) -> float:

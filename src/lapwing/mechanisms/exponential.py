@@ -51,8 +51,7 @@ class ExponentialMechanism(ScoreSelection[ExponentialSelection]):
         """Return the index of the candidate that was chosen by its score."""
         return choose_exponential(self.lattice.offsets(value))
 
-    def confidence(self, margin: Exact) -> float:
-        """Return the probability, rounded down, that the chosen score is at most `margin` below the best."""
+    def confidence(self, margin: Exact) -> float:  # noqa: D102 - as the base says
         scales = self.lattice.in_scales(margin)
         if scales < 0:
             return 0.0
@@ -73,8 +72,7 @@ class ExponentialMechanism(ScoreSelection[ExponentialSelection]):
         return self.lattice.in_scores(_within_reach("t", t, scales))
 
     @staticmethod
-    def scales_behind(confidence: Fraction, candidates: int) -> float:
-        """Return how many noise scales the chosen score may be behind the best, rounded up."""
+    def scales_behind(confidence: Fraction, candidates: int) -> float:  # noqa: D102 - as the base says
         odds = (candidates - 1) * confidence / (1 - confidence)
         return _within_reach("confidence", confidence, math.log(odds)) if odds > 1 else 0.0
 

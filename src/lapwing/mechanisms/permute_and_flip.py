@@ -32,7 +32,6 @@ class _NoisyMaximum(ScoreSelection[PureRelease]):
     FLOOR_BITS = 61
 
     def confidence(self, margin: Exact) -> float:
-        """Return the probability, rounded down, that the chosen score is at most `margin` below the best."""
         scales = float_below(self.lattice.in_scales(margin))
         if scales < 0:
             return 0.0
@@ -40,7 +39,6 @@ class _NoisyMaximum(ScoreSelection[PureRelease]):
 
     @staticmethod
     def scales_behind(confidence: Fraction, candidates: int) -> float:
-        """Return how many noise scales the chosen score may be behind the best, rounded up."""
         allowed = float_below(1 - confidence)
         if _chance_behind(0.0, candidates) <= allowed:
             return 0.0

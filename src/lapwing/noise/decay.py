@@ -235,8 +235,7 @@ class TableSampler:
         mirrored = [np.where(magnitudes == UNSURE, UNSURE, -magnitudes).astype(np.int16)] * self._sign_bits
         self._values = np.concatenate([magnitudes, *mirrored])
 
-    def draw_many(self, count: int, source: RandomSource) -> NDArray[np.int64]:
-        """Return `count` independent draws."""
+    def draw_many(self, count: int, source: RandomSource) -> NDArray[np.int64]:  # noqa: D102 - as Sampler says
         draws = np.empty(count, np.int64)
         for start in range(0, count, CHUNK):
             self._fill(draws[start : start + CHUNK], source)

@@ -69,8 +69,7 @@ class RoundedSampler:
     def __init__(self, standard: Strips, steps: int) -> None:
         self._standard, self._steps = standard, np.uint64(steps)
 
-    def draw_many(self, count: int, source: RandomSource) -> NDArray[np.int64]:
-        """Return `count` independent draws."""
+    def draw_many(self, count: int, source: RandomSource) -> NDArray[np.int64]:  # noqa: D102 - as Sampler says
         draws = np.empty(count, np.int64)
         for start in range(0, count, CHUNK):
             chunk = draws[start : start + CHUNK]

@@ -176,8 +176,7 @@ class StripSampler:
         self.strips = Strips(decay)
         self._two_sided = decay.sides - 1
 
-    def draw_many(self, count: int, source: RandomSource) -> NDArray[np.int64]:
-        """Return `count` independent draws."""
+    def draw_many(self, count: int, source: RandomSource) -> NDArray[np.int64]:  # noqa: D102 - as Sampler says
         draws = np.empty(count, np.int64)
         for start in range(0, count, CHUNK):
             chunk = draws[start : start + CHUNK]

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.doors.plots.answers import draw_bars, draw_burn_down, draw_chance_of_yes, draw_error_by_price, draw_funnel
+from lapwing.doors.plots.answers import draw_burn_down, draw_chance_of_yes, draw_error_by_price, draw_funnel
 from lapwing.doors.plots.meaning import draw_meaning
+from lapwing.show.figures import draw_panels
+from lapwing.show.panels import Panel
 
 Draw = Callable[[Path, int], None]
 
@@ -31,15 +33,9 @@ def _funnel(path: Path, n: int) -> None:
 
 
 def _bars(path: Path, n: int) -> None:
-    draw_bars(
-        path,
-        labels=["F", "男 & <M>"],
-        values=[1.5, -2.0 - n],
-        lows=[1.0, None],
-        highs=[2.0, None],
-        title="A title so long that it has to be wrapped, because nobody could read it on one line of a picture",
-        x="people",
-    )
+    title = "A title so long that it has to be wrapped, because nobody could read it on one line of a picture"
+    panel = Panel("people", ["F", "男 & <M>"], [1.5, -2.0 - n], [1.0, None], [2.0, None], True, False)  # noqa: FBT003
+    draw_panels([panel], title=title, caption="", path=path)
 
 
 def _belief(path: Path, n: int) -> None:
@@ -51,7 +47,14 @@ PICTURES = {
     "yes": (_yes, '"At least 200?" is right 95 times in 100 below 150 and above 250', "asked for: 200"),
     "burn-down": (_left, "2 of epsilon 3 is left", "the cap", "reserved for streams", "entry of the ledger"),
     "funnel": (_funnel, "About 90 people pass all 2 conditions", "sex = 'M'", "and age < 3", "900"),
-    "bars": (_bars, "A title so long that it has to be wrapped, because nobody could", "F", "people", "1.5", "-2"),
+    "bars": (
+        _bars,
+        "A title so long that it has to be wrapped, because nobody could read it on",
+        "F",
+        "people",
+        "1.5",
+        "-2",
+    ),
     "belief": (_belief, "At epsilon 1 a belief of 50% stays between 27% and 73%,", "nothing learned"),
 }
 

@@ -206,7 +206,7 @@ class LossChain:
 
     @property
     def first_order_price(self) -> float:
-        """What it takes from a residue, if that is large."""
+        """First-order cost: how much mu^2 of the residue the chain uses while the residue is large."""
         return sum(family.first_order_price * times for family, times in self.parts)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from lapwing.answers.canvas import FORMATS, checked_folder, checked_path
 from lapwing.auditor.black_box import audit as watch
 from lapwing.auditor.finding import Finding, parameters
 from lapwing.auditor.white_box import Achieved
@@ -15,6 +14,7 @@ from lapwing.doors.auditing.register import Audited, audited, left_out, liars, n
 from lapwing.doors.auditing.suspect import Suspect
 from lapwing.doors.cli.commands import each, json_option, paragraph, table, tell
 from lapwing.doors.plots.meaning import draw_privacy_region
+from lapwing.show.canvas import FORMATS, checked_folder, checked_path
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int, positive, probability
 from lapwing.vocabulary.guarantee import Guarantee

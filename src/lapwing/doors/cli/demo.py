@@ -23,14 +23,14 @@ from lapwing.auditor.sparse_vector_oracle import Reveals, SparseVectorVariant
 from lapwing.auditor.worst_pairs import AuditedMovement as Moves
 from lapwing.auditor.worst_pairs import worst_loss
 from lapwing.doors.cli.commands import progress
-from lapwing.doors.cli.demo_mallory import attack
-from lapwing.doors.cli.demo_stage import ALLOWANCES, BUDGET, POPULATION, SURE, Cast, Stage, good, shortened
+from lapwing.doors.cli.demo_stage import ALLOWANCES, BUDGET, POPULATION, SURE, Cast, Stage, bad, good, shortened
 from lapwing.doors.cli.options import demo_budget_option
 from lapwing.doors.plots.answers import draw_account, draw_answer, draw_prices, draw_stream
 from lapwing.doors.plots.meaning import draw_meaning
 from lapwing.ledger.replay import verify
 from lapwing.made_up import BUDGETS, make_clinic
 from lapwing.made_up.made_up_people import CONDITIONS, SITES
+from lapwing.made_up.mallory import EVERYONE, TIMES, NeighbourStory
 from lapwing.mechanisms.laplace import GeometricMechanism
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
@@ -40,7 +40,7 @@ from lapwing.queries.statistics.counts import count
 from lapwing.queries.statistics.moments import correlation
 from lapwing.queries.statistics.quantiles import quantiles
 from lapwing.queries.statistics.top import top
-from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.errors import BudgetExceededError, ParameterError
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.vocabulary.wording import format_short
@@ -318,6 +318,52 @@ def _number(cell: BoundedValue) -> int | float | Fraction:
 
 def _margin(cell: BoundedValue) -> str:
     return "" if cell.high is None else f"+-{format_short(cell.high - _number(cell))}"
+
+
+def attack(cast: Cast) -> None:
+    """Let Mallory try a door with exact answers, one that blurs them, and lapwing's."""
+    stage, story, epsilon = cast.stage, NeighbourStory(cast.people), ALLOWANCES["mallory"]
+    stage.act("Mallory: what an exact answer would have given away")
+    first, number = story.victims[0], len(story.victims)
+    stage.say(
+        f"She knows that her neighbour was born on {first.born}, is treated at the {first.site} site, and is "
+        f"{'a man' if first.sex == 'M' else 'a woman'}. Two questions about thousands of people, no small number in "
+        "sight. Exact answers, which lapwing never shows, would be:"
+    )
+    everyone, others = (format_short(int(size)) for size in story.sizes[:2])
+    stage.table(
+        ["exact, for the sake of the story", "people"],
+        [["cancer survivors", everyone], ["cancer survivors other than her neighbour", others]],
+    )
+    stage.say(
+        f"One less: so the neighbour had cancer. She does it to {number} people, half of them survivors. Where "
+        f"answers are blurred by fresh noise, as cohort tools of hospitals do, she asks {TIMES} times and takes the "
+        f"mean. At lapwing's door she spends all of her epsilon {format_short(epsilon)}:"
+    )
+    with progress("Mallory asks lapwing", len(story.sizes)) as answered:
+        outcomes = story.try_doors(cast.mallory, epsilon, answered)
+    read, tossed = bad("reading the table"), good("tossing a coin")
+    stage.table(
+        ["answers", "asked", "right about", "as good as"],
+        [
+            [one.against, f"{one.asked:,}", f"{round(one.recovered * number)} of {number}", meaning]
+            for one, meaning in zip(outcomes, (read, read, tossed), strict=True)
+        ],
+    )
+    _ask_again(cast, epsilon / len(story.sizes))
+
+
+def _ask_again(cast: Cast, price: Fraction) -> None:
+    stage, question = cast.stage, count("patient", EVERYONE)
+    answers = {cast.mallory.ask(question, epsilon=price).value for _ in range(20)}
+    stage.say(
+        f"Can she not average lapwing's noise away, too? Twenty times the same question: {len(answers)} answer, the "
+        "one from before, for nothing. Another question, then?"
+    )
+    try:
+        cast.mallory.ask(count("patient"), epsilon=price)
+    except BudgetExceededError as refusal:
+        stage.result(f"Refused: {str(refusal).partition(':')[0]}.")
 
 
 NOES: Final = (3, 10, 30)

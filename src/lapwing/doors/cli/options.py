@@ -274,7 +274,7 @@ def answered(command: Command) -> Command:
 
 def _drawable(_: click.Context, __: click.Parameter, plot: Path | None) -> Path | None:
     """Refuse a picture that could not be drawn before any work is done."""
-    from lapwing.answers.canvas import checked_path
+    from lapwing.show.canvas import checked_path
 
     return None if plot is None else checked_path(plot)
 

@@ -1,7 +1,5 @@
 """What the sceptic tries out: explain (what a price means) and attack (what happens without lapwing)."""
 
-from collections.abc import Mapping
-from dataclasses import asdict
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
@@ -21,24 +19,15 @@ from lapwing.accounting.interpretation import (
     likely_loss,
 )
 from lapwing.accounting.pricing import price
-from lapwing.answers.canvas import checked_folder, checked_path
-from lapwing.attacks.campaigns import NOTHING, CampaignAnswers, CampaignOutcome
+from lapwing.attacks.campaigns import CampaignOutcome
 from lapwing.doors.cli.commands import facts, json_option, paragraph, progress, table, tell
 from lapwing.doors.cli.options import Door, Words, any_question, at_the_door, plot_option
 from lapwing.doors.cli.questions import Questions, question_of
 from lapwing.doors.plots.meaning import draw_meaning
-from lapwing.made_up.attack_story import (
-    SCENES,
-    AttackReport,
-    are_undone,
-    by_luck,
-    door_questions,
-    play,
-    surest,
-    surest_of_membership,
-)
+from lapwing.made_up.attack_story import SCENES, AttackReport, AttackStory, door_questions, play
 from lapwing.mechanisms.gaussian import GaussianMechanism
 from lapwing.queries.planning.planner import plan
+from lapwing.show.canvas import checked_folder, checked_path
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.exact import positive, probability
@@ -216,7 +205,6 @@ def _share(number: float | Fraction) -> str:
 
 
 _EVERYTHING = "all"
-_USUAL = 0.05
 _LOST = 1
 """The exit code of an attack that lapwing did not stop; 2 to 5 are other failures."""
 
@@ -258,14 +246,13 @@ def attack(
     names = [*SCENES] if which == _EVERYTHING else [which]
     asked = count(1)
     with progress("Asking lapwing", sum(door_questions(name, budget) for name in names)) as tick:
-        told = {name: play(name, budget=budget, seed=seed, progress=lambda: tick(next(asked))) for name in names}
-    pictures = [] if plot is None else _draw(plot, f".{plot_format}", told, budget, seed)
-    blocks = [block for name in names for block in _blocks(name, told[name])]
+        story = play(names, budget=budget, seed=seed, progress=lambda: tick(next(asked)))
+    pictures = [] if plot is None else _draw(plot, f".{plot_format}", story)
+    blocks = [block for name in names for block in _blocks(name, story.reports[name])]
     listed = "\n".join(f"picture  {picture}" for picture in pictures)
-    tell(_record(told, budget, seed, pictures), *blocks, _conclusion(told, budget), listed, as_json=as_json)
-    outcomes = _at_the_door(told)
-    stopped = all(one.stopped != NOTHING for one in outcomes) and not are_undone(outcomes, CampaignAnswers.LAPWING)
-    ctx.exit(0 if stopped else _LOST)
+    record = story.record() | {"pictures": [str(picture) for picture in pictures]}
+    tell(record, *blocks, paragraph(story.conclusion), listed, as_json=as_json)
+    ctx.exit(0 if story.is_stopped else _LOST)
 
 
 def _blocks(name: str, told: AttackReport) -> tuple[str, str]:
@@ -280,49 +267,7 @@ def _row(outcome: CampaignOutcome) -> list[str]:
     return [outcome.attack, outcome.against, outcome.stopped, asked, *shares]
 
 
-def _at_the_door(told: Mapping[str, AttackReport]) -> list[CampaignOutcome]:
-    return [one for scene in told.values() for one in scene.outcomes if one.answers is CampaignAnswers.LAPWING]
-
-
-def _conclusion(told: Mapping[str, AttackReport], budget: Fraction) -> str:
-    outcomes = _at_the_door(told)
-    best, luck = max(zip(outcomes, by_luck(outcomes, _USUAL), strict=True), key=lambda one: _beyond(one[0]))
-    how = f"beat guessing by {100 * _beyond(best):.1f} points at best" if _beyond(best) > 0 else "never beat guessing"
-    attacks = f"the best of {len(outcomes)} attacks" if len(outcomes) > 1 else "this attack"
-    emptied = all(one.stopped != NOTHING for one in outcomes)
-    end = "each time he left an empty account" if emptied else "NOTHING STOPPED HIM: this account does not hold"
-    lost = "THIS IS MORE THAN LUCK: the budget is too large. " if are_undone(outcomes, CampaignAnswers.LAPWING) else ""
-    return paragraph(
-        f"At lapwing's door the attacker {how}, and {end}. By luck alone {attacks} beats guessing by up to "
-        f"{100 * luck:.0f} points in 19 of 20 runs (one deviation is {100 * best.deviation:.0f} points, for "
-        f"{best.people} people). {lost}What a person's own "
-        f"data adds is bounded, whatever is asked: with a budget of epsilon {budget}, of {INFORMED} no belief "
-        f"that a person is a patient here moves from 50 % to more than {100 * surest_of_membership(budget):.1f} % (one "
-        f"person added: epsilon), and none about what her record says to more than {100 * surest(budget):.1f} % "
-        "(a record replaced: twice epsilon). See docs/attacks.md and docs/interpretation.md."
-    )
-
-
-def _beyond(outcome: CampaignOutcome) -> float:
-    return outcome.recovered - outcome.chance
-
-
-def _record(told: Mapping[str, AttackReport], budget: Fraction, seed: int, pictures: list[Path]) -> dict[str, Any]:
-    return {
-        "epsilon": str(budget),
-        "seed": seed,
-        "outcomes": [
-            {"family": name, **asdict(outcome), "answers": outcome.answers.value}
-            for name, one in told.items()
-            for outcome in one.outcomes
-        ],
-        "surest_belief": surest(budget),
-        "surest_belief_in_membership": surest_of_membership(budget),
-        "pictures": [str(picture) for picture in pictures],
-    }
-
-
-def _draw(folder: Path, suffix: str, told: Mapping[str, AttackReport], budget: Fraction, seed: int) -> list[Path]:
+def _draw(folder: Path, suffix: str, story: AttackStory) -> list[Path]:
     from lapwing.doors.plots.attacks import draw_all
 
-    return draw_all(folder, suffix, told, budget=budget, seed=seed)
+    return draw_all(folder, suffix, story)

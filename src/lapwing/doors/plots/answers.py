@@ -1,6 +1,5 @@
 """Pictures for analysts and custodians: answers with bounds, errors by price, chances of a yes, a budget over time."""
 
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -9,53 +8,31 @@ from typing import Any, Final, TypeAlias
 from lapwing.accounting.filters.account import Account
 from lapwing.answers.answer import Answer
 from lapwing.answers.budget import amounts
-from lapwing.answers.canvas import ACCENT, INK, QUIET, SECOND, canvas, put_label
+from lapwing.answers.pictures import panels_of
 from lapwing.answers.preview import Preview
 from lapwing.answers.target import FINEST, LARGEST_EPSILON, SMALLEST_EPSILON, TargetWords
 from lapwing.queries.statistics.funnel import Steps
+from lapwing.show.canvas import ACCENT, INK, QUIET, SECOND, canvas, put_label
+from lapwing.show.panels import Panel
 from lapwing.vocabulary.codec import from_record
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, as_confidence, ceil_to_grid
 from lapwing.vocabulary.guarantee import ConcentratedDP
 from lapwing.vocabulary.wording import decimal_below, named, percent
 
-_WIDEST_LABEL, _WIDEST_TITLE, _MOST_LARGE = 30, 64, 24
-
-
 Ends: TypeAlias = Sequence[float | None]
 
 
-def draw_bars(
-    path: Path, *, labels: Sequence[str], values: Sequence[float], lows: Ends, highs: Ends, title: str, x: str
-) -> None:
-    """Draw one bar for each label, from the top down, with the bounds of its value."""
-    places = range(len(labels), 0, -1)
-    with canvas(path, title=textwrap.fill(title, _WIDEST_TITLE), x=x, y="") as axes:
-        axes.barh(places, values, height=0.62, color=ACCENT, alpha=0.75)
-        for place, value, low, high in zip(places, values, lows, highs, strict=True):
-            if low is not None and high is not None:
-                axes.errorbar(value, place, xerr=[[value - low], [high - value]], color=INK, capsize=4, linewidth=1.4)
-            written = f"{value:,.4g}" if isinstance(value, float) and not value.is_integer() else f"{value:,.0f}"
-            end = (max(value if high is None else high, 0), place)
-            put_label(axes, written, end, (6, 0), va="center", color=INK)
-        axes.set_yticks(list(places), [textwrap.fill(label, _WIDEST_LABEL) for label in labels])
-        axes.grid(visible=False, axis="y")
-        axes.set_axisbelow(True)
-        axes.xaxis.set_major_formatter(lambda number, _: f"{number:,.6g}")
-        axes.axvline(0, color=INK, linewidth=0.8)
-        axes.margins(x=0.12)
-        if len(labels) > _MOST_LARGE:
-            axes.tick_params(axis="y", labelsize=6)
-
-
 def draw_funnel(
-    path: Path, *, steps: Sequence[str], values: Sequence[float], confidence: str = "95 %", **bounds: Ends
+    path: Path, *, steps: Sequence[str], values: Sequence[float], lows: Ends, highs: Ends, confidence: str = "95 %"
 ) -> None:
     """Draw how many people pass one condition after the other."""
+    from lapwing.show.figures import draw_panels  # noqa: PLC0415 - half a second, and an extra
+
     labels = [step if i == 0 else f"and {step}" for i, step in enumerate(steps)]
     title = f"About {max(values[-1], 0):,.0f} people pass all {len(steps)} conditions"
-    x = f"people, with bounds that all hold at once with {confidence} confidence"
-    draw_bars(path, labels=labels, values=values, title=title, x=x, **bounds)
+    panel = Panel("people", labels, values, lows, highs, from_zero=True, over_time=False)
+    draw_panels([panel], title=title, caption=f"bounds that all hold at once with {confidence} confidence", path=path)
 
 
 def draw_error_by_price(
@@ -145,14 +122,10 @@ def draw_answer(path: Path, answer: Answer, confidence: Exact) -> None:
     if not isinstance(plan.meaning, Steps):
         answer.plot(path, confidence=confidence)
         return
-    rows, column = answer.bounded(confidence), answer.columns[0]
-    cells = [row.cells[column] for row in rows]
-    bounds = {
-        "lows": [None if cell.low is None else float(cell.low) for cell in cells],
-        "highs": [None if cell.high is None else float(cell.high) for cell in cells],
-    }
+    rows, (panel, *_) = answer.bounded(confidence), panels_of(answer.asked, answer.bounded(confidence))
     steps, sure = [named(row.key[0]) for row in rows], percent(as_confidence(confidence))
-    draw_funnel(path, steps=steps, values=[float(cell.value or 0) for cell in cells], **bounds, confidence=sure)
+    values = [value or 0.0 for value in panel.values]
+    draw_funnel(path, steps=steps, values=values, lows=panel.lows, highs=panel.highs, confidence=sure)
 
 
 def draw_stream(path: Path, chance: Callable[[int], float], at_least: int) -> None:

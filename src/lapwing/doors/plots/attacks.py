@@ -1,6 +1,6 @@
 """Pictures of attacks: what is recovered from answers, and how many it takes; and all that `lapwing attack` draws."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from math import sqrt
 from pathlib import Path
@@ -10,14 +10,14 @@ import numpy as np
 
 from lapwing.accounting.interpretation import INFORMED, belief_range, best_true_positive_rate
 from lapwing.accounting.pricing import price
-from lapwing.answers.canvas import ACCENT, INK, QUIET, SECOND, canvas, put_label
 from lapwing.attacks import hadamard, reconstruction
 from lapwing.attacks.beliefs import name_one, study_beliefs
-from lapwing.attacks.campaigns import CampaignAnswers, CampaignOutcome
+from lapwing.attacks.campaigns import CampaignAnswers
 from lapwing.attacks.oracles import Coins
 from lapwing.attacks.tracing import FALSE_POSITIVES, Traced
 from lapwing.doors.plots.meaning import draw_two_worlds
-from lapwing.made_up.attack_story import AttackReport, are_undone
+from lapwing.made_up.attack_story import AttackStory, tracing_headline
+from lapwing.show.canvas import ACCENT, INK, QUIET, SECOND, canvas, put_label
 from lapwing.vocabulary.event import PureRelease
 
 _COLOURS: Final = {CampaignAnswers.EXACT: QUIET, CampaignAnswers.AD_HOC: SECOND, CampaignAnswers.LAPWING: ACCENT}
@@ -28,22 +28,23 @@ _LABELS: Final = {
 }
 
 
-def draw_recovered(path: str | Path, outcomes: Sequence[tuple[str, CampaignOutcome]], *, title: str) -> None:
+def draw_recovered(path: str | Path, story: AttackStory) -> None:
     """Draw one bar an outcome, with what guessing would have got."""
     from matplotlib.patches import Patch  # noqa: PLC0415 - half a second, and an extra
 
-    families = [family for family, _ in outcomes]
+    outcomes = story.outcomes
+    families = [family for family, one in story.reports.items() for _ in one.outcomes]
     gaps = [0.6 * len(set(families[: place + 1])) for place in range(len(families))]
     places = [-place - gap for place, gap in enumerate(gaps)]
-    with canvas(path, title=title, x="share recovered; a line marks what guessing gets", y="") as axes:
+    with canvas(path, title=story.headline, x="share recovered; a line marks what guessing gets", y="") as axes:
         figure = axes.figure
         figure.set_size_inches(7.6, 1.3 + 0.27 * (len(outcomes) + gaps[-1]))  # type: ignore[union-attr]  # not a subfigure
-        for place, (_, outcome) in zip(places, outcomes, strict=True):
+        for place, outcome in zip(places, outcomes, strict=True):
             axes.barh(place, outcome.recovered, height=0.66, color=_COLOURS[outcome.answers], alpha=0.85)
             axes.plot([outcome.chance] * 2, [place - 0.4, place + 0.4], color=INK, linewidth=1.6)
             end = (max(outcome.recovered, outcome.chance), place)
             put_label(axes, f"{outcome.recovered:.0%}", end, (5, 0), va="center", color=INK, fontsize=8)
-        axes.set_yticks(places, [f"{outcome.attack}, {outcome.against}" for _, outcome in outcomes], fontsize=8)
+        axes.set_yticks(places, [f"{outcome.attack}, {outcome.against}" for outcome in outcomes], fontsize=8)
         axes.set_xlim(0, 1.12)
         axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0 %", "25 %", "50 %", "75 %", "100 %"])
         axes.grid(visible=False, axis="y")
@@ -79,53 +80,27 @@ I2B2_DEVIATION: Final = 1.323
 _HALF_AND_MORE: Final = [0.5, 0.6, 0.7, 0.8, 0.9, 1], ["50 %", "60 %", "70 %", "80 %", "90 %", "100 %"]
 
 
-def draw_all(folder: Path, suffix: str, told: Mapping[str, AttackReport], *, budget: Fraction, seed: int) -> list[Path]:
-    """Draw what came of each scene, and what it means when all were told; return the files.
-
-    The budget is the epsilon of the accounts, and the seed that of the attacker's coins.
-    """
-    written: list[Path] = []
+def draw_all(folder: Path, suffix: str, story: AttackStory) -> list[Path]:
+    """Draw what came of each scene, and what it means when all were played; return the files."""
+    written, reports, budget = list[Path](), story.reports, story.budget
 
     def file(name: str) -> Path:
         written.append(folder / f"{name}{suffix}")
         return written[-1]
 
-    outcomes = [(name, outcome) for name, one in told.items() for outcome in one.outcomes]
-    draw_recovered(file("recovered"), outcomes, title=recovered_title([one for _, one in outcomes], budget))
-    if "hadamard" in told:
-        draw_hadamard_curve(file("hadamard_noise"), budget=budget, seed=seed)
-    if "reconstruction" in told:
-        draw_questions(file("share_by_questions"), seed=seed)
+    draw_recovered(file("recovered"), story)
+    if "hadamard" in reports:
+        draw_hadamard_curve(file("hadamard_noise"), budget=budget, seed=story.seed)
+    if "reconstruction" in reports:
+        draw_questions(file("share_by_questions"), seed=story.seed)
         draw_allowance(file("need_and_allowance"), budget=budget)
-    if "tracing" in told:
+    if "tracing" in reports:
         most = best_true_positive_rate(price(PureRelease(epsilon=budget)), "0.05")
-        title = tracing_title(told["tracing"].outcomes)
-        draw_tracing_curve(file("tracing"), told["tracing"].traced, (float(budget), most), title=title)
+        title = tracing_headline(reports["tracing"].outcomes)
+        draw_tracing_curve(file("tracing"), reports["tracing"].traced, (float(budget), most), title=title)
     draw_two_worlds(file("with_and_without_her"), study_beliefs(Fraction(1, 2)))
     draw_shaming(file("name_and_shame"))
     return written
-
-
-def recovered_title(outcomes: Sequence[CampaignOutcome], budget: Fraction) -> str:
-    """Return what came of the attacks on blurred answers and on lapwing's, in a sentence."""
-    blur, lapwing = (are_undone(outcomes, answers) for answers in (CampaignAnswers.AD_HOC, CampaignAnswers.LAPWING))
-    if blur and lapwing:
-        return f"Blur is undone, and so is a budget of epsilon {budget}"
-    if blur:
-        return f"Blur is undone; a budget of epsilon {budget} is not"
-    return f"A budget of epsilon {budget} is {'undone' if lapwing else 'not undone'}; blur was not, here"
-
-
-def tracing_title(outcomes: Sequence[CampaignOutcome]) -> str:
-    """Return who hid the members of the group, in a sentence."""
-    blur, lapwing = (are_undone(outcomes, answers) for answers in (CampaignAnswers.AD_HOC, CampaignAnswers.LAPWING))
-    hid = {
-        (True, False): "Blur does not hide it; lapwing does",
-        (True, True): "Neither blur nor this budget hides it",
-        (False, False): "Here, blur and lapwing hid it",
-        (False, True): "This budget does not hide it",
-    }
-    return f"Who is in the secret group? {hid[blur, lapwing]}"
 
 
 def draw_hadamard_curve(path: Path, *, budget: Fraction, seed: int, people: int = MANY) -> None:

@@ -33,7 +33,7 @@ def test_a_cohort_by_mouse_is_priced_while_it_is_built_and_asked_once(look) -> N
     add(page, 1, "inpatient")
     page.locator("#panel-1 .chip", has_text="Leave out").click()
     expect(page.locator("#sentence")).to_contain_text("leaving out those with an entry in visit (kind inpatient)")
-    expect(page.locator("#sql")).to_contain_text("not has(visit, kind = 'inpatient')")
+    expect(page.locator("#sql")).to_contain_text("not (has(visit, kind = 'inpatient'))")
     page.get_by_text("Fine: within 10").click()
     expect(page.locator("#ask")).to_have_text(re.compile(r"Count · ε 0\.2"))
     page.reload()  # the address holds the cohort

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.one_budget(
 )
 
 SENTENCE = "People with sex M, age 20 to 30, cancer survivor: yes and admitted for surgery: yes."
-SQL = "sex = 'M' and age between 20 and 30 and cancer_survivor and admitted_for_surgery"
+SQL = "sex = 'M' and age >= 20 and age <= 30 and cancer_survivor and admitted_for_surgery"
 EVIL = "<img src=x onerror=alert(1)>"
 MOST_TABS = 25
 

@@ -22,7 +22,7 @@ from lapwing.doors.server.pages.cohort_document import (
     to_link,
 )
 from lapwing.doors.server.pages.cohort_form import act, from_form
-from lapwing.doors.server.pages.cohort_text import steps_of, text_of
+from lapwing.doors.server.pages.cohort_text import condition_of, steps_of, text_of
 from lapwing.doors.server.pages.cohort_undo import UndoHistory
 from lapwing.doors.server.pages.cohort_words import sentence_of
 from lapwing.doors.server.pages.dictionary import Dictionary
@@ -31,6 +31,7 @@ from lapwing.doors.server.pages.page_words import words_of
 from lapwing.made_up.clinic_files import make_clinic
 from lapwing.queries.catalogue.column import Boolean, Category, Column
 from lapwing.queries.catalogue.population import Population, RowsPerPerson, Table
+from lapwing.queries.language.expressions import EVERYONE
 from lapwing.vocabulary.guarantee import PrivacyUnit
 
 
@@ -133,6 +134,8 @@ def test_form_link_and_document_say_the_same_and_the_text_can_be_asked(session, 
     assert from_link(to_link(cohort)) == cohort
     assert from_form(fields_of(cohort), dictionary) == cohort
     asked = session.preview(lw.count("patient", text_of(cohort, dictionary)), within=30)
+    meant = lw.count("patient", condition_of(cohort, dictionary))
+    assert session.preview(meant, within=30).asked.text == asked.asked.text, "the text is what was meant"
     turned = CohortDraft(panels=cohort.panels[::-1])
     assert session.preview(lw.count("patient", text_of(turned, dictionary)), within=30).asked.text == asked.asked.text
     assert len(steps_of(cohort, dictionary)) == len(cohort.panels)
@@ -177,6 +180,12 @@ def test_a_name_that_is_not_declared_refuses_the_whole(dictionary, of) -> None:
         text_of(alone(Criterion(of="visit", limits=(Limit(column=of, low="1"),))), dictionary)
 
 
+@pytest.mark.parametrize("day", ["2024-02-30", "0000-01-01", "24-1-1", "tomorrow"])
+def test_a_day_that_is_none_is_unclear(dictionary, day) -> None:
+    with pytest.raises(UnclearError, match="day"):
+        text_of(alone(Criterion(of="visit", limits=(Limit(column="day", low=day),))), dictionary)
+
+
 @given(st.text(string.printable, max_size=20))
 def test_no_button_breaks_the_builder(dictionary, do) -> None:
     cohort = CohortDraft(panels=(CohortPanel(criteria=(Criterion(of="visit"),)),))
@@ -210,7 +219,16 @@ def test_buttons_do_what_they_say(dictionary) -> None:
 def test_who_is_not_known_to_match_is_not_left_out(dictionary) -> None:
     age = Criterion(of="patient.age", limits=(Limit(column="age", low="20", high="30"),))
     out = CohortDraft(panels=(CohortPanel(include=False, criteria=(age,)),))
-    assert text_of(out, dictionary) == "(not (age between 20 and 30) or age is null)"
+    assert text_of(out, dictionary) == "not (age >= 20 and age <= 30) or age is null"
+
+
+def test_who_is_not_known_to_match_one_criterion_is_not_left_out_by_another(dictionary) -> None:
+    known, either = (Limit(column="smoker", values=("true",), unknown=unknown) for unknown in (False, True))
+    criteria = tuple(Criterion(of="patient.smoker", limits=(limit,)) for limit in (known, either))
+    for order in (criteria, criteria[::-1]):
+        text = text_of(CohortDraft(panels=(CohortPanel(include=False, criteria=order),)), dictionary)
+        assert text.startswith("not (")
+        assert text.endswith(") or smoker is null")
 
 
 def test_the_dictionary_is_searched_by_every_word(dictionary) -> None:
@@ -379,7 +397,7 @@ def test_the_cells_that_a_stream_is_asked_about_are_the_groups_of_a_count(tmp_pa
             field = fields[name]
             by = lw.bins(name, field.edges) if field.edges else name
             counted = [row["answer"] for row in session.ask(lw.count("patient", by=by), epsilon="20").to_rows()]
-            cells = cells_of((field,), "true", words_of("en"))
+            cells = cells_of((field,), EVERYONE, words_of("en"))
             each = [session.ask(lw.count("patient", cell.where), epsilon="20").value for cell in cells]
             assert len(counted) == len(each)
             assert max(abs(a - b) for a, b in zip(sorted(counted), sorted(each), strict=True)) <= 2

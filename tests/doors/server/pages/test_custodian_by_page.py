@@ -260,3 +260,10 @@ def test_whoever_forgot_their_password_gets_a_new_link(pages) -> None:
     assert "they sign in as ben" in text_of(shown)
     assert "You will sign in as ben ." in text_of(nobody.get(link))
     assert "ben, analyst" in text_of(cleo.get("/custody/people")).lower().partition("links that are under way")[2]
+
+
+def test_a_button_that_no_form_has_changes_nobody(pages) -> None:
+    cleo = pages.browser("cleo")
+    before = cleo.get("/custody/people").text
+    assert cleo.post("/custody/people/ben", {"do": "promote", "role": "custodian"}).status_code == 404
+    assert cleo.get("/custody/people").text == before

@@ -11,7 +11,6 @@ from lapwing.accounting.interpretation import belief_range, budget_concerns, lik
 from lapwing.answers.budget import read_budget
 from lapwing.doors.server.pages.charts import burn_down
 from lapwing.doors.server.pages.drafts import ACCURACIES, dictionary_for
-from lapwing.doors.server.pages.drawing import percent
 from lapwing.doors.server.pages.forecast import forecast_shown
 from lapwing.doors.server.pages.frame import below
 from lapwing.doors.server.pages.gauge import Gauge
@@ -19,6 +18,7 @@ from lapwing.doors.server.pages.page_visit import PageRefusedError, PageVisit
 from lapwing.ledger.ledger import AccountPoint
 from lapwing.queries.statistics.counts import CountPeople, count
 from lapwing.session import Session
+from lapwing.show.strokes import percent
 from lapwing.vocabulary.errors import LapwingError
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP

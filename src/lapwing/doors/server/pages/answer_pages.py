@@ -24,6 +24,7 @@ from lapwing.doors.server.pages.stream_log import outcomes_of, verdict_of, verdi
 from lapwing.doors.server.pages.stream_prices import StreamPrices
 from lapwing.doors.server.problems import ProblemError
 from lapwing.ledger.reservation_states import ReservationRecord
+from lapwing.queries.language.expressions import EVERYONE
 
 _STREAM = "ask_stream"
 _QUESTION = "ask"
@@ -177,7 +178,7 @@ def _cells(visit: PageVisit, key: str, wheres: list[str]) -> tuple[tuple[Field, 
         axes = axes_of("enough", tuple(kept.get("each", ())), dictionary_for(visit))
     except UnclearError:  # what is declared has changed since
         axes = ()
-    cells = cells_of(axes, "", visit.say)
+    cells = cells_of(axes, EVERYONE, visit.say)
     if len(cells) == len(wheres):
         return axes, cells
     return (), [AskedCell(labels=(where,), where=where) for where in wheres]

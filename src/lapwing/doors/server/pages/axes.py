@@ -3,14 +3,18 @@
 A stream is asked about each group of up to two columns: a cell is then a condition of its own.
 """
 
+from functools import reduce
 from itertools import pairwise, product
 from math import prod
+from operator import and_
 from typing import Any, Final
 
 from lapwing.doors.server.pages.cohort_document import UnclearError
-from lapwing.doors.server.pages.cohort_text import quoted
+from lapwing.doors.server.pages.cohort_text import constant_of
 from lapwing.doors.server.pages.dictionary import Dictionary, Field
 from lapwing.doors.server.pages.page_words import Messages
+from lapwing.queries.language.expressions import Compare, Condition, Missing, Not, Truth
+from lapwing.queries.language.speller import written
 from lapwing.vocabulary.frozen import frozen
 
 AXES: Final = ("by", "by2", "by3")
@@ -52,33 +56,37 @@ def groups_in(field: Field) -> int:
     return (len(field.edges) - 1 if field.edges else len(field.values)) + field.nullable
 
 
-def cells_of(axes: tuple[Field, ...], text: str, say: Messages) -> list[AskedCell]:
-    """Return the cells of a grid, the last axis changing first; none without axes. `text` is who is meant in all."""
+def cells_of(axes: tuple[Field, ...], of: Condition, say: Messages) -> list[AskedCell]:
+    """Return the cells of a grid, the last axis changing first; none without axes. `of` is who is meant in all."""
     found = product(*(_parts(one, say) for one in axes)) if axes else ()
-    head = [text] if text else []
     return [
-        AskedCell(labels=tuple(label for label, _ in cell), where=" and ".join([*head, *(where for _, where in cell)]))
+        AskedCell(
+            labels=tuple(label for label, _ in cell),
+            where=written(reduce(and_, (where for _, where in cell), of)),
+        )
         for cell in found
     ]
 
 
-def _parts(field: Field, say: Messages) -> list[tuple[str, str]]:
+def _parts(field: Field, say: Messages) -> list[tuple[str, Condition]]:
     """Return the groups of a column, as they are called and as conditions."""
-    written = field.written
+    told: list[tuple[str, Condition]]
     if field.edges:
         told = [_bin(field, low, high) for low, high in pairwise(field.edges)]
     elif field.kind == "boolean":
-        told = [(str(say("answer.yes")), written), (str(say("answer.no")), f"not {written}")]
+        is_true = Truth(field.value)
+        told = [(str(say("answer.yes")), is_true), (str(say("answer.no")), Not(is_true))]
     else:
-        told = [(called, f"{written} = {quoted(field, value)}") for value, called in field.values]
-    return [*told, *([(str(say("cohort.not_known")), f"{written} is null")] if field.nullable else [])]
+        told = [(called, Compare("=", field.value, constant_of(field, value))) for value, called in field.values]
+    return [*told, *([(str(say("cohort.not_known")), Missing(field.value))] if field.nullable else [])]
 
 
-def _bin(field: Field, low: int, high: int) -> tuple[str, str]:
+def _bin(field: Field, low: int, high: int) -> tuple[str, Condition]:
     """Return one bin of a column, which holds its lower edge; the last holds both, like those of a count."""
     is_last = high == field.edges[-1]
     end = high if is_last or field.kind != "integer" else high - 1
-    return f"{low}–{end}", f"{field.written} >= {low} and {field.written} {'<=' if is_last else '<'} {high}"
+    below = field.value <= high if is_last else field.value < high
+    return f"{low}–{end}", (field.value >= low) & below
 
 
 def grouping_of(field: Field) -> Any:

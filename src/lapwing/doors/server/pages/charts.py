@@ -1,52 +1,22 @@
-"""Pictures as SVG text: drawn by the server, coloured by the style sheet, so that dark pages need no second picture.
-
-There is no style and no script in them, so a strict content policy lets them pass. Their words come from messages.
-"""
+"""The pictures of pages that no notebook shows: noise, chances, budgets, beliefs. Their words come from messages."""
 
 import math
 from collections.abc import Sequence
 from typing import Any
 
-from markupsafe import Markup
-
 from lapwing.accounting.interpretation import belief_range
-from lapwing.doors.server.pages.drawing import WIDTH, axis, line, path, percent, precise, rect, short, svg, text, ticks
 from lapwing.doors.server.pages.gauge import Gauge
 from lapwing.doors.server.pages.page_words import Messages
+from lapwing.show.panels import Panel, draw_panel
+from lapwing.show.strokes import WIDTH, Drawing, axis, dot, line, path, percent, rect, short, svg, text, ticks
 from lapwing.vocabulary.frozen import frozen
 
-_SHORTEST, _LONGEST_LABEL = 4.0, 62
+_SHORTEST = 4.0
 _COLUMNS = 24
 _STEPS = 60
 
 
-@frozen(kw_only=False)
-class BarRow:
-    """A number with its bounds, and what it is about."""
-
-    label: str
-    value: float
-    low: float
-    high: float
-
-    @property
-    def is_even(self) -> bool:
-        """Whether both bounds are as far away, so that one margin says both."""
-        return abs((self.high - self.value) - (self.value - self.low)) * 20 <= self.high - self.low
-
-    @property
-    def told(self) -> str:
-        """The number with its margin, or with both bounds where one is nearer than the other.
-
-        >>> BarRow("n", 40, 10, 70).told, BarRow("median", 38, 34.31, 60).told
-        ('40 ± 30', '38 (34.31 – 60)')
-        """
-        if self.is_even:
-            return f"{precise(self.value)} ± {short(max(self.high - self.value, self.value - self.low))}"
-        return f"{precise(self.value)} ({precise(self.low)} – {precise(self.high)})"
-
-
-def noise_picture(value: float, margin: float, scale: float, say: Messages, *, is_gaussian: bool = False) -> Markup:
+def noise_picture(value: float, margin: float, scale: float, say: Messages, *, is_gaussian: bool = False) -> Drawing:
     """Draw where the exact number may be, given the answer: the law of the noise, mirrored around it."""
     base, top, reach = 150.0, 22.0, max(margin * 1.75, _SHORTEST)
     low, high = value - reach, value + reach
@@ -78,7 +48,7 @@ def noise_picture(value: float, margin: float, scale: float, say: Messages, *, i
     return svg(210, say("chart.noise", value=short(value)), body, say("chart.noise_about"))
 
 
-def chance_picture(curve: Sequence[tuple[int, float]], at_least: int, margin: int, say: Messages) -> Markup:
+def chance_picture(curve: Sequence[tuple[int, float]], at_least: int, margin: int, say: Messages) -> Drawing:
     """Draw how likely a yes is, by how many people there really are."""
     base, top, left = 140.0, 18.0, 52.0
     low, high = curve[0][0], curve[-1][0]
@@ -96,7 +66,7 @@ def chance_picture(curve: Sequence[tuple[int, float]], at_least: int, margin: in
     return svg(190, say("chart.chance", at_least=at_least), body, say("chart.chance_about", low=begin, high=end))
 
 
-def burn_down(points: Sequence[tuple[str, Gauge]], say: Messages) -> Markup:
+def burn_down(points: Sequence[tuple[str, Gauge]], say: Messages) -> Drawing:
     """Draw what was left after each act, and what open streams held: points are a day, and how full the account was."""
     now = points[-1][1]
     base, top, left, budget = 150.0, 12.0, 52.0 if now.is_share else 34.0, float(now.whole)
@@ -116,33 +86,37 @@ def burn_down(points: Sequence[tuple[str, Gauge]], say: Messages) -> Markup:
         path([(left, base), *free, (free[-1][0], base)], "c-area", closed=True),
         path([*held, *reversed(free)], "c-held", closed=True),
         path(free, "c-line"),
-        f'<circle cx="{free[-1][0]:.1f}" cy="{free[-1][1]:.1f}" r="4" class="c-dot"/>',
+        dot(free[-1][0], free[-1][1], 4, "c-dot"),
         *(text(at, base + 20, day, "quiet", anchor) for day, anchor, at in ends if day),
     ]
     return svg(178, say("chart.burn_down", **now.words), body, name="chart grow")
 
 
-def bars(rows: Sequence[BarRow], title: Any) -> Markup:
-    """Draw numbers with their error bars; a label stands above its bar, so that long ones have room."""
-    each, top = 46, 8
-    room = max([118, *(9 * len(row.told) + 20 for row in rows)])
-    x = axis(0, max([1.0, *(row.high for row in rows)]), 12, WIDTH - room)
-    body = []
+@frozen()
+class ShareBar:
+    """A share of the people, what it is about, and another share that a line marks."""
+
+    label: str
+    share: float
+    shade: str
+    mark: float
+
+
+def share_bars(rows: Sequence[ShareBar], title: Any) -> Drawing:
+    """Draw shares; a label stands above its bar, so that long ones have room."""
+    each, x, body = 46, axis(0, 1, 12, WIDTH - 74), list[str]()
     for place, row in enumerate(rows):
-        y = top + each * place
-        label = row.label if len(row.label) <= _LONGEST_LABEL else f"{row.label[: _LONGEST_LABEL - 1]}…"
-        low, high = max(0.0, row.low), max(0.0, row.high)
+        y = 4 + each * place
         body += [
-            text(12, y + 13, label, "t", "start"),
-            rect(12, y + 19, max(1.0, x(max(0.0, row.value)) - 12), 16, "c-fill"),
-            line(x(low), y + 27, x(high), y + 27, "c-err"),
-            *(line(x(end), y + 22, x(end), y + 32, "c-err") for end in (low, high)),
-            text(x(high) + 8, y + 32, row.told, "t-strong-s", "start"),
+            text(12, y + 13, row.label, "t", "start"),
+            rect(12, y + 19, max(1.0, x(row.share) - 12), 16, row.shade),
+            line(x(row.mark), y + 17, x(row.mark), y + 37, "c-err"),
+            text(x(max(row.share, row.mark)) + 8, y + 32, percent(row.share, 0), "t-strong-s", "start"),
         ]
-    return svg(top + each * len(rows) + 8, title, body)
+    return svg(8 + each * len(rows), title, body)
 
 
-def timeline(outcomes: Sequence[str], yeses: int, say: Messages) -> Markup:
+def timeline(outcomes: Sequence[str], yeses: int, say: Messages) -> Drawing:
     """Draw the questions of a stream: a ring for a free no, a dot for a paid yes, a cross-red dot for a lost one."""
     lines = -(-max(len(outcomes), 1) // _COLUMNS)
     gap = (WIDTH - 24) / _COLUMNS
@@ -151,27 +125,19 @@ def timeline(outcomes: Sequence[str], yeses: int, say: Messages) -> Markup:
         told = outcomes[place] if place < len(outcomes) else ""
         kind = {"yes": "c-yes", "no": "c-no", "lost": "c-lost"}.get(told, "c-todo")
         cx, cy = 12 + gap * (place % _COLUMNS) + gap / 2, 18 + 26 * (place // _COLUMNS)
-        body.append(f'<circle cx="{cx:.1f}" cy="{cy:.1f}" r="{7 if told else 2}" class="{kind}"/>')
+        body.append(dot(cx, cy, 7 if told else 2, kind))
     given = sum(one == "yes" for one in outcomes)
     return svg(12 + 26 * lines, say("chart.timeline", n=len(outcomes), given=given, yeses=yeses), body)
 
 
-def purchases_picture(rows: Sequence[tuple[str, int]], say: Messages) -> Markup:
+def purchases_picture(rows: Sequence[tuple[str, int]], say: Messages) -> Drawing:
     """Draw how many counts of each accuracy a budget is good for: rows are what they are called, and how many."""
-    each, most = 46, max([1, *(times for _, times in rows)])
-    x = axis(0, most, 12, WIDTH - 96)
-    body = []
-    for place, (called, times) in enumerate(rows):
-        y = 4 + each * place
-        body += [
-            text(12, y + 13, called, "t", "start"),
-            rect(12, y + 19, max(1.0, x(times) - 12), 16, "c-fill"),
-            text(x(times) + 8, y + 32, f"{times:,}", "t-strong-s", "start"),
-        ]
-    return svg(8 + each * len(rows), say("policy.buys"), body)
+    nothing = [None] * len(rows)
+    panel = Panel("", [called for called, _ in rows], [times for _, times in rows], nothing, nothing, True, False)  # noqa: FBT003
+    return draw_panel(panel, say("policy.buys"))
 
 
-def belief_curve(epsilon: str, prior: int, say: Messages) -> Markup:
+def belief_curve(epsilon: str, prior: int, say: Messages) -> Drawing:
     """Draw every belief before, and where it may be afterwards; `prior`, in percent, is marked."""
     base, top, left = 250.0, 14.0, 62.0
     x, y = axis(0, 1, left, WIDTH - 20), axis(0, 1, base, top)
@@ -190,7 +156,7 @@ def belief_curve(epsilon: str, prior: int, say: Messages) -> Markup:
         *(path([(x(a), y(b)) for a, b in edge], "c-line") for edge in (upper, lower)),
         line(left, base, WIDTH - 20, top, "c-threshold"),
         line(at, y(low), at, y(high), "c-err"),
-        *(f'<circle cx="{at:.1f}" cy="{y(end):.1f}" r="4" class="c-dot"/>' for end in (low, high)),
+        *(dot(at, y(end), 4, "c-dot") for end in (low, high)),
         text((left + WIDTH - 20) / 2, base + 38, say("chart.belief_axis"), "quiet"),
     ]
     about = say("chart.belief_after", prior=f"{prior} %", low=percent(low), high=percent(high))

@@ -5,6 +5,7 @@ Every act is an operation of the table, so whoever may not do it as a program ma
 
 import re
 from fractions import Fraction
+from functools import partial
 from typing import Any, Final
 
 from starlette.responses import RedirectResponse, Response
@@ -22,11 +23,12 @@ from lapwing.doors.server.pages.accounts import (
     with_meaning,
 )
 from lapwing.doors.server.pages.ledger_rows import ledger_rows
-from lapwing.doors.server.pages.page_visit import PageRefusedError, PageVisit
-from lapwing.doors.server.pages.policy import allowance_of, known_people
+from lapwing.doors.server.pages.page_visit import FormAct, Page, PageRefusedError, PageVisit, act, acts
+from lapwing.doors.server.pages.policy import allowance_of, analyst_of, known_people
 from lapwing.doors.server.roles import Role
 from lapwing.ledger.entries import Record
 
+P: Final = "/populations/{population}/custody"
 _AMOUNT: Final = re.compile(r"\d{1,2}(\.\d{1,6})?")
 _ENTRIES: Final = 50
 
@@ -37,25 +39,8 @@ async def choose_custody(visit: PageVisit) -> Response:
     return RedirectResponse(f"/populations/{found[0]['population']}/custody" if len(found) == 1 else "/", 303)
 
 
-async def show_custody(visit: PageVisit) -> Response:
+async def show_custody(visit: PageVisit, *, problem: str = "", status: int = 200) -> Response:
     """Show what was given away, to whom, what is left to give, and what waits."""
-    return await _custody(visit)
-
-
-async def set_allowance(visit: PageVisit) -> Response:
-    """Say what an analyst may spend of the budget, or take that away again."""
-    who = {"analyst": visit.field("analyst").casefold()}
-    try:
-        if visit.field("do") == "forget":
-            await visit.do("forget_analyst", path=who)
-        else:
-            await visit.do("change_analyst", {"allowance": allowance_of(visit)}, path=who)
-    except PageRefusedError as refused:
-        return await _custody(visit, problem=refused.sentence, status=refused.status)
-    return visit.go("/custody")
-
-
-async def _custody(visit: PageVisit, *, problem: str = "", status: int = 200) -> Response:
     account = await visit.do("account")
     shown = await visit.in_thread(lambda: whole_account(visit))
     planned = _planned(visit, account["budget"])
@@ -87,14 +72,10 @@ def _planned(visit: PageVisit, budget: dict[str, str]) -> dict[str, str]:
     return {**budget, currency: given if is_amount else f"{float(Fraction(budget[currency])):g}"}
 
 
-async def show_people(visit: PageVisit) -> Response:
-    """Show who may come in, and who is invited."""
-    return await _people(visit)
-
-
-async def _people(
+async def show_people(
     visit: PageVisit, *, link: str = "", linked: str = "", problem: str = "", status: int = 200
 ) -> Response:
+    """Show who may come in, and who is invited; `link` is shown this once, to whoever is `linked`."""
     return visit.show(
         "people.html",
         status,
@@ -107,47 +88,18 @@ async def _people(
     )
 
 
-async def invite(visit: PageVisit) -> Response:
-    """Invite somebody, and show the link this once."""
-    body = {"id": visit.field("id").casefold(), "name": visit.field("name"), "role": visit.field("role", "analyst")}
-    try:
-        told = await visit.do("invite", body)
-    except PageRefusedError as refused:
-        return await _people(visit, problem=refused.sentence, status=refused.status)
-    return await _people(visit, link=told["link"], linked=body["id"])
+def _invitation(visit: PageVisit) -> dict[str, str]:
+    return {"id": visit.field("id").casefold(), "name": visit.field("name"), "role": visit.field("role", "analyst")}
 
 
-async def change_person(visit: PageVisit) -> Response:
-    """Change what somebody may do, or whether they may come in; end all their tokens; or show a link to a password."""
-    match visit.field("do"):
-        case "link":
-            told = await visit.do("renew_link")
-            return await _people(visit, link=told["link"], linked=told["id"])
-        case "role":
-            await visit.do("change_person", {"role": visit.field("role")})
-        case "disable" | "enable" as which:
-            await visit.do("change_person", {"disabled": which == "disable"})
-        case "revoke":
-            await visit.do("revoke_tokens")
-        case _:
-            pass
-    return RedirectResponse("/custody/people", 303)
+async def _show_link(visit: PageVisit, told: dict[str, Any]) -> Response:
+    return await show_people(visit, link=told["link"], linked=told["id"])
 
 
-def suspension(visit: PageVisit) -> dict[str, Any]:
+def _suspension(visit: PageVisit) -> dict[str, Any]:
     """Return whose spending a form stops or allows again: one analyst's, or everybody's."""
     body: dict[str, Any] = {"suspended": visit.field("suspended") == "yes"}
     return body | ({"analyst": visit.field("analyst")} if visit.field("analyst") else {})
-
-
-def decision(visit: PageVisit) -> dict[str, Any]:
-    """Return the yes or the no of a form to a request for more budget."""
-    return {"granted": visit.field("granted") == "yes"}
-
-
-async def show_ledger(visit: PageVisit) -> Response:
-    """Show the entries of the ledger, the newest first, and the end of it to keep."""
-    return await _ledger(visit, None)
 
 
 async def verify(visit: PageVisit) -> Response:
@@ -159,10 +111,11 @@ async def verify(visit: PageVisit) -> Response:
         if refused.code != "ledger":
             raise
         verified = {"sound": False}
-    return await _ledger(visit, verified)
+    return await show_ledger(visit, verified)
 
 
-async def _ledger(visit: PageVisit, verified: dict[str, Any] | None) -> Response:
+async def show_ledger(visit: PageVisit, verified: dict[str, Any] | None = None) -> Response:
+    """Show the entries of the ledger, the newest first, and the end of it to keep; and whether it was just verified."""
     head, who = await visit.do("ledger_head"), visit.asked("who")[:60]
     given = visit.asked("before")
     last = int(given) if given.isdecimal() and len(given) < 16 else head["entries"] + 1  # noqa: PLR2004
@@ -196,17 +149,52 @@ async def export(visit: PageVisit) -> Response:
     return Response(told.body, told.status, dict(told.headers), told.media_type)
 
 
-async def show_health(visit: PageVisit) -> Response:
-    """Show what was charged and has no end, and the last lines of the custodian's log."""
-    return await _health(visit, None)
-
-
-async def recover(visit: PageVisit) -> Response:
-    """Settle what dead processes left behind."""
-    return await _health(visit, await visit.do("recover"))
-
-
-async def _health(visit: PageVisit, settled: dict[str, Any] | None) -> Response:
+async def show_health(visit: PageVisit, settled: dict[str, Any] | None = None) -> Response:
+    """Show what was charged and has no end, and the last lines of the custodian's log; and what was just settled."""
     failures = await visit.do("failures")
     unsettled, lines = await visit.do("unsettled"), failures["lines"][-50:]
     return visit.show("health.html", unsettled=unsettled, failures=failures, lines=lines, settled=settled)
+
+
+_PEOPLE: Final = "/custody/people"
+_change_person: Final = partial(FormAct, operation="change_person", then=_PEOPLE)
+_of_analyst: Final = partial(FormAct, then="/custody", parts=analyst_of, refused=show_custody)
+
+PAGES: Final = (
+    Page(path="/custody", show=choose_custody, operation="account"),
+    Page(path=_PEOPLE, show=show_people, operation="people"),
+    act(_PEOPLE, "invite", body=_invitation, then=_show_link, refused=show_people),
+    acts(
+        f"{_PEOPLE}/{{person}}",
+        "change_person",
+        {
+            "role": _change_person(body=lambda visit: {"role": visit.field("role")}),
+            "disable": _change_person(body=lambda _: {"disabled": True}),
+            "enable": _change_person(body=lambda _: {"disabled": False}),
+            "revoke": FormAct(operation="revoke_tokens", then=_PEOPLE),
+            "link": FormAct(operation="renew_link", then=_show_link),
+        },
+    ),
+    Page(path="/custody/ledger", show=show_ledger, operation="ledger_entries"),
+    Page(path="/custody/ledger/verification", show=verify, method="POST", operation="verify_ledger"),
+    Page(path="/custody/ledger/export", show=export, operation="export_ledger"),
+    Page(path="/custody/health", show=show_health, operation="failures"),
+    act("/custody/health/recovery", "recover", then=show_health),
+    Page(path=P, show=show_custody, operation="account"),
+    acts(
+        f"{P}/allowances",
+        "change_analyst",
+        {
+            "": _of_analyst(operation="change_analyst", body=lambda visit: {"allowance": allowance_of(visit)}),
+            "forget": _of_analyst(operation="forget_analyst"),
+        },
+    ),
+    act(f"{P}/suspension", "suspend", body=_suspension, then="/custody"),
+    act(f"{P}/tables/{{table}}/versions", "advance_version", then="/custody"),
+    act(
+        f"{P}/requests/{{request}}",
+        "decide_request",
+        body=lambda visit: {"granted": visit.field("granted") == "yes"},
+        then="/custody",
+    ),
+)

@@ -11,6 +11,7 @@ from typing import Final
 from lapwing.doors.server.pages.name_search import NameSearch
 from lapwing.queries.catalogue.column import Boolean, Category, Column, Date, Integer, Real, written_name
 from lapwing.queries.catalogue.population import Population, RowsPerPerson, Table
+from lapwing.queries.language.expressions import Name, Spelled, Value
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.wording import format_short
 
@@ -52,6 +53,11 @@ class Field:
     def written(self) -> str:
         """Its name, in a condition; or how it is computed."""
         return self.computed or written_name(self.name)
+
+    @property
+    def value(self) -> Value:
+        """What a condition is about: the column, or what is computed from another one."""
+        return Spelled(self.computed, None) if self.computed else Name(self.name)
 
     @cached_property
     def names(self) -> Mapping[str, str]:

@@ -14,7 +14,7 @@ from lapwing.answers.stream_terms import StreamTerms
 from lapwing.doors.server.pages.axes import AXES, EACH, AskedCell, axes_of, cells_of, grouping_of, sql_of_axes
 from lapwing.doors.server.pages.charts import chance_picture
 from lapwing.doors.server.pages.cohort_document import CohortDraft, UnclearError, to_link
-from lapwing.doors.server.pages.cohort_text import steps_of, text_of
+from lapwing.doors.server.pages.cohort_text import condition_of, steps_of, text_of
 from lapwing.doors.server.pages.cohort_undo import UndoHistory
 from lapwing.doors.server.pages.cohort_words import sentence_of
 from lapwing.doors.server.pages.dictionary import Dictionary
@@ -102,11 +102,11 @@ def question_of(
     """Return the question of a cohort; for its price alone without its conditions, on which no price depends."""
     if dictionary.person is None:
         raise UnclearError("cohort.unclear.no_person")
-    steps = steps_of(cohort, dictionary)
-    table = dictionary.person.name
+    table, text = dictionary.person.name, text_of(cohort, dictionary)
     if terms.kind == "funnel":
+        steps = steps_of(cohort, dictionary)
         return {"ask": "funnel", "table": table, "steps": ["true" for _ in steps] if priced_only else steps}
-    asked: dict[str, Any] = {"ask": "count", "table": table, "where": "" if priced_only else " and ".join(steps)}
+    asked: dict[str, Any] = {"ask": "count", "table": table, "where": "" if priced_only else text}
     axes = axes_of(terms.kind, tuple(terms.chosen.values()), dictionary)
     return asked | ({"by": [grouping_of(one) for one in axes]} if axes else {})
 
@@ -124,7 +124,7 @@ def sql_of(terms: AskTerms, cohort: CohortDraft, dictionary: Dictionary) -> str:
 def cells_asked(terms: AskTerms, cohort: CohortDraft, dictionary: Dictionary, say: Messages) -> list[AskedCell]:
     """Return the cells that a stream is asked about; none where it is asked one question."""
     axes = axes_of("enough", terms.each, dictionary)
-    return cells_of(axes, text_of(cohort, dictionary), say)
+    return cells_of(axes, condition_of(cohort, dictionary), say)
 
 
 def mark_of(cohort: CohortDraft, terms: AskTerms, dictionary: Dictionary) -> str:

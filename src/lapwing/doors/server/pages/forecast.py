@@ -6,9 +6,9 @@ from typing import Final
 
 from markupsafe import Markup
 
-from lapwing.doors.server.pages.drawing import WIDTH, axis, line, path, short, svg, text, ticks
 from lapwing.doors.server.pages.gauge import Gauge
 from lapwing.doors.server.pages.page_words import Messages
+from lapwing.show.strokes import WIDTH, Drawing, axis, dot, line, path, short, svg, text, ticks
 from lapwing.vocabulary.frozen import frozen
 
 _LATELY: Final = 30
@@ -43,14 +43,14 @@ def forecast_of(days: Sequence[tuple[date, float]], budget: float, today: date) 
 
 def forecast_shown(
     points: Sequence[tuple[str, Gauge]], say: Messages, today: date | None = None
-) -> tuple[Markup, Markup]:
+) -> tuple[Markup, Drawing]:
     """Return the forecast as a sentence and as a picture; neither, where nothing was spent yet.
 
     Points are when something changed the account, and how full it was then.
     """
     today = today or datetime.now(UTC).date()
     if not points:
-        return Markup(), Markup()
+        return Markup(), Drawing()
     gauge = points[-1][1]
     days = sorted({date.fromisoformat(at[:10]): float(one.left) for at, one in points}.items())
     found = forecast_of(days, float(gauge.whole), today)
@@ -65,7 +65,7 @@ def forecast_shown(
     return sentence, _picture(days, gauge, near, today, say)
 
 
-def _picture(days: Sequence[tuple[date, float]], gauge: Gauge, end: date | None, today: date, say: Messages) -> Markup:
+def _picture(days: Sequence[tuple[date, float]], gauge: Gauge, end: date | None, today: date, say: Messages) -> Drawing:
     """Draw what was left at the end of each day, and where the pace of late leads; `end` is when nothing is left."""
     base, top, left = 150.0, 12.0, 52.0 if gauge.is_share else 40.0
     budget, unit = float(gauge.whole), "%" if gauge.is_share else ""
@@ -84,7 +84,7 @@ def _picture(days: Sequence[tuple[date, float]], gauge: Gauge, end: date | None,
         path([(points[0][0], base), *points, (points[-1][0], base)], "c-area", closed=True),
         path(points, "c-line"),
         *([line(points[-1][0], points[-1][1], at(end), y(0), "c-threshold")] if end else []),
-        f'<circle cx="{points[-1][0]:.1f}" cy="{points[-1][1]:.1f}" r="4" class="c-dot"/>',
+        dot(points[-1][0], points[-1][1], 4, "c-dot"),
         text(left, base + 20, first.isoformat(), "quiet", "start"),
         text(WIDTH - 20, base + 20, last.isoformat(), "quiet", "end"),
     ]

@@ -5,18 +5,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Final
 
-from markupsafe import Markup
-
 from lapwing.doors.server.pages.answer_table import TableRow
 from lapwing.doors.server.pages.axes import AskedCell
-from lapwing.doors.server.pages.drawing import WIDTH, rect, svg, text
 from lapwing.doors.server.pages.page_words import Messages
+from lapwing.show.maps import MapCell, draw_map
+from lapwing.show.strokes import Drawing
 from lapwing.vocabulary.frozen import frozen
 
-_DARKEST: Final = 0.6
-_CELL, _HEAD, _ROOM = 34, 26, 7.6
 _BIN: Final = re.compile(r"from (\S+) to (\S+)")
-_LONGEST: Final = 18
 
 
 @frozen()
@@ -53,15 +49,15 @@ def maps_of(rows: Sequence[TableRow], called: Sequence[dict[Any, str]]) -> list[
     return found
 
 
-def heat_map(one: GridMap, margin: Fraction, most: Fraction, say: Messages) -> Markup:
+def heat_map(one: GridMap, margin: Fraction, most: Fraction, say: Messages) -> Drawing:
     """Draw one map; `most` is the largest number of all maps, so that they can be compared."""
 
-    def cell(value: Fraction) -> tuple[str, float, str]:
+    def cell(value: Fraction) -> MapCell:
         share = float(max(value, Fraction(0)) / most) if most > 0 else 0.0
-        return f"{float(value):,.0f}", share, "c-cell-unsure" if value <= margin else "c-cell"
+        return MapCell(f"{float(value):,.0f}", share, value <= margin)
 
     rows = [(name, [cell(value) for value in values]) for name, values in one.rows]
-    return _drawn(one.columns, rows, one.title or str(say("grid.map")), str(say("grid.map_about")))
+    return draw_map(one.columns, rows, one.title or say("grid.map"), say("grid.map_about"))
 
 
 @frozen()
@@ -86,33 +82,15 @@ def verdict_grid(cells: Sequence[AskedCell], told: Sequence[bool | None]) -> Ver
     )
 
 
-def verdict_map(grid: VerdictGrid, say: Messages) -> Markup:
+def verdict_map(grid: VerdictGrid, say: Messages) -> Drawing:
     """Draw yeses dark, noes light, and what was not answered with a dashed frame."""
-    shown: dict[bool | None, tuple[str, float, str]] = {
-        True: (str(say("answer.Yes")), 1.0, "c-cell"),
-        False: (str(say("answer.No")), 0.0, "c-cell"),
-        None: ("–", 0.0, "c-cell-unsure"),
+    shown: dict[bool | None, MapCell] = {
+        True: MapCell(str(say("answer.Yes")), 1.0),
+        False: MapCell(str(say("answer.No")), 0.0),
+        None: MapCell("–", 0.0, unsure=True),
     }
     rows = [(name, [shown[value] for value in values]) for name, values in grid.rows]
-    return _drawn(grid.columns, rows, str(say("verdicts.map")), str(say("verdicts.legend")))
-
-
-def _drawn(
-    columns: Sequence[str], rows: Sequence[tuple[str, Sequence[tuple[str, float, str]]]], title: str, about: str
-) -> Markup:
-    """Draw a map; a cell is what stands in it, how dark it is, and of which kind."""
-    left = min(190.0, 18 + 1.15 * _ROOM * max(len(_cut(name)) for name, _ in rows))
-    width = (WIDTH - left - 4) / len(columns)
-    fits = max(3, int(width / _ROOM))
-    body = [text(left + width * (place + 0.5), 17, _cut(name, fits), "quiet") for place, name in enumerate(columns)]
-    for number, (name, cells) in enumerate(rows):
-        top = _HEAD + _CELL * number
-        body.append(text(left - 8, top + 21, _cut(name), "t", "end"))
-        for place, (said, share, kind) in enumerate(cells):
-            x = left + width * place
-            body.append(rect(x + 1, top + 1, width - 2, _CELL - 2, kind, opacity=_DARKEST * share))
-            body.append(text(x + width / 2, top + 21, said, "t-cell"))
-    return svg(_HEAD + _CELL * len(rows) + 4, title, body, about, name="chart grow map")
+    return draw_map(grid.columns, rows, say("verdicts.map"), say("verdicts.legend"))
 
 
 def _short(name: str) -> str:
@@ -122,7 +100,3 @@ def _short(name: str) -> str:
     ('20–39', 'north')
     """
     return _BIN.sub(r"\1–\2", name)
-
-
-def _cut(name: str, most: int = _LONGEST) -> str:
-    return name if len(name) <= most else f"{name[: most - 1]}…"

@@ -2,7 +2,7 @@
 
 import re
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 from starlette.responses import RedirectResponse, Response
 
@@ -16,12 +16,13 @@ from lapwing.doors.server.pages.accounts import (
 from lapwing.doors.server.pages.charts import timeline
 from lapwing.doors.server.pages.drafts import dictionary_for
 from lapwing.doors.server.pages.own_history import history_of
-from lapwing.doors.server.pages.page_visit import PageVisit
+from lapwing.doors.server.pages.page_visit import Page, PageVisit, act
 from lapwing.doors.server.pages.stream_log import outcomes_of
 from lapwing.doors.server.roles import Role
 from lapwing.noise.randomness import fresh_name
 from lapwing.vocabulary.guarantee import ApproximateDP
 
+P: Final = "/populations/{population}"
 _PAGE = 50
 _PLACE = re.compile(r"\d{1,2}:\d{1,2}:[^|<>\"]{1,200}")
 
@@ -105,13 +106,6 @@ async def show_streams(visit: PageVisit) -> Response:
     return visit.show("streams.html", rows=rows, key=fresh_name())
 
 
-async def close_stream(visit: PageVisit) -> Response:
-    """Close a stream; what no yes has used comes back."""
-    key = visit.field("key") or fresh_name()
-    await visit.do("close_stream", key=f"{key}-closes")
-    return visit.go("/streams")
-
-
 async def show_history(visit: PageVisit) -> Response:
     """Show everything that was asked, wherever it was asked, the newest first."""
     before = visit.asked("before")
@@ -121,33 +115,48 @@ async def show_history(visit: PageVisit) -> Response:
     return visit.show("history.html", rows=rows[:_PAGE], older=older, q=visit.asked("q")[:100])
 
 
-async def show_account(visit: PageVisit) -> Response:
-    """Show what is left, what it is good for, one's tokens, and one's requests for more."""
-    return visit.show("account.html", **await _account(visit), made=None)
-
-
-async def _account(visit: PageVisit) -> dict[str, Any]:
+async def show_account(visit: PageVisit, made: dict[str, Any] | None = None) -> Response:
+    """Show what is left, what it is good for, one's tokens, and requests for more; a token that was just made, once."""
     may_ask = visit.may("ask")
     late = may_ask and _is_late(visit)
-    return {
-        "late": late,
-        "account": await visit.in_thread(lambda: own_account(visit)) if may_ask else None,
-        "left": await left_in_counts(visit) if may_ask and not late else [],
-        "budget": await visit.do("budget") if may_ask else None,
-        "own_left": await visit.in_thread(lambda: left_of_allowance(visit, visit.person.id)) if may_ask else "",
-        "requests": await visit.do("own_requests") if may_ask else [],
-        "tokens": [one for one in await visit.do("tokens") if not one["revoked"]],
-        "head": str(visit.server.state.ledger.head()),
-    }
+    return visit.show(
+        "account.html",
+        made=made,
+        late=late,
+        account=await visit.in_thread(lambda: own_account(visit)) if may_ask else None,
+        left=await left_in_counts(visit) if may_ask and not late else [],
+        budget=await visit.do("budget") if may_ask else None,
+        own_left=await visit.in_thread(lambda: left_of_allowance(visit, visit.person.id)) if may_ask else "",
+        requests=await visit.do("own_requests") if may_ask else [],
+        tokens=[one for one in await visit.do("tokens") if not one["revoked"]],
+        head=str(visit.server.state.ledger.head()),
+    )
 
 
-async def make_token(visit: PageVisit) -> Response:
-    """Make a token for programs, and show it this once."""
-    name = visit.field("name", "notebook")[:60]
-    made = await visit.do("make_token", {"name": name})
-    return visit.show("account.html", **await _account(visit), made=made)
-
-
-def more_budget(visit: PageVisit) -> dict[str, Any]:
-    """Return what a form asks the custodian for."""
+def _more_budget(visit: PageVisit) -> dict[str, Any]:
     return {"more": {visit.currency: visit.field("wanted")}, "purpose": visit.field("purpose")}
+
+
+PAGES: Final = (
+    Page(path="/", show=go_home),
+    Page(path=P, show=show_home),
+    Page(path=f"{P}/dictionary", show=show_dictionary),
+    Page(path=f"{P}/dictionary/search", show=search, operation="preview"),
+    Page(path=f"{P}/streams", show=show_streams, operation="streams"),
+    act(
+        f"{P}/streams/{{stream}}/close",
+        "close_stream",
+        key=lambda visit: f"{visit.field('key') or fresh_name()}-closes",
+        then="/streams",
+    ),
+    Page(path=f"{P}/history", show=show_history, operation="history"),
+    Page(path=f"{P}/account", show=show_account),
+    act(
+        f"{P}/account/tokens",
+        "make_token",
+        body=lambda visit: {"name": visit.field("name", "notebook")[:60]},
+        then=show_account,
+    ),
+    act(f"{P}/account/tokens/{{token}}/revoke", "revoke_token", then="/account"),
+    act(f"{P}/account/requests", "request_budget", body=_more_budget, then="/account"),
+)

@@ -286,12 +286,52 @@ def refusals() -> Iterator[None]:
         raise PageRefusedError(status_of(failure), _refusal(failure)) from None
 
 
-def act(path: str, operation: str, *, then: str, body: Callable[[PageVisit], Any] = lambda _: None) -> Page:
-    """Return a form that calls an operation with the parts of its path, and goes on to a page of the population."""
+Then: TypeAlias = str | Callable[[PageVisit, Any], Awaitable[Response]]
+
+
+@frozen()
+class FormAct:
+    """What a button of a form does: one operation, with what the form holds, and a page afterwards.
+
+    Parameters
+    ----------
+    operation : its name in the table of operations; its path has the parts of the page's own, and `parts`
+    then : where the browser goes, or what shows the result of the operation
+    body, key, parts : what the operation takes, from the form: its body, its idempotency key, more parts of its path
+    refused : what shows the page of the form again, given `problem` and `status`; None: the page of problems
+    """
+
+    operation: str
+    then: Then
+    body: Callable[[PageVisit], Any] = lambda _: None
+    key: Callable[[PageVisit], str] = lambda _: ""
+    parts: Callable[[PageVisit], Mapping[str, str]] = lambda _: {}
+    refused: Callable[..., Awaitable[Response]] | None = None
+
+    async def perform(self, visit: PageVisit) -> Response:
+        """Do it as the person who sent the form, and return what is shown next."""
+        try:
+            told = await visit.do(self.operation, self.body(visit), key=self.key(visit), path=self.parts(visit))
+        except PageRefusedError as refused:
+            if self.refused is None:
+                raise
+            return await self.refused(visit, problem=refused.sentence, status=refused.status)
+        return visit.go(self.then) if isinstance(self.then, str) else await self.then(visit, told)
+
+
+def act(path: str, operation: str, *, then: Then, **how: Any) -> Page:
+    """Return a form with one button; see `FormAct`."""
+    pressed = FormAct(operation=operation, then=then, **how)
+    return Page(path=path, show=pressed.perform, method="POST", operation=operation)
+
+
+def acts(path: str, operation: str, buttons: Mapping[str, FormAct]) -> Page:
+    """Return a form with several buttons, by the value of `do`; whoever may do `operation` may send it."""
 
     async def show(visit: PageVisit) -> Response:
-        await visit.do(operation, body(visit))
-        return visit.go(then)
+        if (pressed := buttons.get(visit.field("do"))) is None:
+            raise ProblemError.not_there()
+        return await pressed.perform(visit)
 
     return Page(path=path, show=show, method="POST", operation=operation)
 

@@ -5,7 +5,6 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Final
 
-from markupsafe import Markup
 from starlette.responses import Response
 
 from lapwing.accounting.filters.account import Budget
@@ -14,7 +13,7 @@ from lapwing.answers.budget import read_budget
 from lapwing.doors.server.pages.accounts import count_prices, highest_shown, purchases
 from lapwing.doors.server.pages.charts import belief_curve, purchases_picture
 from lapwing.doors.server.pages.frame import budget_text, delta_text
-from lapwing.doors.server.pages.page_visit import Page, PageRefusedError, PageVisit
+from lapwing.doors.server.pages.page_visit import Page, PageRefusedError, PageVisit, act
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import exact
 
@@ -22,11 +21,6 @@ P: Final = "/populations/{population}/custody/policy"
 _PRIORS: Final = (1, 10, 50)
 _LARGEST: Final = 1000
 _LONGEST: Final = 10
-
-
-async def show_policy(visit: PageVisit) -> Response:
-    """Show what holds for everybody, with what the budget buys."""
-    return await _policy(visit)
 
 
 async def draft(visit: PageVisit) -> Response:
@@ -40,7 +34,7 @@ async def change(visit: PageVisit) -> Response:
     policy = await visit.do("policy")
     noes = visit.field("noes")
     if noes and not (noes.isdecimal() and noes.isascii() and len(noes) < _LONGEST):
-        return await _policy(visit, problem=visit.say("policy.whole", given=noes[:40]), status=422)
+        return await show_policy(visit, problem=visit.say("policy.whole", given=noes[:40]), status=422)
     wanted: dict[str, Any] = {
         "budget": {
             name: (_delta_of(visit, "delta", kept) if name == "delta" else visit.field("budget")) or kept
@@ -55,25 +49,27 @@ async def change(visit: PageVisit) -> Response:
         if changes:
             await visit.do("change_policy", changes)
     except PageRefusedError as refused:
-        return await _policy(visit, problem=refused.sentence, status=refused.status)
+        return await show_policy(visit, problem=refused.sentence, status=refused.status)
     return visit.go("/custody/policy", saved="1")
 
 
-async def change_analyst(visit: PageVisit) -> Response:
-    """Say what one analyst may spend, about which tables, and how much for one question."""
-    body: dict[str, Any] = {"allowance": allowance_of(visit)}
-    if tables := visit.fields.get("tables"):
-        body["tables"] = tables
-    if most := _most_of(visit):
-        body["most"] = most
-    try:
-        await visit.do("change_analyst", body, path={"analyst": visit.field("analyst").casefold()})
-    except PageRefusedError as refused:
-        return await _policy(visit, problem=refused.sentence, status=refused.status)
-    return visit.go("/custody/policy", saved="1", analyst=visit.field("analyst").casefold())
+def _limits_of(visit: PageVisit) -> dict[str, Any]:
+    """Return what one analyst may spend, about which tables, and how much for one question."""
+    body = {"allowance": allowance_of(visit), "tables": visit.fields.get("tables"), "most": _most_of(visit)}
+    return {name: value for name, value in body.items() if value}
 
 
-async def _policy(visit: PageVisit, *, problem: object = "", status: int = 200) -> Response:
+async def _saved(visit: PageVisit, _: Any) -> Response:
+    return visit.go("/custody/policy", saved="1", **analyst_of(visit))
+
+
+def analyst_of(visit: PageVisit) -> dict[str, str]:
+    """Return the analyst whom a form is about, as a part of the paths of operations."""
+    return {"analyst": visit.field("analyst").casefold()}
+
+
+async def show_policy(visit: PageVisit, *, problem: object = "", status: int = 200) -> Response:
+    """Show what holds for everybody, with what the budget buys."""
     policy, account = await visit.do("policy"), await visit.do("account")
     budget = visit.asked("budget") or visit.field("budget")
     names = await known_people(visit)
@@ -124,7 +120,7 @@ async def _means(visit: PageVisit, policy: dict[str, Any], given: str) -> dict[s
         (str(visit.say("home.counts", accuracy=visit.say(f"ask.{name}"), within=within)), times)
         for name, within, times in purchases(planned, await count_prices(visit))
     ]
-    told = {"shown": budget_text(planned), "buys": purchases_picture(buys, visit.say) if buys else Markup()}
+    told = {"shown": budget_text(planned), "buys": purchases_picture(buys, visit.say) if buys else ""}
     budget = read_budget(**planned)
     return told | {"concerns": budget_concerns(budget)} | meaning_for_one(visit, budget)
 
@@ -154,5 +150,5 @@ PAGES: Final = (
     Page(path=P, show=show_policy, operation="account"),
     Page(path=P, show=change, method="POST", operation="change_policy"),
     Page(path=f"{P}/draft", show=draft, method="POST", operation="change_policy"),
-    Page(path=f"{P}/analysts", show=change_analyst, method="POST", operation="change_analyst"),
+    act(f"{P}/analysts", "change_analyst", body=_limits_of, parts=analyst_of, then=_saved, refused=show_policy),
 )

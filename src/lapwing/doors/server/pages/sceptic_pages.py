@@ -7,17 +7,16 @@ import re
 from fractions import Fraction
 from typing import Any, Final
 
-from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
 from lapwing.accounting.interpretation import belief_drift, belief_range, best_true_positive_rate
 from lapwing.accounting.pricing import price
 from lapwing.doors.server.calls import API
 from lapwing.doors.server.operations import OPERATIONS
-from lapwing.doors.server.pages.charts import belief_curve
-from lapwing.doors.server.pages.drawing import WIDTH, axis, line, percent, rect, svg, text
+from lapwing.doors.server.pages.charts import ShareBar, belief_curve, share_bars
 from lapwing.doors.server.pages.page_visit import Page, PageRefusedError, PageVisit
 from lapwing.doors.server.roles import Role
+from lapwing.show.strokes import Drawing, percent
 from lapwing.vocabulary.event import PureRelease
 
 _EPSILON: Final = re.compile(r"\d{1,2}(\.\d{1,3})?")
@@ -87,25 +86,15 @@ def _report(visit: PageVisit, name: str, **more: Any) -> Response:
     return visit.show(f"{name}.html", 200, headers, report=kept, running=running, **more)
 
 
-def _bars(visit: PageVisit, rows: list[dict[str, Any]]) -> Markup:
+def _bars(visit: PageVisit, rows: list[dict[str, Any]]) -> Drawing:
     """Draw which share of the people an attack names rightly; a line marks what guessing gets."""
-    each, x = 40, axis(0, 1, 12, WIDTH - 74)
-    body = []
-    for place, row in enumerate(rows):
-        y = 4 + each * place
+    bars = []
+    for row in rows:
         who = visit.say(f"attack.{row['answers'].replace(' ', '_')}")
-        label = (
-            f"{who} ({row['against']}, {row['attack']})" if row["answers"] == "ad hoc" else f"{who} ({row['attack']})"
-        )
-        body += [
-            text(12, y + 12, label, "t", "start"),
-            rect(12, y + 17, max(1.0, x(row["recovered"]) - 12), 14, _SHADES[row["answers"]]),
-            line(x(row["chance"]), y + 14, x(row["chance"]), y + 34, "c-err"),
-            text(
-                x(max(row["recovered"], row["chance"])) + 8, y + 29, percent(row["recovered"], 0), "t-strong-s", "start"
-            ),
-        ]
-    return svg(8 + each * len(rows), visit.say("attack.picture"), body)
+        blur = f"{row['against']}, " if row["answers"] == "ad hoc" else ""
+        label = f"{who} ({blur}{row['attack']})"
+        bars.append(ShareBar(label=label, share=row["recovered"], shade=_SHADES[row["answers"]], mark=row["chance"]))
+    return share_bars(bars, visit.say("attack.picture"))
 
 
 async def check_receipt(visit: PageVisit) -> Response:

@@ -12,19 +12,20 @@ from starlette.responses import Response
 from lapwing.accounting.interpretation import belief_range
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.doors.server.pages.answer_code import kind_of, python_of, sql_text
-from lapwing.doors.server.pages.answer_table import TableRow, rows_of
+from lapwing.doors.server.pages.answer_table import Cell, TableRow, rows_of
 from lapwing.doors.server.pages.axes import AXES
-from lapwing.doors.server.pages.charts import BarRow, bars, noise_picture
+from lapwing.doors.server.pages.charts import noise_picture
 from lapwing.doors.server.pages.cohort_document import CohortDraft, to_link
 from lapwing.doors.server.pages.cohort_words import sentence_of, step_of
 from lapwing.doors.server.pages.dictionary import Field
 from lapwing.doors.server.pages.drafts import ACCURACIES, SURE, dictionary_for
-from lapwing.doors.server.pages.drawing import percent
 from lapwing.doors.server.pages.frame import number, people
 from lapwing.doors.server.pages.heat_map import GridMap, heat_map, maps_of
 from lapwing.doors.server.pages.page_visit import PageRefusedError, PageVisit
 from lapwing.doors.server.pages.page_words import Messages
 from lapwing.doors.server.pages.proof_pages import proofs_of
+from lapwing.show.panels import Panel, are_even, are_periods, draw_panel
+from lapwing.show.strokes import Drawing, percent
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import exact
 
@@ -142,8 +143,8 @@ def shared(visit: PageVisit, link: str | None) -> str | None:
 
 def _off(visit: PageVisit, answer: dict[str, Any], rows: list[TableRow], margin: Any) -> str:
     """Say how far off the one number is: between its bounds where one of them is nearer than the other."""
-    (unit,), cell, bar = answer["unit"].values(), rows[0].cells[0], _bar(rows[0], 0, "")
-    if cell.value is None or (bar is not None and (unit == RANKS or not bar.is_even)):
+    (unit,), cell, ends = answer["unit"].values(), rows[0].cells[0], _ends(rows[0].cells[0])
+    if cell.value is None or (ends is not None and (unit == RANKS or not are_even(*ends))):
         return between_text(visit.say, cell.low, cell.high)
     if margin is None:
         return ""
@@ -169,7 +170,9 @@ def _is_below_zero(rows: list[TableRow]) -> bool:
     return any(str(cell.value).startswith("-") for row in rows for cell in row.cells)
 
 
-def _picture(visit: PageVisit, told: dict[str, Any], rows: list[TableRow], margin: Any, *, is_single: bool) -> Markup:
+def _picture(
+    visit: PageVisit, told: dict[str, Any], rows: list[TableRow], margin: Any, *, is_single: bool
+) -> Markup | Drawing:
     answer = told["answer"]
     is_people = is_single and set(answer["unit"].values()) == {"people"}
     if is_people and margin is not None:
@@ -177,19 +180,13 @@ def _picture(visit: PageVisit, told: dict[str, Any], rows: list[TableRow], margi
         if event["kind"] in _LAPLACE:
             return noise_picture(value, off, float(Fraction(event["scale"])), visit.say)
         return noise_picture(value, off, max(off, 1.0) / _SURE, visit.say, is_gaussian=True)
-    pictures = []
-    for place, column in enumerate(answer["columns"][:_MOST_PICTURES]):
-        numbers = [_bar(row, place, column) for row in rows[:_MOST_BARS]]
-        drawn = [one for one in numbers if one is not None]
-        if drawn:
-            title = answer["asked"] if len(answer["columns"]) == 1 else column
-            pictures.append(bars(drawn, title))
-    return Markup().join(pictures)
+    panels = [_panel(answer, rows, place) for place in range(len(answer["columns"][:_MOST_PICTURES]))]
+    return Markup().join(draw_panel(one, answer["asked"] if len(panels) == 1 else one.name) for one in panels)
 
 
 def _maps(
     visit: PageVisit, question: dict[str, Any], answer: dict[str, Any], rows: list[TableRow], margin: Any
-) -> list[tuple[GridMap, Markup]]:
+) -> list[tuple[GridMap, Drawing]]:
     """Return the maps of a grid with their pictures; none of other answers, and none of one that is no whole grid."""
     if kind_of(question) != "grid" or margin is None or len(answer["keys"]) > len(AXES):
         return []
@@ -218,14 +215,24 @@ def _called(visit: PageVisit, field: Field) -> dict[Any, str]:
     return {int(value) if field.numbers else value: called for value, called in field.values}
 
 
-def _bar(row: TableRow, place: int, column: str) -> BarRow | None:
-    """Return a number to draw; nothing of one that has no bounds, or is none."""
-    cell = row.cells[place]
+def _panel(answer: dict[str, Any], rows: list[TableRow], place: int) -> Panel:
+    """Return one column to draw: amounts from zero, means and quantiles as dots; of many groups the first."""
+    column, labels = answer["columns"][place], [row.label for row in rows]
+    over_time = len(answer["keys"]) == 1 and are_periods(labels)
+    shown = rows if over_time else rows[:_MOST_BARS]
+    values, lows, highs = zip(*(_ends(row.cells[place]) or (None, None, None) for row in shown), strict=True)
+    is_mean = any("rows" in (row["values"].get(column) or {}) for row in answer["rows"])
+    from_zero = not is_mean and answer["unit"].get(column) != RANKS
+    return Panel(column, [row.label or column for row in shown], values, lows, highs, from_zero, over_time)
+
+
+def _ends(cell: Cell) -> tuple[float, float, float] | None:
+    """Return a number with its bounds, to draw; None of one that has no bounds, or is none."""
     try:
         value, low, high = (float(exact("number", one)) for one in (cell.value, cell.low, cell.high))
     except (ParameterError, OverflowError):
         return None
-    return BarRow(row.label or column, value, low, high)
+    return value, low, high
 
 
 def _belief(price: dict[str, Any]) -> str | None:

@@ -5,8 +5,9 @@ import math
 import pytest
 
 from lapwing.answers.frames import is_time
-from lapwing.answers.pictures import Panel, draw_panels
 from lapwing.queries.algebra.aggregate import DeclaredKey
+from lapwing.show.figures import draw_panels
+from lapwing.show.panels import Panel
 
 YEARS = [str(year) for year in range(2000, 2008)]
 MEANS = [50.0, 51.0, None, None, 52.0, None, 53.0, 54.0]

@@ -1,15 +1,61 @@
-"""The strokes of which pictures are made, as SVG text; every word in them is escaped."""
+"""The strokes of which pictures are made, as SVG text; every word in them is escaped.
 
+Strokes have classes and no colours: a page colours them by its style sheet, so that dark pages need no second picture
+and a strict content policy lets them pass. A notebook has no style sheet of ours, and gets the colours as attributes.
+"""
+
+import html
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
-
-from markupsafe import Markup, escape
 
 WIDTH: Final = 480
 _TALL: Final = 10
 _LARGE: Final = 1000
 Scale: TypeAlias = Callable[[float], float]
+
+_ACCENT, _WORDS = 'fill="#0f766e"', 'fill="currentColor" font-family="sans-serif"'
+_COLOURS: Final = {
+    "c-fill": f'{_ACCENT} fill-opacity="0.75"',
+    "c-area": f'{_ACCENT} fill-opacity="0.15"',
+    "c-dot": _ACCENT,
+    "c-line": 'fill="none" stroke="#0f766e" stroke-width="2"',
+    "c-err": 'stroke="currentColor" stroke-width="1.5"',
+    "c-axis": 'stroke="#94a3b8"',
+    "c-grid": 'stroke="#94a3b8" stroke-opacity="0.35"',
+    "c-todo": 'fill="#94a3b8"',
+    "c-cell": f'{_ACCENT} stroke="#94a3b8"',
+    "c-cell-unsure": f'{_ACCENT} stroke="#94a3b8" stroke-dasharray="3 3"',
+    "t": f'{_WORDS} font-size="13"',
+    "t-strong-s": f'{_WORDS} font-size="13" font-weight="600"',
+    "t-cell": f'{_WORDS} font-size="13"',
+    "quiet": f'{_WORDS} font-size="12" fill-opacity="0.75"',
+}
+_CLASS: Final = re.compile(r'class="([\w-]+)"')
+
+
+class Drawing(str):
+    """A picture as SVG text, which templates take as it is, and notebooks show."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        return str(self)
+
+    def _repr_svg_(self) -> str:
+        return self.coloured
+
+    @property
+    def coloured(self) -> str:
+        """The picture with its colours in it, for where there is no style sheet of ours."""
+        coloured = _CLASS.sub(lambda found: _COLOURS.get(found[1], found[0]), self)
+        return coloured.replace("<svg ", f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" ', 1)
+
+
+def escape(said: Any) -> str:
+    """Return words as they stand in SVG; those that are escaped already say so by `__html__`."""
+    return str(said.__html__()) if hasattr(said, "__html__") else html.escape(str(said))
 
 
 def axis(low: float, high: float, first: float, last: float) -> Scale:
@@ -18,10 +64,10 @@ def axis(low: float, high: float, first: float, last: float) -> Scale:
     return lambda value: first + (last - first) * (value - low) / span
 
 
-def svg(height: float, title: Any, body: Sequence[str], about: Any = "", name: str = "chart") -> Markup:
+def svg(height: float, title: Any, body: Sequence[str], about: Any = "", name: str = "chart") -> Drawing:
     """Return a picture with a title, which screen readers say, and a longer description."""
     described = f"<desc>{escape(about)}</desc>" if about else ""
-    return Markup(  # noqa: S704 - every text in it is escaped
+    return Drawing(
         f'<svg class="{name}" viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{escape(title)}">'
         f"<title>{escape(title)}</title>{described}{''.join(body)}</svg>"
     )
@@ -35,6 +81,11 @@ def text(x: float, y: float, said: Any, name: str = "t", anchor: str = "middle")
 def line(x1: float, y1: float, x2: float, y2: float, name: str) -> str:
     """Return a line."""
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{name}"/>'
+
+
+def dot(x: float, y: float, radius: float, name: str) -> str:
+    """Return a filled circle."""
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" class="{name}"/>'
 
 
 def rect(
