@@ -16,9 +16,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from lapwing.engines.duckdb import DuckDBTable
 from lapwing.engines.stored_columns import same_relation
-from lapwing.sources import FileSource, Source, inside_of, place_of
+from lapwing.sources import Source, inside_of, place_of
 from lapwing.vocabulary.codec import from_text, stored, to_text
 from lapwing.vocabulary.errors import RegistrationError, SettingsError
 from lapwing.vocabulary.lifetime import LockedFile
@@ -207,7 +206,7 @@ class Fingerprints:
     def owner(self, population: str, source: Source) -> str | None:
         """Return another population that was asked about at the place of a source, or about a copy of it, if any."""
         known = self._read()
-        file = source.path if isinstance(source, FileSource | DuckDBTable) else None
+        file = source.file
         content = _content(file.name, file) if known.seen and file is not None and file.is_file() else None
         return known.owner(population, self._signs(source, content))
 
@@ -222,8 +221,10 @@ class Fingerprints:
 
     def _signs(self, source: Source, content: str | None) -> set[tuple[str, ...]]:
         """Return by what a source is known again: its place and, wherever it is, its content."""
-        inside = (inside_of(source),) if isinstance(source, DuckDBTable) else ()
-        return {place_of(source, self._path.parent), *([("content", content, *inside)] if content else [])}
+        place, inside = place_of(source, self._path.parent), inside_of(source)
+        if content is None:
+            return {place}
+        return {place, ("content", content, inside) if inside else ("content", content)}
 
     def _read(self) -> KnownData:
         try:

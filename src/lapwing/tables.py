@@ -9,14 +9,13 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
-from lapwing.engines.duckdb import DuckDBTable
 from lapwing.engines.engine import Engine, Generation, Generations
 from lapwing.engines.reading import hide_failures
 from lapwing.engines.rehearsal import rehearsal_engine
 from lapwing.fingerprints import Fingerprints, stats_of
 from lapwing.ledger.ledger import Ledger
 from lapwing.queries.catalogue.population import Population, Table
-from lapwing.sources import FileSource, Source, inside_of, open_engine
+from lapwing.sources import Source, inside_of, open_engine
 from lapwing.vocabulary.errors import EngineError, RegistrationError, UnavailableError
 
 if TYPE_CHECKING:
@@ -51,9 +50,7 @@ class Tables:
         self._ledger, self._fingerprints = ledger, fingerprints
         self._on_failure = on_failure
         self._engines = Generations(on_failure)
-        self._files = {
-            table: source.path for table, source in sources.items() if isinstance(source, FileSource | DuckDBTable)
-        }
+        self._files = {table: source.file for table, source in sources.items() if source.file is not None}
         # Files that every question reads anew; of others the engine keeps what it opened.
         self._in_place = frozenset(table for table, file in self._files.items() if file.suffix == ".parquet")
         self._found_right: dict[str, tuple[object, ...]] = {}
@@ -183,8 +180,8 @@ class Tables:
             source, content, looks = self._sources[table], None, (versions[table], stats.get(table), stamp)
             if self._found_right.get(table) == looks:
                 continue
-            if isinstance(source, FileSource | DuckDBTable):
-                content = self._fingerprints.check(name, table, versions[table], source.path, inside_of(source))
+            if source.file is not None:
+                content = self._fingerprints.check(name, table, versions[table], source.file, inside_of(source))
             self._fingerprints.claim(name, table, source, content)
             self._found_right[table] = looks
         return stats
@@ -219,8 +216,8 @@ class Tables:
         in_files = [
             table
             for table, source in self._sources.items()
-            if isinstance(source, FileSource | DuckDBTable)
-            and self._fingerprints.changed(f"{name}.{table}", versions[table], source.path, inside_of(source))
+            if source.file is not None
+            and self._fingerprints.changed(f"{name}.{table}", versions[table], source.file, inside_of(source))
         ]
         if self._files:
             return in_files
