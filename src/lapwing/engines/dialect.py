@@ -102,6 +102,7 @@ class Dialect:
         aside
     greatest, least : the greater and the smaller of two numbers; one that is missing is left out
     modulo : what is left of a whole number, with its sign, when it is divided by another
+    quotient : a whole number divided by another, with the fraction cut off
     alike : whether two expressions have one value, or none
     total : the exact sum of a 64-bit integer expression, too wide to overflow
     small_total : the same for terms of at most `SMALL`, if that can be had quicker
@@ -139,6 +140,7 @@ class Dialect:
     greatest: str = "GREATEST({}, {})"
     least: str = "LEAST({}, {})"
     modulo: str = "MOD({}, {})"
+    quotient: str = "({} / {})"
     alike: str = "{} IS NOT DISTINCT FROM {}"
     total: str = "SUM({})"
     small_total: str | None = None
@@ -208,6 +210,7 @@ DUCKDB = Dialect(
     days=frozenset({"date", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp with time zone"}),
     ymd="(year({0}) * 10000 + month({0}) * 100 + day({0}))",
     beginning="CAST(date_trunc('{0}', {1}) AS DATE)",
+    quotient="({} // {})",
     text_number="CAST('0x' || substr(md5({}), 1, 15) AS BIGINT)",
 )
 
@@ -244,6 +247,7 @@ SPARK = Dialect(
     text_number="CAST(conv(substr(md5(CAST({} AS BINARY)), 1, 15), 16, 10) AS BIGINT)",
     starts_with="startswith({}, {})",
     alike="{} <=> {}",
+    quotient="({} DIV {})",
     # A list goes as text: there are none in its API. See `among` for why it is not looked up with IN.
     in_list=(
         "CASE WHEN {0} IS NOT NULL THEN EXISTS (SELECT 1 FROM "

@@ -11,10 +11,10 @@ from lapwing.queries.algebra.predicate import Predicate
 from lapwing.queries.catalogue.column import Column, Date, DerivedColumn
 from lapwing.queries.catalogue.population import Population, RowsPerPerson, Table
 from lapwing.queries.language.expressions import (
+    Applied,
     Case,
     Coalesce,
     Condition,
-    DateTrunc,
     Literal,
     Name,
     Now,
@@ -132,7 +132,7 @@ class Scope:
     def is_day(self, value: Value) -> bool:
         """Say whether a value is a day of the calendar."""
         match value:
-            case Name() | PerPerson(function="first" | "last") | DateTrunc() | Case() | Coalesce():
+            case Name() | PerPerson(function="first" | "last") | Applied("date_trunc") | Case() | Coalesce():
                 return isinstance(self.seen(value)[1].type, Date)
             case Literal(constant):
                 return isinstance(constant, date)
