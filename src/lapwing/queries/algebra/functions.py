@@ -89,6 +89,7 @@ class OfWholeNumbers:
     grid : on which grid the result is
     bounds : the least and the greatest result, given those of the arguments
     sql : the result, given the arguments as expressions of 64-bit integers, and the width of a grid that has one
+    arguments : how many there are
     written : how often `sql` writes each argument
     between : numbers on the way to the result, as ranges, beyond those that lie between the arguments and the result
     """
@@ -96,6 +97,7 @@ class OfWholeNumbers:
     grid: Grid
     bounds: Callable[[tuple[Bounds, ...], int], Bounds]
     sql: Callable[[Templates, tuple[str, ...], str], str]
+    arguments: int = 1
     written: int = 1
     between: Callable[[tuple[Bounds, ...], int], tuple[Bounds, ...]] = lambda inside, width: ()  # noqa: ARG005
 
@@ -184,12 +186,9 @@ def sign(number: int, width: int = 1) -> int:
     return max(-1, min(1, number))
 
 
-def _widened(by: int) -> Callable[[tuple[Bounds, ...], int], tuple[Bounds, ...]]:
-    """Return the numbers up to so many widths around what is inside, and the remainder of a step."""
-    return lambda inside, width: (
-        (inside[0][0] - by * width, inside[0][1] + by * width),
-        (-2 * width, 2 * width),
-    )
+def _stepped(down: int, up: int) -> Callable[[tuple[Bounds, ...], int], tuple[Bounds, ...]]:
+    """Return the numbers so many widths below and above what is inside, and the remainder of a step."""
+    return lambda inside, width: ((inside[0][0] - down * width, inside[0][1] + up * width), (-2 * width, 2 * width))
 
 
 def _floor_sql(d: Templates, inside: tuple[str, ...], width: str) -> str:
@@ -315,7 +314,7 @@ _ROWS: Final[tuple[ScalarFunction, ...]] = (
             bounds=_rising(lambda number, width: number // width),
             sql=_floor_sql,
             written=2,
-            between=_widened(1),
+            between=_stepped(1, 0),
         ),
     ),
     ScalarFunction(
@@ -328,7 +327,7 @@ _ROWS: Final[tuple[ScalarFunction, ...]] = (
             bounds=_rising(lambda number, width: -(-number // width)),
             sql=_ceil_sql,
             written=2,
-            between=_widened(1),
+            between=_stepped(0, 1),
         ),
     ),
     ScalarFunction(
@@ -354,7 +353,7 @@ _ROWS: Final[tuple[ScalarFunction, ...]] = (
             bounds=_rising(lambda number, width: number // width * width),
             sql=lambda d, inside, width: f"({inside[0]} - {remainder(d, inside[0], width)})",
             written=2,
-            between=_widened(1),
+            between=_stepped(1, 0),
         ),
     ),
     ScalarFunction(
@@ -388,6 +387,7 @@ _ROWS: Final[tuple[ScalarFunction, ...]] = (
         before=_greatest_before,
         whole=OfWholeNumbers(
             grid=Grid.SAME,
+            arguments=2,
             bounds=lambda inside, _: (max(low for low, _ in inside), max(high for _, high in inside)),
             sql=lambda d, inside, _: d.greatest.format(*inside),
         ),
@@ -400,6 +400,7 @@ _ROWS: Final[tuple[ScalarFunction, ...]] = (
         before=_least_before,
         whole=OfWholeNumbers(
             grid=Grid.SAME,
+            arguments=2,
             bounds=lambda inside, _: (min(low for low, _ in inside), min(high for _, high in inside)),
             sql=lambda d, inside, _: d.least.format(*inside),
         ),

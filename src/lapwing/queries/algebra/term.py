@@ -3,6 +3,7 @@
 Bounds travel with a term: every column in it is clipped, and sums and products combine the bounds of their parts.
 """
 
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import TypeAlias
 
@@ -152,10 +153,10 @@ def bounds(term: Term) -> tuple[int, int]:
 
 def of_whole_numbers(term: SteppedDown | FunctionOf) -> OfWholeNumbers:
     """Return the row of the table of functions that a term applies."""
-    row = FUNCTIONS[term.function].whole
-    if row is None:
-        raise TypeError(term)
-    return row
+    row = FUNCTIONS.get(term.function)
+    if row is None or row.whole is None or len(term.terms) != row.whole.arguments:
+        raise BadQuestionError(f"{term.function!r} is no function of {len(term.terms)} whole numbers; write another")
+    return row.whole
 
 
 def check_fits(term: Term) -> None:
@@ -217,11 +218,16 @@ def leaves(*terms: Term) -> list[OnGrid | Elapsed]:
     return list(found)
 
 
+def in_one_order(terms: Iterable[Term]) -> tuple[Term, ...]:
+    """Return terms whose order means nothing in their one order, that of their texts."""
+    return tuple(in_text_order(terms))
+
+
 def plus(left: Term, right: Term) -> Term:
     """Return the canonical sum: the same for `left + right` and `right + left`."""
-    return Plus(*in_text_order((left, right)))
+    return Plus(*in_one_order((left, right)))
 
 
 def times(left: Term, right: Term) -> Term:
     """Return the canonical product."""
-    return Times(*in_text_order((left, right)))
+    return Times(*in_one_order((left, right)))

@@ -22,6 +22,7 @@ from lapwing.queries.algebra.term import (
     Term,
     check_fits,
     columns,
+    in_one_order,
     magnitude,
     plus,
     times,
@@ -183,7 +184,7 @@ def _applied(value: Applied, whole: OfWholeNumbers, scope: Scope) -> Measure:
             sides = [_measure(each, scope) for each in (value.value, value.argument) if each is not None]
             _check_known(value, sides, scope)
             bits = max(side.bits for side in sides)
-            return Measure(FunctionOf(value.function, tuple(_finer(side, bits) for side in sides)), bits)
+            return Measure(FunctionOf(value.function, in_one_order(_finer(side, bits) for side in sides)), bits)
         case Grid.WHOLE:
             return Measure(FunctionOf(value.function, (_measure(value.value, scope).term,)), 0)
         case Grid.STEP:
