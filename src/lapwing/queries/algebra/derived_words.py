@@ -157,6 +157,8 @@ def _function(term: SteppedDown | FunctionOf) -> str:
         grid = max((leaf.bits for leaf in leaves(term) if isinstance(leaf, OnGrid)), default=0)
         width = Fraction(term.width, 2**grid) if grid >= 0 else Fraction(term.width)
         return f"{term.function}({first})" if width == 1 else f"{term.function}({first} / {width})"
+    if isinstance(term.terms[0], Elapsed) and term.function in {"//", "%"}:
+        first = f"({first})"
     return FUNCTIONS[term.function].spelled.format(x=first, y=rest[0] if rest else term.width)
 
 

@@ -51,7 +51,7 @@ from lapwing.queries.language.expressions import (
     day_of,
 )
 from lapwing.queries.planning.scope import Scope
-from lapwing.queries.planning.simplifying import kind_of, not_whole, row_of
+from lapwing.queries.planning.simplifying import is_whole, kind_of, not_whole, row_of
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.frozen import frozen
 
@@ -172,6 +172,8 @@ def column_of(value: Value, scope: Scope) -> Column:
     column = column_of(_inside(value), scope)
     if not isinstance(value, Coalesce):
         _check_takes(value, column)
+    if isinstance(value, Applied) and row_of(value).takes is Takes.WHOLE and not is_whole(value.value, scope):
+        raise not_whole(value.function, column.written)
     return column
 
 
@@ -280,8 +282,6 @@ def _check_takes(value: Value, column: Column) -> None:
             raise unreadable()
         case _:
             pass
-    if row is not None and row.takes is Takes.WHOLE and not isinstance(column.type, Integer):
-        raise not_whole(row.name, column.written)
     if not isinstance(column.type, Integer | Real):
         names = isinstance(column.type, Category) and not holds_text(column)
         why = "its numbers are the names of categories" if names else "it holds no numbers"

@@ -47,7 +47,7 @@ from lapwing.queries.language.expressions import (
 from lapwing.queries.language.joined import PerPerson
 from lapwing.queries.planning.days import now
 from lapwing.queries.planning.scope import Scope
-from lapwing.queries.planning.simplifying import as_number, not_whole, row_of, simplified
+from lapwing.queries.planning.simplifying import as_number, is_whole, not_whole, row_of, simplified
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.frozen import frozen
 
@@ -219,7 +219,7 @@ def _quotient(value: Applied, scope: Scope) -> Measure:
         case _:
             pass
     found = _measure(inner, scope)
-    if row_of(value).takes is Takes.WHOLE and found.bits > 0:
+    if row_of(value).takes is Takes.WHOLE and (found.bits > 0 or not is_whole(inner, scope)):
         raise not_whole(value.function, spell(found.term))
     steps = width * Fraction(2) ** found.bits
     if steps.denominator != 1:  # the grid is coarser than whole numbers

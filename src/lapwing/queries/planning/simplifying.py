@@ -6,7 +6,7 @@ from datetime import date
 from fractions import Fraction
 from operator import add, mul, sub
 
-from lapwing.queries.algebra.functions import DATE_UNITS, FUNCTIONS, ScalarFunction
+from lapwing.queries.algebra.functions import DATE_UNITS, FUNCTIONS, ROUNDED, ScalarFunction
 from lapwing.queries.catalogue.column import Boolean, Category, Column, Date, Integer, Real
 from lapwing.queries.language.expressions import (
     Applied,
@@ -27,6 +27,8 @@ from lapwing.queries.language.expressions import (
     Value,
     day_of,
 )
+from lapwing.queries.language.joined import PerPerson
+from lapwing.queries.language.parts import walk
 from lapwing.queries.planning.days import months_later, now
 from lapwing.queries.planning.scope import Scope
 from lapwing.vocabulary.deadline import spend
@@ -71,11 +73,25 @@ def row_of(applied: Applied) -> ScalarFunction:
     return row
 
 
+def is_whole(value: Value, scope: Scope) -> bool:
+    """Say whether databases take a value for a whole number: they do not, where it was a fraction on the way."""
+    for part, _ in walk((value,)):
+        match part:
+            case Name() | PerPerson() if isinstance(scope.seen(part)[1].type, Real):
+                return False
+            case Applied(function) if function in ROUNDED or function == "step":
+                return False
+            case Literal(Fraction()) | CastTo(kind="number"):
+                return False
+            case _:
+                pass
+    return True
+
+
 def not_whole(function: str, written: str) -> BadQuestionError:
     """Return the refusal of // or % of a fraction."""
     return BadQuestionError(
-        f"{function} is that of whole numbers, for databases disagree about fractions; write floor({written} / 10), or "
-        f"floor({written}) % 10"
+        f"{function} is that of whole numbers, for databases disagree about fractions; write floor({written} / 10)"
     )
 
 

@@ -505,12 +505,13 @@ class Reader:
         """Read a whole number // or % a constant; of fractions databases have other ideas of //."""
         only(node, "this", "expression")
         width = divisor(node)
-        inside = [*node.this.find_all(exp.Div, exp.Floor, exp.Ceil, exp.Round), *node.find_all(exp.Literal)]
-        broken = any(not isinstance(one, exp.Literal) or not one.this.isdigit() for one in inside if _is_number(one))
-        if width.denominator != 1 or (broken and isinstance(node, exp.IntDiv)):
+        # 2.0 is a fraction to a database, and what a SELECT computed elsewhere may have been one.
+        literals = all(one.is_string or one.this.isdigit() for one in node.find_all(exp.Literal))
+        plain = all(isinstance(self.value(one), Name | PerPerson) for one in node.this.find_all(exp.Column))
+        if width.denominator != 1 or not (literals and plain):
             raise BadQuestionError(
-                "// and % are of whole numbers and a whole constant, for databases disagree about fractions; write "
-                "floor(cost / 10)"
+                f"{_PARSED[node.key].name} is of whole numbers and a whole constant, for databases disagree about "
+                "fractions; write floor(cost / 10), and of what a SELECT computed compute it there"
             )
         quotient = Applied(_PARSED[node.key].name, self.value(node.this), Literal(abs(int(width))))
         return -quotient if width < 0 and isinstance(node, exp.IntDiv) else quotient
@@ -959,10 +960,6 @@ def _said_of(part: Condition, outer: Name) -> Condition:
             return replace(part, link=(key, outer))
         case _:
             return part
-
-
-def _is_number(node: exp.Expr) -> bool:
-    return not isinstance(node, exp.Literal) or not node.is_string
 
 
 def _is_floor(node: exp.Expr) -> bool:
