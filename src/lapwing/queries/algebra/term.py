@@ -5,6 +5,7 @@ Bounds travel with a term: every column in it is clipped, and sums and products 
 
 from collections.abc import Iterable
 from decimal import Decimal
+from functools import lru_cache
 from typing import TypeAlias
 
 from lapwing.queries.algebra.functions import FUNCTIONS, OfWholeNumbers
@@ -223,11 +224,16 @@ def in_one_order(terms: Iterable[Term]) -> tuple[Term, ...]:
     return tuple(in_text_order(terms))
 
 
+@lru_cache(maxsize=1 << 12)
 def plus(left: Term, right: Term) -> Term:
-    """Return the canonical sum: the same for `left + right` and `right + left`."""
+    """Return the canonical sum: the same for `left + right` and `right + left`.
+
+    The moments of a value are made of the same few sums and products again and again: each is put in order once.
+    """
     return Plus(*in_one_order((left, right)))
 
 
+@lru_cache(maxsize=1 << 12)
 def times(left: Term, right: Term) -> Term:
     """Return the canonical product."""
     return Times(*in_one_order((left, right)))

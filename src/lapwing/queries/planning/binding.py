@@ -92,7 +92,7 @@ from lapwing.queries.planning.computed import (
 )
 from lapwing.queries.planning.days import compare_days
 from lapwing.queries.planning.scope import Scope
-from lapwing.queries.planning.semijoins import beside, untied_where
+from lapwing.queries.planning.semijoins import as_semijoins, untied_where
 from lapwing.queries.planning.simplifying import row_of, simplified
 from lapwing.vocabulary.deadline import spend
 from lapwing.vocabulary.errors import BadQuestionError
@@ -134,7 +134,7 @@ def _bind_anew(condition: Condition, scope: Scope, *, wanted: bool, unknown: boo
         case Has():
             return _has(condition, scope, wanted=wanted)
         case Joined(joins, where):
-            return _bind(beside(joins, where, scope.population), scope, wanted=wanted, unknown=unknown)
+            return _bind(as_semijoins(joins, where, scope.population), scope, wanted=wanted, unknown=unknown)
         case _:
             bound = [_about_values(condition, scope, wanted=wanted)]
             return some([*bound, _unknown(condition, scope)]) if unknown else bound[0]

@@ -81,7 +81,7 @@ def is_whole(value: Value, scope: Scope) -> bool:
                 return False
             case Applied(function) if function in ROUNDED or function == "step":
                 return False
-            case Literal(Fraction()) | CastTo(kind="number"):
+            case Literal(Fraction()):
                 return False
             case _:
                 pass

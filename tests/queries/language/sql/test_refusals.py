@@ -50,7 +50,7 @@ ADVICE = {
     "select count(*) from people where floor(year / 2) // 3 = 197": "floor(year / 10)",
     "select avg(2.0 * year // 3) from people": "floor(cost / 10)",
     "with t as (select *, year * 2.0 as y from people) select avg(y // 3) from t": "compute it there",
-    "select avg(cast(year as double) // 3) from people": "floor(year / 10)",
+    "select avg(cast(year as double) // 3) from people": "floor(cost / 10)",
     "select year / 10, count(*) from people group by 1": "floor(year / 10) * 10",
     "select count(*) from visits where day > day - interval 1 month": "day + interval 365 day",
     'select avg(n) from (select "Patient Nr", sum(1) n from visits group by 1)': "sum(cost) / count(distinct person)",

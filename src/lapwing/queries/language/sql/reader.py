@@ -70,7 +70,6 @@ from lapwing.queries.language.sql.nodes import (
     chain,
     check_all_read,
     concept_set_name,
-    conjuncts,
     divisor,
     function_name,
     identifier,
@@ -81,6 +80,7 @@ from lapwing.queries.language.sql.nodes import (
     negative,
     only,
     parsed,
+    split_at_and,
     table_name,
     times,
 )
@@ -119,7 +119,7 @@ def read_condition(text: str) -> Condition:
     """
     if len(text) <= _SHORT:
         with suppress(BadQuestionError):  # the refusal of a part does not speak of the whole
-            parts = tuple(_read_part(part) for part in conjuncts(text))
+            parts = tuple(_read_part(part) for part in split_at_and(text))
             return And(parts) if len(parts) > 1 else parts[0]
     return _read_alone(text)
 
@@ -508,7 +508,8 @@ class Reader:
         # 2.0 is a fraction to a database, and what a SELECT computed elsewhere may have been one.
         literals = all(one.is_string or one.this.isdigit() for one in node.find_all(exp.Literal))
         plain = all(isinstance(self.value(one), Name | PerPerson) for one in node.this.find_all(exp.Column))
-        if width.denominator != 1 or not (literals and plain):
+        cast = any(cast_kind(one) == "number" for one in node.this.find_all(exp.Cast))
+        if width.denominator != 1 or cast or not (literals and plain):
             raise BadQuestionError(
                 f"{_PARSED[node.key].name} is of whole numbers and a whole constant, for databases disagree about "
                 "fractions; write floor(cost / 10), and of what a SELECT computed compute it there"
