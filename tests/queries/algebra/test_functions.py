@@ -10,7 +10,7 @@ import pytest
 
 from engines.rows_in_memory import function_of
 from lapwing.engines.dialect import DUCKDB, POSTGRES, SPARK
-from lapwing.queries.algebra.functions import DATE_PARTS, DATE_UNITS, FUNCTIONS, Gap, Grid, Part, Takes, begin
+from lapwing.queries.algebra.functions import DATE_PARTS, DATE_UNITS, FUNCTIONS, Grid, MissingWhere, Part, Takes, begin
 from lapwing.queries.algebra.spans import has
 from lapwing.queries.language.expressions import Applied, Literal, Value, col
 from lapwing.queries.language.parts import shape
@@ -121,7 +121,7 @@ def test_every_function_that_is_solved_is_looked_at() -> None:
 def test_a_function_is_read_as_it_is_spelled(name) -> None:
     second = {"round": 1, "left": 3, "//": 10, "%": 10, "date_trunc": "month"}.get(name)
     argument: Value | None = None if second is None else Literal(second)
-    if FUNCTIONS[name].gap is Gap.LEFT_OUT:
+    if FUNCTIONS[name].gap is MissingWhere.LEFT_OUT:
         argument = col("b")
     applied = Applied(name, col("a"), argument)
     assert shape(read_value(written(applied))) == shape(applied)

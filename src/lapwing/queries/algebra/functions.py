@@ -34,7 +34,7 @@ class Takes(Enum):
     DAY = "days"
 
 
-class Gap(Enum):
+class MissingWhere(Enum):
     """Where a function is missing."""
 
     INSIDE = "where what is inside is missing"
@@ -126,7 +126,7 @@ class ScalarFunction:
     takes: Takes
     spelled: str
     parsed: str | None = None
-    gap: Gap = Gap.INSIDE
+    gap: MissingWhere = MissingWhere.INSIDE
     known: Callable[[date, str], int | date] | None = None
     before: Callable[[Spans, Fraction], Spans] | None = None
     whole: OfWholeNumbers | None = None
@@ -383,7 +383,7 @@ _ROWS: Final[tuple[ScalarFunction, ...]] = (
         name="greatest",
         takes=Takes.NUMBER,
         spelled="greatest({x}, {y})",
-        gap=Gap.LEFT_OUT,
+        gap=MissingWhere.LEFT_OUT,
         before=_greatest_before,
         whole=OfWholeNumbers(
             grid=Grid.SAME,
@@ -396,7 +396,7 @@ _ROWS: Final[tuple[ScalarFunction, ...]] = (
         name="least",
         takes=Takes.NUMBER,
         spelled="least({x}, {y})",
-        gap=Gap.LEFT_OUT,
+        gap=MissingWhere.LEFT_OUT,
         before=_least_before,
         whole=OfWholeNumbers(
             grid=Grid.SAME,
@@ -433,7 +433,7 @@ _ROWS: Final[tuple[ScalarFunction, ...]] = (
         name="left",
         takes=Takes.TEXT,
         spelled="left({x}, {y})",
-        gap=Gap.OWN,
+        gap=MissingWhere.OWN,
         sql=lambda d, text, length: f"substr({text}, 1, CAST({length} AS {d.narrow}))",
     ),
     _part("year", lambda day: day.year, None),
@@ -445,7 +445,7 @@ _ROWS: Final[tuple[ScalarFunction, ...]] = (
         name="date_trunc",
         takes=Takes.DAY,
         spelled="date_trunc({y}, {x})",
-        gap=Gap.OWN,
+        gap=MissingWhere.OWN,
         known=lambda day, unit: begin(Part(unit), day),
         sql=lambda d, day, unit: d.beginning.format(unit, day),
     ),

@@ -7,7 +7,7 @@ write instead. Text and numbers are never compared with one another, so no engin
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from lapwing.queries.algebra.functions import DATE_PARTS, Gap
+from lapwing.queries.algebra.functions import DATE_PARTS, MissingWhere
 from lapwing.queries.algebra.pattern import pieces, read_as
 from lapwing.queries.algebra.predicate import (
     ALWAYS,
@@ -210,9 +210,9 @@ def _missing(value: Value, scope: Scope) -> Predicate:
             return some([_missing(left, scope), _missing(right, scope)])
         case Age(born, at):
             return some([_missing(born, scope), *([] if at is None else [_missing(at, scope)])])
-        case Applied(value=inner, argument=argument) if row_of(value).gap is not Gap.OWN:
+        case Applied(value=inner, argument=argument) if row_of(value).gap is not MissingWhere.OWN:
             sides = [_missing(each, scope) for each in (inner, argument) if each is not None]
-            return every(sides) if row_of(value).gap is Gap.LEFT_OUT else some(sides)
+            return every(sides) if row_of(value).gap is MissingWhere.LEFT_OUT else some(sides)
         case CastTo(value=inner):
             return _missing(inner, scope)
         case _:

@@ -51,11 +51,9 @@ from lapwing.queries.language.expressions import (
     day_of,
 )
 from lapwing.queries.planning.scope import Scope
-from lapwing.queries.planning.simplifying import is_whole, kind_of, not_whole, row_of
+from lapwing.queries.planning.simplifying import MOST_PLACES, is_whole, kind_of, not_whole, row_of, too_many_places
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.frozen import frozen
-
-_MOST_PLACES = 20
 
 
 @frozen(kw_only=False)
@@ -276,8 +274,8 @@ def _check_takes(value: Value, column: Column) -> None:
             raise BadQuestionError(f"{row.name}(...) is for text, and {column.name!r} holds none; compare it as it is")
         return
     match value:
-        case Applied("round", _, Literal(int() as digits)) if abs(digits) > _MOST_PLACES:
-            raise BadQuestionError(f"numbers are rounded to at most {_MOST_PLACES} places; write round(column, 2)")
+        case Applied("round", _, Literal(int() as digits)) if abs(digits) > MOST_PLACES:
+            raise too_many_places()
         case Applied("step" | "//", _, Literal(width)) if not isinstance(width, int | Fraction) or width <= 0:
             raise unreadable()
         case _:

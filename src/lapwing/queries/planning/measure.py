@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from lapwing.queries.algebra.derived import elapsed_bounds
 from lapwing.queries.algebra.derived_words import spell
-from lapwing.queries.algebra.functions import Gap, Grid, OfWholeNumbers, Takes
+from lapwing.queries.algebra.functions import Grid, MissingWhere, OfWholeNumbers, Takes
 from lapwing.queries.algebra.predicate import GAPS, Unit
 from lapwing.queries.algebra.term import (
     ConstantTerm,
@@ -47,7 +47,15 @@ from lapwing.queries.language.expressions import (
 from lapwing.queries.language.joined import PerPerson
 from lapwing.queries.planning.days import now
 from lapwing.queries.planning.scope import Scope
-from lapwing.queries.planning.simplifying import as_number, is_whole, not_whole, row_of, simplified
+from lapwing.queries.planning.simplifying import (
+    MOST_PLACES,
+    as_number,
+    is_whole,
+    not_whole,
+    row_of,
+    simplified,
+    too_many_places,
+)
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.frozen import frozen
 
@@ -197,7 +205,12 @@ def _check_known(value: Applied, sides: Sequence[Measure], scope: Scope) -> None
     """Refuse the greatest or least of columns that may be missing: what is missing would be left out."""
     several = [name for side in sides for name in sorted(columns(side.term))]
     gaps = [name for name in several if scope.row.column(name).nullable]
-    if row_of(value).gap is Gap.LEFT_OUT and len(sides) > 1 and gaps and not isinstance(value.argument, Literal):
+    if (
+        row_of(value).gap is MissingWhere.LEFT_OUT
+        and len(sides) > 1
+        and gaps
+        and not isinstance(value.argument, Literal)
+    ):
         raise BadQuestionError(
             f"{value.function} leaves out what is missing, and {gaps[0]!r} may be; write what stands for it: "
             f"{value.function}(coalesce({gaps[0]}, 0), ...)"
@@ -212,7 +225,9 @@ def _quotient(value: Applied, scope: Scope) -> Measure:
             width = step_width(value.argument)
         case Applied("round", _, Literal(int() as digits)) if digits > 0:
             raise BadQuestionError("decimals are rounded in the answers, which costs nothing; write round(avg(x), 1)")
-        case Applied("round", _, Literal(int() as digits)):
+        case Applied("round", _, Literal(int() as digits)) if digits < -MOST_PLACES:
+            raise too_many_places()
+        case Applied("round", _, Literal(int() as digits)) if digits < 0:
             width = Fraction(times_ten := 10**-digits)
         case Applied(_, Arithmetic("*", divided, Literal(Fraction() as share)) as product) if share > 0:
             inner, width = (divided, 1 / share) if share.numerator == 1 else (product, width)

@@ -37,6 +37,8 @@ from lapwing.vocabulary.exact import exact
 
 _OPERATORS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {"+": add, "-": sub, "*": mul}
 _LARGEST = 10**100
+MOST_PLACES = 20
+"""Places that a number is rounded to, after the point or before it."""
 _OF_TRUTH = ("integer", "number", "truth value")
 """What a truth value may be cast to: as a number, true is 1 and false is 0."""
 
@@ -93,6 +95,11 @@ def not_whole(function: str, written: str) -> BadQuestionError:
     return BadQuestionError(
         f"{function} is that of whole numbers, for databases disagree about fractions; write floor({written} / 10)"
     )
+
+
+def too_many_places() -> BadQuestionError:
+    """Return the refusal of a rounding to places that no number has."""
+    return BadQuestionError(f"numbers are rounded to at most {MOST_PLACES} places; write round(column, 2)")
 
 
 def _applied(function: str, inner: Value, argument: Value | None, scope: Scope) -> Value:
