@@ -6,6 +6,7 @@ from lapwing.queries.algebra.derived import LookedUp
 from lapwing.queries.language.expressions import Literal, Name, Now, Spelled, col
 from lapwing.queries.planning.deriving import derive
 from lapwing.queries.planning.scope import Scope
+from lapwing.vocabulary.deadline import deadline
 from lapwing.vocabulary.errors import BadQuestionError
 from queries.asked import CODES, PATIENTS, POPULATION, VISITS
 
@@ -81,3 +82,11 @@ def test_days_are_known_as_days() -> None:
     assert ROW.is_day(Now())
     assert not ROW.is_day(col("age"))
     assert not ROW.is_day(Literal(3))
+
+
+def test_values_within_values_are_made_once() -> None:
+    row, made = Scope(POPULATION, PATIENTS, "p", derive=derive), col("age")
+    for number in range(30):
+        made = made.coalesce(number) - 1
+    with deadline(5):
+        assert row.column(made).type.low < 0
