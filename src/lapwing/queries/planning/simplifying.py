@@ -49,6 +49,16 @@ def simplified(value: Value, scope: Scope) -> Value:
     A cast is refused unless its column holds what is cast to already: a row that cannot be converted would fail.
     """
     spend()
+    made = _simplified(value, scope)
+    # What does not change stays itself, so that what was found out about it is found again.
+    same = type(made) is type(value) and all(
+        getattr(made, name) is getattr(value, name)
+        for name in value.__dataclass_fields__  # type: ignore[attr-defined]
+    )
+    return value if same else made
+
+
+def _simplified(value: Value, scope: Scope) -> Value:
     match value:
         case CastTo(inner, kind):
             return _cast(simplified(inner, scope), kind, scope)
