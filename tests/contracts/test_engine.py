@@ -7,6 +7,7 @@ say that all engines share it.
 import math
 from dataclasses import replace
 from datetime import date
+from fractions import Fraction
 from itertools import pairwise
 
 import pytest
@@ -229,6 +230,29 @@ def test_sums_are_wider_than_64_bits(bench) -> None:
     bounding = ClippedSumPerPerson(term=OnGrid(column="code", bits=0, low=0, high=most), low=0, high=most, max_cells=1)
     aggregate = Aggregate(table="codes", where=ALWAYS, keys=(), bounding=bounding, salt=0)
     assert bench.number(aggregate).open_for_release() == 2049 * most
+
+
+WHOLE = "clip(code, -60, 60)"
+FUNCTIONS = {
+    f"abs({WHOLE} - 7)": lambda x: abs(x - 7),
+    f"sign({WHOLE})": lambda x: (x > 0) - (x < 0),
+    f"({WHOLE}) // 7": lambda x: math.trunc(Fraction(x, 7)),
+    f"({WHOLE}) % 7": lambda x: x - 7 * math.trunc(Fraction(x, 7)),
+    f"floor({WHOLE} / 4)": lambda x: x // 4,
+    f"ceil({WHOLE} / 4)": lambda x: -(-x // 4),
+    f"round({WHOLE} / 4)": lambda x: (x + 2) // 4 if x >= 0 else -((2 - x) // 4),
+    f"round({WHOLE}, -1)": lambda x: 10 * ((x + 5) // 10 if x >= 0 else -((5 - x) // 10)),
+    f"greatest({WHOLE}, 7)": lambda x: max(x, 7),
+    f"least({WHOLE}, -2 * {WHOLE}, 5)": lambda x: min(x, -2 * x, 5),
+}
+
+
+@pytest.mark.parametrize("value", FUNCTIONS)
+def test_functions_of_whole_numbers_are_the_same_below_zero(bench, value) -> None:
+    given = [*range(-23, 24), -60, 60]
+    bench.load({**EMPTY, "codes": [code(i, code=x) for i, x in enumerate(given)]})
+    sums = numbers(bench, ask.total("codes", f"200 + {value}", max_rows=1))
+    assert sums == (sum(200 + FUNCTIONS[value](x) for x in given),)
 
 
 def test_days_outside_the_calendar_are_missing(bench) -> None:

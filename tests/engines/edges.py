@@ -17,22 +17,20 @@ from lapwing.queries.catalogue.population import KeyType, Population, RowsPerPer
 from lapwing.queries.language.expressions import (
     Age,
     And,
+    Applied,
     Arithmetic,
     By,
     Clip,
     Coalesce,
     Compare,
-    DatePart,
     Is,
     Literal,
     Matches,
     Missing,
     Name,
     Not,
-    NumberOf,
     OneOf,
     Or,
-    TextOf,
     Truth,
 )
 from lapwing.vocabulary.guarantee import PrivacyUnit
@@ -197,15 +195,15 @@ class Asker:
             options.append(lambda: name.between(self.literal(kind), self.literal(kind)))
         if isinstance(kind, Text):
             options.append(lambda: Matches(name, self.pattern(kind), self.one([True, False])))
-            options.append(lambda: Not(Matches(TextOf("trim", name), self.pattern(kind))))
-            options.append(lambda: OneOf(TextOf("lower", name), (Literal(self.literal(kind).value.lower()),)))
+            options.append(lambda: Not(Matches(Applied("trim", name), self.pattern(kind))))
+            options.append(lambda: OneOf(Applied("lower", name), (Literal(self.literal(kind).value.lower()),)))
         if isinstance(kind, Integer | Real):
             options.append(lambda: Compare(self.one(COMPARISONS), self.computed(name), self.literal(kind)))
             options.append(lambda: OneOf(self.computed(name), (self.literal(kind), self.literal(kind))))
         if isinstance(kind, Boolean):
             options.append(lambda: Truth(name))
         if isinstance(kind, Date):
-            of = [DatePart("year", name), Age(name), Age(name, self.literal(kind))]
+            of = [Applied("year", name), Age(name), Age(name, self.literal(kind))]
             options.append(lambda: Compare(self.one(COMPARISONS), self.one(of), Literal(self.one(TIMES))))
         return self.one(options)()
 
@@ -222,8 +220,8 @@ class Asker:
         constant = Literal(self.one(CONSTANTS))
         made = self.one(
             [
-                NumberOf(self.one(["abs", "floor", "ceil"]), value),
-                NumberOf("round", value, self.one([-2, 0, 1, 20])),
+                Applied(self.one(["abs", "floor", "ceil"]), value),
+                Applied("round", value, Literal(self.one([-2, 0, 1, 20]))),
                 Arithmetic(self.one("+-*"), value, constant),
                 Arithmetic(self.one("+-*"), constant, value),
                 Coalesce(value, constant),

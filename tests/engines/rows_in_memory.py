@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from dataclasses import replace
 from datetime import date
+from fractions import Fraction
 
 from lapwing.engines.engine import check_keyed, check_number, check_vector
 from lapwing.queries.algebra.aggregate import (
@@ -60,6 +61,7 @@ from lapwing.queries.algebra.predicate import (
 from lapwing.queries.algebra.term import (
     ConstantTerm,
     Elapsed,
+    FunctionOf,
     OnGrid,
     Plus,
     Rounded,
@@ -305,6 +307,9 @@ class RowsInMemory:
             case SteppedDown(inner, width):
                 value = self.value(inner, table, row)
                 return None if value is None else value - value % width
+            case FunctionOf(function, terms, width):
+                values = [self.value(inner, table, row) for inner in terms]
+                return None if None in values else function_of(function, values, width)
             case Plus(left, right) | Times(left, right):
                 a, b = self.value(left, table, row), self.value(right, table, row)
                 if a is None or b is None:
@@ -437,3 +442,25 @@ def place(key, part):
         case GridKey(width=width):
             return part * width
     return part
+
+
+def function_of(function, values, width):
+    """Return what a function makes of whole numbers, by exact fractions."""
+    share = Fraction(values[0], width)
+    match function:
+        case "abs":
+            return abs(values[0])
+        case "sign":
+            return (values[0] > 0) - (values[0] < 0)
+        case "floor":
+            return math.floor(share)
+        case "ceil":
+            return math.ceil(share)
+        case "round":
+            return int(math.copysign(math.floor(abs(share) + Fraction(1, 2)), share))
+        case "//":
+            return math.trunc(share)
+        case "%":
+            return values[0] - width * math.trunc(share)
+        case "greatest" | "least":
+            return max(values) if function == "greatest" else min(values)

@@ -11,10 +11,10 @@ from lapwing.queries.catalogue.column import Boolean, Category, Date, Integer, R
 from lapwing.queries.language.expressions import (
     Age,
     And,
+    Applied,
     Arithmetic,
     Coalesce,
     Compare,
-    DatePart,
     Days,
     Is,
     Literal,
@@ -22,10 +22,8 @@ from lapwing.queries.language.expressions import (
     Missing,
     Name,
     Not,
-    NumberOf,
     OneOf,
     Or,
-    TextOf,
     Truth,
 )
 from lapwing.queries.language.joined import Has
@@ -71,7 +69,7 @@ def _atom(rng, column):
     match kind:
         case Text():
             options += [Matches(name, _pattern(rng, kind), rng.random() < 0.5)]
-            options += [Compare(rng.choice(SIGNS[:2]), TextOf(rng.choice(["lower", "trim"]), name), several[0])]
+            options += [Compare(rng.choice(SIGNS[:2]), Applied(rng.choice(["lower", "trim"]), name), several[0])]
         case Boolean():
             options += [Truth(name), Truth(Coalesce(name, Literal(rng.random() < 0.5)))]
         case Category(values=(str(), *_)):
@@ -94,7 +92,7 @@ def _pattern(rng, kind):
 
 
 def _computed(rng, name, constant):
-    functions = [NumberOf(rng.choice(["abs", "floor", "ceil", "round"]), name), NumberOf("round", name, 1)]
+    functions = [Applied(rng.choice(["abs", "floor", "ceil", "round"]), name), Applied("round", name, Literal(1))]
     return rng.choice([*functions, Arithmetic(rng.choice("+-*"), name, constant), Arithmetic("-", constant, name)])
 
 
@@ -146,6 +144,6 @@ def _gap(rng, table, around):
             Compare(sign, Age(one), years),
             Compare(sign, Age(one, other), years),
             Compare(sign, Age(one, Literal(date(2020, 2, 29))), years),
-            Compare(sign, DatePart("year", one), Literal(rng.choice([0, 1, 1999, 2020, 9999, 10**5]))),
+            Compare(sign, Applied("year", one), Literal(rng.choice([0, 1, 1999, 2020, 9999, 10**5]))),
         ]
     )

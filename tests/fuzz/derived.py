@@ -1,26 +1,21 @@
 """Random values that a row knows beside its columns: from other rows of its person, parts of days, cases and steps."""
 
+from fuzz.terms import function_of
+from lapwing.queries.algebra.functions import DATE_PARTS, DATE_UNITS
 from lapwing.queries.catalogue.column import Boolean, Category, Date, Integer, Real, Text
 from lapwing.queries.catalogue.population import RowsPerPerson
 from lapwing.queries.language.expressions import (
-    DATE_PARTS,
-    DATE_UNITS,
-    TEXT_FUNCTIONS,
     Age,
     And,
+    Applied,
     Arithmetic,
     Case,
     CastTo,
     Coalesce,
     Compare,
-    DatePart,
-    DateTrunc,
-    LeftOf,
     Literal,
     Missing,
     Name,
-    Step,
-    TextOf,
     TruthOf,
 )
 from lapwing.queries.language.joined import PerPerson
@@ -32,13 +27,18 @@ def number(rng, population, table, depth=1):
     days = _days(rng, population, table)
     if days:
         one, other = rng.choice(days), rng.choice(days)
-        options += [DatePart(rng.choice(DATE_PARTS), one), Age(one), Age(one, other), Arithmetic("-", one, other)]
+        options += [Applied(rng.choice(DATE_PARTS), one), Age(one), Age(one, other), Arithmetic("-", one, other)]
     numbers = [*_own(table, Integer, Real), *_elsewhere(population, table, Integer, Real)]
     if numbers:
         taken = rng.choice(numbers)
         options += [Coalesce(taken, Literal(rng.choice([0, 1, -7, 2**40]))), CastTo(TruthOf(Missing(taken)), "integer")]
         options += [Case(((condition(rng, population, table, depth - 1), taken),))] if depth else []
-        options += [taken, Step(taken, Literal(rng.choice([1, 7, 10, 2**40]))), Arithmetic("*", taken, Literal(3))]
+        options += [
+            taken,
+            Applied("step", taken, Literal(rng.choice([1, 7, 10, 2**40]))),
+            Arithmetic("*", taken, Literal(3)),
+            function_of(rng, taken, rng.choice([Literal(rng.choice([0, 18, 2**40])), *numbers])),
+        ]
     return rng.choice(options)
 
 
@@ -46,10 +46,13 @@ def anything(rng, population, table):
     """Draw a value to group by: a number, a day in its month, a category, a truth value or a text."""
     options = [_case(rng, table, ["a", "b", "é"]), _case(rng, table, [True, False]), number(rng, population, table)]
     options += _elsewhere(population, table, Category, Boolean, Text)
-    options += [DateTrunc(rng.choice(DATE_UNITS), day) for day in _days(rng, population, table)]
+    options += [Applied("date_trunc", day, Literal(rng.choice(DATE_UNITS))) for day in _days(rng, population, table)]
     options += [TruthOf(_where(rng, table)), TruthOf(condition(rng, population, table))]
     for text in [*_own(table, Text, Category), *_elsewhere(population, table, Text)]:
-        options += [TextOf(rng.choice(TEXT_FUNCTIONS), text), LeftOf(text, rng.choice([1, 2, 1000]))]
+        options += [
+            Applied(rng.choice(["lower", "upper", "trim"]), text),
+            Applied("left", text, Literal(rng.choice([1, 2, 1000]))),
+        ]
         options += [Coalesce(text, Literal(rng.choice(["", "a", "é "])))]
         options += [Case(((condition(rng, population, table), text),))]
     return rng.choice(options)

@@ -9,7 +9,7 @@ from fuzz.tables import nasty, usual
 from fuzz.terms import value
 from lapwing.queries.catalogue.column import Boolean, Category, Date, Integer, Real, Text
 from lapwing.queries.catalogue.population import RowsPerPerson
-from lapwing.queries.language.expressions import EVERYONE, And, DatePart, Name, Not, Or
+from lapwing.queries.language.expressions import EVERYONE, And, Applied, Name, Not, Or
 from lapwing.queries.language.joined import Has
 from lapwing.queries.statistics.counts import CountRows
 
@@ -129,7 +129,7 @@ def _by(rng, population, table):
     if isinstance(kind, Category | Boolean | Text):
         return name
     if isinstance(kind, Date) and rng.random() < 0.4:
-        return DatePart("year", name)
+        return Applied("year", name)
     if isinstance(kind, Integer) and rng.random() < 0.4:
         return name
     return ask.bins(name, _edges(rng, kind))

@@ -21,6 +21,9 @@ GROUPS = {
         "smoker",
         "year(born)",
         "month(born)",
+        "age // 10",
+        "year(born) % 4",
+        "sign(age - 30)",
         "case when age < 18 then 'child' when age >= 65 then 'old' end",
         "bins(age, 0, 18, 65, 120)",
     ],
@@ -30,6 +33,10 @@ GROUPS = {
         "year(day)",
         "extract(year from day)",
         "quarter(day)",
+        "(nights - 3) % 4",
+        "least(nights, 5)",
+        "greatest(nights, 2)",
+        "floor(nights / 2)",
         "dayofweek(day)",
         "bins(cost, -50, 0, 10.5, 1000)",
     ],
@@ -217,6 +224,32 @@ class Statements:
                 f"2 * {column} + 1",
                 f"{column} - {low}",
                 f"clip({column}, {low}, {low + self.random.randint(1, 40)})",
+                self._function(rows),
+            ]
+        )
+
+    def _function(self, rows):
+        """Return a function of the table of a number, or of several."""
+        random = self.random
+        column = rows.column(random.choice([name for name in NUMBERS[rows.table] if name != "ward"]))
+        whole = rows.column("age" if rows.table == "patients" else "nights")
+        low, width = random.randint(-3, 40), random.choice([1, 2, 3, 7, 10, -4])
+        return random.choice(
+            [
+                f"abs({column} - {low})",
+                f"sign({column} - {low})",
+                f"floor({column})",
+                f"ceil(-{column})",
+                f"round({column} - {low})",
+                f"round({whole}, -1)",
+                f"floor({whole} / 4)",
+                f"({whole} - {low}) // {width}",
+                f"({low} - {whole}) % {width}",
+                f"mod({whole}, {abs(width)})",
+                f"greatest({column}, {low})",
+                f"least({low}, {column}, {low + 5})",
+                f"greatest(coalesce({column}, 0), coalesce({whole}, {low}))",
+                f"least({column}, {whole} - 1, {low})",
             ]
         )
 
@@ -251,6 +284,7 @@ class Statements:
                 self._among(column, constants[:3]),
                 f"{column} / 4 {random.choice(OPERATORS)} {random.choice(constants)}",
                 f"floor({column} / 8.0) = {random.randint(-1, 12)}",
+                f"{self._function(rows)} {random.choice(OPERATORS)} {random.randint(-3, 12)}",
             ]
         )
 

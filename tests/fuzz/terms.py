@@ -8,7 +8,7 @@ from datetime import date
 from fractions import Fraction
 
 from lapwing.queries.catalogue.column import Date, Integer, Real
-from lapwing.queries.language.expressions import Age, Arithmetic, Clip, Literal, Name
+from lapwing.queries.language.expressions import Age, Applied, Arithmetic, Clip, Literal, Name, extreme
 
 EDGES = (2**20, 2**31, 2**51, 2**52, 2**53, 2**60, 2**61, 2**62, 2**63 - 1, 2**63, 2**64, 10**30)
 SMALL = (0, 1, 2, 3, 7, 100)
@@ -26,9 +26,24 @@ def value(rng, table, *, wild=0.5):
             return _elapsed(rng, days)
         return _to_the_edge(rng, numbers) if rng.random() < wild else _column(rng, numbers)
 
+    if rng.random() < 0.2:
+        return function_of(rng, leaf(), leaf() if rng.random() < 0.3 else _constant(rng, wild))
     if rng.random() < 0.6:
         return leaf()
     return _arithmetic(rng, leaf(), leaf() if rng.random() < 0.5 else _constant(rng, wild))
+
+
+def function_of(rng, inside, other):
+    """Draw a function of the table of a value, with widths that are small, at the edge, or none at all."""
+    name = rng.choice(["abs", "sign", "floor", "ceil", "round", "//", "%", "step", "greatest", "least"])
+    if name in {"greatest", "least"}:
+        return extreme(name, [inside, other])
+    if name in {"//", "%", "step"}:
+        return Applied(name, inside, Literal(rng.choice([1, 2, 7, 10, rng.choice(EDGES), 0, -3])))
+    if name == "round":
+        return Applied(name, inside, Literal(rng.choice([0, -1, -3, -18, 1])))
+    share = Literal(Fraction(1, rng.choice([1, 3, 4, 2**62])))
+    return Applied(name, rng.choice([inside, Arithmetic("*", inside, share)]))
 
 
 def _arithmetic(rng, left, right):

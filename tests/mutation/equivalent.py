@@ -87,7 +87,7 @@ EQUIVALENT: dict[str, str] = {
     "PricedLoss.is_attained: all((law.is_attained for law, _ in self.factors)) -> any(": (
         "fewer bounds are looked at, of which the least is taken: errs towards more cost"
     ),
-    "_LEAST: ": "nothing lies below minus infinity, on whichever side of it",
+    "LEAST: ": "nothing lies below minus infinity, on whichever side of it",
     "_case_type: any((isinstance(result, bool) for result in results)) -> all(": "a case gives results of one kind",
     "Table.__post_init__: most=2 ** 20 -> most=2 ** 21": "how many rows may be declared: another limit is as good",
     "_is_absurd: max(map(abs, law.span(_RARE))) -> min(map(abs, law.span(_RARE)))": (

@@ -14,22 +14,21 @@ from lapwing.queries.catalogue.column import Boolean, Category, Date, Integer, R
 from lapwing.queries.language.expressions import (
     Age,
     And,
+    Applied,
     Arithmetic,
     CastTo,
     Coalesce,
     Compare,
-    DatePart,
     Is,
     Literal,
     Matches,
     Missing,
     Name,
     Not,
-    NumberOf,
     OneOf,
     Or,
-    TextOf,
     Truth,
+    extreme,
 )
 from lapwing.queries.language.sql.reader import read_condition
 from lapwing.queries.planning.planner import plan
@@ -140,7 +139,7 @@ def atoms(table):
             options.append(st.builds(lambda o, y: Compare(o, Age(name), y), COMPARISONS, years))
             options.append(
                 st.builds(
-                    lambda o, y: Compare(o, DatePart("year", name), Literal(y)), COMPARISONS, st.integers(1999, 2022)
+                    lambda o, y: Compare(o, Applied("year", name), Literal(y)), COMPARISONS, st.integers(1999, 2022)
                 )
             )
             day = DAYS.map(Literal)
@@ -162,8 +161,8 @@ def about_text(name, kind):
         pattern = st.builds(lambda a, x, b, y, c: canonical(a + x + b + y + c, "\\"), wild, piece, wild, piece, wild)
         likes = st.builds(lambda p, any_case: Matches(name, p, any_case), pattern.filter(is_readable), st.booleans())
     small = st.sampled_from(texts).map(lambda text: Literal(re.sub("[A-Z]", lambda c: c[0].lower(), text)))
-    lower = st.builds(lambda v: OneOf(TextOf("lower", name), tuple(v)), st.lists(small, min_size=1, max_size=3))
-    trimmed = st.sampled_from(texts).map(lambda text: Compare("<>", TextOf("trim", name), Literal(text)))
+    lower = st.builds(lambda v: OneOf(Applied("lower", name), tuple(v)), st.lists(small, min_size=1, max_size=3))
+    trimmed = st.sampled_from(texts).map(lambda text: Compare("<>", Applied("trim", name), Literal(text)))
     either = st.sampled_from(texts).map(lambda text: Compare("=", Coalesce(name, Literal("a")), Literal(text)))
     return likes | lower | trimmed | either
 
@@ -180,12 +179,14 @@ def about_number(name, kind):
     halves = st.integers(-260, 260).map(lambda n: Literal(n // 2 if n % 2 == 0 else Fraction(n, 2)))
     factor = st.sampled_from([2, -2, Fraction(1, 2), -1, 0, *([3] if isinstance(kind, Integer) else [])]).map(Literal)
     value = st.one_of(
-        st.sampled_from(["abs", "floor", "ceil", "round"]).map(lambda f: NumberOf(f, name)),
+        st.sampled_from(["abs", "floor", "ceil", "round", "sign"]).map(lambda f: Applied(f, name)),
+        st.builds(lambda f, c: extreme(f, [name, c]), st.sampled_from(["greatest", "least"]), halves),
+        *([st.integers(1, 9).map(lambda n: Applied("//", name, Literal(n)))] if isinstance(kind, Integer) else []),
         st.builds(lambda o, c: Arithmetic(o, name, c), st.sampled_from("+-"), halves),
         st.builds(lambda c: Arithmetic("-", c, name), halves),
         st.builds(lambda c: Arithmetic("*", name, c), factor),
         st.builds(lambda c: Coalesce(name, c), halves),
-        st.builds(lambda c: Coalesce(NumberOf("abs", Arithmetic("-", c, CastTo(name, "number"))), c), halves),
+        st.builds(lambda c: Coalesce(Applied("abs", Arithmetic("-", c, CastTo(name, "number"))), c), halves),
     )
     compared = st.builds(Compare, COMPARISONS, value, halves) | st.builds(Compare, COMPARISONS, halves, value)
     return compared | st.builds(lambda v, a, b: OneOf(v, (a, b)), value, halves, halves)

@@ -11,21 +11,19 @@ from lapwing.queries.catalogue.column import Category
 from lapwing.queries.language.expressions import (
     Age,
     And,
+    Applied,
     Arithmetic,
     CastTo,
     Coalesce,
     Compare,
-    DatePart,
     Is,
     Literal,
     Matches,
     Missing,
     Name,
     Not,
-    NumberOf,
     OneOf,
     Or,
-    TextOf,
     Truth,
 )
 from lapwing.queries.language.joined import Has
@@ -73,7 +71,7 @@ class Kleene:
             case Missing(value):
                 return self.value(value, rows) is None
             case Matches(value, pattern, any_case):
-                text = self.value(TextOf("lower" if any_case else "as it is", value), rows)
+                text = self.value(Applied("lower" if any_case else "as it is", value), rows)
                 return None if text is None else matches(small(pattern) if any_case else pattern, text)
             case Compare(sign, left, right):
                 a, b = self.value(left, rows), self.value(right, rows)
@@ -100,7 +98,7 @@ class Kleene:
                     if born is None or at is None
                     else at.year - born.year - ((at.month, at.day) < (born.month, born.day))
                 )
-            case DatePart("year", day):
+            case Applied("year", day):
                 found = self.value(day, rows)
                 return None if found is None else found.year
             case Arithmetic(sign, left, right):
@@ -116,10 +114,13 @@ class Kleene:
                 return self.value(otherwise, rows) if found is None else found
             case CastTo(inner, _):
                 return self.value(inner, rows)
-            case NumberOf(function, inner, digits):
+            case Applied("abs" | "floor" | "ceil" | "round" as function, inner, argument):
                 found = self.value(inner, rows)
-                return None if found is None else rounded(function, found, digits)
-            case TextOf(function, inner):
+                return None if found is None else rounded(function, found, argument.value if argument else 0)
+            case Applied("sign" | "//" | "greatest" | "least" as function, inner, argument):
+                found, other = self.value(inner, rows), argument.value if argument else 1
+                return None if found is None else of_number(function, found, other)
+            case Applied(function, inner):
                 return self.text(function, inner, rows)
 
     def text(self, function, inner, rows):
@@ -201,3 +202,16 @@ def double(number):
         return float(number)
     except OverflowError:
         return math.inf if number > 0 else -math.inf
+
+
+def of_number(function, number, other):
+    """Return a function of a number, with a second argument where it has one."""
+    if isinstance(number, float) and not math.isinf(number):
+        number = Fraction(number)
+    match function:
+        case "sign":
+            return (number > 0) - (number < 0)
+        case "//":
+            return math.trunc(number / other)
+        case _:
+            return max(number, other) if function == "greatest" else min(number, other)

@@ -159,6 +159,8 @@ TERMS = (
     term.Times(AGE, AGE),
     term.Rounded(AGE, 2),
     term.SteppedDown(AGE, 10),
+    term.FunctionOf("greatest", (AGE, term.ConstantTerm(18))),
+    term.FunctionOf("%", (AGE,), 4),
 )
 PARTS = tuple(derived.PartOfDay(name=f"{part.value}(day)", part=part, day="day") for part in derived.Part)
 ROWS = derived.PersonRows(table="visits", where=MALE, derived=PARTS[:1])

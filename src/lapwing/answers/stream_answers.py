@@ -110,7 +110,7 @@ class StreamAnswers(TableResult, Sequence[StreamAnswer | None]):
         )
         caption = sure if self.yeses else ""
         cells, place = self._cells(confidence), None if path is None else file
-        return figures.draw_grid(cells, title=self._title, caption=caption, path=place)
+        return figures.draw_grid_figure(cells, title=self._title, caption=caption, path=place)
 
     @property
     def _is_grid(self) -> bool:

@@ -7,8 +7,8 @@ column after those that it needs. A person without such rows has no match: a num
 
 from collections.abc import Iterable, Sequence
 
-from lapwing.engines.dialect import Dialect, RowOf, Writer
-from lapwing.engines.expression_sql import predicate_sql, present_sql, remainder, term_sql
+from lapwing.engines.dialect import RowOf, Writer
+from lapwing.engines.expression_sql import predicate_sql, present_sql, term_sql
 from lapwing.queries.algebra.derived import (
     Beginning,
     CaseResult,
@@ -19,13 +19,12 @@ from lapwing.queries.algebra.derived import (
     LookedUp,
     NumberOfPerson,
     OnlyWhere,
-    Part,
     PartOfDay,
     PersonRows,
     Respelled,
-    Spelling,
     inputs,
 )
+from lapwing.queries.algebra.functions import FUNCTIONS, Part
 from lapwing.queries.algebra.predicate import ALWAYS
 from lapwing.queries.algebra.term import columns
 from lapwing.queries.catalogue.column import Boolean, DerivedColumn, Real
@@ -110,15 +109,16 @@ def _of_row(writer: Writer, row: RowOf, derived: DerivedColumn) -> str:
     match derived:
         case PartOfDay(part=part, day=day):
             column = writer.column(row, day)
-            return f"CASE WHEN {writer.on_calendar(column)} THEN {_part(writer, part, column)} END"
+            seven = writer.value(7) if part is Part.WEEKDAY else ""
+            return f"CASE WHEN {writer.on_calendar(column)} THEN {_called(writer, part.value, column, seven)} END"
         case Beginning(unit=unit, day=day):
             column = writer.column(row, day)
-            begin = writer.dialect.beginning.format(unit.value, column)
+            begin = _called(writer, "date_trunc", column, unit.value)
             return f"CASE WHEN {writer.on_calendar(column)} THEN {begin} END"
         case Respelled(column=of, spelling=spelling):
-            return _spelling(writer.dialect, spelling).format(writer.column(row, of))
+            return _called(writer, spelling.value, writer.column(row, of))
         case FirstCharacters(column=of, length=length):
-            return f"substr({writer.column(row, of)}, 1, CAST({writer.value(length)} AS {writer.dialect.narrow}))"
+            return _called(writer, "left", writer.column(row, of), writer.value(length))
         case Filled(column=of, otherwise=otherwise, bits=bits):
             real = isinstance(writer.type_of(row, of), Real)
             value = writer.value(otherwise * 2.0**-bits if real and isinstance(otherwise, int) else otherwise)
@@ -141,20 +141,12 @@ def _of_row(writer: Writer, row: RowOf, derived: DerivedColumn) -> str:
             raise TypeError(derived)
 
 
-def _spelling(dialect: Dialect, spelling: Spelling) -> str:
-    match spelling:
-        case Spelling.LOWER:
-            return dialect.small
-        case Spelling.UPPER:
-            return dialect.capital
-        case Spelling.TRIM:
-            return dialect.trimmed
-
-
-def _part(writer: Writer, part: Part, column: str) -> str:
-    if part is Part.WEEKDAY:  # 1 January 1970 was a Thursday
-        return f"{remainder(writer, f'({writer.dialect.day_number.format(column)} + 3)', 7)} + 1"
-    return f"CAST({writer.dialect.part_of_day.format(part.value.upper(), column)} AS {writer.dialect.integer})"
+def _called(writer: Writer, function: str, column: str, argument: str = "") -> str:
+    """Return the SQL of a function of a text or of a day, as its row of the table has it."""
+    sql = FUNCTIONS[function].sql
+    if sql is None:
+        raise TypeError(function)
+    return sql(writer.dialect, column, argument)
 
 
 def _constant(writer: Writer, result: str | int | bool | None) -> str:  # noqa: FBT001 - a public value

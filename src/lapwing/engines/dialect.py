@@ -102,6 +102,7 @@ class Dialect:
         aside
     greatest, least : the greater and the smaller of two numbers; one that is missing is left out
     modulo : what is left of a whole number, with its sign, when it is divided by another
+    quotient : a whole number divided by another, with the fraction cut off
     alike : whether two expressions have one value, or none
     total : the exact sum of a 64-bit integer expression, too wide to overflow
     small_total : the same for terms of at most `SMALL`, if that can be had quicker
@@ -139,6 +140,7 @@ class Dialect:
     greatest: str = "GREATEST({}, {})"
     least: str = "LEAST({}, {})"
     modulo: str = "MOD({}, {})"
+    quotient: str = "({} / {})"
     alike: str = "{} IS NOT DISTINCT FROM {}"
     total: str = "SUM({})"
     small_total: str | None = None

@@ -27,6 +27,7 @@ from lapwing.queries.algebra.aggregate import (
     PrivateKey,
 )
 from lapwing.queries.algebra.derived import needed_for
+from lapwing.queries.algebra.functions import Grid
 from lapwing.queries.algebra.pattern import End, pieces
 from lapwing.queries.algebra.predicate import (
     About,
@@ -48,7 +49,19 @@ from lapwing.queries.algebra.predicate import (
     Unit,
 )
 from lapwing.queries.algebra.ranges import FEW, Listed, listed
-from lapwing.queries.algebra.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, SteppedDown, Term, Times, bounds
+from lapwing.queries.algebra.term import (
+    ConstantTerm,
+    Elapsed,
+    FunctionOf,
+    OnGrid,
+    Plus,
+    Rounded,
+    SteppedDown,
+    Term,
+    Times,
+    bounds,
+    of_whole_numbers,
+)
 from lapwing.queries.catalogue.column import Boolean, Date, Real
 from lapwing.queries.catalogue.domains import DAYS, DOUBLES, TRUTHS, Domain, day, double_at, ymd
 
@@ -301,14 +314,10 @@ def term_sql(writer: Writer, row: RowOf, term: Term, known: Mapping[Term, str] =
             return f"({inside(left)} * {inside(right)})"
         case Rounded(inner, bits):
             return _rounded(writer, f"CAST({inside(inner)} AS {writer.dialect.real})", -bits)
-        case SteppedDown(inner, width):
-            return f"({inside(inner)} - {remainder(writer, inside(inner), width)})"
-
-
-def remainder(writer: Writer, number: str, width: int) -> str:
-    """Return how far a whole number is above the next multiple of `width` below; never negative."""
-    step, modulo = writer.value(width), writer.dialect.modulo
-    return modulo.format(f"{modulo.format(number, step)} + {step}", step)
+        case SteppedDown() | FunctionOf():
+            function = of_whole_numbers(term)
+            width = writer.value(term.width) if function.grid in {Grid.QUOTIENT, Grid.STEP} else ""
+            return function.sql(writer.dialect, tuple(map(inside, term.terms)), width)
 
 
 def clipped(writer: Writer, number: str, low: float, high: float) -> str:

@@ -36,6 +36,7 @@ DUCKDB = Dialect(
     days=frozenset({"date", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp with time zone"}),
     ymd="(year({0}) * 10000 + month({0}) * 100 + day({0}))",
     beginning="CAST(date_trunc('{0}', {1}) AS DATE)",
+    quotient="({} // {})",
     text_number="CAST('0x' || substr(md5({}), 1, 15) AS BIGINT)",
 )
 

@@ -48,6 +48,7 @@ SPARK = Dialect(
     text_number="CAST(conv(substr(md5(CAST({} AS BINARY)), 1, 15), 16, 10) AS BIGINT)",
     starts_with="startswith({}, {})",
     alike="{} <=> {}",
+    quotient="({} DIV {})",
     # A list goes as text: there are none in its API. See `among` for why it is not looked up with IN.
     in_list=(
         "CASE WHEN {0} IS NOT NULL THEN EXISTS (SELECT 1 FROM "

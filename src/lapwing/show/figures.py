@@ -159,7 +159,7 @@ def _line(axes: Axes, panel: Panel) -> None:
     axes.yaxis.set_major_formatter(lambda number, _: f"{number:,.6g}")
 
 
-def draw_grid(cells: Sequence[GridCell], *, title: str, caption: str, path: Path | None = None) -> Picture:
+def draw_grid_figure(cells: Sequence[GridCell], *, title: str, caption: str, path: Path | None = None) -> Picture:
     """Draw a cell for each cohort: the axis with the most values goes to the right, all others go down."""
     grid = GridLayout.of(cells)
     size = (max(6.5, 4.6 + 0.62 * len(grid.columns)), max(2.6, 2.1 + 0.36 * len(grid.rows)))

@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engines.rows_in_memory import function_of
 from lapwing.queries.algebra.term import (
     MOST_TERM,
     ConstantTerm,
+    FunctionOf,
     OnGrid,
     Plus,
     Rounded,
@@ -22,6 +24,8 @@ from lapwing.queries.algebra.term import (
 )
 from lapwing.vocabulary.errors import BadQuestionError
 
+FUNCTIONS = st.sampled_from(["abs", "sign", "floor", "ceil", "round", "//", "%"])
+EXTREMES = ["greatest", "least"]
 LEAVES = st.builds(
     lambda name, low, width: OnGrid(column=name, bits=0, low=low, high=low + width),
     st.sampled_from("xy"),
@@ -35,6 +39,8 @@ TERMS = st.recursive(
         | st.builds(Times, inner, inner)
         | st.builds(Rounded, inner, st.integers(0, 3))
         | st.builds(SteppedDown, inner, st.integers(1, 4))
+        | st.builds(lambda name, one, width: FunctionOf(name, (one,), width), FUNCTIONS, inner, st.integers(1, 4))
+        | st.builds(lambda name, one, two: FunctionOf(name, (one, two)), st.sampled_from(EXTREMES), inner, inner)
     ),
     max_leaves=5,
 )
@@ -55,6 +61,8 @@ def value(term, row):
             return (2 * value(inner, row) + 2**bits) // 2 ** (bits + 1)
         case SteppedDown(inner, width):
             return value(inner, row) // width * width
+        case FunctionOf(function, terms, width):
+            return function_of(function, [value(each, row) for each in terms], width)
 
 
 @given(TERMS)
@@ -78,6 +86,14 @@ def test_the_order_of_parts_does_not_matter(one, other) -> None:
     assert times(one, other) == times(other, one)
     assert columns(plus(one, other)) == columns(one) | columns(other)
     assert set(leaves(one, other)) == {*leaves(one), *leaves(other)}
+
+
+@pytest.mark.parametrize(
+    ("function", "terms"), [("sqrt", 1), ("lower", 1), ("abs", 2), ("greatest", 1), ("greatest", 3)]
+)
+def test_a_function_that_is_not_in_the_table_or_of_others_makes_no_term(function, terms) -> None:
+    with pytest.raises(BadQuestionError, match="no function"):
+        FunctionOf(function, (ConstantTerm(1),) * terms)
 
 
 def test_what_leaves_62_bits_is_refused_where_it_is_made() -> None:

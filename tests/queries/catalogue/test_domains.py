@@ -3,16 +3,12 @@
 import math
 from datetime import date
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.queries.algebra.ranges import domain_of
-from lapwing.queries.catalogue.column import Category, Column
 from lapwing.queries.catalogue.domains import (
     DAYS,
     DOUBLES,
-    INTEGERS,
     Domain,
     day,
     day_number,
@@ -67,8 +63,3 @@ def test_completed_years_are_differences_of_ymd(born, at) -> None:
 
 def test_the_calendar_ends_where_pythons_does() -> None:
     assert (day(DAYS.lowest), day(DAYS.highest)) == (date.min, date.max)
-
-
-@pytest.mark.parametrize(("values", "domain"), [(("F",), None), ((5,), INTEGERS), (("F", "M"), None)])
-def test_categories_are_texts_or_whole_numbers_also_where_there_is_one(values, domain) -> None:
-    assert domain_of(Column(name="sex", type=Category(values=values))) == domain

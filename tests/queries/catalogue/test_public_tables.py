@@ -3,8 +3,6 @@
 import pytest
 
 from lapwing.queries.catalogue.public_tables import concept_set
-from lapwing.queries.language.expressions import col
-from lapwing.queries.planning.public_values import told_values
 from lapwing.vocabulary.errors import ParameterError
 
 
@@ -37,10 +35,3 @@ def test_codes_with_leading_zeros_are_texts_and_zero_is_a_number(tmp_path):
 def test_what_is_no_concept_set_is_refused(name, ids, says):
     with pytest.raises(ParameterError, match=says):
         concept_set(name, ids)
-
-
-def test_lists_of_several_values_are_told_by_name_and_one_value_by_itself():
-    code = col("code")
-    asked = code.is_in(concept_set("two", [7, 3])) & code.is_in(concept_set("one", [5])) & (code != 9)
-    assert told_values(asked) == {((3, 3), (7, 7)): "the 2 values of 'two'"}
-    assert told_values(code.is_in(concept_set("texts", ["b", "a"]))) == {("a", "b"): "the 2 values of 'texts'"}

@@ -1,12 +1,14 @@
 """What a value means: a whole-number term whose value is the analyst's, and its bounds; what has none is refused."""
 
+import math
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.queries.algebra.term import ConstantTerm, OnGrid, Plus, SteppedDown, Times, bounds
+from engines.rows_in_memory import function_of
+from lapwing.queries.algebra.term import ConstantTerm, FunctionOf, OnGrid, Plus, SteppedDown, Times, bounds
 from lapwing.queries.language.sql.reader import read_value
 from lapwing.queries.planning.deriving import derive
 from lapwing.queries.planning.measure import measure, step_width
@@ -32,6 +34,8 @@ def value(term, row):
             return value(left, row) * value(right, row)
         case SteppedDown(inner, width):
             return value(inner, row) // width * width
+        case FunctionOf(function, terms, width):
+            return function_of(function, [int(value(each, row)) for each in terms], width)
 
 
 @given(st.integers(0, 30), st.integers(-50, 1000))
@@ -45,6 +49,14 @@ def value(term, row):
         ("clip(cost, 0, 10)", lambda cost, **_: min(max(cost, 0), 10)),
         ("floor(nights / 7) * 7", lambda nights, **_: nights // 7 * 7),
         ("-nights", lambda nights, **_: -nights),
+        ("abs(nights - 10)", lambda nights, **_: abs(nights - 10)),
+        ("sign(cost)", lambda cost, **_: (cost > 0) - (cost < 0)),
+        ("(nights - 9) // 4", lambda nights, **_: math.trunc(Fraction(nights - 9, 4))),
+        ("(nights - 9) % 4", lambda nights, **_: math.fmod(nights - 9, 4)),
+        ("floor(cost / 8)", lambda cost, **_: cost // 8),
+        ("ceil(cost / 3)", lambda cost, **_: -(-cost // 3)),
+        ("round(cost, -1)", lambda cost, **_: 10 * int(math.copysign((abs(cost) + 5) // 10, cost))),
+        ("round(nights / 4 - 0.5)", lambda nights, **_: nights // 4 if nights >= 2 else -(nights == 0)),
     ],
 )
 def test_a_term_times_its_step_is_the_value(text, exactly, nights, cost) -> None:
@@ -71,11 +83,38 @@ def test_bounds_are_those_of_the_declaration_or_of_the_clip() -> None:
         "floor(nights / 0.3) * 0.3",
         "'x'",
         "left - day",
+        "greatest(nights, cost)",
+        "cost // 2",
+        "floor(nights / 2) // 3",
+        "round(cost, 1)",
+        "round(cost, -1000000000000)",
+        "floor(nights * 4611686018427387904)",
     ],
 )
 def test_what_cannot_be_added_up_is_refused(text) -> None:
     with pytest.raises(BadQuestionError):
         of(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "limits"),
+    [
+        ("abs(nights - 10)", (0, 20)),
+        ("sign(nights - 10)", (-1, 1)),
+        ("sign(nights + 1)", (1, 1)),
+        ("nights // 7", (0, 4)),
+        ("nights % 7", (0, 6)),
+        ("(nights - 30) % 7", (-6, 0)),
+        ("nights % 100", (0, 30)),
+        ("floor(cost / 100)", (-1, 10)),
+        ("ceil(cost / 100)", (0, 10)),
+        ("round(cost / 100)", (-1, 10)),
+        ("floor(nights)", (0, 30)),
+    ],
+)
+def test_the_bounds_of_a_sum_are_those_of_the_function(text, limits) -> None:
+    found = of(text)
+    assert tuple(end * found.step for end in bounds(found.term)) == limits
 
 
 def test_steps_lead_somewhere() -> None:

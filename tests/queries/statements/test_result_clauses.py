@@ -13,8 +13,8 @@ from lapwing.queries.statements.result_clauses import (
     AnswerColumn,
     combined,
     read_arrangement,
-    scaled,
     scaled_inside,
+    scaled_weights,
 )
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 
@@ -138,7 +138,7 @@ def test_products_of_answers_quotients_of_quotients_and_zero_below_are_refused(k
 
 
 def test_all_weights_are_scaled() -> None:
-    assert scaled({"a": ONE, "": TWO}, -3) == {"a": -3, "": -6}
+    assert scaled_weights({"a": ONE, "": TWO}, -3) == {"a": -3, "": -6}
 
 
 @pytest.mark.parametrize(

@@ -14,30 +14,15 @@ from dataclasses import fields, is_dataclass
 from datetime import date
 from enum import Enum
 from fractions import Fraction
-from typing import Final
 
 from lapwing.queries.algebra import term as terms
+from lapwing.queries.algebra.functions import FUNCTIONS, Part, begin
 from lapwing.queries.algebra.predicate import GAPS, HasRows, LacksRows, Predicate, Ref, Unit
 from lapwing.queries.algebra.term import Elapsed, Term
 from lapwing.queries.catalogue.column import Boolean, Category, Column, ColumnType, Date, DerivedColumn, Integer, Real
 from lapwing.queries.catalogue.domains import day, day_number, ymd
 from lapwing.queries.catalogue.population import Population, Table
 from lapwing.vocabulary.codec import in_text_order, stored
-
-
-class Part(Enum):
-    """A part of a day, as a whole number."""
-
-    YEAR = "year"
-    QUARTER = "quarter"
-    MONTH = "month"
-    WEEKDAY = "weekday"
-    """1 for Monday to 7 for Sunday."""
-    DAY = "day"
-    """Of the month."""
-
-
-_HIGHEST: Final = {Part.QUARTER: 4, Part.MONTH: 12, Part.WEEKDAY: 7, Part.DAY: 31}
 
 
 @stored("person-rows")
@@ -279,31 +264,6 @@ def in_order(derived: Iterable[DerivedColumn]) -> tuple[DerivedColumn, ...]:
     return tuple(sorted(in_text_order(given), key=lambda one: levels[one.name]))
 
 
-def begin(unit: Part, of: date) -> date:
-    """Return the first day of the year, quarter or month that a day is in.
-
-    >>> begin(Part.QUARTER, date(2020, 6, 30))
-    datetime.date(2020, 4, 1)
-    """
-    match unit:
-        case Part.YEAR:
-            return of.replace(month=1, day=1)
-        case Part.QUARTER:
-            return of.replace(month=of.month - (of.month - 1) % 3, day=1)
-        case _:
-            return of.replace(day=1)
-
-
-def part_of(part: Part, of: date) -> int:
-    """Return a part of a day.
-
-    >>> part_of(Part.WEEKDAY, date(2024, 1, 1)), part_of(Part.QUARTER, date(2024, 5, 1))
-    (1, 2)
-    """
-    parts = {Part.YEAR: of.year, Part.QUARTER: (of.month + 2) // 3, Part.MONTH: of.month, Part.DAY: of.day}
-    return of.isoweekday() if part is Part.WEEKDAY else parts[part]
-
-
 def elapsed_bounds(until: ColumnType | int, since: ColumnType | int, unit: Unit) -> tuple[int, int] | None:
     """Return how long it is at least and at most between declared days, or None where one has no declared bounds."""
     latest, earliest = _day_bounds(until), _day_bounds(since)
@@ -326,8 +286,9 @@ def _day_bounds(end: ColumnType | int) -> tuple[int, int] | None:
 
 
 def _part_type(part: Part, source: Column) -> Integer:
-    if part is not Part.YEAR:
-        return Integer(low=1, high=_HIGHEST[part])
+    highest = FUNCTIONS[part.value].highest
+    if highest is not None:
+        return Integer(low=1, high=highest)
     first, last = _day_bounds(source.type) or (day_number(date.min), day_number(date.max))
     return Integer(low=day(first).year, high=day(last).year)
 

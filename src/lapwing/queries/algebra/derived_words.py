@@ -20,8 +20,20 @@ from lapwing.queries.algebra.derived import (
     Respelled,
     Spelling,
 )
+from lapwing.queries.algebra.functions import FUNCTIONS, ROUNDED
 from lapwing.queries.algebra.predicate import ALWAYS, Predicate, Unit
-from lapwing.queries.algebra.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, SteppedDown, Term, Times
+from lapwing.queries.algebra.term import (
+    ConstantTerm,
+    Elapsed,
+    FunctionOf,
+    OnGrid,
+    Plus,
+    Rounded,
+    SteppedDown,
+    Term,
+    Times,
+    leaves,
+)
 from lapwing.queries.algebra.words import Labels, words
 from lapwing.queries.catalogue.column import DerivedColumn
 from lapwing.queries.catalogue.domains import day
@@ -133,8 +145,21 @@ def spell(term: Term) -> str:
             return f"{spell(left)} * {spell(right)}"
         case Rounded(inner, _):
             return spell(inner)
-        case SteppedDown(inner, width):
-            return f"{spell(inner)} in steps of {width}"
+        case SteppedDown() | FunctionOf():
+            return _function(term)
+
+
+def _function(term: SteppedDown | FunctionOf) -> str:
+    first, *rest = map(spell, term.terms)
+    if isinstance(term, SteppedDown):
+        return f"{first} in steps of {term.width}"
+    if term.function in ROUNDED:
+        grid = max((leaf.bits for leaf in leaves(term) if isinstance(leaf, OnGrid)), default=0)
+        width = Fraction(term.width, 2**grid) if grid >= 0 else Fraction(term.width)
+        return f"{term.function}({first})" if width == 1 else f"{term.function}({first} / {width})"
+    if isinstance(term.terms[0], Elapsed) and term.function in {"//", "%"}:
+        first = f"({first})"
+    return FUNCTIONS[term.function].spelled.format(x=first, y=rest[0] if rest else term.width)
 
 
 def _sum(left: Term, right: Term) -> str:

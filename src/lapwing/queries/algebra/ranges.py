@@ -29,6 +29,7 @@ from lapwing.queries.algebra.term import (
     MOST_TERM,
     ConstantTerm,
     Elapsed,
+    FunctionOf,
     OnGrid,
     Plus,
     Rounded,
@@ -36,20 +37,15 @@ from lapwing.queries.algebra.term import (
     Term,
     Times,
     bounds,
+    of_whole_numbers,
 )
 from lapwing.queries.catalogue.column import (
     INT64_HIGHEST,
     INT64_LOWEST,
     MOST_GRID,
-    Category,
-    Column,
-    Date,
     DerivedColumn,
-    Integer,
-    Real,
-    Text,
 )
-from lapwing.queries.catalogue.domains import DAYS, DOUBLES, INTEGERS, TRUTHS, Domain, Interval, ymd
+from lapwing.queries.catalogue.domains import DAYS, INTEGERS, Domain, Interval, ymd
 
 FEW: Final = 20
 """So many intervals are written one by one."""
@@ -148,11 +144,13 @@ def of_term(term: Term) -> Iterator[Number]:
             yield from of_term(inner)
             yield Number("the expression before it is rounded", *bounds(inner), Held.DOUBLE)
             yield Number("the rounded expression", low, high, Held.DOUBLE)
-        case SteppedDown(inner, width):
-            yield from of_term(inner)
+        case SteppedDown(width=width) | FunctionOf(width=width):
+            for inner in term.terms:
+                yield from of_term(inner)
             yield Number("the width of a step", width, width if width >= 1 else MOST_TERM + 1, Held.TERM)
-            yield Number("a rest of a step", -2 * width, 2 * width, Held.TERM)
-            yield Number("the beginning of a step", low, high, Held.TERM)
+            for least, most in of_whole_numbers(term).between(tuple(map(bounds, term.terms)), width):
+                yield Number(f"a number on the way to {term.function}", least, most, Held.TERM)
+            yield Number(f"the result of {term.function}", low, high, Held.TERM)
 
 
 def of_derived(derived: DerivedColumn) -> Iterator[Number]:
@@ -182,20 +180,3 @@ def of_derived(derived: DerivedColumn) -> Iterator[Number]:
             pass  # values as they are stored, and days of the calendar
         case _:
             raise TypeError(derived)
-
-
-def domain_of(column: Column) -> Domain | None:
-    """Return the domain of whole numbers that a column's values are on, or None where it holds text."""
-    match column.type:
-        case Integer():
-            return INTEGERS
-        case Real():
-            return DOUBLES
-        case Date():
-            return DAYS
-        case Category(values=values):
-            return None if isinstance(values[0], str) else INTEGERS
-        case Text():
-            return None
-        case _:
-            return TRUTHS

@@ -3,9 +3,12 @@
 Bounds travel with a term: every column in it is clipped, and sums and products combine the bounds of their parts.
 """
 
+from collections.abc import Iterable
 from decimal import Decimal
+from functools import lru_cache
 from typing import TypeAlias
 
+from lapwing.queries.algebra.functions import FUNCTIONS, OfWholeNumbers
 from lapwing.queries.algebra.predicate import Unit
 from lapwing.queries.catalogue.column import MOST_GRID
 from lapwing.vocabulary.codec import in_text_order, stored
@@ -97,8 +100,30 @@ class SteppedDown:
     def __post_init__(self) -> None:
         check_fits(self)
 
+    @property
+    def function(self) -> str:
+        """Its name in the table of functions."""
+        return "step"
 
-Term: TypeAlias = OnGrid | Elapsed | ConstantTerm | Plus | Times | Rounded | SteppedDown
+    @property
+    def terms(self) -> "tuple[Term, ...]":
+        """What it is of."""
+        return (self.term,)
+
+
+@stored("function-of", kw_only=False)
+class FunctionOf:
+    """A function of whole numbers, one of the table in `functions`, of terms; `width` is what it divides by, or 1."""
+
+    function: str
+    terms: "tuple[Term, ...]"
+    width: int = 1
+
+    def __post_init__(self) -> None:
+        check_fits(self)
+
+
+Term: TypeAlias = OnGrid | Elapsed | ConstantTerm | Plus | Times | Rounded | SteppedDown | FunctionOf
 
 
 def bounds(term: Term) -> tuple[int, int]:
@@ -123,9 +148,16 @@ def bounds(term: Term) -> tuple[int, int]:
             low, high = bounds(inner)
             half = 2**bits // 2
             return (low + half) >> bits, (high + half) >> bits
-        case SteppedDown(inner, width):
-            low, high = bounds(inner)
-            return low // width * width, high // width * width
+        case SteppedDown() | FunctionOf():
+            return of_whole_numbers(term).bounds(tuple(map(bounds, term.terms)), term.width)
+
+
+def of_whole_numbers(term: SteppedDown | FunctionOf) -> OfWholeNumbers:
+    """Return the row of the table of functions that a term applies."""
+    row = FUNCTIONS.get(term.function)
+    if row is None or row.whole is None or len(term.terms) != row.whole.arguments:
+        raise BadQuestionError(f"{term.function!r} is no function of {len(term.terms)} whole numbers; write another")
+    return row.whole
 
 
 def check_fits(term: Term) -> None:
@@ -158,8 +190,10 @@ def columns(term: Term) -> frozenset[str]:
             return frozenset()
         case Plus(left, right) | Times(left, right):
             return columns(left) | columns(right)
-        case Rounded(inner, _) | SteppedDown(inner, _):
+        case Rounded(inner, _):
             return columns(inner)
+        case SteppedDown() | FunctionOf():
+            return frozenset[str]().union(*map(columns, term.terms))
 
 
 def leaves(*terms: Term) -> list[OnGrid | Elapsed]:
@@ -178,16 +212,28 @@ def leaves(*terms: Term) -> list[OnGrid | Elapsed]:
                 pass
             case Plus(left, right) | Times(left, right):
                 found |= dict.fromkeys(leaves(left, right))
-            case Rounded(inner, _) | SteppedDown(inner, _):
+            case Rounded(inner, _):
                 found |= dict.fromkeys(leaves(inner))
+            case SteppedDown() | FunctionOf():
+                found |= dict.fromkeys(leaves(*term.terms))
     return list(found)
 
 
+def in_one_order(terms: Iterable[Term]) -> tuple[Term, ...]:
+    """Return terms whose order means nothing in their one order, that of their texts."""
+    return tuple(in_text_order(terms))
+
+
+@lru_cache(maxsize=1 << 12)
 def plus(left: Term, right: Term) -> Term:
-    """Return the canonical sum: the same for `left + right` and `right + left`."""
-    return Plus(*in_text_order((left, right)))
+    """Return the canonical sum: the same for `left + right` and `right + left`.
+
+    The moments of a value are made of the same few sums and products again and again: each is put in order once.
+    """
+    return Plus(*in_one_order((left, right)))
 
 
+@lru_cache(maxsize=1 << 12)
 def times(left: Term, right: Term) -> Term:
     """Return the canonical product."""
-    return Times(*in_text_order((left, right)))
+    return Times(*in_one_order((left, right)))

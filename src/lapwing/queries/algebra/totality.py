@@ -74,6 +74,7 @@ from lapwing.queries.algebra.ranges import FEW, MOST_ROWS, Held, Number, listed,
 from lapwing.queries.algebra.term import (
     ConstantTerm,
     Elapsed,
+    FunctionOf,
     OnGrid,
     Plus,
     Rounded,
@@ -83,6 +84,7 @@ from lapwing.queries.algebra.term import (
     bounds,
     columns,
     magnitude,
+    of_whole_numbers,
 )
 from lapwing.queries.catalogue.column import Category, Date, DerivedColumn, Integer, Real, Text, check_text
 from lapwing.queries.catalogue.domains import DAYS, DOUBLES, INTEGERS, TRUTHS, Domain, Interval
@@ -439,10 +441,10 @@ class _Conditions:
                 _require(0 <= bits < 2**6, f"2^{bits} is not a width to round to")
                 self.term(inner, table, depth + 1)
                 self.count(2)
-            case SteppedDown(inner, width):
+            case SteppedDown(width=width) | FunctionOf(width=width):
                 _require(width >= 1, f"steps of width {width} lead nowhere")
-                self.term(inner, table, depth + 1)
-                self.term(inner, table, depth + 1)  # it is written twice
+                for inner in term.terms * of_whole_numbers(term).written:  # as often as it is written
+                    self.term(inner, table, depth + 1)
                 self.count(3)
 
     def domain(self, table: Table, column: str) -> Domain | None:

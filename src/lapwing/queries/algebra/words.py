@@ -39,7 +39,18 @@ from lapwing.queries.algebra.predicate import (
     Ref,
     Unit,
 )
-from lapwing.queries.algebra.term import ConstantTerm, Elapsed, OnGrid, Plus, Rounded, SteppedDown, Term, Times, columns
+from lapwing.queries.algebra.term import (
+    ConstantTerm,
+    Elapsed,
+    FunctionOf,
+    OnGrid,
+    Plus,
+    Rounded,
+    SteppedDown,
+    Term,
+    Times,
+    columns,
+)
 from lapwing.queries.catalogue.domains import DAYS, DOUBLES, TRUTHS, Domain, Interval, day, double_at
 from lapwing.vocabulary.wording import several
 
@@ -127,7 +138,7 @@ def leaves(term: Term) -> set[Term]:
             return {term}
         case Plus(left, right) | Times(left, right):
             return leaves(left) | leaves(right)
-        case Rounded() | SteppedDown() | Elapsed() | ConstantTerm():
+        case Rounded() | SteppedDown() | FunctionOf() | Elapsed() | ConstantTerm():
             return set()
 
 

@@ -12,9 +12,9 @@ from lapwing.queries.catalogue.population import LONGEST_NAME
 from lapwing.queries.language.expressions import (
     EVERYONE,
     Age,
+    Applied,
     By,
     Condition,
-    DatePart,
     Literal,
     Name,
     Spelled,
@@ -115,7 +115,7 @@ def bins(column: str | Value, edges: Sequence[Exact | date] | int) -> By:
 
 def by_year(column: str | Value) -> By:
     """Group a column of days, or a day such as `last_of("visits.day")`, by calendar year."""
-    return By(column=DatePart("year", column if isinstance(column, Value) else as_name(column)))
+    return By(column=Applied("year", column if isinstance(column, Value) else as_name(column)))
 
 
 def as_condition(given: ConditionLike) -> Condition:

@@ -8,6 +8,7 @@ Nothing here means anything yet: `binding` gives it a meaning in a catalogue, or
 """
 
 import re
+from collections.abc import Sequence
 from datetime import date, datetime, time
 from fractions import Fraction
 from typing import Final, NoReturn, TypeAlias
@@ -117,30 +118,57 @@ class Value(Sized, ShownAsWritten):
         """Say that the text fits a pattern: % stands for any characters and _ for one, but for those after `escape`."""
         return Matches(self, canonical(pattern, escape), any_case)
 
-    def lower(self) -> "TextOf":
+    def lower(self) -> "Applied":
         """Return the text with the letters A to Z made small."""
-        return TextOf("lower", self)
+        return Applied("lower", self)
 
-    def upper(self) -> "TextOf":  # noqa: D102 - see lower
-        return TextOf("upper", self)
+    def upper(self) -> "Applied":  # noqa: D102 - see lower
+        return Applied("upper", self)
 
-    def trim(self) -> "TextOf":
+    def trim(self) -> "Applied":
         """Return the text without the blanks around it."""
-        return TextOf("trim", self)
+        return Applied("trim", self)
 
-    def prefix(self, length: int) -> "LeftOf":
+    def prefix(self, length: int) -> "Applied":
         """Return the first characters of the text: of an ICD code, its chapter or its block."""
-        return LeftOf(self, length)
+        return Applied("left", self, Literal(length))
 
     def coalesce(self, otherwise: Given) -> "Coalesce":
         """Return the value, or a constant where it is missing."""
         return Coalesce(self, value(otherwise))
 
-    def __abs__(self) -> "NumberOf":
-        return NumberOf("abs", self)
+    def __abs__(self) -> "Applied":
+        return Applied("abs", self)
 
-    def __round__(self, digits: int = 0) -> "NumberOf":
-        return NumberOf("round", self, digits)
+    def __floor__(self) -> "Applied":
+        return Applied("floor", self)
+
+    def __ceil__(self) -> "Applied":
+        return Applied("ceil", self)
+
+    def __round__(self, digits: int = 0) -> "Applied":
+        return Applied("round", self, Literal(digits))
+
+    def __floordiv__(self, width: Given) -> "Applied":
+        """Divide and round down, as Python does: SQL's // cuts the fraction off, which differs below zero."""
+        return Applied("floor", Arithmetic("*", self, Literal(1 / _width(width))))
+
+    def __mod__(self, width: Given) -> "Applied":
+        """Return the remainder with the sign of `width`, as Python does: SQL's % has the sign of the value."""
+        whole = value(_width(width))
+        return Applied("%", Arithmetic("+", Applied("%", self, whole), whole), whole)
+
+    def sign(self) -> "Applied":
+        """Return -1, 0 or 1."""
+        return Applied("sign", self)
+
+    def greatest(self, other: Given) -> "Value":
+        """Return the greater of this and another value; what is missing is left out, as in SQL."""
+        return extreme("greatest", [self, value(other)])
+
+    def least(self, other: Given) -> "Value":
+        """Return the smaller of this and another value; what is missing is left out, as in SQL."""
+        return extreme("least", [self, value(other)])
 
     def clip(self, low: Given, high: Given) -> "Clip":
         """Return the value moved into `low`..`high`: the bounds that a sum or a mean then uses."""
@@ -204,29 +232,16 @@ class Age(Value):
     at: Value | None = None
 
 
-DATE_PARTS = ("year", "quarter", "month", "weekday", "day")
-"""Parts of a day that are whole numbers: weekdays are 1 for Monday to 7 for Sunday, a day is that of the month."""
-DATE_UNITS = ("year", "quarter", "month")
-"""What a day is moved to the beginning of."""
-TEXT_FUNCTIONS = ("lower", "upper", "trim")
 CASTS = ("integer", "number", "text", "day", "truth value")
-NUMBER_FUNCTIONS = ("abs", "floor", "ceil", "round")
 
 
 @frozen(kw_only=False, eq=False)
-class DatePart(Value):
-    """A part of a day, one of `DATE_PARTS`, as a whole number."""
+class Applied(Value):
+    """A function of the table in `algebra/functions` of a value; `argument` is its second one, mostly a constant."""
 
-    part: str
-    day: Value
-
-
-@frozen(kw_only=False, eq=False)
-class DateTrunc(Value):
-    """The first day of the year, quarter or month that a day is in."""
-
-    unit: str
-    day: Value
+    function: str
+    value: Value
+    argument: Value | None = None
 
 
 @frozen(kw_only=False, eq=False)
@@ -238,39 +253,6 @@ class Case(Value):
 
     branches: "tuple[tuple[Condition, Value], ...]"
     otherwise: Value | None = None
-
-
-@frozen(kw_only=False, eq=False)
-class Step(Value):
-    """A number moved down to a multiple of `width`, a constant: floor(value / width) * width."""
-
-    value: Value
-    width: Value
-
-
-@frozen(kw_only=False, eq=False)
-class TextOf(Value):
-    """A text in lower or upper case or without blanks around it: one of `TEXT_FUNCTIONS`."""
-
-    function: str
-    value: Value
-
-
-@frozen(kw_only=False, eq=False)
-class LeftOf(Value):
-    """The first characters of a text, this many of them."""
-
-    value: Value
-    length: int
-
-
-@frozen(kw_only=False, eq=False)
-class NumberOf(Value):
-    """A number without its sign, or rounded: one of `NUMBER_FUNCTIONS`; halves are rounded away from zero."""
-
-    function: str
-    value: Value
-    digits: int = 0
 
 
 @frozen(kw_only=False, eq=False)
@@ -435,6 +417,33 @@ def value(given: object) -> Value:
         case _:
             number = exact("value", given)
             return Literal(int(number) if number.denominator == 1 else number)
+
+
+def _width(given: Given) -> Fraction:
+    """Return what a column is divided by: a constant above zero."""
+    width = value(given)
+    number = width.value if isinstance(width, Literal) else None
+    if isinstance(number, bool) or not isinstance(number, int | Fraction) or number <= 0:
+        raise BadQuestionError("a column is divided by a constant above 0; write col('age') // 10")
+    return Fraction(number)
+
+
+def extreme(function: str, values: Sequence[Value]) -> Value:
+    """Return the greatest or the least of several values, of which those that are missing are left out.
+
+    A constant is never missing, and so with one among them nothing is: it stands for each of the others that is.
+    """
+    numbers = [one.value for one in values if isinstance(one, Literal)]
+    others = [one for one in values if not isinstance(one, Literal)]
+    if not all(isinstance(one, int | Fraction) and not isinstance(one, bool) for one in numbers):
+        raise BadQuestionError(f"{function} is that of numbers; write {function}(age, 18)")
+    if numbers:
+        limit = Literal((max if function == "greatest" else min)(numbers))  # type: ignore[type-var] # numbers
+        others = [Coalesce(Applied(function, one, limit), limit) for one in others] or [limit]
+    found, *rest = others
+    for one in rest:
+        found = Applied(function, found, one)
+    return found
 
 
 def condition(given: object) -> Condition:

@@ -16,12 +16,14 @@ from typing import Any, Final, TypeAlias
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.parsers.duckdb import DuckDBParser
 
+from lapwing.queries.algebra.functions import FUNCTIONS
 from lapwing.queries.catalogue.column import written_name
 from lapwing.queries.catalogue.population import Population, Table
 from lapwing.queries.language.expressions import (
     Age,
     Among,
     And,
+    Applied,
     Arithmetic,
     By,
     Case,
@@ -30,23 +32,17 @@ from lapwing.queries.language.expressions import (
     Coalesce,
     Compare,
     Condition,
-    DatePart,
-    DateTrunc,
     Days,
     Is,
-    LeftOf,
     Literal,
     Matches,
     Missing,
     Name,
     Not,
     Now,
-    NumberOf,
     OneOf,
     Or,
     Spelled,
-    Step,
-    TextOf,
     Truth,
     TruthOf,
     Value,
@@ -275,29 +271,22 @@ class Speller:
         match part:
             case Age(born, at):
                 return f"age({self._list([born] if at is None else [born, at])})"
-            case DatePart(name, day):
-                return f"{'isodow' if name == 'weekday' else name}({self.part(day)})"
-            case DateTrunc(unit, day):
-                return f"date_trunc({_quoted(unit)}, {self.part(day)})"
-            case NumberOf("round", inner, digits) if digits:
-                return f"round({self.part(inner)}, {digits})"
-            case TextOf(function, inner) | NumberOf(function, inner):
-                return f"{function}({self.part(inner)})"
+            case Applied("round", inner, None | Literal(0)):
+                return f"round({self.part(inner)})"
+            case Applied(function, inner, argument):
+                second = "" if argument is None else self.part(argument)
+                return FUNCTIONS[function].spelled.format(x=self.part(inner), y=second)
             case _:
                 return self._made(part)
 
     def _made(self, part: Value) -> str:
         match part:
-            case LeftOf(inner, length):
-                return f"left({self.part(inner)}, {length})"
             case Coalesce(inner, otherwise):
                 return f"coalesce({self._list((inner, otherwise))})"
             case TruthOf(condition):
                 return f"({self.part(condition)})"
             case CastTo(inner, kind):
                 return f"cast({self.part(inner)} as {_KINDS[kind]})"
-            case Step(inner, width):
-                return f"floor({self.part(inner)} / {self.part(width)}) * {self.part(width)}"
             case Case(branches, otherwise):
                 whens = " ".join(f"when {self.part(when)} then {self.part(then)}" for when, then in branches)
                 return f"case {whens}{'' if otherwise is None else f' else {self.part(otherwise)}'} end"

@@ -7,6 +7,7 @@ write instead. Text and numbers are never compared with one another, so no engin
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
+from lapwing.queries.algebra.functions import DATE_PARTS, MissingWhere
 from lapwing.queries.algebra.pattern import pieces, read_as
 from lapwing.queries.algebra.predicate import (
     ALWAYS,
@@ -56,12 +57,12 @@ from lapwing.queries.language.expressions import (
     Age,
     Among,
     And,
+    Applied,
     Arithmetic,
     CastTo,
     Coalesce,
     Compare,
     Condition,
-    DatePart,
     Days,
     Is,
     Literal,
@@ -70,11 +71,8 @@ from lapwing.queries.language.expressions import (
     Name,
     Not,
     Now,
-    NumberOf,
     OneOf,
     Or,
-    Step,
-    TextOf,
     Truth,
     Value,
     day_of,
@@ -94,8 +92,8 @@ from lapwing.queries.planning.computed import (
 )
 from lapwing.queries.planning.days import compare_days
 from lapwing.queries.planning.scope import Scope
-from lapwing.queries.planning.semijoins import beside, untied_where
-from lapwing.queries.planning.simplifying import simplified
+from lapwing.queries.planning.semijoins import as_semijoins, untied_where
+from lapwing.queries.planning.simplifying import row_of, simplified
 from lapwing.vocabulary.deadline import spend
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import check_most
@@ -136,7 +134,7 @@ def _bind_anew(condition: Condition, scope: Scope, *, wanted: bool, unknown: boo
         case Has():
             return _has(condition, scope, wanted=wanted)
         case Joined(joins, where):
-            return _bind(beside(joins, where, scope.population), scope, wanted=wanted, unknown=unknown)
+            return _bind(as_semijoins(joins, where, scope.population), scope, wanted=wanted, unknown=unknown)
         case _:
             bound = [_about_values(condition, scope, wanted=wanted)]
             return some([*bound, _unknown(condition, scope)]) if unknown else bound[0]
@@ -212,9 +210,10 @@ def _missing(value: Value, scope: Scope) -> Predicate:
             return some([_missing(left, scope), _missing(right, scope)])
         case Age(born, at):
             return some([_missing(born, scope), *([] if at is None else [_missing(at, scope)])])
-        case (
-            DatePart(day=inner) | NumberOf(value=inner) | TextOf(value=inner) | CastTo(value=inner) | Step(value=inner)
-        ):
+        case Applied(value=inner, argument=argument) if row_of(value).gap is not MissingWhere.OWN:
+            sides = [_missing(each, scope) for each in (inner, argument) if each is not None]
+            return every(sides) if row_of(value).gap is MissingWhere.LEFT_OUT else some(sides)
+        case CastTo(value=inner):
             return _missing(inner, scope)
         case _:
             return IsMissing(column=scope.column(value).name)
@@ -226,7 +225,7 @@ def _about_values(condition: Condition, scope: Scope, *, wanted: bool) -> Predic
             return _compare(operator, _simple(left, scope), _simple(right, scope), scope, wanted=wanted)
         case Truth(value):
             return _one_of(_simple(value, scope), [Literal(value=True)], scope, wanted=wanted)
-        case OneOf(Age() | DatePart("year", _) as value, values):
+        case OneOf(Age() | Applied("year") as value, values):
             return _bind(Or(tuple(Compare("=", value, one) for one in values)), scope, wanted=wanted)
         case OneOf(value, values):
             listed = [_simple(each, scope) for each in values]
@@ -270,7 +269,7 @@ def _compare(operator: str, left: Value, right: Value, scope: Scope, *, wanted: 
         return _compare_constants(operator, left, right, wanted=wanted)
     if not isinstance(left, Coalesce) and _of_days(left, right, scope):
         return compare_days(operator, left, right, scope, wanted=wanted)
-    if isinstance(left, NumberOf) and left.function == "abs" and _speaks_of_days(left.value, scope):
+    if isinstance(left, Applied) and left.function == "abs" and _speaks_of_days(left.value, scope):
         return _bind(_far(operator, left.value, right), scope, wanted=wanted)
     if not isinstance(right, Literal):
         return compare_columns(operator, left, right, scope, wanted=wanted)
@@ -294,7 +293,12 @@ def _of_days(left: Value, right: Value, scope: Scope) -> bool:
         return True
     # A year or an age is compared with a number as days are; with a column it is a number like any other.
     fixed = isinstance(left, Literal) or isinstance(right, Literal)
-    return (one or other) and (fixed or not isinstance(left if one else right, Age | DatePart))
+    return (one or other) and (fixed or not (_is_number_of_day(left if one else right)))
+
+
+def _is_number_of_day(value: Value) -> bool:
+    """Say whether a value is an age, or a part of a day."""
+    return isinstance(value, Age) or (isinstance(value, Applied) and value.function in DATE_PARTS)
 
 
 def _column(value: Value, scope: Scope) -> Column:
@@ -477,7 +481,7 @@ def _unordered(column: Column) -> BadQuestionError:
 def _speaks_of_days(value: Value, scope: Scope) -> bool:
     """Say whether a value is a day, a number of days between two, an age or a year."""
     match value:
-        case Age() | DatePart("year", _) | Days():
+        case Days() | Age() | Applied("year"):
             return True
         case Arithmetic(left=left, right=right):
             return any(isinstance(part, Days) or scope.is_day(part) for part in _summands(left, right))

@@ -6,11 +6,11 @@ texts that are asked for: no database computes anything, so nothing can overflow
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TypeAlias
 
+from lapwing.queries.algebra.functions import Takes
 from lapwing.queries.algebra.pattern import fits, plain, read_as
 from lapwing.queries.algebra.predicate import (
     Compared,
@@ -25,6 +25,7 @@ from lapwing.queries.algebra.predicate import (
     in_intervals,
     some,
 )
+from lapwing.queries.algebra.spans import LEAST, MOST, Edge, Spans, is_in, moved, scaled_span, turned
 from lapwing.queries.catalogue.column import (
     Boolean,
     Category,
@@ -41,52 +42,31 @@ from lapwing.queries.catalogue.column import (
 )
 from lapwing.queries.catalogue.domains import DAYS, DOUBLES, INTEGERS, TRUTHS, Domain, Interval, day_number, double_rank
 from lapwing.queries.language.expressions import (
+    Applied,
     Arithmetic,
     Coalesce,
     Days,
     Literal,
-    NumberOf,
-    Step,
-    TextOf,
     Value,
     day_of,
 )
 from lapwing.queries.planning.scope import Scope
-from lapwing.queries.planning.simplifying import kind_of
+from lapwing.queries.planning.simplifying import MOST_PLACES, is_whole, kind_of, not_whole, row_of, too_many_places
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.frozen import frozen
-
-Edge: TypeAlias = tuple[Fraction | float, int]
-"""A number, or an infinity, and 0; with 1 it is whatever lies just above the number, with -1 just below."""
-Span: TypeAlias = tuple[Edge, Edge]
-
-_LEAST: Edge = (-math.inf, 0)
-_MOST: Edge = (math.inf, 0)
-_HALF = Fraction(1, 2)
-_MOST_PLACES = 20
 
 
 @frozen(kw_only=False)
 class NumberSet:
     """The value is one of these numbers; days and truth values are numbers, too."""
 
-    spans: tuple[Span, ...]
+    spans: Spans
 
     def before(self, value: Value) -> "NumberSet":
         """Return what the number inside `value` has to be."""
         match value:
-            case NumberOf("abs"):
-                above = _within(self.spans, (Fraction(0), 0), _MOST)
-                return NumberSet((*above, *(_turned(span) for span in above)))
-            case NumberOf(function, _, digits):
-                tens = Fraction(10) ** digits
-                whole = [piece for span in self.spans if (piece := _rounding(function, _scaled(span, tens)))]
-                return NumberSet(tuple(_scaled(span, 1 / tens) for span in whole))
-            case Step(_, Literal(int() | Fraction() as width)) if width > 0:
-                whole = [
-                    piece for span in self.spans if (piece := _rounding("floor", _scaled(span, 1 / Fraction(width))))
-                ]
-                return NumberSet(tuple(_scaled(span, Fraction(width)) for span in whole))
+            case Applied(argument=argument) if (before := row_of(value).before) is not None:
+                return NumberSet(before(self.spans, Fraction(0) if argument is None else _number(argument)))
             case Arithmetic(operator, left, right):
                 return self._before_sum(operator, left, right)
             case _:
@@ -96,19 +76,19 @@ class NumberSet:
         number = _number(right if isinstance(right, Literal) else left)
         match operator:
             case "*" if number == 0:
-                return NumberSet(((_LEAST, _MOST),) if self.has(Fraction(0)) else ())
+                return NumberSet(((LEAST, MOST),) if self.has(Fraction(0)) else ())
             case "*":
-                return NumberSet(tuple(_scaled(span, 1 / number) for span in self.spans))
+                return NumberSet(tuple(scaled_span(span, 1 / number) for span in self.spans))
             case "+":
-                return NumberSet(tuple(_moved(span, -number) for span in self.spans))
+                return NumberSet(tuple(moved(span, -number) for span in self.spans))
             case _ if isinstance(right, Literal):
-                return NumberSet(tuple(_moved(span, number) for span in self.spans))
+                return NumberSet(tuple(moved(span, number) for span in self.spans))
             case _:
-                return NumberSet(tuple(_moved(_turned(span), number) for span in self.spans))
+                return NumberSet(tuple(moved(turned(span), number) for span in self.spans))
 
     def has(self, number: Fraction) -> bool:
         """Say whether a number is one of them."""
-        return any(low <= (number, 0) <= high for low, high in self.spans)
+        return is_in(self.spans, number)
 
     def of(self, column: Column) -> Predicate:
         """Return that a column holds one of them."""
@@ -133,15 +113,13 @@ class TextSet:
     def before(self, value: Value) -> "TextSet":
         """Return what the text inside `value` has to be."""
         match value:
-            case TextOf("trim"):
+            case Applied() if row_of(value).forgets == "blanks":
                 return replace(self, trimmed=True)
-            case TextOf(function):
+            case Applied(function) if (change := row_of(value).change) is not None:
                 small = tuple(read_as(pattern, any_case=True, trimmed=False) for pattern in self.patterns)
-                spelled = small if function == "lower" or self.any_case else tuple(map(_large, self.patterns))
-                if not self.any_case and spelled != self.patterns:
-                    wrong = next(p for p, right in zip(self.patterns, spelled, strict=True) if p != right)
-                    right = read_as(wrong, any_case=True, trimmed=False) if function == "lower" else _large(wrong)
-                    raise BadQuestionError(f"{function}(...) is never {wrong!r}; write {right!r}")
+                wrong = next((p for p in self.patterns if change(p) != p), None)
+                if not self.any_case and wrong is not None:
+                    raise BadQuestionError(f"{function}(...) is never {wrong!r}; write {change(wrong)!r}")
                 return replace(self, patterns=small, any_case=True)
             case _:
                 raise unreadable()
@@ -192,13 +170,17 @@ def column_of(value: Value, scope: Scope) -> Column:
     column = column_of(_inside(value), scope)
     if not isinstance(value, Coalesce):
         _check_takes(value, column)
+    if isinstance(value, Applied) and row_of(value).takes is Takes.WHOLE and not is_whole(value.value, scope):
+        raise not_whole(value.function, column.written)
     return column
 
 
 def is_computed(value: Value) -> bool:
     """Say whether a value is computed from another and constants, in a way that can be turned round."""
     match value:
-        case NumberOf() | TextOf() | Step(_, Literal()) | Coalesce(_, Literal()):
+        case Applied(argument=None | Literal()):
+            return row_of(value).is_solved
+        case Coalesce(_, Literal()):
             return True
         case Arithmetic(_, left, right):
             return isinstance(left, Literal) or isinstance(right, Literal)
@@ -208,7 +190,7 @@ def is_computed(value: Value) -> bool:
 
 def _inside(value: Value) -> Value:
     match value:
-        case NumberOf(value=inner) | TextOf(value=inner) | Step(value=inner) | Coalesce(value=inner):
+        case Applied(value=inner) | Coalesce(value=inner):
             return inner
         case Arithmetic(_, left, right):
             return left if isinstance(right, Literal) else right
@@ -222,14 +204,14 @@ def numbers_that(operator: str, limit: Fraction) -> NumberSet:
     >>> numbers_that("<=", Fraction(3)).has(Fraction(3)), numbers_that("<>", Fraction(3)).has(Fraction(3))
     (True, False)
     """
-    here, below, above = (limit, 0), (_LEAST, (limit, -1)), ((limit, 1), _MOST)
+    here, below, above = (limit, 0), (LEAST, (limit, -1)), ((limit, 1), MOST)
     spans = {
         "=": ((here, here),),
         "<>": (below, above),
         "<": (below,),
-        "<=": ((_LEAST, here),),
+        "<=": ((LEAST, here),),
         ">": (above,),
-        ">=": ((here, _MOST),),
+        ">=": ((here, MOST),),
     }
     return NumberSet(spans[operator])
 
@@ -241,8 +223,8 @@ def among(column: Column, literals: Sequence[Literal], *, wanted: bool) -> Numbe
     places = sorted({place_of(column, literal) for literal in literals})
     if wanted:
         return NumberSet(tuple(((place, 0), (place, 0)) for place in places))
-    lows: list[Edge] = [_LEAST, *((place, 1) for place in places)]
-    highs: list[Edge] = [*((place, -1) for place in places), _MOST]
+    lows: list[Edge] = [LEAST, *((place, 1) for place in places)]
+    highs: list[Edge] = [*((place, -1) for place in places), MOST]
     return NumberSet(tuple(zip(lows, highs, strict=True)))
 
 
@@ -284,64 +266,24 @@ def _rank(edge: Edge) -> int:
     return double_rank(number if isinstance(number, float) else nearest_double(number)) + side
 
 
-def _within(spans: Iterable[Span], low: Edge, high: Edge) -> list[Span]:
-    cut = ((max(a, low), min(b, high)) for a, b in spans)
-    return [(a, b) for a, b in cut if a <= b]
-
-
-def _turned(span: Span) -> Span:
-    (a, above), (b, below) = span
-    return (-b, -below), (-a, -above)
-
-
-def _scaled(span: Span, factor: Fraction) -> Span:
-    (a, above), (b, below) = span if factor > 0 else _turned(span)
-    return (a * abs(factor), above), (b * abs(factor), below)
-
-
-def _moved(span: Span, by: Fraction) -> Span:
-    (a, above), (b, below) = span
-    return (a + by, above), (b + by, below)
-
-
-def _rounding(function: str, span: Span) -> Span | None:
-    """Return the numbers that `function` makes whole numbers of a span of; None where there is no whole number."""
-    (a, above), (b, below) = span
-    first = a if isinstance(a, float) else math.floor(a) + 1 if above else math.ceil(a)
-    last = b if isinstance(b, float) else math.ceil(b) - 1 if below else math.floor(b)
-    if first > last:
-        return None
-    low, high = {
-        "floor": ((first, 0), (last + 1, -1)),
-        "ceil": ((first - 1, 1), (last, 0)),
-        # Halves go away from zero: 0.5 is 1, and -0.5 is -1.
-        "round": ((first - _HALF, int(first <= 0)), (last + _HALF, -int(last >= 0))),
-    }[function]
-    return _LEAST if first == -math.inf else _exact(low), _MOST if last == math.inf else _exact(high)
-
-
-def _exact(edge: Edge) -> Edge:
-    return Fraction(edge[0]), edge[1]
-
-
 def _check_takes(value: Value, column: Column) -> None:
     """Refuse a function of a column that it means nothing for."""
-    if isinstance(value, TextOf):
+    row = row_of(value) if isinstance(value, Applied) else None
+    if row is not None and row.takes is Takes.TEXT:
         if not holds_text(column):
-            raise BadQuestionError(
-                f"{value.function}(...) is for text, and {column.name!r} holds none; compare it as it is"
-            )
+            raise BadQuestionError(f"{row.name}(...) is for text, and {column.name!r} holds none; compare it as it is")
         return
-    if isinstance(value, NumberOf) and abs(value.digits) > _MOST_PLACES:
-        raise BadQuestionError(f"numbers are rounded to at most {_MOST_PLACES} places; write round(column, 2)")
+    match value:
+        case Applied("round", _, Literal(int() as digits)) if abs(digits) > MOST_PLACES:
+            raise too_many_places()
+        case Applied("step" | "//", _, Literal(width)) if not isinstance(width, int | Fraction) or width <= 0:
+            raise unreadable()
+        case _:
+            pass
     if not isinstance(column.type, Integer | Real):
         names = isinstance(column.type, Category) and not holds_text(column)
         why = "its numbers are the names of categories" if names else "it holds no numbers"
         raise BadQuestionError(f"{column.name!r} cannot be computed with: {why}; compare it as it is")
-
-
-def _large(pattern: str) -> str:
-    return "".join(sign.upper() if sign.isascii() else sign for sign in pattern)
 
 
 def _number(value: Value) -> Fraction:

@@ -15,6 +15,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from lapwing.queries.algebra.functions import DATE_PARTS
 from lapwing.queries.algebra.predicate import GAPS, Gap, InIntervals, Predicate, Ref, Unit, atom, in_intervals
 from lapwing.queries.catalogue.column import Column, Date
 from lapwing.queries.catalogue.domains import (
@@ -31,10 +32,9 @@ from lapwing.queries.catalogue.domains import (
 from lapwing.queries.language.expressions import (
     FLIPPED,
     Age,
+    Applied,
     Arithmetic,
     Case,
-    DatePart,
-    DateTrunc,
     Days,
     Literal,
     Name,
@@ -119,14 +119,14 @@ _YEARS = Domain(date.min.year, date.max.year)
 
 def compare_days(operator: str, left: Value, right: Value, scope: Scope, *, wanted: bool) -> Predicate:
     """Return where the comparison is true if `wanted`, and where it is false otherwise."""
-    if isinstance(right, Age | DatePart):
+    if isinstance(right, Age) or (isinstance(right, Applied) and right.function in DATE_PARTS):
         operator, left, right = FLIPPED[operator], right, left
     match left:
         case Age(born, at):
             return _age(
                 born, at, intervals_of(operator, _whole_limit(right, "an age"), GAPS[Unit.YEARS]), scope, wanted=wanted
             )
-        case DatePart("year", of) if isinstance(right, Literal):
+        case Applied("year", of) if isinstance(right, Literal):
             column = _day_column(of, scope)
             years = _YEARS.union(intervals_of(operator, _whole_limit(right, "a year"), _YEARS))
             intervals = [(day_number(date(a, 1, 1)), day_number(date(b, 12, 31))) for a, b in years]
@@ -166,7 +166,7 @@ def _linear(operator: str, left: Value, right: Value, scope: Scope, *, wanted: b
     for side, sign, value in ((0, 1, left), (1, -1, right)):
         for weight, part in _parts(value, sign):
             match part:
-                case Name() | PerPerson() | DateTrunc() | Case():
+                case Name() | PerPerson() | Applied("date_trunc") | Case():
                     ref = _ref(part, scope)
                     columns[ref.up, ref.column] += weight
                     dates[side] += weight * sign

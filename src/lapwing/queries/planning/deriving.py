@@ -5,7 +5,6 @@ Everything here is total by construction, or refused with what to write instead.
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from string import ascii_lowercase, ascii_uppercase
 from typing import Final
 
 from lapwing.queries.algebra.derived import (
@@ -18,14 +17,13 @@ from lapwing.queries.algebra.derived import (
     FirstCharacters,
     NumberOfPerson,
     OnlyWhere,
-    Part,
     PartOfDay,
     PersonRows,
     Respelled,
     Spelling,
     unclipped,
 )
-from lapwing.queries.algebra.pattern import read_as
+from lapwing.queries.algebra.functions import DATE_UNITS, Part, ScalarFunction, Takes
 from lapwing.queries.algebra.predicate import ALWAYS, NEVER, AllOf, AnyOf, IsMissing, Predicate
 from lapwing.queries.algebra.term import bounds, magnitude
 from lapwing.queries.catalogue.column import (
@@ -44,27 +42,21 @@ from lapwing.queries.catalogue.column import (
 )
 from lapwing.queries.catalogue.population import RowsPerPerson
 from lapwing.queries.language.expressions import (
-    DATE_PARTS,
-    DATE_UNITS,
     Age,
+    Applied,
     Arithmetic,
     Case,
     Clip,
     Coalesce,
     Compare,
     Condition,
-    DatePart,
-    DateTrunc,
     Is,
-    LeftOf,
     Literal,
     Missing,
     Name,
     Not,
     Now,
     OneOf,
-    Step,
-    TextOf,
     TruthOf,
     Value,
 )
@@ -73,7 +65,7 @@ from lapwing.queries.planning.binding import bind
 from lapwing.queries.planning.measure import Measure, ends_of, is_elapsed, measure, name_of
 from lapwing.queries.planning.scope import Scope
 from lapwing.queries.planning.semijoins import untied_where
-from lapwing.queries.planning.simplifying import simplified
+from lapwing.queries.planning.simplifying import row_of, simplified
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int
 
@@ -89,15 +81,13 @@ def derive(value: Value, scope: Scope) -> Column:
             return scope.column(value)
         case TruthOf(condition):
             return scope.add(_truth(condition, scope))
-        case DatePart(part, day):
-            return scope.add(PartOfDay(name="", part=_part(part, DATE_PARTS), day=_day(day, scope).name))
-        case DateTrunc(unit, day):
-            return scope.add(Beginning(name="", unit=_part(unit, DATE_UNITS), day=_day(day, scope).name))
+        case Applied():
+            return _applied(value, row_of(value), scope)
         case Case():
             return _only_where(value, scope) or scope.add(_case(value, scope))
         case PerPerson():
             return _of_person(value, scope)
-        case Age() | Arithmetic() | Clip() | Step():
+        case Age() | Arithmetic() | Clip():
             return _computed(value, scope)
         case _:
             return _other(value, scope)
@@ -107,10 +97,6 @@ def _other(value: Value, scope: Scope) -> Column:
     match value:
         case Coalesce(inner, Literal() as otherwise):
             return _filled(inner, otherwise, scope)
-        case TextOf(function, inner):
-            return _respelled(function, inner, scope)
-        case LeftOf(inner, length):
-            return _left(inner, length, scope)
         case Now():
             raise BadQuestionError("current_date is compared with days; for completed years write age(born)")
         case Literal():
@@ -119,10 +105,22 @@ def _other(value: Value, scope: Scope) -> Column:
             raise BadQuestionError("this is no value of a row; write a column, or what is computed from columns")
 
 
-def _part(given: str, known: tuple[str, ...]) -> Part:
-    if given not in known:
-        raise BadQuestionError(f"a day has no {given!r} here; write one of {', '.join(known)}")
-    return Part(given)
+def _applied(value: Applied, row: ScalarFunction, scope: Scope) -> Column:
+    """Return the column that a function makes: of numbers a term, of a day a part, of a text another one."""
+    match row.takes, value.argument:
+        case Takes.DAY, None:
+            return scope.add(PartOfDay(name="", part=Part(row.name), day=_day(value.value, scope).name))
+        case Takes.DAY, Literal(unit) if unit in DATE_UNITS:
+            return scope.add(Beginning(name="", unit=Part(unit), day=_day(value.value, scope).name))
+        case Takes.DAY, _:
+            given = value.argument.value if isinstance(value.argument, Literal) else "such unit"
+            raise BadQuestionError(f"a day has no {given!r} here; write one of {', '.join(DATE_UNITS)}")
+        case Takes.TEXT, None:
+            return _respelled(row, value.value, scope)
+        case Takes.TEXT, Literal(int() as length):
+            return _left(value.value, length, scope)
+        case _:
+            return _computed(value, scope)
 
 
 def _day(value: Value, scope: Scope) -> Column:
@@ -243,14 +241,14 @@ def _filling(column: Column, kind: Integer | Real | Text, otherwise: Literal) ->
     return int(steps)
 
 
-def _respelled(function: str, inner: Value, scope: Scope) -> Column:
+def _respelled(row: ScalarFunction, inner: Value, scope: Scope) -> Column:
     """Return a text in another spelling; of categories, the declared texts that are then alike are one."""
     column = scope.column(inner)
-    if function not in _SPELLINGS or not holds_text(column):
-        raise BadQuestionError(f"{function}(...) is for text, and {column.name!r} holds none; name it as it is")
+    if row.change is None or not holds_text(column):
+        raise BadQuestionError(f"{row.name}(...) is for text, and {column.name!r} holds none; name it as it is")
     if isinstance(column.type, Text):
-        return scope.add(Respelled(name="", column=column.name, spelling=Spelling(function)))
-    return _changed(inner, column, _SPELLINGS[function], scope)
+        return scope.add(Respelled(name="", column=column.name, spelling=Spelling(row.name)))
+    return _changed(inner, column, row.change, scope)
 
 
 def _left(inner: Value, length: int, scope: Scope) -> Column:
@@ -271,13 +269,6 @@ def _changed(inner: Value, column: Column, change: Callable[[str], str], scope: 
         alike.setdefault(change(str(text)), []).append(str(text))
     branches = tuple((OneOf(inner, tuple(map(Literal, those))), Literal(made)) for made, those in alike.items())
     return scope.add(_case(Case(branches), scope))
-
-
-_SPELLINGS: Final[dict[str, Callable[[str], str]]] = {
-    "lower": lambda text: read_as(text, any_case=True, trimmed=False),
-    "upper": lambda text: text.translate(str.maketrans(ascii_lowercase, ascii_uppercase)),
-    "trim": lambda text: read_as(text, any_case=False, trimmed=True),
-}
 
 
 def _result(value: Value) -> str | int | bool | None:

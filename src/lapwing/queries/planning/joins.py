@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from lapwing.queries.catalogue.population import PeopleOf, Population
 from lapwing.queries.language.expressions import EVERYONE, And, By, Condition, Missing, Name, Not, Value
 from lapwing.queries.language.joined import EVERYBODY, THE_ROW, Join, changed
-from lapwing.queries.planning.semijoins import ROWS, Joins, Side, conjuncts
+from lapwing.queries.planning.semijoins import ROWS, Joins, Side, all_true_parts
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.wording import Setting
 
@@ -154,7 +154,7 @@ class _Resolution:
             if one.name not in ROWS
         }
         where = And((*self._present(question, base), self.rows.said_of(base)))
-        kept = tuple(conjuncts(question.kept))
+        kept = tuple(all_true_parts(question.kept))
         rows: dict[str, Any] = {"max_rows": self._rows(question, base)}
         if base.join.once:
             rows["once"] = True

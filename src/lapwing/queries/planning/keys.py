@@ -16,7 +16,8 @@ from fractions import Fraction
 from typing import Final, TypeVar
 
 from lapwing.queries.algebra.aggregate import BinnedKey, DeclaredKey, KeyOfColumn, PrivateKey
-from lapwing.queries.algebra.derived import CaseResult, Computed, LookedUp, OnlyWhere, Part, begin
+from lapwing.queries.algebra.derived import CaseResult, Computed, LookedUp, OnlyWhere
+from lapwing.queries.algebra.functions import DATE_UNITS, Part, begin
 from lapwing.queries.algebra.predicate import (
     ALWAYS,
     GAPS,
@@ -60,7 +61,7 @@ from lapwing.queries.catalogue.domains import (
     ymd,
 )
 from lapwing.queries.catalogue.domains import day as to_day
-from lapwing.queries.language.expressions import DATE_UNITS, By, DatePart, DateTrunc, Literal, Name, Step, Value, day_of
+from lapwing.queries.language.expressions import Applied, By, Literal, Name, Value, day_of
 from lapwing.queries.planning.measure import step_width
 from lapwing.queries.planning.scope import Scope
 from lapwing.queries.planning.simplifying import simplified
@@ -86,11 +87,11 @@ def bind_key(by: By, scope: Scope, where: Predicate = ALWAYS) -> KeyOfColumn:
         domain, places = _places(column, edges)
         return _binned(column, domain, _bins(column, places))
     match value:
-        case DatePart("year", day):
+        case Applied("year", day):
             return _periods(Part.YEAR, day, scope, where)
-        case DateTrunc(unit, day) if unit in DATE_UNITS:
+        case Applied("date_trunc", day, Literal(unit)) if unit in DATE_UNITS:
             return _periods(Part(unit), day, scope, where)
-        case Step(inner, width):
+        case Applied("step", inner, Literal() as width):
             return _steps(scope.column(inner), step_width(width), where)
         case _:
             column = scope.column(value)

@@ -5,18 +5,24 @@ refused: a sum without bounds has no sensitivity.
 """
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 
 from lapwing.queries.algebra.derived import elapsed_bounds
+from lapwing.queries.algebra.derived_words import spell
+from lapwing.queries.algebra.functions import Grid, MissingWhere, OfWholeNumbers, Takes
 from lapwing.queries.algebra.predicate import GAPS, Unit
 from lapwing.queries.algebra.term import (
     ConstantTerm,
     Elapsed,
+    FunctionOf,
     OnGrid,
     Rounded,
     SteppedDown,
     Term,
     check_fits,
+    columns,
+    in_one_order,
     magnitude,
     plus,
     times,
@@ -25,18 +31,14 @@ from lapwing.queries.catalogue.column import MOST_GRID, Boolean, Category, Colum
 from lapwing.queries.catalogue.domains import day_number
 from lapwing.queries.language.expressions import (
     Age,
+    Applied,
     Arithmetic,
     Case,
     Clip,
     Coalesce,
-    DatePart,
-    DateTrunc,
-    LeftOf,
     Literal,
     Name,
     Now,
-    Step,
-    TextOf,
     Truth,
     TruthOf,
     Value,
@@ -45,7 +47,15 @@ from lapwing.queries.language.expressions import (
 from lapwing.queries.language.joined import PerPerson
 from lapwing.queries.planning.days import now
 from lapwing.queries.planning.scope import Scope
-from lapwing.queries.planning.simplifying import as_number, simplified
+from lapwing.queries.planning.simplifying import (
+    MOST_PLACES,
+    as_number,
+    is_whole,
+    not_whole,
+    row_of,
+    simplified,
+    too_many_places,
+)
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.frozen import frozen
 
@@ -83,17 +93,19 @@ def _measure(value: Value, scope: Scope) -> Measure:
             return elapsed(value, scope)
         case Clip(inner, low, high) if is_elapsed(inner, scope):
             return elapsed(inner, scope, (math.floor(_constant(low)), math.ceil(_constant(high))))
-        case Clip(Name() | DatePart() | PerPerson() | Case() as inner, low, high):
+        case Clip(Name() | PerPerson() | Case() as inner, low, high):
             return _on_grid(scope.column(inner), (_constant(low), _constant(high)))
-        case Name() | DatePart() | PerPerson() | Case() | Coalesce() | TextOf() | LeftOf() | DateTrunc() | TruthOf():
+        case Clip(Applied() as inner, low, high) if row_of(inner).takes is Takes.DAY:
+            return _on_grid(scope.column(inner), (_constant(low), _constant(high)))
+        case Applied() if (whole := row_of(value).whole) is not None:
+            return _applied(value, whole, scope)
+        case Name() | PerPerson() | Case() | Coalesce() | Applied() | TruthOf():
             column = scope.column(as_number(value.condition) if isinstance(value, TruthOf) else value)
             if isinstance(column.type, Boolean):
                 column = scope.column(as_number(Truth(value)))
             return declared(column)
         case Arithmetic(operator, left, right):
             return _arithmetic(operator, _measure(left, scope), _measure(right, scope))
-        case Step(inner, width):
-            return _stepped(_measure(inner, scope), step_width(width))
         case Literal():
             return _literal(_constant(value))
         case _:
@@ -165,12 +177,72 @@ def _finer(measure: Measure, bits: int) -> Term:
     return measure.term if measure.bits == bits else times(ConstantTerm(2 ** (bits - measure.bits)), measure.term)
 
 
-def step_width(width: Value) -> Fraction:
+def step_width(width: Value | None) -> Fraction:
     """Return the width of steps, which is above zero."""
     number = _constant(width)
     if number <= 0:
         raise BadQuestionError(f"steps of width {number} lead nowhere; write a number above 0: floor(x / 10) * 10")
     return number
+
+
+def _applied(value: Applied, whole: OfWholeNumbers, scope: Scope) -> Measure:
+    """Return what a function makes of numbers on a grid."""
+    match whole.grid:
+        case Grid.SAME:
+            sides = [_measure(each, scope) for each in (value.value, value.argument) if each is not None]
+            _check_known(value, sides, scope)
+            bits = max(side.bits for side in sides)
+            return Measure(FunctionOf(value.function, in_one_order(_finer(side, bits) for side in sides)), bits)
+        case Grid.WHOLE:
+            return Measure(FunctionOf(value.function, (_measure(value.value, scope).term,)), 0)
+        case Grid.STEP:
+            return _stepped(_measure(value.value, scope), step_width(value.argument))
+        case Grid.QUOTIENT:
+            return _quotient(value, scope)
+
+
+def _check_known(value: Applied, sides: Sequence[Measure], scope: Scope) -> None:
+    """Refuse the greatest or least of columns that may be missing: what is missing would be left out."""
+    several = [name for side in sides for name in sorted(columns(side.term))]
+    gaps = [name for name in several if scope.row.column(name).nullable]
+    if (
+        row_of(value).gap is MissingWhere.LEFT_OUT
+        and len(sides) > 1
+        and gaps
+        and not isinstance(value.argument, Literal)
+    ):
+        raise BadQuestionError(
+            f"{value.function} leaves out what is missing, and {gaps[0]!r} may be; write what stands for it: "
+            f"{value.function}(coalesce({gaps[0]}, 0), ...)"
+        )
+
+
+def _quotient(value: Applied, scope: Scope) -> Measure:
+    """Return a value divided by a width and made whole: floor(x / 10), round(x), x // 10, or x % 10."""
+    inner, width, times_ten = value.value, Fraction(1), 1
+    match value:
+        case Applied("//" | "%"):
+            width = step_width(value.argument)
+        case Applied("round", _, Literal(int() as digits)) if digits > 0:
+            raise BadQuestionError("decimals are rounded in the answers, which costs nothing; write round(avg(x), 1)")
+        case Applied("round", _, Literal(int() as digits)) if digits < -MOST_PLACES:
+            raise too_many_places()
+        case Applied("round", _, Literal(int() as digits)) if digits < 0:
+            width = Fraction(times_ten := 10**-digits)
+        case Applied(_, Arithmetic("*", divided, Literal(Fraction() as share)) as product) if share > 0:
+            inner, width = (divided, 1 / share) if share.numerator == 1 else (product, width)
+        case _:
+            pass
+    found = _measure(inner, scope)
+    if row_of(value).takes is Takes.WHOLE and (found.bits > 0 or not is_whole(inner, scope)):
+        raise not_whole(value.function, spell(found.term))
+    steps = width * Fraction(2) ** found.bits
+    if steps.denominator != 1:  # the grid is coarser than whole numbers
+        found, steps = Measure(times(ConstantTerm(steps.denominator), found.term), 0), Fraction(steps.numerator)
+    if steps == 1 and value.function != "%":
+        return Measure(found.term, 0)
+    made = Measure(FunctionOf(value.function, (found.term,), int(steps)), 0)
+    return made if times_ten == 1 else Measure(times(ConstantTerm(times_ten), made.term), 0)
 
 
 def _stepped(inner: Measure, width: Fraction) -> Measure:
@@ -194,7 +266,7 @@ def _literal(number: Fraction) -> Measure:
     return Measure(term, bits)
 
 
-def _constant(value: Value) -> Fraction:
+def _constant(value: Value | None) -> Fraction:
     number = value.value if isinstance(value, Literal) else None
     if isinstance(number, bool) or not isinstance(number, int | Fraction):
         raise BadQuestionError("bounds and factors are numbers; write for example clip(cost, 0, 100)")

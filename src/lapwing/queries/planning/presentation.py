@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
 from lapwing.queries.algebra.aggregate import BinnedKey, KeyOfColumn
-from lapwing.queries.language.expressions import By, Spelled, Step
+from lapwing.queries.language.expressions import Applied, By, Spelled
 from lapwing.queries.planning.measure import step_width
 from lapwing.queries.planning.plan import BoundedValue, CellKey, Steps, value_of_bins
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
@@ -249,9 +249,9 @@ def with_steps(arrangement: Arrangement | None, by: Sequence[By]) -> Arrangement
     """Return how an answer is shown whose rows are grouped so: steps, other than bins, are told by their lower ends."""
     values = [one.column.value if isinstance(one.column, Spelled) else one.column for one in by]
     widths = {
-        place: step_width(value.width)
+        place: step_width(value.argument)
         for place, (one, value) in enumerate(zip(by, values, strict=True))
-        if one.edges is None and isinstance(value, Step)
+        if one.edges is None and isinstance(value, Applied) and value.function == "step"
     }
     return replace(arrangement or AS_IT_IS, steps=widths) if widths else arrangement
 

@@ -11,10 +11,10 @@ from lapwing.queries.algebra.predicate import Predicate
 from lapwing.queries.catalogue.column import Column, Date, DerivedColumn
 from lapwing.queries.catalogue.population import Population, RowsPerPerson, Table
 from lapwing.queries.language.expressions import (
+    Applied,
     Case,
     Coalesce,
     Condition,
-    DateTrunc,
     Literal,
     Name,
     Now,
@@ -40,6 +40,7 @@ class Scope:
     beyond : rows that cannot be named from here, but whose aliases may stand for their tables with one row a person
     derived : the derived columns of this row, as they are found; those that others are computed from come first
     bound : what conditions about this row were found to mean: one that is asked for again is not bound again
+    made : the columns that values of this row were found to be, likewise: values within values would be each time
     """
 
     population: Population
@@ -53,6 +54,8 @@ class Scope:
     bound: dict[tuple[int, bool, bool], tuple[Condition, Predicate]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
+
+    made: dict[int, tuple[Value, Column]] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for column in self.columns or ():
@@ -118,7 +121,11 @@ class Scope:
         if not isinstance(value, Name):
             if self.derive is None:
                 raise BadQuestionError("a condition is about a column here; compare a column with a constant")
-            return 0, self.derive(self.spelled(value), self)
+            made = self.made.get(id(value))
+            if made is None:  # the value is kept as well, so that no other has its place
+                made = value, self.derive(self.spelled(value), self)
+                self.made[id(value)] = made
+            return 0, made[1]
         found = self.find(value)
         if found is None:
             return 0, self._looked_up(value)
@@ -132,7 +139,7 @@ class Scope:
     def is_day(self, value: Value) -> bool:
         """Say whether a value is a day of the calendar."""
         match value:
-            case Name() | PerPerson(function="first" | "last") | DateTrunc() | Case() | Coalesce():
+            case Name() | PerPerson(function="first" | "last") | Applied("date_trunc") | Case() | Coalesce():
                 return isinstance(self.seen(value)[1].type, Date)
             case Literal(constant):
                 return isinstance(constant, date)

@@ -51,8 +51,8 @@ ROWS: Final = frozenset({"table", "alias", "columns", "joins", "where", "kept", 
 """What a question says about which rows there are; the rest is what it asks of them."""
 
 
-def beside(joins: Sequence[Join], where: Condition, population: Population) -> Condition:
-    """Return that the row of the first of `joins` has rows of the others beside it for which `where` is true."""
+def as_semijoins(joins: Sequence[Join], where: Condition, population: Population) -> Condition:
+    """Return a join as semijoins: the row of the first table has rows of the others for which `where` is true."""
     found = Joins(joins, where, population)
     return found.said_of(found.sides[0])
 
@@ -161,7 +161,7 @@ class Joins:
         Whatever but its own ON says that a row of a LEFT JOIN is somebody's, it says that there is one.
         """
         rest = list[Condition]()
-        for part in conjuncts(said):
+        for part in all_true_parts(said):
             beyond = (self.mentioned(part) & self.left) - ({of.alias} if of is not None else set())
             if of is not None and of.alias in self.left and beyond:
                 raise BadQuestionError(
@@ -241,7 +241,7 @@ class Joins:
 
     def cases(self, base: Side, pool: tuple[Condition, ...], cases: int = 1) -> list[Condition]:
         """Return the conditions about a row of `base`; an OR about several tables is one or the other case."""
-        parts = tuple(part for said in pool for part in conjuncts(said))
+        parts = tuple(part for said in pool for part in all_true_parts(said))
         for part in parts:
             split = self._split(part, base, parts)
             if split:
@@ -486,23 +486,23 @@ def _components(sides: Sequence[Side], together: Sequence[frozenset[str]]) -> li
     return sorted(made, key=lambda group: sides.index(group[0]))
 
 
-def conjuncts(condition: Condition) -> Iterator[Condition]:
+def all_true_parts(condition: Condition) -> Iterator[Condition]:
     """Go through the parts that must all be true."""
     match condition:
         case And(parts):
             for part in parts:
-                yield from conjuncts(part)
+                yield from all_true_parts(part)
         case Not(Not(part)):
-            yield from conjuncts(part)
+            yield from all_true_parts(part)
         case Not(Or(parts)):
             for part in parts:
-                yield from conjuncts(Not(part))
+                yield from all_true_parts(Not(part))
         case Not(And(parts)) if len(parts) > 1:
             yield Or(tuple(Not(part) for part in parts))
         case Not(And((part,))):
-            yield from conjuncts(Not(part))
+            yield from all_true_parts(Not(part))
         case Or((part,)):
-            yield from conjuncts(part)
+            yield from all_true_parts(part)
         case _:
             yield condition
 
@@ -563,7 +563,7 @@ def untied_where(rows: Has | PerPerson, inner: Scope, outer: Scope) -> Condition
 def _without_tie(where: Condition, inner: Scope, outer: Scope) -> Condition:
     """Return `where` without the part that says "the same person"; there must be one."""
     if isinstance(where, Joined):
-        where = beside(where.joins, where.where, inner.population)
+        where = as_semijoins(where.joins, where.where, inner.population)
     parts = list(joined_by_and(where))
     rest = [part for part in parts if not _is_tie(part, inner, outer)]
     if len(rest) == len(parts):

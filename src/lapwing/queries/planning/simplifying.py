@@ -6,11 +6,10 @@ from datetime import date
 from fractions import Fraction
 from operator import add, mul, sub
 
-from lapwing.queries.algebra.derived import Part, begin, part_of
+from lapwing.queries.algebra.functions import DATE_UNITS, FUNCTIONS, ROUNDED, ScalarFunction
 from lapwing.queries.catalogue.column import Boolean, Category, Column, Date, Integer, Real
 from lapwing.queries.language.expressions import (
-    DATE_PARTS,
-    DATE_UNITS,
+    Applied,
     Arithmetic,
     Case,
     CastTo,
@@ -18,21 +17,18 @@ from lapwing.queries.language.expressions import (
     Coalesce,
     Condition,
     Constant,
-    DatePart,
-    DateTrunc,
     Days,
     Literal,
     Name,
     Not,
     Now,
-    NumberOf,
-    Step,
-    TextOf,
     Truth,
     TruthOf,
     Value,
     day_of,
 )
+from lapwing.queries.language.joined import PerPerson
+from lapwing.queries.language.parts import walk
 from lapwing.queries.planning.days import months_later, now
 from lapwing.queries.planning.scope import Scope
 from lapwing.vocabulary.deadline import spend
@@ -41,6 +37,8 @@ from lapwing.vocabulary.exact import exact
 
 _OPERATORS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {"+": add, "-": sub, "*": mul}
 _LARGEST = 10**100
+MOST_PLACES = 20
+"""Places that a number is rounded to, after the point or before it."""
 _OF_TRUTH = ("integer", "number", "truth value")
 """What a truth value may be cast to: as a number, true is 1 and false is 0."""
 
@@ -51,6 +49,16 @@ def simplified(value: Value, scope: Scope) -> Value:
     A cast is refused unless its column holds what is cast to already: a row that cannot be converted would fail.
     """
     spend()
+    made = _simplified(value, scope)
+    # What does not change stays itself, so that what was found out about it is found again.
+    same = type(made) is type(value) and all(
+        getattr(made, name) is getattr(value, name)
+        for name in value.__dataclass_fields__  # type: ignore[attr-defined]
+    )
+    return value if same else made
+
+
+def _simplified(value: Value, scope: Scope) -> Value:
     match value:
         case CastTo(inner, kind):
             return _cast(simplified(inner, scope), kind, scope)
@@ -61,14 +69,59 @@ def simplified(value: Value, scope: Scope) -> Value:
             if not isinstance(first, Literal):
                 return Coalesce(first, second)
             return second if first.value is None else first
-        case NumberOf() | TextOf() | Step() | Clip():
+        case Applied(function, inner, argument):
+            return _applied(function, simplified(inner, scope), argument, scope)
+        case Clip():
             return replace(value, value=simplified(value.value, scope))
-        case DatePart(part, Now() | Literal() as day) if part in DATE_PARTS:
-            return Literal(part_of(Part(part), _day(day, scope)))
-        case DateTrunc(unit, Now() | Literal() as day) if unit in DATE_UNITS:
-            return Literal(begin(Part(unit), _day(day, scope)))
         case _:
             return value
+
+
+def row_of(applied: Applied) -> ScalarFunction:
+    """Return the row of the table of functions that a value applies."""
+    row = FUNCTIONS.get(applied.function)
+    if row is None:
+        raise BadQuestionError(f"there is no function {applied.function!r} here; write one of {', '.join(FUNCTIONS)}")
+    return row
+
+
+def is_whole(value: Value, scope: Scope) -> bool:
+    """Say whether databases take a value for a whole number: they do not, where it was a fraction on the way."""
+    for part, _ in walk((value,)):
+        match part:
+            case Name() | PerPerson() if isinstance(scope.seen(part)[1].type, Real):
+                return False
+            case Applied(function) if function in ROUNDED or function == "step":
+                return False
+            case Literal(Fraction()):
+                return False
+            case _:
+                pass
+    return True
+
+
+def not_whole(function: str, written: str) -> BadQuestionError:
+    """Return the refusal of // or % of a fraction."""
+    return BadQuestionError(
+        f"{function} is that of whole numbers, for databases disagree about fractions; write floor({written} / 10)"
+    )
+
+
+def too_many_places() -> BadQuestionError:
+    """Return the refusal of a rounding to places that no number has."""
+    return BadQuestionError(f"numbers are rounded to at most {MOST_PLACES} places; write round(column, 2)")
+
+
+def _applied(function: str, inner: Value, argument: Value | None, scope: Scope) -> Value:
+    second = None if argument is None else simplified(argument, scope)
+    made = Applied(function, inner, second)
+    known = row_of(made).known
+    if known is None or not isinstance(inner, Literal | Now):
+        return made
+    unit = str(second.value) if isinstance(second, Literal) else ""
+    if unit and unit not in DATE_UNITS:
+        return made  # which is refused where it is given a meaning
+    return Literal(known(_day(inner, scope), unit))
 
 
 def _day(day: Value, scope: Scope) -> date:
@@ -117,7 +170,9 @@ def _cast(value: Value, kind: str, scope: Scope) -> Value:
     inner: Value = value
     while not isinstance(inner, Name):
         match inner:
-            case Coalesce(deeper, _) | TextOf(_, deeper):
+            case Coalesce(deeper, _):
+                inner = deeper
+            case Applied(value=deeper) if row_of(inner).forgets is not None:
                 inner = deeper
             case _ if kind == "number":  # arithmetic is exact, whatever it is cast to
                 return value

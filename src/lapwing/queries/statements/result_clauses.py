@@ -143,7 +143,7 @@ def scaled_inside(node: exp.Expr) -> exp.Expr | None:
     return None
 
 
-def scaled(weights: dict[str, Fraction], times: Fraction | int) -> dict[str, Fraction]:
+def scaled_weights(weights: dict[str, Fraction], times: Fraction | int) -> dict[str, Fraction]:
     """Return the factors of all answers, multiplied."""
     return {name: weight * times for name, weight in weights.items()}
 
@@ -153,19 +153,19 @@ def combined(kind: type[exp.Expr], left: AnswerFraction, right: AnswerFraction) 
     (above, below), (right_above, right_below) = left, right
     left_number, right_number = (_number_alone(part) for part in (left, right))
     if kind is exp.Mul and right_number is not None:
-        return scaled(above, right_number), below
+        return scaled_weights(above, right_number), below
     if kind is exp.Mul and left_number is not None:
-        return scaled(right_above, left_number), right_below
+        return scaled_weights(right_above, left_number), right_below
     if kind is exp.Div and right_number:
-        return scaled(above, 1 / right_number), below
+        return scaled_weights(above, 1 / right_number), below
     if kind is exp.Div and not below and not right_below and right_number is None:
         return above, right_above
     if kind in (exp.Add, exp.Sub):
         sign = 1 if kind is exp.Add else -1
         if right_number is not None and below:
-            right_above, right_below = scaled(below, right_number), below
+            right_above, right_below = scaled_weights(below, right_number), below
         if left_number is not None and right_below:
-            above, below = scaled(right_below, left_number), right_below
+            above, below = scaled_weights(right_below, left_number), right_below
         if below == right_below:
             names = dict.fromkeys([*above, *right_above])
             return {name: above.get(name, Fraction(0)) + sign * right_above.get(name, 0) for name in names}, below

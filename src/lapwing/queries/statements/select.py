@@ -31,8 +31,8 @@ from lapwing.queries.statements.result_clauses import (
     AnswerFraction,
     combined,
     read_arrangement,
-    scaled,
     scaled_inside,
+    scaled_weights,
 )
 from lapwing.queries.statistics import (
     is_of_sample,
@@ -249,7 +249,7 @@ class _Select:
             case exp.Neg():
                 only(node, "this")
                 above, below = self.fraction(node.this, questions, taken)
-                return scaled(above, -1), below
+                return scaled_weights(above, -1), below
             case exp.Subquery(this=exp.Select() as select):
                 only(node, "this")
                 if self.group:

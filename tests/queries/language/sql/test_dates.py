@@ -5,7 +5,7 @@ from datetime import date
 import duckdb
 import pytest
 
-from lapwing.queries.language.expressions import Age, Arithmetic, DatePart, DateTrunc, Days, Literal, Now, col
+from lapwing.queries.language.expressions import Age, Applied, Arithmetic, Days, Literal, Now, col
 from lapwing.queries.language.parts import shape
 from lapwing.queries.language.sql.reader import read_value
 from lapwing.queries.planning.scope import Scope
@@ -26,11 +26,11 @@ BORN, DAY = col("born"), col("day")
         ("age(born, day)", Age(BORN, DAY)),
         ("age(current_date, born)", Age(BORN)),
         ("extract(year from age(day, born))", Age(BORN, DAY)),
-        ("year(born)", DatePart("year", BORN)),
-        ("extract(month from born)", DatePart("month", BORN)),
-        ("date_part('quarter', born)", DatePart("quarter", BORN)),
-        ("date_trunc('month', born)", DateTrunc("month", BORN)),
-        ("date_trunc('month', date '2024-02-29')", DateTrunc("month", Literal(date(2024, 2, 29)))),
+        ("year(born)", Applied("year", BORN)),
+        ("extract(month from born)", Applied("month", BORN)),
+        ("date_part('quarter', born)", Applied("quarter", BORN)),
+        ("date_trunc('month', born)", Applied("date_trunc", BORN, Literal("month"))),
+        ("date_trunc('month', date '2024-02-29')", Applied("date_trunc", Literal(date(2024, 2, 29)), Literal("month"))),
         ("datediff('day', born, day)", Arithmetic("-", DAY, BORN)),
         ("date_diff('day', born, day)", Arithmetic("-", DAY, BORN)),
         ("datesub('year', born, day)", Age(BORN, DAY)),

@@ -11,7 +11,6 @@ from lapwing.queries.language.sql.nodes import (
     as_written,
     chain,
     check_all_read,
-    conjuncts,
     divisor,
     identifier,
     literal,
@@ -19,6 +18,7 @@ from lapwing.queries.language.sql.nodes import (
     negative,
     only,
     parsed,
+    split_at_and,
 )
 from lapwing.queries.limits import LONGEST_TEXT, MOST_BRACKETS, MOST_TOKENS
 from lapwing.vocabulary.errors import BadQuestionError
@@ -57,7 +57,7 @@ def test_a_part_that_nobody_read_is_refused() -> None:
     ],
 )
 def test_a_text_is_cut_at_its_outermost_and(text, parts) -> None:
-    found = conjuncts(text)
+    found = split_at_and(text)
     assert [part.strip() for part in found] in ([*parts], [text])
     whole = chain(node(text)) if isinstance(node(text), exp.And) else [node(text)]
     assert len(found) in {1, len(whole)}

@@ -221,7 +221,7 @@ def grouping(read: Read, node: exp.Expr) -> By:
             pass
         case _ if _is_quotient(node):
             raise BadQuestionError(
-                "databases disagree about what / and // leave of whole numbers; for groups of the same width, named by "
+                "databases disagree about what / leaves of whole numbers; for groups of the same width, named by "
                 f"their lower ends, write floor({_divided(node)} / 10) * 10"
             )
         case _:
@@ -239,13 +239,13 @@ def _divided(node: exp.Expr) -> str:
 
 
 def _is_quotient(node: exp.Expr) -> bool:
-    """Say whether a group is made by dividing, and not by steps: floor(age / 10) * 10."""
+    """Say whether a group is made by dividing, and not by whole steps: floor(age / 10) * 10, age // 10."""
     match node.unnest():
-        case exp.Div() | exp.IntDiv() | exp.Floor(this=exp.Div()):
+        case exp.Div():
             return True
         case exp.Cast(this=cast):
             return _is_quotient(cast)
         case exp.Mul(this=left, expression=right):
-            return any(_is_quotient(side) and not isinstance(side, exp.Floor) for side in (left, right))
+            return _is_quotient(left) or _is_quotient(right)
         case _:
             return False

@@ -11,11 +11,10 @@ from sqlglot import exp
 
 from lapwing.queries.language.expressions import (
     Age,
+    Applied,
     Arithmetic,
     Case,
     Compare,
-    DatePart,
-    DateTrunc,
     Days,
     Literal,
     Now,
@@ -98,7 +97,7 @@ def _read_part(node: exp.Expr, read: Read) -> Value:
         case exp.TimestampTrunc() | exp.DateTrunc():
             only(node, "this", "unit")
             only(node.args["unit"], "this", "is_string")  # of a constant day the parser keeps it a text
-            return DateTrunc(upper_text(node.args["unit"]).casefold(), read(node.this))
+            return Applied("date_trunc", read(node.this), Literal(upper_text(node.args["unit"]).casefold()))
         case _ if type(node) in _PARTS:
             only(node, "this")
             return _part(_PARTS[type(node)], node.this, read)
@@ -150,24 +149,25 @@ def _between(unit: str, since: Value, until: Value) -> Value:
             return Arithmetic("-", until, since)
         case "YEAR":
             return _turns("year", since, until)
-        case "MONTH":
-            years = Arithmetic("*", Literal(_MONTHS), _turns("year", since, until))
-            return Arithmetic("+", years, _turns("month", since, until))
+        case "MONTH" | "QUARTER" as part:
+            years = Arithmetic("*", Literal(_MONTHS // _MONTHS_IN[part]), _turns("year", since, until))
+            return Arithmetic("+", years, _turns(part.casefold(), since, until))
         case _:
             raise BadQuestionError(
-                "the time between two days is counted in days, months or years; write datediff('day', admitted, "
-                "discharged), or age(born, day) for completed years"
+                "the time between two days is counted in days, months, quarters or years; write datediff('day', "
+                "admitted, discharged), for weeks datediff('day', admitted, discharged) // 7, or age(born, day) for "
+                "completed years"
             )
 
 
 def _turns(part: str, since: Value, until: Value) -> Value:
-    return Arithmetic("-", DatePart(part, until), DatePart(part, since))
+    return Arithmetic("-", Applied(part, until), Applied(part, since))
 
 
 def _name(day: Value, *, month: bool) -> Value:
     names, part = (_MONTH_NAMES, "month") if month else (_DAY_NAMES, "weekday")
     numbered = enumerate(names.split(), start=1)
-    return Case(tuple((Compare("=", DatePart(part, day), Literal(i)), Literal(name)) for i, name in numbered))
+    return Case(tuple((Compare("=", Applied(part, day), Literal(i)), Literal(name)) for i, name in numbered))
 
 
 def _interval(node: exp.Interval) -> Value:
@@ -201,6 +201,6 @@ def _part(part: str, node: exp.Expr, read: Read) -> Value:
                 raise refusal(node)
     day = read(node)
     if part != "dow":
-        return DatePart(part, day)
-    weekday = DatePart("weekday", day)
+        return Applied(part, day)
+    weekday = Applied("weekday", day)
     return Case(tuple((Compare("=", weekday, Literal(i)), Literal(i % _SUNDAY)) for i in range(1, _SUNDAY + 1)))

@@ -134,12 +134,12 @@ def as_written(text: str) -> list[str]:
     return columns
 
 
-def conjuncts(text: str) -> list[str]:
+def split_at_and(text: str) -> list[str]:
     """Return the parts of a condition that are joined by "and" outside all brackets, each as it is written.
 
     Where "or" stands outside brackets, or a SELECT anywhere, all of it is one part.
 
-    >>> conjuncts("sex = 'M' and age between 20 and 30 and (smoker or visits > 3)")
+    >>> split_at_and("sex = 'M' and age between 20 and 30 and (smoker or visits > 3)")
     ["sex = 'M'", 'age between 20 and 30', '(smoker or visits > 3)']
     """
     parts, depth, start, ranges = list[str](), 0, 0, 0

@@ -20,11 +20,13 @@ from typing import Final
 
 from sqlglot import exp
 
+from lapwing.queries.algebra.functions import FUNCTIONS, Takes
 from lapwing.queries.algebra.pattern import canonical, plain
 from lapwing.queries.language.absence import Absence, Rows
 from lapwing.queries.language.expressions import (
     FLIPPED,
     And,
+    Applied,
     Arithmetic,
     By,
     Case,
@@ -34,20 +36,17 @@ from lapwing.queries.language.expressions import (
     Compare,
     Condition,
     Is,
-    LeftOf,
     Literal,
     Matches,
     Missing,
     Name,
     Not,
-    NumberOf,
     OneOf,
     Or,
-    Step,
-    TextOf,
     Truth,
     TruthOf,
     Value,
+    extreme,
 )
 from lapwing.queries.language.joined import (
     EVERYBODY,
@@ -71,7 +70,6 @@ from lapwing.queries.language.sql.nodes import (
     chain,
     check_all_read,
     concept_set_name,
-    conjuncts,
     divisor,
     function_name,
     identifier,
@@ -82,6 +80,7 @@ from lapwing.queries.language.sql.nodes import (
     negative,
     only,
     parsed,
+    split_at_and,
     table_name,
     times,
 )
@@ -89,7 +88,8 @@ from lapwing.queries.language.sql.refusals import no_place, refusal
 from lapwing.vocabulary.errors import BadQuestionError
 
 _ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
-_TEXTS: dict[type[exp.Expr], str] = {exp.Lower: "lower", exp.Upper: "upper", exp.Trim: "trim"}
+_PARSED: Final = {row.parsed or row.name: row for row in FUNCTIONS.values() if row.takes is not Takes.DAY}
+"""The functions of the table by what the parser calls them; those of days are in `dates`."""
 _PER_PERSON = {"number_of": "count", "different_of": "distinct", "first_of": "first", "last_of": "last"}
 _MOST_BUCKETS = 100
 _ONE_A_PERSON = (
@@ -119,7 +119,7 @@ def read_condition(text: str) -> Condition:
     """
     if len(text) <= _SHORT:
         with suppress(BadQuestionError):  # the refusal of a part does not speak of the whole
-            parts = tuple(_read_part(part) for part in conjuncts(text))
+            parts = tuple(_read_part(part) for part in split_at_and(text))
             return And(parts) if len(parts) > 1 else parts[0]
     return _read_alone(text)
 
@@ -428,18 +428,18 @@ class Reader:
                 return self._call(node)
             case exp.Subquery():
                 return self.subquery(node)
-            case exp.Least() | exp.Greatest():
-                return self._clip(node)
             case exp.Case() | exp.If() | exp.WidthBucket():
                 return self._width_bucket(node) if isinstance(node, exp.WidthBucket) else self._case(node)
             case exp.Nullif():
                 only(node, "this", "expression")
                 value = self.value(node.this)
                 return Case(((Compare("<>", value, self.value(node.expression)), value),))
-            case exp.Coalesce() | exp.Lower() | exp.Upper() | exp.Trim() | exp.Left() | exp.Substring():
-                return self._with_texts(node)
-            case exp.Abs() | exp.Floor() | exp.Ceil() | exp.Round():
-                return self._number_of(node)
+            case exp.Coalesce():
+                return self._coalesce(node)
+            case exp.Substring():
+                return self._left(node)
+            case _ if node.key in _PARSED:
+                return self._applied(node)
             case _:
                 return self._as_kind(node)
 
@@ -489,17 +489,33 @@ class Reader:
         where = self.condition(rest[0]) if rest else And(())
         return PerPerson(function, table, column, where, table, most=most)
 
-    def _clip(self, node: exp.Expr) -> Value:
-        """Read LEAST(GREATEST(value, low), high), or the two the other way round."""
+    def _extreme(self, node: exp.Expr) -> Value:
+        """Read LEAST and GREATEST; LEAST(GREATEST(value, low), high), or the two the other way round, is a clip."""
         only(node, "this", "expressions", "ignore_nulls")
         other = exp.Greatest if isinstance(node, exp.Least) else exp.Least
         inner = node.this
         if not isinstance(inner, other) or len(node.expressions) != 1 or len(inner.expressions) != 1:
-            raise refusal(node)
+            return extreme(node.key, [self.value(node.this), *(self.value(each) for each in node.expressions)])
         only(inner, "this", "expressions", "ignore_nulls")
         bounds = [self.value(inner.expressions[0]), self.value(node.expressions[0])]
         low, high = bounds if isinstance(node, exp.Least) else bounds[::-1]
         return Clip(self.value(inner.this), low, high)
+
+    def _divided(self, node: exp.Expr) -> Value:
+        """Read a whole number // or % a constant; of fractions databases have other ideas of //."""
+        only(node, "this", "expression")
+        width = divisor(node)
+        # 2.0 is a fraction to a database, and what a SELECT computed elsewhere may have been one.
+        literals = all(one.is_string or one.this.isdigit() for one in node.find_all(exp.Literal))
+        plain = all(isinstance(self.value(one), Name | PerPerson) for one in node.this.find_all(exp.Column))
+        cast = any(cast_kind(one) == "number" for one in node.this.find_all(exp.Cast))
+        if width.denominator != 1 or cast or not (literals and plain):
+            raise BadQuestionError(
+                f"{_PARSED[node.key].name} is of whole numbers and a whole constant, for databases disagree about "
+                "fractions; write floor(cost / 10), and of what a SELECT computed compute it there"
+            )
+        quotient = Applied(_PARSED[node.key].name, self.value(node.this), Literal(abs(int(width))))
+        return -quotient if width < 0 and isinstance(node, exp.IntDiv) else quotient
 
     def _step(self, node: exp.Expr) -> Value:
         """Read FLOOR(value / width) * width."""
@@ -510,7 +526,7 @@ class Reader:
         widths = self.value(floor.this.expression), self.value(width)
         if not all(isinstance(each, Literal) for each in widths) or widths[0].value != widths[1].value:  # type: ignore[attr-defined]
             raise BadQuestionError("a step is as wide as its divisor, a constant; write floor(age / 10) * 10")
-        return Step(self.value(floor.this.this), widths[0])
+        return Applied("step", self.value(floor.this.this), widths[0])
 
     def _case(self, node: exp.Expr) -> Value:
         """Read CASE, with conditions or with the values of an expression, and IF(condition, value, value)."""
@@ -551,12 +567,7 @@ class Reader:
         below = [(Compare("<", value, limit), Literal(place)) for place, limit in enumerate(limits)]
         return Case((*below, (Compare(">=", value, limits[-1]), Literal(number + 1))))
 
-    def _with_texts(self, node: exp.Expr) -> Value:
-        if isinstance(node, exp.Left | exp.Substring):
-            return self._left(node)
-        if not isinstance(node, exp.Coalesce):
-            only(node, "this")
-            return TextOf(_TEXTS[type(node)], self.value(node.this))
+    def _coalesce(self, node: exp.Expr) -> Value:
         only(node, "this", "expressions")
         value = self.value(node.this)
         for otherwise in node.expressions:
@@ -574,17 +585,33 @@ class Reader:
             bounds = [Literal(None) if part is None else self.value(part) for part in parts]
         match bounds:
             case Literal(1), Literal(int() as number):
-                return LeftOf(self.value(node.this), number)
+                return Applied("left", self.value(node.this), Literal(number))
             case _:
                 raise BadQuestionError("only the first characters of a text can be taken; write left(code, 3)")
 
-    def _number_of(self, node: exp.Expr) -> Value:
+    def _applied(self, node: exp.Expr) -> Value:
+        """Read a function of the table."""
+        row = _PARSED[node.key]
+        match node:
+            case exp.Least() | exp.Greatest():
+                return self._extreme(node)
+            case exp.Left():
+                return self._left(node)
+            case exp.IntDiv() | exp.Mod():
+                return self._divided(node)
+            case exp.Round():
+                return self._rounded(node)
+            case _:
+                only(node, "this")
+                return Applied(row.name, self.value(node.this))
+
+    def _rounded(self, node: exp.Expr) -> Value:
         only(node, "this", "decimals")
         places = node.args.get("decimals")
         digits = Literal(0) if places is None else self.value(places)
         if not isinstance(digits, Literal) or type(digits.value) is not int:
             raise BadQuestionError("the places that a number is rounded to are a whole number; write round(column, 1)")
-        return NumberOf(type(node).__name__.lower(), self.value(node.this), digits.value)
+        return Applied("round", self.value(node.this), digits)
 
     def leaves_one(self, condition: Condition, alias: str) -> bool:
         """Say whether one of the rows of a person that are called `alias` is left: the first of them."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
+from lapwing.queries.algebra.functions import FUNCTIONS
 from lapwing.vocabulary.errors import BadQuestionError
 
 _OWN_ROWS = (
@@ -21,7 +22,7 @@ _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
         "division by what is no constant",
         "it fails where a row divides by zero; divide the answers instead, which costs nothing",
     ),
-    exp.IntDiv: ("division without rest", "write floor({x} / 10) = 6, and for groups floor({x} / 10) * 10"),
+    exp.IntDiv: ("// by what is no whole number above or below 0", "write {x} // 10"),
     exp.Extract: (
         "this part of a day",
         "there are year, quarter, month, day and dow; for a time write datediff('day', admitted, discharged)",
@@ -35,10 +36,7 @@ _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Rollup: ("ROLLUP", "ask for the smallest groups and add the answers up, which costs nothing"),
     exp.Cube: ("CUBE", "ask for the smallest groups and add the answers up, which costs nothing"),
     exp.GroupingSets: ("GROUPING SETS", "ask for the smallest groups and add the answers up, which costs nothing"),
-    exp.Mod: (
-        "the remainder",
-        "list the values, as {x} in (4, 8, 12), or group by {x} and add the answers up, which costs nothing",
-    ),
+    exp.Mod: ("% by what is no whole number above or below 0", "write {x} % 4"),
     exp.Cast: (
         "a cast to this type",
         (
@@ -61,11 +59,8 @@ _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
     exp.LastDay: ("the last day of a month", "group by date_trunc('month', {x})"),
     exp.Hour: ("a time of day", "days have no hours here; group by dayofweek({x}) or month({x})"),
     exp.Minute: ("a time of day", "days have no hours here; group by dayofweek({x}) or month({x})"),
-    exp.Greatest: (
-        "GREATEST by itself",
-        "give both ends, clip({x}, 18, 65); for groups write bins({x}, 0, 18, 65)",
-    ),
-    exp.Least: ("LEAST by itself", "give both ends, clip({x}, 18, 65); for groups write bins({x}, 0, 18, 65)"),
+    exp.Greatest: ("GREATEST here", "rows of people are never shown; ask for a statistic: avg(greatest({all}))"),
+    exp.Least: ("LEAST here", "rows of people are never shown; ask for a statistic: avg(least({all}))"),
     exp.StrPosition: ("a place in a text", "write contains({x}, 'abc') or {x} like '%abc%'"),
     exp.Right: ("the end of a text", "write {x} like '%abc'; as groups there are first characters, left({x}, 3)"),
     exp.SplitPart: ("a part of a text", "write {x} like 'abc %'; as groups there are first characters, left({x}, 3)"),
@@ -144,9 +139,9 @@ _ARGUMENTS: dict[tuple[str, str], tuple[str, str]] = {
     ),
 }
 _WORDS = (
-    *("between", "is null", "like", "ilike", "case", "coalesce", "nullif", "lower", "upper", "trim", "left", "substr"),
-    *("starts_with", "contains", "abs", "floor", "ceil", "round", "clip", "bins", "width_bucket", "has", "age"),
-    *("year", "quarter", "month", "day", "dayofweek", "dayname", "monthname", "date_trunc", "datediff"),
+    *(row.spelled.partition("(")[0] for row in FUNCTIONS.values() if row.spelled[0] != "("),
+    *("between", "is null", "like", "ilike", "case", "coalesce", "nullif", "substr", "starts_with", "contains"),
+    *("clip", "bins", "width_bucket", "has", "age", "dayofweek", "dayname", "monthname", "datediff", "mod"),
     *("number_of", "different_of", "first_of", "last_of"),
 )
 _PLAIN = "a row is asked about by its columns, + - *, case, and comparisons with constants; write {x} as it is"

@@ -14,10 +14,10 @@ from typing import Final, TypeAlias
 from lapwing.queries.catalogue.public_tables import ConceptExpression
 from lapwing.queries.language.expressions import (
     And,
+    Applied,
     Arithmetic,
     Compare,
     Condition,
-    DatePart,
     Days,
     Literal,
     Missing,
@@ -150,7 +150,7 @@ class CriteriaReader:
         return [Has("person", one) for one in said] if self.about_people else said
 
     def _age(self, part: JsonPart, event: EventRow) -> Condition:
-        years = Arithmetic("-", DatePart("year", event.start), self._own("year_of_birth", "person"))
+        years = Arithmetic("-", Applied("year", event.start), self._own("year_of_birth", "person"))
         return _in_range(part, lambda op, number: Compare(op, years, number))
 
     def _codes(self, part: JsonPart, name: str, column: Value) -> Condition:
