@@ -21,6 +21,7 @@ from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
 from lapwing.answers.target import TargetWords, accuracy_at, in_each_way, parse_target
 from lapwing.engines.reading import CancelGroup, hide_failures
+from lapwing.guests import Guests
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger, Snapshot
 from lapwing.ledger.questions import Charged, Released, Request
@@ -64,7 +65,7 @@ MOST_TOGETHER: Final = 1000
 """How many questions are charged, read and answered together; whoever else asks waits for them."""
 
 
-class Session:
+class Session(Guests):
     """One analyst at the door of one population, whose `population.tables` say what may be asked; `lw.open` makes one.
 
     Parameters

@@ -189,24 +189,19 @@ class GeometricCover(Measurement):
 
     def reach(self, axes: Axes, widths: tuple[int, ...], chance: float) -> float:
         """Return how far off a box is: the exact law of a weighted sum of draws (`weighted_sums`)."""
-        return _reach_of_weights(self.mechanism.event.scale, self.codes, self.counted, axes, widths, chance)
+        return _reach_of_box(self.mechanism.event.scale, self.codes, self.counted, (axes, widths), chance)
 
     def _share(self, table: Axes, inner: Axes) -> float:
         return _share(self.codes, self.counted, table, inner)
 
 
 @lru_cache(maxsize=4096)
-def _reach_of_weights(
-    scale: Fraction,
-    codes: tuple[int, ...],
-    counted: tuple[Axes, ...],
-    axes: Axes,
-    widths: tuple[int, ...],
-    chance: float,
+def _reach_of_box(
+    scale: Fraction, codes: tuple[int, ...], counted: tuple[Axes, ...], box: tuple[Axes, tuple[int, ...]], chance: float
 ) -> float:
     """Remember how far off a box is: boxes of the same widths are alike."""
     noise = DiscreteLaplaceNoise(l1_sensitivity=1, scale=scale)
-    return Reach(noise, chance).of(weights_of_draws(codes, counted, axes, widths)) * _RAISED
+    return Reach(noise, chance).of(weights_of_draws(codes, counted, *box)) * _RAISED
 
 
 def weights_of_draws(

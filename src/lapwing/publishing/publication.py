@@ -35,7 +35,7 @@ _MOST_NAMED: Final = 6
 
 
 @frozen()
-class Offer:
+class PublicationOffer:
     """What is published of a table: columns, the sets of them that are wanted, and how they are measured."""
 
     population: Population
@@ -106,13 +106,14 @@ class PublishedCount(Result):
 class PublishedTable(TableResult):
     """The number of people in every cell of some columns: an array `values` with an axis for each column.
 
-    The last code of each is for values that are missing or not declared. `remark` says what was done to the
-    estimates, where they are not unbiased any more.
+    The last code of each is for values that are missing or not declared. `values` are the unbiased
+    `estimates`, unless `remark` says what was done to them; bounds are those of the estimates.
     """
 
-    offer: Offer
+    offer: PublicationOffer
     axes: Axes
     values: Table
+    estimates: Table
     remark: str | None = None
 
     @property
@@ -135,19 +136,14 @@ class PublishedTable(TableResult):
         columns = [self.offer.columns[a] for a in self.axes]
         planned = plan(CountPeople(table=self.offer.table, by=tuple(one.by for one in columns)), self.offer.population)
         cells = list(itertools.product(*((*one.codes, None) for one in columns)))
-        margin, estimates = self.margin(confidence), self._estimates()
+        margin = self.margin(confidence)
         shown = [int(one) if one == round(one) and self.remark else float(one) for one in self.values.ravel()]
         return [
             *key_columns(planned, planned.key_names, cells, {}),
             FrameColumn.of("people", shown),
-            FrameColumn.of("low", [max(0.0, one - margin) for one in estimates]),
-            FrameColumn.of("high", [max(0.0, one + margin) for one in estimates]),
+            FrameColumn.of("low", [max(0.0, one - margin) for one in self.estimates.ravel().tolist()]),
+            FrameColumn.of("high", [max(0.0, one + margin) for one in self.estimates.ravel().tolist()]),
         ]
-
-    def _estimates(self) -> list[float]:
-        return [float(one) for one in self.unshaped.ravel()]
-
-    unshaped: Table
 
     def notes(self) -> dict[str, Any]:
         """Return what is to be known of the whole table."""
@@ -175,7 +171,7 @@ class Publication(Result):
 
     def __init__(
         self,
-        offer: Offer,
+        offer: PublicationOffer,
         released: Sequence[Sequence[int]],
         *,
         price: Price,
@@ -211,7 +207,7 @@ class Publication(Result):
         remark = None
         if done:
             remark = f"put {' and '.join(done)}: the estimates are biased now, and tables may not agree with each other"
-        return PublishedTable(offer=self.offer, axes=axes, values=values, unshaped=estimates, remark=remark)
+        return PublishedTable(offer=self.offer, axes=axes, values=values, estimates=estimates, remark=remark)
 
     def count(self, where: ConditionLike = None, confidence: Exact = _CONFIDENCE) -> PublishedCount:
         """Return the number of people in a box of declared codes, such as "sex = 'F' and age >= 40". It is free."""

@@ -7,42 +7,33 @@ same data is read back, for nothing.
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
-from fractions import Fraction
-from math import sqrt
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, Unpack
 
-from lapwing.accounting.filters.charge import SingleRelease, priced
-from lapwing.answers.preview import Forecast
+from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.answers.releases import Price, charged_as
 from lapwing.answers.target import (
-    AtEpsilon,
-    AtRho,
-    Target,
     TargetWords,
-    Within,
     parse_target,
 )
-from lapwing.mechanisms.gaussian import smallest_variance
 from lapwing.mechanisms.residual_basis import Axes
 from lapwing.publishing.codes import CodedColumn, count_in_codes, read_columns
-from lapwing.publishing.measurements import GaussianResiduals, Measurement, gaussian_residuals, geometric_cover
-from lapwing.publishing.publication import Offer, Publication
+from lapwing.publishing.measurements import GaussianResiduals
+from lapwing.publishing.noise_for_target import measurement_for
+from lapwing.publishing.publication import Publication, PublicationOffer
+from lapwing.publishing.publication_preview import PublicationPreview
 from lapwing.queries.algebra.aggregate import tables_of
 from lapwing.queries.language.builders import Groupings
 from lapwing.queries.limits import MOST_NUMBERS
 from lapwing.queries.planning.plan import Plan
 from lapwing.rounds import IfLost, ReservationKind, RoundReader
 from lapwing.vocabulary.codec import digest
-from lapwing.vocabulary.deadline import deadline, spend
-from lapwing.vocabulary.errors import BadQuestionError, ParameterError
-from lapwing.vocabulary.event import Event, GaussianNoise
-from lapwing.vocabulary.exact import as_confidence, ceil_to_grid, check_most, float_below
-from lapwing.vocabulary.frozen import frozen
-from lapwing.vocabulary.guarantee import ConcentratedDP, Guarantee, PrivacyUnit, PureDP, currency_of
+from lapwing.vocabulary.deadline import deadline
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.event import Event
+from lapwing.vocabulary.exact import as_confidence, check_most
+from lapwing.vocabulary.guarantee import currency_of
 from lapwing.vocabulary.results import shows_words
-from lapwing.vocabulary.search import decimals
-from lapwing.vocabulary.wording import format_exact, format_short, percent, several
 
 if TYPE_CHECKING:
     from lapwing.session import Session
@@ -54,65 +45,6 @@ KIND: Final = ReservationKind(name="publication", if_lost=IfLost.ENDS)
 _SIZES: Final = {"all columns": 1, "all pairs": 2, "all triples": 3}
 _MOST_COLUMNS: Final = 40
 _MOST_SETS: Final = 10_000
-_FINEST: Final = Fraction(1, 10**12)
-_DIGITS: Final = 4
-_STEPS: Final = 50
-"""Steps of work that trying one price counts as, for each hundred of the wanted tables."""
-
-
-@frozen(repr=False)
-class PublicationPreview(Forecast):
-    """A publication before it is paid for: its price, how exact each table would be, and what would be left."""
-
-    offer: Offer
-    price: Price
-
-    @property
-    def sd(self) -> dict[tuple[str, ...], float]:
-        """The standard deviation of a cell of every wanted table, by the names of its columns."""
-        measured = self.offer.measurement
-        return {self.offer.names(axes): sqrt(measured.variance(axes, (1,) * len(axes))) for axes in self.offer.wanted}
-
-    @property
-    def margin(self) -> float:
-        """How far off all cells of all wanted tables are at most, together, with the confidence."""
-        return _margin(self.offer.measurement, self.offer.wanted, self.confidence)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the preview as JSON values."""
-        refusal = self.refusal
-        return {
-            "table": self.offer.table,
-            "price": self.price.to_dict(),
-            "sets": [{"columns": list(names), "sd": sd} for names, sd in self.sd.items()],
-            "cells": self.offer.cells,
-            "numbers": self.offer.measurement.numbers,
-            "tables_counted": len(self.offer.measurement.counted),
-            "confidence": format_exact(self.confidence),
-            "margin": self.margin,
-            "affordable": self.affordable,
-            "left": self.before.to_dict(),
-            "refusal": None if refusal is None else refusal.to_dict(),
-        }
-
-    def facts(self) -> list[tuple[str, str | None]]:
-        """Return the preview in words."""
-        deviations, refusal = sorted(self.sd.values()), self.refusal
-        middle, worst = (format_short(round(deviations[place], 1)) for place in (len(deviations) // 2, -1))
-        together = f"all {self.offer.cells:,} cells within {format_short(math.ceil(self.margin))}"
-        return [
-            ("published", f"{several(len(deviations), 'table')} of {self.offer.table}"),
-            ("cost", str(self.price)),
-            ("error", f"standard deviation of a cell {middle} in the middle table, {worst} in the worst"),
-            ("together", f"{together} with {percent(self.confidence)} confidence"),
-            ("left then", str(self.after) if refusal is None else f"it would be refused now: {refusal}"),
-            ("paid", "nothing: this is a preview, and no data was read"),
-        ]
-
-    def __repr__(self) -> str:
-        return (
-            f"<preview of {several(len(self.offer.wanted), 'table')} of {self.offer.table}: {self.price}, {self._can}>"
-        )
 
 
 @shows_words(TargetWords, confidence="0.95")
@@ -194,7 +126,7 @@ def publish(
 
 def _offered(
     session: "Session", table: str, columns: Groupings, marginals: Marginals, **target: Unpack[TargetWords]
-) -> Offer:
+) -> PublicationOffer:
     """Read what is asked for, and choose the noise; refuse before anything is charged."""
     population, budget, wanted_at = session.population, session.budget().account.budget, parse_target(**target)
     with deadline():
@@ -202,10 +134,12 @@ def _offered(
         check_most("columns", len(coded), _MOST_COLUMNS, "publish fewer")
         wanted = _wanted(marginals, coded)
         codes = tuple(len(one) for one in coded)
-        measured = _measurement(codes, wanted, population.unit, wanted_at, budget)
+        measured = measurement_for(codes, wanted, population.unit, wanted_at, budget)
         check_most("numbers to release", measured.numbers, MOST_NUMBERS, "publish fewer sets, or name wider bins")
     name = population.table(table).name
-    return Offer(population=population, table=name, columns=tuple(coded), wanted=wanted, measurement=measured)
+    return PublicationOffer(
+        population=population, table=name, columns=tuple(coded), wanted=wanted, measurement=measured
+    )
 
 
 def _wanted(marginals: Marginals, columns: Sequence[CodedColumn]) -> tuple[Axes, ...]:
@@ -237,66 +171,7 @@ def _places(names: Sequence[str], columns: Sequence[CodedColumn]) -> Axes:
     return tuple(sorted({known[name.casefold()] for name in names}))
 
 
-def _measurement(
-    codes: tuple[int, ...], wanted: Sequence[Axes], unit: PrivacyUnit, target: Target, budget: Guarantee
-) -> Measurement:
-    """Return the measurement with the least noise among those that the target pays for under this kind of budget."""
-
-    def gaussian(variance: Fraction) -> Measurement:
-        return gaussian_residuals(codes, wanted, unit, _unit_move(variance))
-
-    def geometric(epsilon: Fraction) -> Measurement:
-        return geometric_cover(codes, wanted, unit, epsilon)
-
-    pure = isinstance(budget, PureDP)
-    ways = list[Measurement]()
-    match target:
-        case Within() if pure:
-            ways = [_within(target, wanted, lambda size: geometric(ceil_to_grid(1 / size, _FINEST)))]
-        case Within():
-            ways = [_within(target, wanted, gaussian)]
-        case AtEpsilon(epsilon=epsilon, delta=None):
-            ways = [geometric(epsilon)]
-            same = priced(charged_as(ways[0].event)).rho
-            if isinstance(budget, ConcentratedDP) and same is not None:
-                ways.append(gaussian(1 / (2 * Fraction(float_below(same)))))
-        case AtEpsilon(epsilon=epsilon, delta=delta) if not pure:
-            ways = [geometric(epsilon), gaussian(smallest_variance(_unit_move, epsilon=epsilon, delta=delta))]
-        case AtRho(rho=rho) if not pure:
-            ways = [gaussian(1 / (2 * rho))]
-        case AtEpsilon() | AtRho():
-            name, given = ("rho", target.rho) if isinstance(target, AtRho) else ("delta", target.delta)
-            remedy = "offer an epsilon alone, or let the custodian open a budget with a delta"
-            raise ParameterError(name, str(given), reason="cannot be paid from a pure budget", remedy=remedy)
-    return min(ways, key=lambda one: one.cells)
-
-
-def _unit_move(variance: Fraction) -> GaussianNoise:
-    return GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=variance)
-
-
-def _within(target: Within, wanted: Sequence[Axes], at: Callable[[Fraction], Measurement]) -> Measurement:
-    """Return the measurement with the most noise, of four digits, that keeps all cells within a margin."""
-    search = decimals(digits=_DIGITS)
-    try:
-        while search.open:
-            spend(_STEPS * (1 + len(wanted) // 100))
-            search.tell(_margin(at(search.guess), wanted, target.confidence) > target.margin)
-        return at(search.below)
-    except (OverflowError, ParameterError):
-        raise ParameterError(
-            "within", target.margin, reason="is out of reach at this confidence", remedy="change one of the two"
-        ) from None
-
-
-def _margin(measured: Measurement, wanted: Sequence[Axes], confidence: Fraction) -> float:
-    """Return how far off all cells of the wanted tables are at most, together: each has its share of the chance."""
-    cells = sum(math.prod(measured.codes[a] for a in axes) for axes in wanted)
-    chance = float_below((1 - confidence) / cells)
-    return max(measured.reach(axes, (1,) * len(axes), chance) for axes in wanted)
-
-
-def _plans(offer: Offer) -> dict[Axes, Plan]:
+def _plans(offer: PublicationOffer) -> dict[Axes, Plan]:
     """Return what is counted: one statement for each table of the cover."""
     with deadline():
         return {
@@ -305,7 +180,7 @@ def _plans(offer: Offer) -> dict[Axes, Plan]:
         }
 
 
-def _terms(offer: Offer, plans: dict[Axes, Plan]) -> dict[str, Any]:
+def _terms(offer: PublicationOffer, plans: dict[Axes, Plan]) -> dict[str, Any]:
     """Return what is agreed, as it stands in the ledger: what is counted and wanted, and how much noise there is."""
     measured = offer.measurement
     sigmas = measured.mechanism.sigmas if isinstance(measured, GaussianResiduals) else {}
