@@ -40,6 +40,8 @@ _GRID: Final = 1024
 _OF_ROUNDING: Final = 1 / 12
 _RAISED: Final = 1 + 2.0**-15
 """More than what samplers raise a sigma by, and than what floating point loses."""
+_PARTS: Final = (1 / 8, 1 / 64)
+"""Parts of a chance that are tried for what rounding does to a sum of many draws."""
 _CANDIDATES: Final = (1, 64, 512, 4096, 32_768)
 """For how many cells covers are tried under a pure budget; 1 is for the wanted tables themselves."""
 
@@ -199,9 +201,26 @@ class GeometricCover(Measurement):
 def _reach_of_box(
     scale: Fraction, codes: tuple[int, ...], counted: tuple[Axes, ...], box: tuple[Axes, tuple[int, ...]], chance: float
 ) -> float:
-    """Remember how far off a box is: boxes of the same widths are alike."""
+    """Return how far off a box is, and remember it: boxes of the same widths are alike."""
+    return reach_of_sum(scale, weights_of_draws(codes, counted, *box), chance)
+
+
+def reach_of_sum(scale: Fraction, weights: Table, chance: float) -> float:
+    """Return how far a weighted sum of many draws of discrete Laplace noise is from 0 at most, but for this chance.
+
+    `Reach` allows for 1 between each draw and a continuous one. Of many draws these allowances cancel: what is left of
+    them is found by Hoeffding's bound, for a part of the chance, and the shorter reach is taken.
+    """
     noise = DiscreteLaplaceNoise(l1_sensitivity=1, scale=scale)
-    return Reach(noise, chance).of(weights_of_draws(codes, counted, *box)) * _RAISED
+    if len(weights) <= 2 or not weights.any():  # noqa: PLR2004 - where `Reach` allows for less
+        return Reach(noise, chance).of(weights)
+    longer = 1 / (2 * scale * Fraction(math.tanh(1 / (2 * scale)))) * Fraction(_RAISED)
+    between, squares = float(np.abs(weights).sum()), float(weights @ weights)
+    found = [Reach(noise, chance).of(weights)]
+    for part in _PARTS:
+        smooth = Reach(noise, chance * (1 - part)).of(weights) - between
+        found.append(float(longer) * smooth + math.sqrt(squares * math.log(2 / (chance * part)) / 2))
+    return min(found) * _RAISED
 
 
 def weights_of_draws(
