@@ -1,4 +1,4 @@
-"""People whose values are missing, not declared, out of range or not a number: what a publication must count all the same."""
+"""People whose values are missing, not declared, out of range or not a number: all of them are to be counted."""
 
 import math
 from typing import Any

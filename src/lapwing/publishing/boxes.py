@@ -75,7 +75,7 @@ def _is_inside(code: Interval, intervals: Sequence[Interval], column: CodedColum
     if any(first <= high and low <= last for first, last in intervals):
         called = column.called[list(column.codes).index(code)]
         raise BadQuestionError(
-            f"the condition is true in a part of {called} of {column.name!r} only; ask for whole codes, which are "
+            f"the condition is true in a part of {called!r} of {column.name!r} only; ask for whole codes, which are "
             f"{', '.join(column.called)}"
         )
     return False

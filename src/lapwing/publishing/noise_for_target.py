@@ -7,6 +7,7 @@ is paid in epsilon with a delta whichever of the two is smaller.
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 from lapwing.accounting.filters.charge import priced
@@ -18,7 +19,7 @@ from lapwing.publishing.measurements import Measurement, gaussian_residuals, geo
 from lapwing.vocabulary.deadline import spend
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import GaussianNoise
-from lapwing.vocabulary.exact import ceil_to_grid, float_below
+from lapwing.vocabulary.exact import ceil_to_grid, float_above, float_below
 from lapwing.vocabulary.guarantee import ConcentratedDP, Guarantee, PrivacyUnit, PureDP
 from lapwing.vocabulary.search import decimals
 
@@ -31,10 +32,13 @@ _STEPS: Final = 50
 def measurement_for(
     codes: tuple[int, ...], wanted: Sequence[Axes], unit: PrivacyUnit, target: Target, budget: Guarantee
 ) -> Measurement:
-    """Return the measurement with the least noise among those that the target pays for under this kind of budget."""
+    """Return the measurement with the least noise among those that the target pays for under this kind of budget.
 
-    def gaussian(variance: Fraction) -> Measurement:
-        return gaussian_residuals(codes, wanted, unit, _unit_move(variance))
+    Prices are short fractions, or doubles: an account has to carry them.
+    """
+
+    def gaussian(rho: Fraction) -> Measurement:
+        return gaussian_residuals(codes, wanted, unit, _unit_move(1 / (2 * rho)))
 
     def geometric(epsilon: Fraction) -> Measurement:
         return geometric_cover(codes, wanted, unit, epsilon)
@@ -45,16 +49,16 @@ def measurement_for(
         case Within() if pure:
             ways = [_within(target, wanted, lambda size: geometric(ceil_to_grid(1 / size, _FINEST)))]
         case Within():
-            ways = [_within(target, wanted, gaussian)]
+            ways = [_within(target, wanted, lambda size: gaussian(Fraction(float_above(1 / size))))]
         case AtEpsilon(epsilon=epsilon, delta=None):
             ways = [geometric(epsilon)]
             same = priced(charged_as(ways[0].event)).rho
             if isinstance(budget, ConcentratedDP) and same is not None:
-                ways.append(gaussian(1 / (2 * Fraction(float_below(same)))))
+                ways.append(gaussian(Fraction(float_below(same))))
         case AtEpsilon(epsilon=epsilon, delta=delta) if not pure:
-            ways = [geometric(epsilon), gaussian(smallest_variance(_unit_move, epsilon=epsilon, delta=delta))]
+            ways = [geometric(epsilon), gaussian(_rho_for(epsilon, delta))]
         case AtRho(rho=rho) if not pure:
-            ways = [gaussian(1 / (2 * rho))]
+            ways = [gaussian(rho)]
         case AtEpsilon() | AtRho():
             name, given = ("rho", target.rho) if isinstance(target, AtRho) else ("delta", target.delta)
             remedy = "offer an epsilon alone, or let the custodian open a budget with a delta"
@@ -64,6 +68,13 @@ def measurement_for(
 
 def _unit_move(variance: Fraction) -> GaussianNoise:
     return GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=variance)
+
+
+@lru_cache(maxsize=64)
+def _rho_for(epsilon: Fraction, delta: Fraction | None) -> Fraction:
+    """Return the largest rho of Gaussian noise within an epsilon and a delta, and remember it: finding it takes time."""
+    least = smallest_variance(_unit_move, epsilon=epsilon, delta=delta)
+    return Fraction(float_below(1 / (2 * least)))
 
 
 def _within(target: Within, wanted: Sequence[Axes], at: Callable[[Fraction], Measurement]) -> Measurement:
