@@ -72,7 +72,7 @@ def _unit_move(variance: Fraction) -> GaussianNoise:
 
 @lru_cache(maxsize=64)
 def _rho_for(epsilon: Fraction, delta: Fraction | None) -> Fraction:
-    """Return the largest rho of Gaussian noise within an epsilon and a delta, and remember it: finding it takes time."""
+    """Return the largest rho of Gaussian noise within an epsilon and a delta; finding it takes time, so it is kept."""
     least = smallest_variance(_unit_move, epsilon=epsilon, delta=delta)
     return Fraction(float_below(1 / (2 * least)))
 
