@@ -10,6 +10,7 @@ from scipy.stats import binom
 
 from lapwing.mechanisms.residual_basis import squared_move, whole_residual
 from lapwing.mechanisms.weighted_sums import Reach
+from lapwing.publishing import measurements
 from lapwing.publishing.measurements import (
     GaussianResiduals,
     GeometricCover,
@@ -17,7 +18,6 @@ from lapwing.publishing.measurements import (
     gaussian_residuals,
     geometric_cover,
     moved_in_one_table,
-    reach_of_sum,
     subsets,
     weights_of_draws,
     weights_of_variances,
@@ -113,7 +113,7 @@ def test_the_weights_of_the_draws_are_those_of_linear_algebra() -> None:
         masks = [np.arange(CODES[a]) < (widths[axes.index(a)] if a in axes else CODES[a]) for a in range(3)]
         box = np.einsum("i,j,k->ijk", *[mask.astype(float) for mask in masks]).ravel()
         expected = np.linalg.pinv(rows).T @ box
-        found = weights_of_draws(CODES, measured.counted, axes, widths)
+        found = np.repeat(*weights_of_draws(CODES, measured.counted, axes, widths))
         assert np.allclose(np.sort(found), np.sort(expected), atol=1e-12)
 
 
@@ -166,6 +166,18 @@ def test_geometric_noise_pays_for_what_the_house_derives_for_each_table(unit) ->
     assert measured.mechanism.epsilon == Fraction("0.2")
 
 
+@pytest.mark.parametrize("unit", [UNITS[0], UNITS[2]])
+def test_nobody_moves_the_counted_tables_further_than_is_paid_for_and_somebody_does_so_far(unit) -> None:
+    """All people of the domain, and all pairs of them where people are exchanged: who comes may have no row."""
+    measured = geometric(unit=unit, codes=(2, 3, 4), wanted=[(0, 1), (1, 2)])
+    people = list(np.eye(24, dtype=int))
+    nobody = np.zeros(24, int)
+    befores = [nobody] if unit.adjacency is Adjacency.ADD_REMOVE else [nobody, *people]
+    rows = np.vstack([marginal(axes) for axes in measured.counted])
+    moves = [int(np.abs(rows @ (after - before)).sum()) for after in people for before in befores]
+    assert max(moves) == measured.event.l1_sensitivity
+
+
 @pytest.mark.parametrize(("axes", "widths"), [((0, 1), (1, 1)), ((1, 2), (2, 3)), ((), ())])
 @pytest.mark.parametrize("make", [gaussian, geometric])
 def test_intervals_hold_as_often_as_they_say(make, axes, widths) -> None:
@@ -195,7 +207,9 @@ def test_intervals_hold_as_often_as_they_say(make, axes, widths) -> None:
 @pytest.mark.parametrize("weights", [[1.0] * 4, [1.0] * 30, [0.7, -0.2, 0.1, 0.1, 0.3], [1.0, 0.5]])
 def test_reaches_of_sums_are_long_enough_by_the_exact_law(scale, weights) -> None:
     """The law of the sum, by convolution on a lattice of tenths; a reach that is three quarters of it is too short."""
-    tenths, reach = np.rint(np.array(weights) * 10).astype(int), reach_of_sum(Fraction(scale), np.array(weights), 0.05)
+    tenths = np.rint(np.array(weights) * 10).astype(int)
+    reach = measurements._reach_of_sum(Fraction(scale), np.array(weights), 0.05)
+    quick = measurements._chernoff(float(Fraction(scale)) * np.array(weights), np.ones(len(weights), int), 0.05)
     far = math.ceil(30 * float(Fraction(scale))) + 2
     draws = np.arange(-far, far + 1)
     one = np.exp(-np.abs(draws) / float(Fraction(scale)))
@@ -209,8 +223,14 @@ def test_reaches_of_sums_are_long_enough_by_the_exact_law(scale, weights) -> Non
     law = np.fft.irfft(spectrum, size)
     places = np.fft.fftfreq(size, 1 / size) / 10
     assert law[np.abs(places) > reach].sum() <= 0.05
+    assert law[np.abs(places) > quick].sum() <= 0.05
     assert law[np.abs(places) > 0.75 * reach].sum() > 0.05 or scale == "1/2"
     assert reach <= Reach(DiscreteLaplaceNoise(l1_sensitivity=1, scale=Fraction(scale)), 0.05).of(weights) * 1.001
+
+
+def test_a_quick_bound_is_never_below_a_reach() -> None:
+    for measured, (axes, widths), chance in itertools.product((gaussian(), geometric()), BOXES, (0.3, 0.05, 1e-7)):
+        assert measured.bound(axes, widths, chance) >= measured.reach(axes, widths, chance)
 
 
 def test_both_kinds_release_as_many_numbers_as_they_say() -> None:

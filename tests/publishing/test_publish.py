@@ -153,7 +153,7 @@ def test_what_does_not_fit_is_refused_and_nothing_is_read(ledger, budget, adjace
                 "columns": [lw.bins("bmi", 190), "age", "sex", "survivor"],
                 "marginals": [("bmi", "age", "sex"), ("bmi", "age", "survivor")],
             },
-            "115746 numbers to release",
+            "115746 cells in all its tables",
         ),
         (
             {

@@ -40,9 +40,11 @@ _GRID: Final = 1024
 _OF_ROUNDING: Final = 1 / 12
 _RAISED: Final = 1 + 2.0**-15
 """More than what samplers raise a sigma by, and than what floating point loses."""
+_EXPONENTS: Final = np.arange(1, 64) / 64
+"""The exponents of Chernoff's bounds, of which the best is taken."""
 _PARTS: Final = (1 / 8, 1 / 64)
 """Parts of a chance that are tried for what rounding does to a sum of many draws."""
-_CANDIDATES: Final = (1, 64, 512, 4096, 32_768)
+_CANDIDATES: Final = (1, *(2**k for k in range(4, 17)))
 """For how many cells covers are tried under a pure budget; 1 is for the wanted tables themselves."""
 
 
@@ -96,6 +98,10 @@ class Measurement:
     @abstractmethod
     def reach(self, axes: Axes, widths: tuple[int, ...], chance: float) -> float:
         """Return how far off the count in a box of `widths` codes is at most, but for this chance."""
+
+    def bound(self, axes: Axes, widths: tuple[int, ...], chance: float) -> float:
+        """Return no less than `reach`, quickly: for going through many tables."""
+        return self.reach(axes, widths, chance)
 
     def variance(self, axes: Axes, widths: Sequence[int]) -> float:
         """Return the variance of the count in a box: so many codes of each column.
@@ -191,10 +197,18 @@ class GeometricCover(Measurement):
 
     def reach(self, axes: Axes, widths: tuple[int, ...], chance: float) -> float:
         """Return how far off a box is: the exact law of a weighted sum of draws (`weighted_sums`)."""
-        return _reach_of_box(self.mechanism.event.scale, self.codes, self.counted, (axes, widths), chance)
+        exact = _reach_of_box(self.mechanism.event.scale, self.codes, self.counted, (axes, widths), chance)
+        return min(exact, self.bound(axes, widths, chance))
+
+    def bound(self, axes: Axes, widths: tuple[int, ...], chance: float) -> float:
+        """Return how far off a box is by Chernoff's bound, which takes no integral."""
+        scale, (weights, many) = self.mechanism.event.scale, weights_of_draws(self.codes, self.counted, axes, widths)
+        return _chernoff(float(scale) * weights, many, chance)
 
     def _share(self, table: Axes, inner: Axes) -> float:
-        return _share(self.codes, self.counted, table, inner)
+        """Return the part of an estimated residual that comes from one table: its precision, of that of all."""
+        all_ = sum(_precision(self.codes, one, inner) for one in self.counted if set(inner) <= set(one))
+        return _precision(self.codes, table, inner) / all_
 
 
 @lru_cache(maxsize=4096)
@@ -202,11 +216,11 @@ def _reach_of_box(
     scale: Fraction, codes: tuple[int, ...], counted: tuple[Axes, ...], box: tuple[Axes, tuple[int, ...]], chance: float
 ) -> float:
     """Return how far off a box is, and remember it: boxes of the same widths are alike."""
-    return reach_of_sum(scale, weights_of_draws(codes, counted, *box), chance)
+    return _reach_of_sum(scale, np.repeat(*weights_of_draws(codes, counted, *box)), chance)
 
 
-def reach_of_sum(scale: Fraction, weights: Table, chance: float) -> float:
-    """Return how far a weighted sum of many draws of discrete Laplace noise is from 0 at most, but for this chance.
+def _reach_of_sum(scale: Fraction, weights: Table, chance: float) -> float:
+    """Return how far a weighted sum of draws of discrete Laplace noise is from 0 at most, but for this chance.
 
     `Reach` allows for 1 between each draw and a continuous one. Of many draws these allowances cancel: what is left of
     them is found by Hoeffding's bound, for a part of the chance, and the shorter reach is taken.
@@ -223,36 +237,40 @@ def reach_of_sum(scale: Fraction, weights: Table, chance: float) -> float:
     return min(found) * _RAISED
 
 
+def _chernoff(sizes: Table, many: NDArray[np.int64], chance: float) -> float:
+    """Return r with P(|Σ c·Z| > r) <= chance by Chernoff's bound, for draws of scale b with weights of size |c|b."""
+    largest = float(np.abs(sizes).max(initial=0.0))
+    if not largest:
+        return 0.0
+    logs = -(many @ np.log1p(-np.multiply.outer((sizes / largest) ** 2, _EXPONENTS**2)))
+    return float(((logs + math.log(2 / chance)) / _EXPONENTS).min()) * largest * _RAISED
+
+
+@lru_cache(maxsize=4096)
 def weights_of_draws(
-    codes: Sequence[int], counted: Sequence[Axes], axes: Axes, widths: Sequence[int]
-) -> NDArray[np.float64]:
-    """Return with what weight each draw of the noise on the counted tables is in the count of a box, in some order.
+    codes: tuple[int, ...], counted: tuple[Axes, ...], axes: Axes, widths: tuple[int, ...]
+) -> tuple[Table, NDArray[np.int64]]:
+    """Return the weights of the draws of noise on the counted tables in the count of a box, and how many have each.
 
     In one table it depends on which of the columns that are also in the box have a code of the box: every such pattern
     has one weight, and so many cells.
     """
-    share = {a: Fraction(m, codes[a]) for a, m in zip(axes, widths, strict=True)}
+    share = {a: m / codes[a] for a, m in zip(axes, widths, strict=True)}
+    within = dict(zip(axes, widths, strict=True))
+    total = {s: sum(_precision(codes, one, s) for one in counted if set(s) <= set(one)) for s in subsets(axes)}
     weights, many = list[float](), list[int]()
     for table in counted:
         shared = tuple(a for a in axes if a in table)
         rest = math.prod(codes[a] for a in table if a not in axes)
-        alone = math.prod(float(share[a]) for a in axes if a not in shared)
+        alone = math.prod(share[a] for a in axes if a not in shared)
+        parts = [(inner, alone * _precision(codes, table, inner) / total[inner]) for inner in subsets(shared)]
         for pattern in itertools.product((True, False), repeat=len(shared)):
             lies = dict(zip(shared, pattern, strict=True))
-            weight = sum(
-                _share(codes, counted, table, inner)
-                * math.prod(float(lies[a] - share[a] if a in inner else share[a]) for a in shared)
-                for inner in subsets(shared)
+            weights.append(
+                sum(part * math.prod(lies[a] - share[a] if a in s else share[a] for a in shared) for s, part in parts)
             )
-            weights.append(weight * alone)
-            many.append(rest * math.prod(int(codes[a] * (share[a] if lies[a] else 1 - share[a])) for a in shared))
-    return np.repeat(np.array(weights), many)
-
-
-def _share(codes: Sequence[int], counted: Sequence[Axes], table: Axes, inner: Axes) -> float:
-    """Return the part of an estimated residual that comes from one table: its precision, of that of all."""
-    all_ = sum(_precision(codes, one, inner) for one in counted if set(inner) <= set(one))
-    return _precision(codes, table, inner) / all_
+            many.append(rest * math.prod(within[a] if lies[a] else codes[a] - within[a] for a in shared))
+    return np.array(weights), np.array(many)
 
 
 def _precision(codes: Sequence[int], table: Axes, inner: Axes) -> float:
@@ -308,30 +326,39 @@ def gaussian_residuals(
 def geometric_cover(
     codes: tuple[int, ...], wanted: Sequence[Axes], unit: PrivacyUnit, epsilon: Fraction
 ) -> GeometricCover:
-    """Return the cover, of a few that are tried, for which geometric noise at this price has the least variances.
+    """Return geometric noise of this price on the cells of the best cover."""
+    tables, precisions = _best_cover(codes, tuple(wanted))
+    mechanism = GeometricMechanism(l1_sensitivity=len(tables) * moved_in_one_table(unit), epsilon=epsilon)
+    noise = 1 / (math.cosh(1 / mechanism.event.scale) - 1)  # the variance of one draw
+    variances = {inner: noise / precision for inner, precision in precisions.items()}
+    weights = weights_of_variances(codes, wanted)
+    cells = sum(weights[inner] * variances[inner] for inner in weights)
+    return GeometricCover(codes=codes, counted=tables, variances=variances, cells=cells, mechanism=mechanism)
 
-    One table at the whole price may be far better than many that share it: their scales add up.
+
+@lru_cache(maxsize=64)
+def _best_cover(codes: tuple[int, ...], wanted: tuple[Axes, ...]) -> tuple[tuple[Axes, ...], Mapping[Axes, float]]:
+    """Return the cover, of a few that are tried, for which noise of one price has the least sum of variances.
+
+    One table at the whole price may be far better than many that share it: their scales add up. With it comes how
+    precisely all of its tables together tell each residual, if a draw has the variance 1.
     """
     weights = weights_of_variances(codes, wanted)
-    best: tuple[float, dict[Axes, float], list[Axes], GeometricMechanism] | None = None
+    best = list[tuple[float, tuple[Axes, ...], dict[Axes, float]]]()
     for most in _CANDIDATES:
-        tables = maximal(wanted) if most == 1 else cover(codes, wanted, most)
-        if best is not None and sum(math.prod(codes[a] for a in axes) for axes in tables) > MOST_NUMBERS:
+        tables = tuple(maximal(wanted) if most == 1 else cover(codes, wanted, most))
+        if best and sum(math.prod(codes[a] for a in axes) for axes in tables) > MOST_NUMBERS:
             break
-        mechanism = GeometricMechanism(l1_sensitivity=len(tables) * moved_in_one_table(unit), epsilon=epsilon)
-        noise = 1 / (math.cosh(1 / mechanism.event.scale) - 1)  # the variance of one draw
-        variances = {
-            inner: noise / sum(_precision(codes, one, inner) for one in tables if set(inner) <= set(one))
-            for inner in weights
-        }
-        spend(len(weights))
-        cells = sum(weights[inner] * variances[inner] for inner in weights)
-        if best is None or cells < best[0]:
-            best = cells, variances, tables, mechanism
-    if best is None:  # pragma: no cover - there are candidates
-        raise AssertionError
-    cells, variances, tables, mechanism = best
-    return GeometricCover(codes=codes, counted=tuple(tables), variances=variances, cells=cells, mechanism=mechanism)
+        precisions = dict.fromkeys(weights, 0.0)
+        for axes in tables:
+            spend(2 ** len(axes) // 10)
+            for inner in subsets(axes):
+                if inner in precisions:
+                    precisions[inner] += _precision(codes, axes, inner)
+        cells = len(tables) ** 2 * sum(weight / precisions[inner] for inner, weight in weights.items())
+        best.append((cells, tables, precisions))
+    _, tables, precisions = min(best, key=lambda one: one[0])
+    return tables, precisions
 
 
 def moved_in_one_table(unit: PrivacyUnit) -> int:

@@ -25,6 +25,8 @@ from lapwing.vocabulary.search import decimals
 
 _FINEST: Final = Fraction(1, 10**12)
 _DIGITS: Final = 4
+_MOST_LOOKED_AT: Final = 10
+"""Tables whose reach is computed for one price; that of others, should they be as far, is bounded."""
 _STEPS: Final = 50
 """Steps of work that trying one price counts as, for each hundred of the wanted tables."""
 
@@ -56,7 +58,7 @@ def measurement_for(
             if isinstance(budget, ConcentratedDP) and same is not None:
                 ways.append(gaussian(Fraction(float_below(same))))
         case AtEpsilon(epsilon=epsilon, delta=delta) if not pure:
-            ways = [geometric(epsilon), gaussian(_rho_for(epsilon, delta))]
+            ways = [geometric(epsilon), gaussian(rho_for(epsilon, delta))]
         case AtRho(rho=rho) if not pure:
             ways = [gaussian(rho)]
         case AtEpsilon() | AtRho():
@@ -71,7 +73,7 @@ def _unit_move(variance: Fraction) -> GaussianNoise:
 
 
 @lru_cache(maxsize=64)
-def _rho_for(epsilon: Fraction, delta: Fraction | None) -> Fraction:
+def rho_for(epsilon: Fraction, delta: Fraction | None) -> Fraction:
     """Return the largest rho of Gaussian noise within an epsilon and a delta; finding it takes time, so it is kept."""
     least = smallest_variance(_unit_move, epsilon=epsilon, delta=delta)
     return Fraction(float_below(1 / (2 * least)))
@@ -94,5 +96,12 @@ def _within(target: Within, wanted: Sequence[Axes], at: Callable[[Fraction], Mea
 def margin_of_all(measured: Measurement, wanted: Sequence[Axes], confidence: Fraction) -> float:
     """Return how far off all cells of the wanted tables are at most, together: each has its share of the chance."""
     cells = sum(math.prod(measured.codes[a] for a in axes) for axes in wanted)
-    chance = float_below((1 - confidence) / cells)
-    return max(measured.reach(axes, (1,) * len(axes), chance) for axes in wanted)
+    chance, worst = float_below((1 - confidence) / cells), 0.0
+    bounds = {axes: measured.bound(axes, (1,) * len(axes), chance) for axes in wanted}
+    for place, axes in enumerate(sorted(wanted, key=bounds.__getitem__, reverse=True)):
+        if bounds[axes] <= worst:
+            return worst  # no table after it reaches as far
+        if place == _MOST_LOOKED_AT:
+            return bounds[axes]
+        worst = max(worst, measured.reach(axes, (1,) * len(axes), chance))
+    return worst

@@ -154,12 +154,13 @@ def _wanted(marginals: Marginals, columns: Sequence[CodedColumn]) -> tuple[Axes,
     if not sets:
         raise BadQuestionError("no set of columns is wanted; write marginals=[('sex', 'age')], or \"all pairs\"")
     check_most("sets of columns", len(sets), _MOST_SETS, "publish fewer")
-    for axes in sets:
-        cells = math.prod(len(columns[a]) for a in axes)
+    each = {axes: math.prod(len(columns[a]) for a in axes) for axes in sets}
+    for axes, cells in each.items():
         if cells > MOST_NUMBERS:
             names = ", ".join(columns[a].name for a in axes)
             raise BadQuestionError(f"({names}) have {cells:,} cells, more than {MOST_NUMBERS:,}; name wider bins")
-    return tuple(dict.fromkeys(sets))
+    check_most("cells in all its tables", sum(each.values()), MOST_NUMBERS, "publish fewer sets, or name wider bins")
+    return tuple(each)
 
 
 def _places(names: Sequence[str], columns: Sequence[CodedColumn]) -> Axes:
