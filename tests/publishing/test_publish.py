@@ -105,6 +105,23 @@ def test_tables_agree_with_each_other_and_boxes_with_tables(clinic, budget) -> N
     assert women.interval.low <= by_hand(("sex", "age"), (3, 4))[0, 1:3].sum() <= women.interval.high
 
 
+def test_columns_have_names_of_ones_own_and_boxes_are_said_by_codes(clinic, budget) -> None:
+    columns = {"gender": "sex", "seen": lw.has("visits", "kind = 'ER'"), "age": COLUMNS[1]}
+    pairs = clinic.publish(PATIENTS, columns, **offer(budget))
+    table = pairs["gender", "seen"]
+    assert table.names == ("gender", "seen")
+    assert list(table.to_pandas().columns) == ["gender", "seen", "people", "low", "high"]
+    seen = pairs.count("sex = 'F'", codes={"seen": True})
+    assert seen.people == pytest.approx(table.values[0, 1])
+    both = pairs.count(codes={"gender": ["F", "other or missing"], "seen": [False, True]})
+    assert both.people == pytest.approx(table.values[[0, 2], :2].sum())
+    assert pairs.count("sex = 'F'", codes={"gender": "M"}).people == 0, "nobody is both"
+    with pytest.raises(BadQuestionError, match="'gender' has no code 'X'; it has F, M, other or missing"):
+        pairs.count(codes={"gender": "X"})
+    with pytest.raises(BadQuestionError, match="not a column of this publication"):
+        pairs.count(codes={"sex": "F"})
+
+
 @pytest.mark.usefixtures("budget")
 def test_what_is_within_a_margin_costs_the_least_that_gives_it(clinic) -> None:
     near = clinic.preview_publish(PATIENTS, COLUMNS, within=100)
@@ -148,6 +165,10 @@ def test_what_does_not_fit_is_refused_and_nothing_is_read(ledger, budget, adjace
         ({"marginals": "all fives"}, "all pairs"),
         ({"marginals": [("sex", "shoe")]}, "'shoe', which is none of the columns"),
         ({"marginals": []}, "no set of columns is wanted"),
+        (
+            {"columns": [f"age > {year}" for year in range(11)], "marginals": [tuple(f"age > {i}" for i in range(11))]},
+            "none of the columns|11 columns in one table, more than 10",
+        ),
         (
             {
                 "columns": [lw.bins("bmi", 190), "age", "sex", "survivor"],

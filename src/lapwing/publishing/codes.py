@@ -4,7 +4,8 @@ A row whose value is missing, or not declared, has the last code of its column. 
 table of these columns, and a table is the same whether it was counted by itself or summed from a wider one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from lapwing.queries.algebra.aggregate import BinnedKey, CountPerPerson, DeclaredKey, Key, PrivateKey
@@ -12,7 +13,7 @@ from lapwing.queries.algebra.derived import Branch, CaseResult
 from lapwing.queries.algebra.predicate import InIntervals, InTexts, Predicate, atom
 from lapwing.queries.catalogue.domains import INTEGERS, TRUTHS, Interval
 from lapwing.queries.catalogue.population import Population, RowsPerPerson
-from lapwing.queries.language.builders import Groupings, as_groups
+from lapwing.queries.language.builders import Grouping, Groupings, as_groups
 from lapwing.queries.language.expressions import By
 from lapwing.queries.planning.plan import Plan
 from lapwing.queries.planning.planner import Planner, Question, plan
@@ -22,6 +23,8 @@ from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.wording import Call
 
+Columns: TypeAlias = Groupings | Mapping[str, Grouping]
+"""What a publication is of: columns, bins and conditions, as they are called or under names of one's own."""
 Code: TypeAlias = str | int | bool | Interval
 OTHER: Final = "other or missing"
 MOST_CODES: Final = 200
@@ -39,6 +42,14 @@ class CodedColumn:
     by: By
     key: DeclaredKey | BinnedKey
     called: tuple[str, ...]
+
+    def place_of(self, code: object) -> int:
+        """Return the place of a code, which is a declared value or what a code is called."""
+        named = [place for place, one in enumerate(self.called) if code == one]
+        listed = [place for place, one in enumerate(self.codes) if type(code) is type(one) and code == one]
+        if not named + listed:
+            raise BadQuestionError(f"{self.name!r} has no code {code!r}; it has {', '.join(self.called)}")
+        return (listed + named)[0]
 
     @property
     def codes(self) -> tuple[Code, ...]:
@@ -59,7 +70,7 @@ class CountInCodes(Question):
         return planner.build(CountPerPerson(max_cells=1), People())
 
 
-def read_columns(table: str, columns: Groupings, population: Population) -> list[CodedColumn]:
+def read_columns(table: str, columns: Columns, population: Population) -> list[CodedColumn]:
     """Return the columns of a publication with their codes, from what is declared; refuse what has none.
 
     Somebody with several rows would be in several cells: only a table with one row a person is published.
@@ -71,7 +82,10 @@ def read_columns(table: str, columns: Groupings, population: Population) -> list
             f"person, where what is in {known.name} may be a column: ",
             Call("has", (known.name, ...)),
         )
-    read = [_read_column(known.name, by, population) for by in as_groups(columns)]
+    given = list(columns) if isinstance(columns, Mapping) else []
+    groupings = as_groups(list(columns.values()) if isinstance(columns, Mapping) else columns)
+    read = [_read_column(known.name, by, population) for by in groupings]
+    read = [replace(one, name=name) for name, one in zip(given, read, strict=True)] if given else read
     names = [one.name for one in read]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

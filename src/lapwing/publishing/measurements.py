@@ -54,15 +54,6 @@ def subsets(axes: Axes) -> Iterator[Axes]:
         yield from itertools.combinations(axes, size)
 
 
-def closure(wanted: Iterable[Axes]) -> list[Axes]:
-    """Return all subsets of the wanted sets, the smaller ones first: the residuals that these are made of."""
-    found = dict[Axes, None]()
-    for axes in wanted:
-        spend(2 ** len(axes))
-        found.update(dict.fromkeys(subsets(axes)))
-    return sorted(found, key=lambda axes: (len(axes), axes))
-
-
 @frozen()
 class Measurement:
     """What is drawn: the tables that are counted for it, the numbers that are released, and what these say.

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from math import sqrt
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -32,6 +33,7 @@ from lapwing.vocabulary.wording import format_exact, format_short, percent, seve
 
 _CONFIDENCE: Final = Fraction(95, 100)
 _MOST_NAMED: Final = 6
+_ANYBODY: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 @frozen()
@@ -139,7 +141,7 @@ class PublishedTable(TableResult):
         margin = self.margin(confidence)
         shown = [int(one) if one == round(one) and self.remark else float(one) for one in self.values.ravel()]
         return [
-            *key_columns(planned, planned.key_names, cells, {}),
+            *key_columns(planned, planned.titled(self.names), cells, {}),
             FrameColumn.of("people", shown),
             FrameColumn.of("low", [max(0.0, one - margin) for one in self.estimates.ravel().tolist()]),
             FrameColumn.of("high", [max(0.0, one + margin) for one in self.estimates.ravel().tolist()]),
@@ -209,9 +211,25 @@ class Publication(Result):
             remark = f"put {' and '.join(done)}: the estimates are biased now, and tables may not agree with each other"
         return PublishedTable(offer=self.offer, axes=axes, values=values, estimates=estimates, remark=remark)
 
-    def count(self, where: ConditionLike = None, confidence: Exact = _CONFIDENCE) -> PublishedCount:
-        """Return the number of people in a box of declared codes, such as "sex = 'F' and age >= 40". It is free."""
+    def count(
+        self,
+        where: ConditionLike = None,
+        *,
+        codes: Mapping[str, object] = _ANYBODY,
+        confidence: Exact = _CONFIDENCE,
+    ) -> PublishedCount:
+        """Return the number of people in a box, such as "sex = 'F' and age >= 40". It is free.
+
+        A condition means declared codes. `codes` says them by column instead, one or a list of several, and is how to
+        name those of a column that is a condition itself, and "other or missing".
+        """
         box = box_of(where, self.offer.table, self.offer.columns, self.offer.population)
+        for name, meant in codes.items():
+            (place,) = self.offer.places((name,))
+            column = self.offer.columns[place]
+            listed = {column.place_of(one) for one in (meant if isinstance(meant, list) else [meant])}
+            before = box.get(place, [True] * len(column))
+            box[place] = [old and code in listed for code, old in enumerate(before)]
         axes = tuple(sorted(box))
         self.offer.require(axes)
         sure, widths = as_confidence(confidence), tuple(sum(box[a]) for a in axes)

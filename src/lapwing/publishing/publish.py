@@ -12,22 +12,18 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, Unpack
 
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.answers.releases import Price, charged_as
-from lapwing.answers.target import (
-    TargetWords,
-    parse_target,
-)
+from lapwing.answers.target import TargetWords, parse_target
 from lapwing.mechanisms.residual_basis import Axes
-from lapwing.publishing.codes import CodedColumn, count_in_codes, read_columns
+from lapwing.publishing.codes import CodedColumn, Columns, count_in_codes, read_columns
 from lapwing.publishing.measurements import GaussianResiduals
 from lapwing.publishing.noise_for_target import measurement_for
 from lapwing.publishing.publication import Publication, PublicationOffer
 from lapwing.publishing.publication_preview import PublicationPreview
 from lapwing.queries.algebra.aggregate import tables_of
-from lapwing.queries.language.builders import Groupings
-from lapwing.queries.limits import MOST_NUMBERS
+from lapwing.queries.limits import MOST_KEYS, MOST_NUMBERS
 from lapwing.queries.planning.plan import Plan
 from lapwing.rounds import IfLost, ReservationKind, RoundReader
-from lapwing.vocabulary.codec import digest
+from lapwing.vocabulary.codec import digest, to_record
 from lapwing.vocabulary.deadline import deadline
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import Event
@@ -51,7 +47,7 @@ _MOST_SETS: Final = 10_000
 def preview_publish(
     session: "Session",
     table: str,
-    columns: Groupings,
+    columns: Columns,
     marginals: Marginals = "all pairs",
     **target: Unpack[TargetWords],
 ) -> PublicationPreview:
@@ -74,7 +70,7 @@ def preview_publish(
 def publish(
     session: "Session",
     table: str,
-    columns: Groupings,
+    columns: Columns,
     marginals: Marginals = "all pairs",
     *,
     non_negative: bool = False,
@@ -90,7 +86,8 @@ def publish(
     Parameters
     ----------
     table : one with one row a person
-    columns : names of columns with declared values, `bins(...)` of others, or conditions such as `has(...)`
+    columns : names of columns with declared values, `bins(...)` of others, or conditions such as `has(...)`; as a
+        mapping, under names of your own
     marginals : "all columns", "all pairs", "all triples", or a list of which columns are wanted together
     non_negative, whole : whether tables are shown as counts, which makes the estimates biased
     key : the idempotency key
@@ -125,7 +122,7 @@ def publish(
 
 
 def _offered(
-    session: "Session", table: str, columns: Groupings, marginals: Marginals, **target: Unpack[TargetWords]
+    session: "Session", table: str, columns: Columns, marginals: Marginals, **target: Unpack[TargetWords]
 ) -> PublicationOffer:
     """Read what is asked for, and choose the noise; refuse before anything is charged."""
     population, budget, wanted_at = session.population, session.budget().account.budget, parse_target(**target)
@@ -154,6 +151,7 @@ def _wanted(marginals: Marginals, columns: Sequence[CodedColumn]) -> tuple[Axes,
     if not sets:
         raise BadQuestionError("no set of columns is wanted; write marginals=[('sex', 'age')], or \"all pairs\"")
     check_most("sets of columns", len(sets), _MOST_SETS, "publish fewer")
+    check_most("columns in one table", max(map(len, sets)), MOST_KEYS, "publish tables of fewer columns")
     each = {axes: math.prod(len(columns[a]) for a in axes) for axes in sets}
     for axes, cells in each.items():
         if cells > MOST_NUMBERS:
@@ -199,5 +197,6 @@ def _terms(offer: PublicationOffer, plans: dict[Axes, Plan]) -> dict[str, Any]:
 def _keys(session: "Session", terms: dict[str, Any], event: Event, tables: Sequence[str]) -> Iterator[str]:
     """Yield names for the same publication of the same data: the first, and one more for each time that it was lost."""
     versions = session.ledger.population(session.population.name).tables
-    whole = digest([terms, repr(event), {name: versions.get(name) for name in tables}, session.population.segment])
+    about = {name: versions.get(name) for name in tables}
+    whole = digest([terms, to_record(event), about, session.population.segment])
     return (f"publication {whole[:32]} {number}" for number in itertools.count(1))
