@@ -17,6 +17,7 @@ from lapwing.vocabulary.errors import (
     BudgetExceededError,
     EngineError,
     ParameterError,
+    PolicyError,
     RequestConflictError,
 )
 from lapwing.vocabulary.guarantee import Adjacency
@@ -285,3 +286,31 @@ def test_every_column_is_counted(clinic, budget) -> None:
     tables = clinic.publish(PATIENTS, COLUMNS, "all columns", **offer(budget))
     assert list(tables.offer.wanted) == [(0,), (1,), (2,), (3,)]
     assert set(CODES) == {one.name for one in tables.offer.columns}
+
+
+def test_the_people_of_a_segment_are_published_and_its_budget_pays(tmp_path, budget) -> None:
+    folder = lw.make_clinic(tmp_path / "clinic", people=500, **budget.of(4))
+    settings = folder / "lapwing.toml"
+    north, patient = (
+        "[populations.clinic.segments.north]\nfirst = 1\nlast = 200\n",
+        "[populations.clinic.tables.patient]",
+    )
+    settings.write_text(
+        settings.read_text(encoding="utf-8").replace(patient, f"{north}\n{patient}", 1), encoding="utf-8"
+    )
+    with lw.create(folder) as workspace:
+        people = workspace.session(segment="north")
+        before = str(workspace.session(segment="elsewhere").budget())
+        price = {"epsilon": "3"} if budget.name == "epsilon" else {"rho": "0.2"}
+        everybody = people.publish("patient", ["sex", "diabetes"], **price).count(confidence="0.999999")
+        assert everybody.interval.low <= 200 <= everybody.interval.high < 300
+        assert str(workspace.session(segment="elsewhere").budget()) == before
+        assert str(people.budget()) != before
+
+
+def test_whoever_may_not_ask_about_a_table_publishes_nothing_of_it(clinic, ledger, budget) -> None:
+    ledger.administration.limit_analyst("clinic", "ana", tables=["visits"], most=None)
+    head = ledger.head()
+    with pytest.raises(PolicyError):
+        clinic.publish(PATIENTS, COLUMNS, **offer(budget))
+    assert ledger.head() == head
