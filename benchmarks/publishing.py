@@ -1,9 +1,9 @@
 """Publishing marginals: how exact and how fast, beside every table measured and counted by itself, in one run.
 
-Error is computed, not sampled: the standard deviation of a cell under the price that both pay. The columns are those of
-the clinic, each with its code for other and missing values. Counting is in DuckDB on one thread, on a table that it
-holds: CPU seconds of the cover, of one statement for each wanted table, and of a bare scan that adds the same columns
-up.
+Error is computed, not sampled: the standard deviation of a cell under the price that both pay, for sixteen columns of
+the clinic, with and without the code for other and missing values that each has when it is published. Counting is in
+DuckDB on one thread, on a table that it holds: CPU seconds of the cover, of one statement for each wanted table, and of
+a bare scan that adds the same columns up.
 """
 
 import itertools
@@ -29,7 +29,7 @@ from lapwing.vocabulary.event import GaussianNoise
 from lapwing.vocabulary.guarantee import PrivacyUnit
 
 PEOPLE = 500_000
-RELEASES = 60
+RELEASES = 30
 UNIT = PrivacyUnit(person_key="id")
 COLUMNS = [
     "sex",
@@ -43,7 +43,16 @@ COLUMNS = [
     "admitted_for_surgery",
     lw.bins("admissions", [0, 1, 2, 3, 6, 40]),
     lw.bins("visits", [0, 1, 3, 6, 11, 21, 40]),
+    lw.col("age") >= 65,
+    lw.col("bmi") >= 30,
+    lw.col("visits") >= 5,
+    lw.col("admissions") >= 2,
+    lw.bins("born", ["1920-01-01", "1960-01-01", "1990-01-01", "2025-01-01"]),
 ]
+STUDIED = (2, 11, 8, 3, 7, 2, 2, 2, 2, 5, 6, 4, 2, 2, 2, 2)
+"""The codes of sixteen columns as the method was first studied, most without a code for other and missing values."""
+PUBLISHED = (3, 11, 9, 3, 7, 3, 3, 3, 3, 6, 7, 5, 3, 3, 3, 3)
+"""The same columns as they are published: each has that code."""
 SUMS = ("length(sex)", "age", "length(site)", "smoker::int", "bmi", "hypertension::int", "diabetes::int")
 SUMS += ("cancer_survivor::int", "admitted_for_surgery::int", "admissions", "visits")
 
@@ -52,31 +61,26 @@ def deviations(measured, wanted):
     return [math.sqrt(measured.variance(axes, (1,) * len(axes))) for axes in wanted]
 
 
-def errors(codes, goals):
+def errors(goals):
     rho, rows = rho_for(Fraction(1), Fraction(1, 10**9)), []
     gaussian = GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=1 / (2 * rho))
-    for size, words, bound in ((2, "all pairs", 0.75), (3, "all triples", 0.65)):
+    for (size, words), (codes, which) in itertools.product(
+        ((2, "all pairs"), (3, "all triples")), ((STUDIED, "without other codes"), (PUBLISHED, "as published"))
+    ):
         wanted = list(itertools.combinations(range(len(codes)), size))
-        for name, measured, alone in (
+        for price, measured, alone in (
             (
                 "epsilon 1, delta 1e-9",
                 gaussian_residuals(codes, wanted, UNIT, gaussian),
-                math.sqrt(len(wanted) / (2 * rho)),
+                math.sqrt(len(wanted) / 2 / rho),
             ),
             ("epsilon 1", geometric_cover(codes, wanted, UNIT, Fraction(1)), math.sqrt(2) * len(wanted)),
         ):
             found = deviations(measured, wanted)
-            ratio = median(found) / alone
-            rows.append(
-                [
-                    f"{words}, {name}",
-                    len(wanted),
-                    measured.numbers,
-                    *(f"{one:.1f}" for one in (median(found), max(found), alone)),
-                    f"{ratio:.2f}",
-                ]
-            )
-            goals.at_most(f"{words} at {name}, standard deviation of a cell, of each table by itself", ratio, bound)
+            what, ratio = f"{words} {which}, {price}", median(found) / alone
+            shown = [f"{one:.1f}" for one in (median(found), max(found), alone)]
+            rows.append([what, len(wanted), measured.numbers, *shown, f"{ratio:.2f}"])
+            goals.at_most(f"{what}: standard deviation of a cell, of each table by itself", ratio, 0.6)
     header = ["what", "tables", "numbers", "sd, median", "sd, worst", "each by itself", "ratio"]
     table("How exact: standard deviation of a cell, in people", header, rows)
 
@@ -90,7 +94,6 @@ def held(codes, goals):
         ("geometric", geometric_cover(codes, wanted, UNIT, Fraction(1))),
     ):
         counted = {axes: [0] * math.prod(codes[a] for a in axes) for axes in measured.counted}
-        axes = wanted[len(wanted) // 2]
         inside = cells = 0
         for _ in range(RELEASES):
             found = measured.residuals(measured.release(counted))
@@ -144,6 +147,7 @@ def counting(folder, population, columns, goals):
         rows,
     )
     goals.at_most("counting by covers, of one statement for each table", together / each, 0.5)
+    goals.at_most("counting by covers, of a bare scan", together / scanned, 20)
 
 
 def _timed(call):
@@ -160,7 +164,7 @@ if __name__ == "__main__":
             people = workspace.session().population
         coded = read_columns("patient", COLUMNS, people)
         sizes = tuple(len(one) for one in coded)
-        errors(sizes, told)
+        errors(told)
         held(sizes, told)
         counting(write_tables(Path(made) / "large", PEOPLE), people, coded, told)
     told.close()
