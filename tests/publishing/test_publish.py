@@ -62,7 +62,7 @@ def test_all_pairs_are_one_charge_and_one_release(clinic, ledger, budget) -> Non
         table = pairs[names]
         truth = by_hand(names, table.values.shape)
         assert table.sd == preview.sd[names]
-        assert np.abs(table.values - truth).max() <= table.margin("0.999999", together=True)
+        assert np.abs(table.values - truth).max() <= table.margin("0.99999999", together=True)
     verify(ledger)
 
 
