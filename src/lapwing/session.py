@@ -22,6 +22,7 @@ from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
 from lapwing.answers.target import TargetWords, accuracy_at, in_each_way, parse_target
 from lapwing.engines.reading import CancelGroup, hide_failures
+from lapwing.guests import Guests
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger, Snapshot
 from lapwing.ledger.questions import Charged, Released, Request
@@ -174,7 +175,7 @@ class AskingSession(ABC):
         self.close()
 
 
-class Session(AskingSession):
+class Session(AskingSession, Guests):
     """One analyst at the door of one population, whose `population.tables` say what may be asked; `lw.open` makes one.
 
     Parameters

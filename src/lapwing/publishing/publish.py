@@ -1,0 +1,202 @@
+"""The verbs: what publishing tables of a population would cost and give, and publishing them.
+
+A publication is a reservation of one round. What it charges, what it counts and how much noise each number gets follow
+from what is declared and what is paid; the round counts, adds noise and is committed, once. The same publication of the
+same data is read back, for nothing.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, Unpack
+
+from lapwing.accounting.filters.charge import SingleRelease
+from lapwing.answers.releases import Price, charged_as
+from lapwing.answers.target import TargetWords, parse_target
+from lapwing.mechanisms.residual_basis import Axes
+from lapwing.publishing.codes import CodedColumn, Columns, count_in_codes, read_columns
+from lapwing.publishing.measurements import GaussianResiduals
+from lapwing.publishing.noise_for_target import measurement_for
+from lapwing.publishing.publication import Publication, PublicationOffer
+from lapwing.publishing.publication_preview import PublicationPreview
+from lapwing.queries.algebra.aggregate import tables_of
+from lapwing.queries.limits import MOST_KEYS, MOST_NUMBERS
+from lapwing.queries.planning.plan import Plan
+from lapwing.rounds import IfLost, ReservationKind, RoundReader
+from lapwing.vocabulary.codec import digest, to_record
+from lapwing.vocabulary.deadline import deadline
+from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.event import Event
+from lapwing.vocabulary.exact import as_confidence, check_most
+from lapwing.vocabulary.guarantee import currency_of
+from lapwing.vocabulary.results import shows_words
+
+if TYPE_CHECKING:
+    from lapwing.session import Session
+
+Marginals: TypeAlias = str | Sequence[str | Sequence[str]]
+"""Which sets of columns: all of one size, by these words, or a list of names, and of several names together."""
+
+KIND: Final = ReservationKind(name="publication", if_lost=IfLost.ENDS)
+_SIZES: Final = {"all columns": 1, "all pairs": 2, "all triples": 3}
+_MOST_COLUMNS: Final = 40
+_MOST_SETS: Final = 10_000
+
+
+@shows_words(TargetWords, confidence="0.95")
+def preview_publish(
+    session: "Session",
+    table: str,
+    columns: Columns,
+    marginals: Marginals = "all pairs",
+    **target: Unpack[TargetWords],
+) -> PublicationPreview:
+    """Say what a publication would cost, how exact each of its tables would be, and what would be left. It is free.
+
+    The words are those of `publish`.
+    """
+    offer = _offered(session, table, columns, marginals, **target)
+    event, before = charged_as(offer.measurement.event), session.budget()
+    return PublicationPreview(
+        offer=offer,
+        price=Price.of(event, currency_of(before.account.budget)),
+        confidence=as_confidence(target.get("confidence", "0.95")),
+        before=before,
+        after=before.after(SingleRelease(event=event)),
+    )
+
+
+@shows_words(TargetWords, confidence="0.95")
+def publish(
+    session: "Session",
+    table: str,
+    columns: Columns,
+    marginals: Marginals = "all pairs",
+    *,
+    non_negative: bool = False,
+    whole: bool = False,
+    key: str | None = None,
+    **target: Unpack[TargetWords],
+) -> Publication:
+    """Publish tables of people by some columns, all in one release, and pay for them.
+
+    Every cell and every box of published columns then comes with its own interval, and tables agree with each other.
+    The same publication of the same data at the same price is free, and so is the same `key`, for ever.
+
+    Parameters
+    ----------
+    table : one with one row a person
+    columns : names of columns with declared values, `bins(...)` of others, or conditions such as `has(...)`; as a
+        mapping, under names of your own
+    marginals : "all columns", "all pairs", "all triples", or a list of which columns are wanted together
+    non_negative, whole : whether tables are shown as counts, which makes the estimates biased
+    key : the idempotency key
+    target : `epsilon=`, `epsilon=` with `delta=`, or `rho=`; or `within=`, how far off all cells may be at a
+        `confidence=`, for the smallest price that gives it
+    """
+    offer = _offered(session, table, columns, marginals, **target)
+    plans, event = _plans(offer), charged_as(offer.measurement.event)
+    terms = _terms(offer, plans)
+    read = sorted(set[str]().union(*(tables_of(one.aggregate) for one in plans.values())))
+
+    def draw(reader: RoundReader) -> dict[str, Any]:
+        counted = {axes: reader.vector(one.aggregate) for axes, one in plans.items()}
+        return {"released": offer.measurement.release(counted), "versions": dict(reader.versions)}
+
+    keys = [key] if key is not None else _keys(session, terms, event, read)
+    for given in keys:
+        rounds = session.reserve(KIND, event=event, rounds=1, terms=terms, tables=read, key=given)
+        if rounds.committed != [None] or key is not None:
+            break  # the first that was not lost: a charge that was lost before stays, and is not drawn from again
+    with rounds:
+        outcome = rounds.round({"sets": len(offer.measurement.variances)}, draw)
+    return Publication(
+        offer,
+        outcome["released"],
+        price=Price.of(event, currency_of(session.budget().account.budget)),
+        versions=outcome["versions"],
+        name=rounds.name,
+        non_negative=non_negative,
+        whole=whole,
+    )
+
+
+def _offered(
+    session: "Session", table: str, columns: Columns, marginals: Marginals, **target: Unpack[TargetWords]
+) -> PublicationOffer:
+    """Read what is asked for, and choose the noise; refuse before anything is charged."""
+    population, budget, wanted_at = session.population, session.budget().account.budget, parse_target(**target)
+    with deadline():
+        coded = read_columns(table, columns, population)
+        check_most("columns", len(coded), _MOST_COLUMNS, "publish fewer")
+        wanted = _wanted(marginals, coded)
+        codes = tuple(len(one) for one in coded)
+        measured = measurement_for(codes, wanted, population.unit, wanted_at, budget)
+        check_most("numbers to release", measured.numbers, MOST_NUMBERS, "publish fewer sets, or name wider bins")
+    name = population.table(table).name
+    return PublicationOffer(
+        population=population, table=name, columns=tuple(coded), wanted=wanted, measurement=measured
+    )
+
+
+def _wanted(marginals: Marginals, columns: Sequence[CodedColumn]) -> tuple[Axes, ...]:
+    """Return the sets of columns that are wanted, each once, none too large to be released."""
+    if isinstance(marginals, str):
+        if marginals not in _SIZES:
+            words = ", ".join(f'"{one}"' for one in _SIZES)
+            raise BadQuestionError(f"marginals={marginals!r} is not known; write {words}, or a list of sets of columns")
+        sets = list(itertools.combinations(range(len(columns)), min(_SIZES[marginals], len(columns))))
+    else:
+        sets = [_places([one] if isinstance(one, str) else one, columns) for one in marginals]
+    if not sets:
+        raise BadQuestionError("no set of columns is wanted; write marginals=[('sex', 'age')], or \"all pairs\"")
+    check_most("sets of columns", len(sets), _MOST_SETS, "publish fewer")
+    check_most("columns in one table", max(map(len, sets)), MOST_KEYS, "publish tables of fewer columns")
+    each = {axes: math.prod(len(columns[a]) for a in axes) for axes in sets}
+    for axes, cells in each.items():
+        if cells > MOST_NUMBERS:
+            names = ", ".join(columns[a].name for a in axes)
+            raise BadQuestionError(f"({names}) have {cells:,} cells, more than {MOST_NUMBERS:,}; name wider bins")
+    check_most("cells in all its tables", sum(each.values()), MOST_NUMBERS, "publish fewer sets, or name wider bins")
+    return tuple(each)
+
+
+def _places(names: Sequence[str], columns: Sequence[CodedColumn]) -> Axes:
+    known = {one.name.casefold(): place for place, one in enumerate(columns)}
+    for name in names:
+        if not isinstance(name, str) or name.casefold() not in known:
+            there = ", ".join(one.name for one in columns)
+            raise BadQuestionError(f"marginals name {name!r}, which is none of the columns; these are {there}")
+    return tuple(sorted({known[name.casefold()] for name in names}))
+
+
+def _plans(offer: PublicationOffer) -> dict[Axes, Plan]:
+    """Return what is counted: one statement for each table of the cover."""
+    with deadline():
+        return {
+            axes: count_in_codes(offer.table, [offer.columns[a] for a in axes], offer.population)
+            for axes in offer.measurement.counted
+        }
+
+
+def _terms(offer: PublicationOffer, plans: dict[Axes, Plan]) -> dict[str, Any]:
+    """Return what is agreed, as it stands in the ledger: what is counted and wanted, and how much noise there is."""
+    measured = offer.measurement
+    sigmas = measured.mechanism.sigmas if isinstance(measured, GaussianResiduals) else {}
+    return {
+        "table": offer.table,
+        "columns": [one.name for one in offer.columns],
+        "codes": [list(one.called) for one in offer.columns],
+        "sets": [list(axes) for axes in offer.wanted],
+        "counted": [list(axes) for axes in measured.counted],
+        "plans": digest([one.canonical for one in plans.values()]),
+        "sigmas": [[list(axes), str(sigma)] for axes, sigma in sigmas.items()],
+    }
+
+
+def _keys(session: "Session", terms: dict[str, Any], event: Event, tables: Sequence[str]) -> Iterator[str]:
+    """Yield names for the same publication of the same data: the first, and one more for each time that it was lost."""
+    versions = session.ledger.population(session.population.name).tables
+    about = {name: versions.get(name) for name in tables}
+    whole = digest([terms, to_record(event), about, session.population.segment])
+    return (f"publication {whole[:32]} {number}" for number in itertools.count(1))
