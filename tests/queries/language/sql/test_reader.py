@@ -4,7 +4,19 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.queries.language.expressions import Applied, Arithmetic, Case, Clip, Is, Literal, Missing, Not, OneOf, col
+from lapwing.queries.language.expressions import (
+    Applied,
+    Arithmetic,
+    Case,
+    Clip,
+    Coalesce,
+    Is,
+    Literal,
+    Missing,
+    Not,
+    OneOf,
+    col,
+)
 from lapwing.queries.language.joined import Has, PerPerson
 from lapwing.queries.language.parts import shape
 from lapwing.queries.language.sql.reader import read_condition, read_group, read_value
@@ -26,8 +38,8 @@ AGE = col("age")
         ("round(age)", Applied("round", AGE, Literal(0))),
         ("ceiling(age)", Applied("ceil", AGE)),
         ("substring(age, 1, 3)", Applied("left", AGE, Literal(3))),
-        ("least(greatest(age, 3), 9)", Clip(AGE, Literal(3), Literal(9))),
-        ("greatest(least(age, 9), 3)", Clip(AGE, Literal(3), Literal(9))),
+        ("least(greatest(age, 3), 9)", Coalesce(Clip(AGE, Literal(3), Literal(9)), Literal(3))),
+        ("greatest(least(age, 9), 3)", Coalesce(Clip(AGE, Literal(3), Literal(9)), Literal(9))),
         ("nullif(age, 3)", Case(((AGE != 3, AGE),))),
         ("coalesce(age, 1, 2)", AGE.coalesce(1).coalesce(2)),
         ("number_of(visits, 20)", PerPerson("count", "visits", None, alias="visits", most=Literal(20))),

@@ -438,7 +438,7 @@ class Reader:
                 return self._coalesce(node)
             case exp.Substring():
                 return self._left(node)
-            case _ if node.key in _PARSED:
+            case exp.Expr() if node.key in _PARSED:
                 return self._applied(node)
             case _:
                 return self._as_kind(node)
@@ -490,7 +490,10 @@ class Reader:
         return PerPerson(function, table, column, where, table, most=most)
 
     def _extreme(self, node: exp.Expr) -> Value:
-        """Read LEAST and GREATEST; LEAST(GREATEST(value, low), high), or the two the other way round, is a clip."""
+        """Read LEAST and GREATEST; LEAST(GREATEST(value, low), high), or the two the other way round, is a clip.
+
+        Databases leave a missing value out, so that there the inner bound is the result.
+        """
         only(node, "this", "expressions", "ignore_nulls")
         other = exp.Greatest if isinstance(node, exp.Least) else exp.Least
         inner = node.this
@@ -499,7 +502,7 @@ class Reader:
         only(inner, "this", "expressions", "ignore_nulls")
         bounds = [self.value(inner.expressions[0]), self.value(node.expressions[0])]
         low, high = bounds if isinstance(node, exp.Least) else bounds[::-1]
-        return Clip(self.value(inner.this), low, high)
+        return Coalesce(Clip(self.value(inner.this), low, high), bounds[0])
 
     def _divided(self, node: exp.Expr) -> Value:
         """Read a whole number // or % a constant; of fractions databases have other ideas of //."""
