@@ -127,7 +127,7 @@ def _drowns(factors: Sequence[Factor]) -> bool:  # on a grid, which would hold r
 
 
 def _is_absurd(factors: Sequence[Factor]) -> bool:
-    """Say whether a law hides nothing, or has losses that no float can tell apart from that."""
+    """Return whether a law hides nothing, or has losses that no float can tell apart from that."""
     return any(law.infinite_mass >= 1 or max(map(abs, law.span(_RARE))) > _LARGEST_LOSS for law, _ in factors)
 
 

@@ -246,7 +246,7 @@ def _needed(where: Predicate, derived: tuple[DerivedColumn, ...]) -> tuple[Deriv
 
 
 def _looks(fact: Fact) -> bool:
-    """Say whether a fact is about other rows than its own."""
+    """Return whether a fact is about other rows than its own."""
     of_row = (PartOfDay, Beginning, Computed)
     return isinstance(fact.where, HasRows | LacksRows) or not all(isinstance(one, of_row) for one in fact.derived)
 

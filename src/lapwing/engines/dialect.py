@@ -183,7 +183,7 @@ class Dialect:
         return {**types, Kind.DAY: self.days, Kind.TRUTH: self.truths}[kind]
 
     def accepts(self, stored: StoredColumn, kind: Kind) -> bool:
-        """Say whether the cast of a stored column to the type of a kind can neither fail nor round."""
+        """Return whether the cast of a stored column to the type of a kind can neither fail nor round."""
         decimal = stored.digits is not None and stored.digits <= _MOST_DIGITS
         if kind is Kind.REAL and (decimal or stored.bare in self.integers):
             return True
@@ -323,7 +323,7 @@ class Writer:
         return self.dialect.name(f"{letters}{number}")
 
     def is_text(self, kind: ColumnType) -> bool:
-        """Say whether a column that was declared so holds text."""
+        """Return whether a column that was declared so holds text."""
         return Kind.of(kind) is Kind.TEXT
 
     def ordered(self, row: RowOf, column: Column) -> str:

@@ -91,7 +91,7 @@ def _people_of_tables(population: Population, dialect: Dialect, relations: Mappi
 
 
 def _one_row_fits(bounding: Bounding) -> bool:
-    """Say whether a single row is within the bounds of a person's part, so that nothing needs bounding."""
+    """Return whether a single row is within the bounds of a person's part, so that nothing needs bounding."""
     if not isinstance(bounding, ClippedSumPerPerson):
         return True
     low, high = bounds(bounding.term)
@@ -206,7 +206,7 @@ class _Select:
             self.steps["kept"] = self.lowest("parts", limit)
 
     def in_one_cell(self) -> bool:
-        """Say whether all keys are the same in all rows of a person: `proofs/derived_columns.md`."""
+        """Return whether all keys are the same in all rows of a person: `proofs/derived_columns.md`."""
         names = of_person(self.aggregate.derived) if self.aggregate.derived else frozenset()
         return all(not isinstance(key, GridKey) and key.column in names for key in self.aggregate.keys)
 

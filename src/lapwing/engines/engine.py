@@ -215,7 +215,7 @@ class Generation:
     leases: int = 0
 
     def serves(self, versions: Mapping[str, int]) -> bool:
-        """Say whether it reads these versions."""
+        """Return whether it reads these versions."""
         return all(self.versions.get(table) == version for table, version in versions.items())
 
 
@@ -276,7 +276,7 @@ class Generations:
 
 
 def is_cohort(aggregate: Aggregate) -> bool:
-    """Say whether an aggregate counts people, in one cell, by what stands in their rows."""
+    """Return whether an aggregate counts people, in one cell, by what stands in their rows."""
     return isinstance(aggregate.bounding, CountPerPerson) and not aggregate.keys
 
 

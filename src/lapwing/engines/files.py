@@ -272,7 +272,7 @@ class CSVFile:
         return rows
 
     def _are_plain(self, lines: list[bytes]) -> bool:
-        """Say whether all lines have their cells and nothing that needs a second look."""
+        """Return whether all lines have their cells and nothing that needs a second look."""
         block, commas = b"".join(lines), len(self.header) - 1
         if b'"' in block or b"\r" in block or not block.isascii() or commas == 0:
             return False

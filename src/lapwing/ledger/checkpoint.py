@@ -1,15 +1,15 @@
 """How far a ledger was checked, so that the next opening follows its chain from there and not from the beginning.
 
 A checkpoint names an entry up to which the chain was followed and the indexes compared, and the last entries before it
-that say how something stands: the policy and the account of each population, allowances, open streams. An index that
-has lost one of them is found out, as it is while a ledger is open. Their hashes stand in the checkpoint, too: who
-changes one of them and computes a new hash for it has to change the checkpoint as well. Digests of all keys are in it,
-so that one that is found no more is missed. What else is read from before the checkpoint must still hang on the entry
-before it, and the whole chain is followed in the background (`background_check`).
+that hold a state: the policy and the account of each population, allowances, open streams. An index that has lost one
+of them is detected, as it is while a ledger is open. Their hashes are in the checkpoint, too: an attacker who changes
+one of them and computes a new hash for it has to change the checkpoint as well. It also has digests of all keys, so
+that a key that is no longer found is missed. Any other entry that is read from before the checkpoint must still follow
+from the entry before it, and the whole chain is followed in the background (`background_check`).
 
-It is authenticated under a key that is kept outside the ledger: whoever can only write the ledger cannot forge it. One
-that is missing, damaged or forged costs time, and nothing else: the whole chain is followed. It never replaces
-`verify`, and it says nothing about how new the ledger is; that is what the head is for.
+A checkpoint is authenticated under a key that is kept outside the ledger: write access to the ledger is not enough to
+forge one. A missing, damaged or forged checkpoint costs time, and nothing else: the whole chain is followed. It never
+replaces `verify`, and it does not show how new the ledger is; that is what the head is for.
 """
 
 import hmac

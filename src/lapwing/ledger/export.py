@@ -29,7 +29,7 @@ where seq is not null order by seq
 
 
 def describe(entry: Record) -> tuple[str, str]:
-    """Return who did what, in words, as an entry of the history of a population says it."""
+    """Return who did what, in words, for an entry of the history of a population."""
     kind = entry["kind"]
     who = entry.get("by") if kind in {"policy", "write-off", "refusal"} else entry.get("analyst")
     words = [
@@ -71,7 +71,7 @@ def _describe_decision(entry: Record) -> str:
 
 
 def pays_by_yes(entry: Record) -> bool:
-    """Say whether the account of an entry adds epsilons up, so that a stream pays yes by yes."""
+    """Return whether the account of an entry adds epsilons up, so that a stream pays yes by yes."""
     filters = entry["account"]["after"]["filters"].values()
     return all(one["kind"] == "pure-filter" or one.get("pure") is not None for one in filters)
 
@@ -144,7 +144,7 @@ def read_export(path: Path) -> tuple[Receipt, Iterator[Entry]]:
 
 
 def is_export(path: Path) -> bool:
-    """Say whether a file begins as a JSON export does."""
+    """Return whether a file begins as a JSON export does."""
     with path.open(encoding="ascii", errors="replace") as file:
         try:
             _head(file, path)

@@ -132,7 +132,7 @@ class PrivateQuantiles(_HistogramSelection):
         return max(one.margin(each) / q.denominator for one, q in points)
 
     def reads_interval(self, confidence: Exact) -> bool:
-        """Say whether the chosen ends hold at this confidence, and are no nonsense of scores that were cut off."""
+        """Return whether the chosen ends hold at this confidence, and are no nonsense of scores that were cut off."""
         told = self.interval is not None and probability("confidence", confidence) <= self.interval
         return told and all(abs(shift) < _LARGEST_SHIFT for _, shift in self.wanted)
 

@@ -246,7 +246,7 @@ class Spread:
         return float_below(single if many == 1 else _power_bounds(single, Fraction(many), bits)[0])
 
     def certainly_within(self, steps: int, confidence: Fraction, values: int) -> bool:
-        """Say whether all draws stay within `steps` steps at this confidence; in doubt, no."""
+        """Return whether all draws stay within `steps` steps at this confidence; in doubt, no."""
         bits = 64 + math.ceil(1 / (1 - confidence)).bit_length() + values.bit_length()
         for precision in (bits, 2 * bits, 4 * bits):
             low, high = self.tail(steps, precision)
@@ -267,7 +267,7 @@ class ByAccuracy:
     values: int
 
     def met_by(self, spread: Spread, rounding: Fraction = Fraction(0)) -> bool:
-        """Say whether noise of this spread keeps to it, where values are first rounded by at most `rounding`."""
+        """Return whether noise of this spread keeps to it, where values are first rounded by at most `rounding`."""
         steps = math.floor((self.within - rounding) / spread.step)
         return steps >= 0 and spread.certainly_within(steps, self.confidence, self.values)
 
@@ -343,7 +343,7 @@ def margin_of_sum(event: DiscreteLaplaceNoise | DiscreteGaussianNoise, terms: in
 
 
 def is_summed(event: DiscreteLaplaceNoise | DiscreteGaussianNoise, terms: int, chance: float) -> bool:
-    """Say whether the law of a sum is computed, for how far it reaches but for a chance; elsewhere it is bounded."""
+    """Return whether the law of a sum is computed, for how far it reaches but for a chance; elsewhere it is bounded."""
     return chance >= _FINEST and _chernoff(event, terms, _OUTSIDE) <= _WIDEST
 
 

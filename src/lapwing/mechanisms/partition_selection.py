@@ -58,7 +58,7 @@ def shown_bounds(tail: Tail, *, threshold: int, shown: int, confidence: Exact) -
 
 
 def _may_be_as_far(tail: Tail, threshold: int, count: int, far: int, chance: Fraction) -> bool:
-    """Say whether P(|Z| >= far | count + Z >= threshold) is above `chance`; in doubt, yes."""
+    """Return whether P(|Z| >= far | count + Z >= threshold) is above `chance`; in doubt, yes."""
     if far == 0:
         return True
     for bits in _PRECISIONS:

@@ -115,7 +115,7 @@ class Chances:
         return max(0.0, bound, 1 - max(_chance_outside(mean, law, within) for mean, law in self.laws(people)))
 
     def is_within(self, margin: Fraction, confidence: Fraction, people: int) -> bool:
-        """Say whether an estimated number of people is off by at most `margin`, with this probability or more.
+        """Return whether an estimated number of people is off by at most `margin`, with this probability or more.
 
         The same as a comparison of `margin` or of `confidence`, but it looks no further than it must.
         """

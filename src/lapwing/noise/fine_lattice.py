@@ -136,7 +136,7 @@ def _steady_bounds(numerator: int, denominator: int, bits: int) -> tuple[int, in
 
 
 def _is_part_below(numerator: int, denominator: int, source: RandomSource) -> bool:
-    """Say whether the part of a step that W leaves out is below a fraction t: its density falls as e^(-part 2^-56).
+    """Return whether the part of a step that W leaves out is below a fraction t: its density falls as e^(-part 2^-56).
 
     The probability is (1 - e^(-t 2^-56)) / (1 - e^(-2^-56)).
     """

@@ -233,7 +233,7 @@ def _by_table_or_strips(decay: Decay) -> Sampler:
 
 
 def _is_new(law: Law) -> bool:
-    """Say whether a law is drawn from for the first time, as far as is remembered."""
+    """Return whether a law is drawn from for the first time, as far as is remembered."""
     if law in _drawn:
         return False
     while len(_drawn) >= _REMEMBERED:

@@ -54,7 +54,7 @@ class Deadline:
             )
 
     def before(self, until: float) -> bool:
-        """Say whether it is the earlier one."""
+        """Return whether it is the earlier one."""
         return self._until <= until
 
 

@@ -121,7 +121,7 @@ def escaped(text: str) -> str:
 
 
 def is_printable(text: str) -> bool:
-    r"""Say whether a text shows as what it is: no control characters, no marks that nobody sees or that turn it around.
+    r"""Return whether a text shows as what it is: no control characters, no marks that nobody sees or that turn it around.
 
     Blanks of every width are printable.
 

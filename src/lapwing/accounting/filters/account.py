@@ -284,7 +284,7 @@ def raise_cap(account: Account, budget: Guarantee, bookings: Iterable[Booking]) 
 
 
 def is_raise(before: Guarantee, after: Guarantee) -> bool:
-    """Say whether a budget is in the currency of another one, and no number of it is lower."""
+    """Return whether a budget is in the currency of another one, and no number of it is lower."""
     return type(after) is type(before) and all(
         getattr(after, field.name) >= getattr(before, field.name) for field in fields(before)
     )

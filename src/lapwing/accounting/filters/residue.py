@@ -308,7 +308,7 @@ def _after_one(s: float, family: LossFamily, slack: float) -> float | None:
 
 
 def fits_last(s: float, family: LossFamily, slack: float) -> bool:
-    """Say whether the charge fits if nothing is asked after it: whether the family lies below the Gaussian curve.
+    """Return whether the charge fits if nothing is asked after it: whether the family lies below the Gaussian curve.
 
     Proof: proofs/residue_certificate.md
     """

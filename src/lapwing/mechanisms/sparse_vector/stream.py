@@ -246,7 +246,7 @@ class SparseVectorStream:
         raise kind(_LOST)
 
     def _can_lose(self, questions: int) -> bool:
-        """Say whether this number of lost answers is priced: by the one comparison, and by the units that are left."""
+        """Return whether this number of lost answers is priced: by the one comparison, and by the units that are left."""
         priced = len(self._rule.comparisons) == 1 and self._rule.is_pure
         return priced and questions * self._rule.dearest <= self._rule.units - self._units
 
