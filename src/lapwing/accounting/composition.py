@@ -72,7 +72,7 @@ class CompositionRule(Enum):
 
 @frozen()
 class ComposedCost:
-    """What one rule says: all releases together are (epsilon, delta)-differentially private."""
+    """The bound of one composition rule: all releases together are (epsilon, delta)-differentially private."""
 
     rule: CompositionRule
     epsilon: float
@@ -81,7 +81,7 @@ class ComposedCost:
 
 @frozen()
 class RuleComparison:
-    """What every rule that applies says, the best first."""
+    """The bounds of all rules that apply, the best first."""
 
     costs: tuple[ComposedCost, ...]
 
@@ -91,7 +91,7 @@ class RuleComparison:
         return self.costs[0]
 
     def by(self, rule: CompositionRule) -> ComposedCost | None:
-        """Return what `rule` says, or None where it does not apply."""
+        """Return the bound of `rule`, or None where it does not apply."""
         return next((cost for cost in self.costs if cost.rule is rule), None)
 
     def __str__(self) -> str:
@@ -252,9 +252,9 @@ def planned_total(
 ) -> PlannedTotal:
     """Return what all charges of an account would cost one person as one plan, rounded up.
 
-    A stream counts whole, whatever it gave back at its closing. Where the population is partitioned, a person meets the
-    charges of one segment; under `REPLACE` perhaps those of two, and all of them are taken. The epsilon is that at
-    `delta`: if it is not said, at that of an (epsilon, delta) budget, else at a millionth.
+    A stream counts whole, also what it gave back at its closing. Where the population is partitioned, a person meets
+    the charges of one segment; under `REPLACE` perhaps those of two, and all of them are taken. The epsilon is that at
+    `delta`: without one, at that of an (epsilon, delta) budget, else at a millionth.
 
     >>> from lapwing.accounting import PureDP, PureRelease, SingleRelease, open_account
     >>> account = open_account(PureDP(epsilon=Fraction(20)))

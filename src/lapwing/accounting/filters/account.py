@@ -55,21 +55,21 @@ class OpenStream:
 
     @property
     def unused(self) -> Fraction:
-        """What closing gives back."""
+        """The epsilon that closing gives back: the price of the yeses that were not given."""
         return (self.reservation.yeses - self.given) * self.reservation.price
 
 
 @stored("account")
 class Account:
-    """What a population has spent of `budget`, segment by segment, and what is reserved for its open streams.
+    """The account of a population: what is spent of `budget` in each segment, and what is reserved for open streams.
 
-    However charges are chosen after whatever answers, everything released about the population together keeps
+    Charges may be chosen adaptively, after any answers: everything released about the population together keeps
     `budget`, between any two tables that are neighbours by `adjacency`.
 
     A segment is a set of people that each person's own record decides, the same in every table and data version; all
-    are declared, the empty ones too. A charge names the segments whose people it can tell apart and is booked in each
-    of them. Under `REPLACE` a person may leave one segment and enter another, so each gets a part of the budget that
-    any two together keep.
+    are declared, the empty ones too. A charge names the segments whose people its release depends on and is booked in
+    each of them. Under `REPLACE` a person may leave one segment and enter another, so each gets a part of the budget
+    that any two together keep.
 
     Proof: proofs/partitions.md
 
@@ -244,7 +244,7 @@ def open_account(
     """Return a fresh account of what all releases together must keep: `PureDP`, `ConcentratedDP` or `ApproximateDP`.
 
     `segments` are those of the finest public partition, the empty ones included; one, `EVERYONE`, if there is none.
-    `shares` say how the delta of an `ApproximateDP` budget is divided.
+    `shares` divide the delta of an `ApproximateDP` budget.
     """
     names = [] if isinstance(segments, str) else sorted(set(segments))
     if not names or not all(isinstance(name, str) and name for name in names):

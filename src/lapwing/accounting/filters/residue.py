@@ -42,7 +42,7 @@ _LARGEST_MU = 32.0  # where epsilon is some 500: nothing is gained beyond
 
 
 class Terms(NamedTuple):
-    """What a profile is made of: `upper` = Phi(-u), `lower` = e^r Phi(-w), `density` = phi(u), and u itself.
+    """The terms of a profile: `upper` = Phi(-u), `lower` = e^r Phi(-w), `density` = phi(u), and u itself.
 
     profile = upper - lower, its slope in r is -lower, its second derivative density/mu - lower, and its derivative in
     mu^2 is density/(2 mu).
@@ -201,7 +201,7 @@ class LossChain:
 
     @property
     def infinite_mass(self) -> float:
-        """What covers the infinite losses either way."""
+        """An upper bound on the mass of infinite losses, of the charge as a whole and of its parts."""
         return max(self.together.infinite_mass, sum(family.infinite_mass * times for family, times in self.parts))
 
     @property
@@ -333,7 +333,7 @@ class _Grid:
     def missing(self, after: float, family: LossFamily) -> float:
         """Return by how much, to first order, the charge must grow for the inequality to hold on every cell.
 
-        Zero or less certifies the residue `after`; how far below zero says by how much the charge may shrink.
+        Zero or less certifies the residue `after`; a value of -x means that the charge may shrink by x.
         """
         mu = math.sqrt(after)
         left = _Side(mu, self.r[:, None, None] - family.losses, family.masses, self.step)

@@ -79,7 +79,7 @@ def amplified(guarantee: Guarantee, rate: Fraction) -> PureDP | ApproximateDP:
 
 
 def flattened(law: LossLaw, rate: Fraction) -> tuple[LossLaw, Fraction]:
-    """Return the law and the rate with which `law` on a sample of `rate` is a sample of something not sampled."""
+    """Return an unsampled law and a rate: sampled at that rate, it is `law` sampled at `rate`."""
     return (law.whole, law.rate * rate) if isinstance(law, SampledLaw) else (law, rate)
 
 
