@@ -17,8 +17,8 @@ A law is a value: laws of one kind with the same parameter are equal, and share 
 of each are kept, those used last, in at most 400 KiB each: 25 MiB in all.
 
 The rule not to break: from a given `source`, a law is drawn by one sampler only, chosen by its parameter alone. Such a
-draw is a function of the law and of the bytes of that source, whatever was drawn before. Whoever changes that function
-raises `sealing.SAMPLERS`, so that a seed which was sealed for the old one is lost and not drawn from anew.
+draw is a function of the law and of the bytes of that source, independent of earlier draws. A change of that function
+must raise `sealing.SAMPLERS`, so that a seed which was sealed for the old one is lost and not drawn from anew.
 """
 
 from abc import ABC, abstractmethod
@@ -63,7 +63,7 @@ def scale_in_range(name: str, given: object, power: int = 1) -> Fraction:
 
 
 class Law(ABC):
-    """What every law can do. Values are 64-bit integers; beyond those they saturate, and never wrap."""
+    """The interface of a law. Values are 64-bit integers; beyond those they saturate, and never wrap."""
 
     __slots__ = ("_pool_reference",)
     _pool_reference: ReferenceType[Pool]
