@@ -21,8 +21,8 @@ from lapwing.vocabulary.errors import BadQuestionError
 class Lifetime:
     """Whether a resource of one process is open or closed; one `within` another is closed when that one is.
 
-    A fork copies connections that both processes would then use, and locks that nobody will ever release. So whatever
-    has a lifetime refuses to work in another process than the one it began in, before anything is charged.
+    A fork copies connections that both processes would then use, and locks that no thread will ever release. So a
+    resource with a lifetime refuses to work in another process than its own, before anything is charged.
 
     >>> session = Lifetime("this session", remedy="open it again")
     >>> session.require()
@@ -59,10 +59,10 @@ class Lifetime:
 
 
 class Closable(Protocol):
-    """What holds a file, a connection or a lock until it is closed."""
+    """A resource that holds a file, a connection or a lock until it is closed."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release the resource."""
 
 
 @contextmanager
