@@ -1,8 +1,8 @@
 """How far off an answer is: the margin at a confidence, the confidence of a margin, and the noise for a margin.
 
 All of it rests on certified bounds on P(|X| > m) for the four laws of additive noise, in integers only: a `Tail` gives
-two integers around 2^bits * P(|X| > m), as tight as it is asked to, and whoever compares them rounds towards caution. A
-margin may come out too wide by one step, never too narrow. Proof: proofs/margins.md
+two integers around 2^bits * P(|X| > m), as tight as it is asked to, and every comparison of them rounds towards
+caution. A margin may come out too wide by one step, never too narrow. Proof: proofs/margins.md
 
 Of a sum of several released numbers (the steps of a funnel, and other totals that cost nothing more), the law of the
 summed noise is computed by Fourier transform on a window outside which Chernoff's bound leaves next to nothing; where

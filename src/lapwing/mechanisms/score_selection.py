@@ -99,7 +99,7 @@ class _Chooser(Priced[Chosen], Generic[Chosen]):
 
 
 class ScoreSelection(_Chooser[Chosen], Generic[Chosen]):
-    """What mechanisms that choose among candidates share: all but how the choice is drawn, and how good it is.
+    """The base of mechanisms that choose among candidates; subclasses draw the choice and bound its error.
 
     Noise has the scale 2Δ/ε, or Δ/ε for monotone scores, rounded up by less than a relative 2^-`UNIT_BITS` times it.
     """
