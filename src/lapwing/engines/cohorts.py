@@ -2,7 +2,7 @@
 
 Each atom of a predicate ("age between 20 and 30", "kind is ER") becomes a bitmap with one bit for each row of a table.
 "And" and "or" of atoms are those of their bitmaps, and a count is the number of people who have a bit that is set:
-whatever the predicate, one person moves the count by at most one.
+for every predicate, one person moves the count by at most one.
 
 What is asked of a person's rows in another table ("has a visit for which ...", "has 3 of them") is counted on the
 bitmaps of that table, and becomes a bitmap of this one; so thousands of such conditions are made of few atoms, too.
@@ -45,7 +45,7 @@ class Cohorts:
 
     Parameters
     ----------
-    read_size : given a table, the number of its rows that are of somebody, and of their people
+    read_size : given a table, the number of its rows that have a person key, and of their people
     read_facts : given a table and at most 62 facts, the people of its rows and, as bits, which facts are true for each,
         in one and the same order each time, the rows of a person together
     read_counts : given a table and at most 10 facts, the number of people who have a row for which each is true
@@ -270,8 +270,8 @@ def _batches(facts: Iterable[Fact], most: int) -> Iterator[list[Fact]]:
 class BitmapCache:
     """The bitmaps of one table over `rows`, the person's number of each in order; those used last are at the end.
 
-    `read` says whether these are rows that were read; if not, only how many people there are is true of them. The bits
-    of a person with at most 64 rows stand side by side in one word; whoever has more has words of their own.
+    `read` is true if these rows were read; if not, only the number of people is true of them. The bits of a person with
+    at most 64 rows are contiguous in one word; a person with more rows has words of their own.
     """
 
     def __init__(self, rows: Integers, memory: int, *, read: bool = True) -> None:

@@ -1,8 +1,8 @@
-"""What differs between the databases, and how the pieces of SQL are written in each: types, names, parameters, columns.
+"""SQL dialects: how the pieces of SQL are written for each database: types, names, parameters, columns.
 
-A dialect is data. The SQL is otherwise the same everywhere and uses only functions that cannot fail, whatever value
-they meet. Every value travels as a parameter and every name comes from the catalogue, so the text of a query says
-nothing but its shape.
+A dialect is data. The SQL is otherwise the same everywhere and uses only total functions, which cannot fail on any
+value. Every value is a bound parameter and every name comes from the catalogue, so the text of a query reveals nothing
+but its shape.
 """
 
 import math
@@ -40,7 +40,7 @@ _DECIMALS: Final = frozenset({"decimal", "numeric"})
 
 
 class Kind(StrEnum):
-    """What a value is where statements meet it; two kinds may have one type, as days and texts in SQLite."""
+    """The kind of a value in statements; two kinds may have one type, as days and texts in SQLite."""
 
     INTEGER = "integer"
     REAL = "real"
@@ -50,7 +50,7 @@ class Kind(StrEnum):
 
     @staticmethod
     def of(declared: "ColumnType | KeyType") -> "Kind":
-        """Return what a column, or a person key, that was declared so holds.
+        """Return the kind of the values of a column, or a person key, of a declared type.
 
         >>> Kind.of(Category(values=("F", "M"))), Kind.of(Category(values=(1, 2)))
         (<Kind.TEXT: 'text'>, <Kind.INTEGER: 'integer'>)
@@ -90,7 +90,7 @@ class StoredColumn:
 
 @frozen()
 class Dialect:
-    """How one database spells what all of them can do; what it does not say is as most of them have it.
+    """How one database spells the operations that all of them have; the defaults are those of most databases.
 
     Parameters
     ----------
@@ -344,7 +344,7 @@ class Writer:
         return self.column(row.up(up), name)
 
     def type_of(self, row: RowOf, name: str) -> ColumnType:
-        """Return what the catalogue says that a column holds."""
+        """Return the type of a column by the catalogue."""
         return row.table.column(name).type
 
     def person(self, row: RowOf) -> str:

@@ -61,7 +61,7 @@ def emit(
 ) -> Statement:
     """Return the SQL that computes `aggregate`: the parts of a cell's key, then its numbers, one row a cell.
 
-    Where something is added up, the first of the numbers is how many parts were.
+    For sums, the first of the numbers is how many parts were added.
 
     Parameters
     ----------
@@ -255,14 +255,14 @@ class _Select:
 
 
 class Fact(NamedTuple):
-    """What may be true of a row of a table: a predicate, and the derived columns that it is about."""
+    """A condition on a row of a table: a predicate, and the derived columns that it uses."""
 
     where: Predicate
     derived: tuple[DerivedColumn, ...] = ()
 
 
 def emit_size(writer: Writer, table: str) -> Statement:
-    """Return the SQL of the number of rows that are of somebody, and of the people they are of."""
+    """Return the SQL of the number of rows that have a person key, and of the people they belong to."""
     row = writer.row_of(table, ())
     person = writer.person(row)
     numbers = f"COUNT(*), COUNT(DISTINCT {person})"

@@ -209,7 +209,7 @@ _SIGNS = {(-1,): "<", (-1, 0): "<=", (0,): "=", (0, 1): ">=", (1,): ">", (-1, 1)
 
 
 def _compared(writer: Writer, row: RowOf, compared: Compared) -> str:
-    """Return how two values stand to one another; texts byte by byte, an integer beside a double as a double."""
+    """Return the SQL of a comparison of two values: texts byte by byte, an integer and a double as doubles."""
     refs, sides, known = (compared.left, compared.right), [], ""
     kinds = [writer.type_of(row.up(ref.up), ref.column) for ref in refs]
     for ref, kind in zip(refs, kinds, strict=True):
@@ -324,7 +324,7 @@ def _on_grid(writer: Writer, row: RowOf, term: OnGrid) -> str:
     step = 2.0**-term.bits
     number = clipped(writer, column, term.low * step, term.high * step)
     if term.bits < 0:
-        # PostgreSQL refuses to halve the smallest doubles; whatever is this near to zero lands on zero anyway.
+        # PostgreSQL refuses to halve the smallest doubles; a value this near to zero is rounded to zero anyway.
         near = f"{number} BETWEEN {writer.value(-0.5)} AND {writer.value(0.5)}"
         number = f"CASE WHEN {near} THEN {writer.value(0.0)} ELSE {number} END"
     return _rounded(writer, number, term.bits)
@@ -361,7 +361,7 @@ class CellColumn(NamedTuple):
 
 
 def cell_columns(writer: Writer, row: RowOf, keys: Sequence[Key]) -> list[CellColumn]:
-    """Return the columns k0, k1, ... that say in which cell a row is."""
+    """Return the columns k0, k1, ... that are the key of the cell of a row."""
     return [_cell_column(writer, row, key, f"k{i}") for i, key in enumerate(keys)]
 
 

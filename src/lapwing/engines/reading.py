@@ -21,33 +21,34 @@ from lapwing.vocabulary.errors import EngineError
 T = TypeVar("T")
 
 TIME_LIMIT: Final = 600
-"""Seconds, where nothing else is said."""
+"""The default time limit, in seconds."""
 LONGEST: Final = 86_400
 _AGAIN: Final = 0.1
-"""Seconds between two attempts to stop a statement: a database forgets what it is told before the statement begins."""
+"""Seconds between two attempts to stop a statement: a database ignores one that comes before the statement begins."""
 _MOST_ENDED: Final = 1000
 """So many statements are watched before those that have ended are sorted out."""
 
 
 def hide_failures(work: Callable[[], T], on_failure: Callable[[Exception], None]) -> T:
-    """Return what `work` returns; should it fail in any way, tell the custodian why and the caller only that it failed.
+    """Return what `work` returns; if it fails, `on_failure` gets the reason, and the caller one constant error.
 
-    Whatever touches data runs in here. An interrupt (Ctrl-C, a signal handler that ends the process) comes out as a new
-    one of its kind. Neither it nor the one failure has a cause, a context, or a traceback to frames that held a value.
+    All code that reads data runs in here. An interrupt (Ctrl-C, a signal handler that ends the process) comes out as a
+    new one of its kind. Neither it nor the constant error has a cause, a context, or a traceback to frames that held a
+    value.
     """
     try:
         return _reported(work, on_failure)
-    except BaseException as failure:  # noqa: BLE001 - whatever went wrong may depend on the data
+    except BaseException as failure:  # noqa: BLE001 - any failure may depend on the data
         kind = failure.__class__  # no call in this block: calls are where the interpreter lets a second interrupt in
     # Outside the except block, so that the reason is not the error's context, not a local here, and in no traceback.
     raise _constant(kind)
 
 
 def _reported(work: Callable[[], T], on_failure: Callable[[Exception], None]) -> T:
-    """Tell the custodian. What is interrupted or fails in here, with the reason at hand, is forgotten one frame up."""
+    """Run `work` and report its failure. An error in here, which may carry the reason, is dropped one frame up."""
     try:
         return work()
-    except EngineError:  # whose reason was told already, where it happened
+    except EngineError:  # whose reason was reported already, where it happened
         raise
     except Exception as failure:  # noqa: BLE001 - as above
         with suppress(Exception):
@@ -159,7 +160,7 @@ class _Statement:
             self._ended.wait(_AGAIN)
 
     def end(self) -> None:
-        with self._lock:  # nobody is stopping it just now
+        with self._lock:  # no other thread is stopping it just now
             self._ended.set()
             self._stop = _nothing  # which may hold a connection, and is watched until its time is over
 

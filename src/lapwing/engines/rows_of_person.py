@@ -1,4 +1,4 @@
-"""What is asked of a person's rows in another table, where it can be counted on the bitmaps of that table.
+"""Semijoins on bitmaps: conditions on a person's rows in another table, counted on the bitmaps of that table.
 
 It can where the condition is about those rows alone ("has a visit of kind ER", "has at least 3", "the number of them is
 even"), and not where it compares them with the row around ("a visit within a week of this one").
@@ -23,7 +23,7 @@ Truths: TypeAlias = NDArray[np.bool_]
 class Look(NamedTuple):
     """A fact about the rows of the same person in `table` for which `inside` is true: it `holds` by their number.
 
-    `turn`, if there is one, says that it holds alike for all numbers below, and alike for all from there on.
+    `turn`, if there is one, is a step: it holds alike for all numbers below, and alike for all from there on.
     """
 
     fact: Fact
