@@ -127,7 +127,7 @@ class SqliteDatabase(Database):
 
     def translate(self, error: Exception) -> LedgerError | None:
         """Translate an error of SQLite."""
-        if isinstance(error, UnicodeDecodeError):  # the error message itself is damaged
+        if isinstance(error, UnicodeDecodeError):  # the message of SQLite is not UTF-8
             return LedgerDamagedError(f"{self.place} is damaged: {error.reason}")
         if not isinstance(error, sqlite3.Error):
             return None
