@@ -200,7 +200,7 @@ class Administration:
     def write_off(
         self, population: str, event: Event, *, reason: str, analyst: str | None = None, by: str = "custodian"
     ) -> Receipt:
-        """Charge what was released and is in no entry, such as what was lost with entries.
+        """Charge a release that is in no entry, such as one whose entries were lost.
 
         It is done also while spending is stopped, and cannot be taken back. With an `analyst`, their own allowance is
         charged, too.
@@ -224,7 +224,7 @@ class Administration:
         return self._switch(population, analyst, by, stopped=False)
 
     def accept_rollback(self, remark: str, *, until: Receipt | None = None, by: str = "custodian") -> Receipt:
-        """Write down what was lost with entries that are gone, and stop all spending of every population.
+        """Record a loss of entries, and stop all spending of every population.
 
         `until` is the last of them, where it is known; `lost_entries` goes on from it.
         """

@@ -68,7 +68,7 @@ class BackgroundCheck:
 
     @property
     def followed(self) -> Receipt | None:
-        """Where it has come to, and the next one is to go on; None where it is over."""
+        """The last entry that was followed, from which the next check goes on; None once this one is complete."""
         if self._is_over or self._at is None:
             return None
         seq, hash_ = self._at
@@ -87,7 +87,7 @@ class BackgroundCheck:
             raise copy.copy(self._damage)  # each thread raises its own, or all would write into one traceback
 
     def wait(self) -> None:
-        """Return when all of it was looked at and nothing is wrong."""
+        """Wait until all entries are checked; fail if damage is found."""
         self.require()
         self._thread.join()
         self.require()
@@ -157,7 +157,7 @@ class BackgroundCheck:
 
     @contextmanager
     def _interrupted(self, connection: Connection) -> Iterator[None]:
-        """Let `stop` end what takes long."""
+        """Let `stop` interrupt a long statement."""
         if self._stopping.is_set():
             raise _StoppedError
         self._interruptible = connection

@@ -97,7 +97,7 @@ class BudgetRequests:
             return _find(transaction, population, number)
 
     def effect_of(self, request: BudgetRequest) -> Raise | None:
-        """Return what a yes to a request would change, as things stand; None if it can change nothing any more."""
+        """Return the raise that a yes to a request would be now; None if it can change nothing any more."""
         if request.state is not RequestState.OPEN:
             return None
         with self._store.reading() as transaction, suppress(ParameterError):  # the account may count otherwise by now

@@ -63,7 +63,7 @@ class CheckpointFile:
         return KeyDigests(self._secret)
 
     def read(self) -> Checkpoint | None:
-        """Return what was checked; `None` where nothing can be believed."""
+        """Return the checkpoint; `None` if the file is missing, damaged or not authentic."""
         with suppress(OSError, ValueError, TypeError, KeyError, ParameterError):
             if self.path.stat().st_size > _LARGEST:
                 return None
@@ -82,7 +82,7 @@ class CheckpointFile:
         return None
 
     def write(self, checkpoint: Checkpoint) -> None:
-        """Keep what was checked. Where it cannot be written, the next opening takes longer."""
+        """Write a checkpoint. If it cannot be written, the next opening takes longer."""
         counts, packed = checkpoint.keys.packed()
         said = {
             "receipt": str(checkpoint.receipt),
@@ -105,7 +105,7 @@ class CheckpointFile:
                 making.unlink(missing_ok=True)
 
     def forget(self) -> None:
-        """Let the next opening follow the whole chain, and find what is wrong with it."""
+        """Delete the checkpoint: the next opening follows the whole chain, and finds the damage."""
         with suppress(OSError):
             self.path.unlink(missing_ok=True)
 

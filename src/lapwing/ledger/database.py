@@ -41,7 +41,7 @@ class Holder:
 
 
 class Turns(Protocol):
-    """Where those who do the same take turns."""
+    """Locks that serialize requests for the same work."""
 
     def enter(self, place: int, holder: Holder) -> bool:
         """Take a place, unless another holder has it; return whether it is ours now."""
@@ -53,7 +53,7 @@ class Turns(Protocol):
         """Hold the lock of a name, such as that of a stream while its question is decided; yield whether it is ours."""
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
 
 
 class Database(ABC):
@@ -94,14 +94,14 @@ class Database(ABC):
 
     @abstractmethod
     def translate(self, error: Exception) -> LedgerError | None:
-        """Return what a failure of the database means, or `None` if the error is not the database's."""
+        """Translate an error of the database; return `None` if the error is not the database's."""
 
     @abstractmethod
     def append(self, connection: Connection, entries: Sequence[Entry], before: Entry) -> bool:
         """Add `entries` to a chain that ends with `before`, and move its end; return whether that is where it ended."""
 
     def look_up(self, connection: Connection, asked: Sequence["Asked"]) -> dict["Asked", int | None]:  # noqa: ARG002
-        """Return what many lookups find, in one go; nothing where each by itself is as quick."""
+        """Return the results of many lookups, in one round trip; none if single lookups are as fast."""
         return {}
 
     def stamp(self, connection: Connection) -> object:  # noqa: ARG002 - not every database has one
@@ -126,7 +126,7 @@ class Database(ABC):
 
     @abstractmethod
     def interrupt(self, connection: Connection) -> None:
-        """Let what a connection does fail, from another thread."""
+        """Interrupt the statement of a connection, from another thread."""
 
     @abstractmethod
     def create(self, ledger: str, head: bytes) -> None:

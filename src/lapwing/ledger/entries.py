@@ -201,7 +201,7 @@ def compare(receipt: Receipt, *, ledger: str, last: int, found: bytes | None) ->
 
 @lru_cache(maxsize=64)  # a question is looked up by it, charged and answered
 def recall_digest(scope: str, question: str) -> str:
-    """Return what the answers to a question are found under, each for its data versions: where it counts, and it."""
+    """Return the digest under which the answers to a question are found, one for each set of data versions."""
     return digest([scope, question])
 
 
@@ -339,7 +339,7 @@ def require_promised(promised: Receipt, ledger: Receipt, *, found: bytes | None)
 
 
 def sync(file: int) -> None:
-    """Return when what was written is on the disk."""
+    """Wait until all writes are on the disk (fsync)."""
     if sys.platform == "darwin":
         fcntl.fcntl(file, fcntl.F_FULLFSYNC)
     elif sys.platform == "win32":
@@ -432,7 +432,7 @@ def standing(population: str, analyst: str) -> Lookups:
 
 @lru_cache
 def head_statement(lookups: tuple[Lookup, ...]) -> str:
-    """Return the statement that finds the end of the chain, and what is looked up, at one moment."""
+    """Return the statement that finds the end of the chain and the results of lookups, in one snapshot."""
     found = "".join(f", ({lookup})" for lookup in lookups)
     return f"select name, seq, hash, version{found} from ledger"  # noqa: S608 - our own words
 

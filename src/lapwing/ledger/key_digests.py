@@ -65,7 +65,7 @@ class KeyDigests:
                 self._added[asked[0]].append(self._digest(asked))
 
     def packed(self) -> tuple[dict[str, int], bytes]:
-        """Return all of them as they are kept: how many of each lookup, and their bytes, sorted."""
+        """Return the digests as they are stored: how many of each lookup, and their bytes, sorted."""
         whole = {lookup: self._whole(lookup) for lookup in KEPT}
         return {lookup.name: len(one) // _BYTES for lookup, one in whole.items()}, b"".join(whole.values())
 

@@ -127,7 +127,7 @@ class Ledger:
             return transaction.populations()
 
     def population(self, name: str) -> PopulationRecord:
-        """Return what was decided about a population."""
+        """Return the current policy of a population."""
         return self.store.read(lambda transaction: transaction.population(name), ((Lookup.POLICY, (name,)),))
 
     def account(self, population: str) -> Account:
@@ -137,7 +137,7 @@ class Ledger:
             return transaction.account(population)
 
     def snapshot(self, population: str, analyst: str) -> Snapshot:
-        """Return what stands in the ledger about a population and an analyst, all of one moment."""
+        """Return the current states of a population and an analyst, in one snapshot."""
 
         def read(transaction: Transaction) -> Snapshot:
             decided = transaction.population(population)
@@ -151,7 +151,7 @@ class Ledger:
         return self.store.read(read, standing(population, analyst))
 
     def analysts(self, population: str) -> frozenset[str]:
-        """Return who has ever asked about a population, or was spoken of by its custodian."""
+        """Return the analysts who have ever asked about a population, or were named by its custodian."""
         with self.store.reading() as transaction:
             return frozenset(name for (name,) in transaction.all(_ANALYSTS, population))
 
@@ -277,7 +277,7 @@ class Ledger:
             return transaction.receipt
 
     def last_entry(self) -> int:
-        """Return the number of the last entry; where nothing was written since it was last asked for, it is known."""
+        """Return the number of the last entry; it is cached as long as nothing was written."""
         return self.store.look().seq
 
     def receipt(self, seq: int) -> Receipt:
@@ -322,7 +322,7 @@ class Ledger:
                 transaction.reservation(name)
 
     def _keep_checkpoint(self) -> None:
-        """Write down how far the ledger was checked, if that is further than before; forget it if all is not well."""
+        """Write a checkpoint if the ledger was checked further than before; delete it if damage was found."""
         background, checked = self.store.background, self.store.checked
         if self._checkpoints is None:
             return
@@ -335,14 +335,14 @@ class Ledger:
             self._checked, self._followed = checked.receipt.seq, checked.followed
 
     def _is_further(self, followed: Receipt | None) -> bool:
-        """Return whether the background check, which goes round up to its end, has come far from where it began."""
+        """Return whether the background check, which wraps around, has followed enough entries since the checkpoint."""
         if (background := self.store.background) is None:
             return False
         before, now = (0 if one is None else one.seq for one in (self._followed, followed))
         return (now - before) % background.until.seq >= EVERY
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
         if self.store.background is not None:
             self.store.background.leave()
         self._keep_checkpoint()

@@ -94,7 +94,7 @@ class Losses:
 
     @property
     def are_explained(self) -> bool:
-        """Whether it is known what all entries that are lost have charged."""
+        """Whether the charges of all lost entries are known."""
         return self.unexplained == 0
 
     def __str__(self) -> str:
@@ -279,7 +279,7 @@ def _unexplained(notes: Sequence[Record], found: _Kept) -> int | None:
 
 
 def _written_off(record: Record) -> tuple[str, SingleRelease]:
-    """Return which lost entry a write-off names, and what it charged for it."""
+    """Return the receipt of the lost entry that a write-off names, and its charge."""
     return record["lost"], _charged(record)
 
 
@@ -307,7 +307,7 @@ def _was_open(transaction: Transaction, population: PopulationRecord, stream: st
 def _read(
     transaction: Transaction, population: PopulationRecord, after: int, kept: Path | str | Receipt, found: _Kept
 ) -> None:
-    """Add what one thing that was kept shows."""
+    """Add the evidence of one kept file or receipt to `found`."""
     if isinstance(kept, str) and _RECEIPT.fullmatch(kept.strip()):
         kept = Receipt.parse(kept)
     if isinstance(kept, Receipt):

@@ -178,7 +178,7 @@ class PostgresDatabase(Database):
         return connection.execute(_APPEND, values).fetchone() is not None
 
     def look_up(self, connection: Connection, asked: Sequence[Asked]) -> dict[Asked, int | None]:
-        """Return what many lookups find, with one statement for all of a kind."""
+        """Return the results of many lookups, with one statement for all of a kind."""
         found: dict[Asked, int | None] = {}
         for lookup in dict.fromkeys(lookup for lookup, _ in asked):
             same = [values for one, values in asked if one is lookup]
@@ -222,7 +222,7 @@ class PostgresDatabase(Database):
             raise misplaced_answers(self.place)
 
     def interrupt(self, connection: Any) -> None:
-        """Have the server cancel what a connection waits for."""
+        """Have the server cancel the statement of a connection."""
         connection.cancel_safe(timeout=1.0)
 
     def create(self, ledger: str, head: bytes) -> None:
@@ -288,7 +288,7 @@ def _phrase(statement: str) -> str:
 
 
 class AdvisoryGate(Gate):
-    """Places are advisory locks of PostgreSQL, held by a connection of their own; they go when it does."""
+    """A gate whose places are advisory locks of PostgreSQL, held by its own connection and released with it."""
 
     def __init__(self, connect: Callable[[], Any]) -> None:
         super().__init__()

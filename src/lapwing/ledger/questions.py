@@ -300,7 +300,7 @@ class Questions:
         return self._store.read(lambda transaction: _stored_in(transaction, request, entry), _lookups(request))
 
     def find_stored(self, ways: Sequence[Request], *, entry: int | None = None) -> tuple[int, Released] | None:
-        """Return the same of a question that can be charged in several ways, with the place of the one it is of."""
+        """Return the stored answer to a question that can be charged in several ways, with the index of its way."""
 
         def find(transaction: Transaction) -> tuple[int, Released] | None:
             conflict: RequestConflictError | None = None
@@ -319,7 +319,7 @@ class Questions:
         return self._store.read(find, tuple(dict.fromkeys(one for request in ways for one in _lookups(request))))
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
         self._gate.close()
 
 
@@ -329,12 +329,12 @@ def _recall_of(population: str, question: str) -> str:
 
 
 def _turn_of(population: str, question: str) -> int:
-    """Return the place of a gate where those who ask the same question take turns."""
+    """Return the place of a gate at which requests for the same question take turns."""
     return int(_recall_of(population, question)[:15], 16)
 
 
 def _lookups(request: Request) -> Lookups:
-    """Return what a request will want to know, to be fetched in one go with the end of the chain."""
+    """Return the lookups that a request needs, to be fetched in one round trip with the end of the chain."""
     population, analyst = request.population, request.analyst
     recall = _recall_of(population, request.question)
     used = (Lookup.REQUEST, (population, analyst, request.key))
@@ -342,7 +342,7 @@ def _lookups(request: Request) -> Lookups:
 
 
 def _settling(charges: Collection[int]) -> Lookups:
-    """Return what settling charges will want to know."""
+    """Return the lookups that settling charges needs."""
     return tuple([(Lookup.SETTLES, (seq,)) for seq in charges])
 
 

@@ -93,7 +93,7 @@ class LazyConnection:
         self._begun = False
 
     def drop(self) -> None:
-        """Close it; the next one to use it opens another."""
+        """Close the connection; the next use opens another."""
         if self._connection is not None and self._process == os.getpid():  # after a fork it is the parent's to close
             with suppress(Exception):
                 self._connection.close()
@@ -120,11 +120,11 @@ class PendingChange:
         self.error: BaseException | None = None
 
     def forget(self) -> None:
-        """Forget how it ended: it was undone."""
+        """Drop its result or error: the change was undone."""
         self.result = self.error = None
 
     def outcome(self) -> Any:
-        """Return what it returned, or fail as it failed."""
+        """Return the result of the change, or raise its error."""
         if self.error is not None:
             raise self.error
         return self.result
@@ -151,7 +151,7 @@ class WriterQueue:
         one.turn.acquire()
 
     def take(self, leader: PendingChange) -> list[PendingChange]:
-        """Return the leader and those who wait behind it."""
+        """Return the changes of the leader and of those that wait behind it, at most `MOST`."""
         group = [leader]
         with self._lock:
             while self._waiting and len(group) < MOST:
@@ -159,7 +159,7 @@ class WriterQueue:
         return group
 
     def leave(self, one: PendingChange) -> None:
-        """Let the next one lead, if this one did, or wait no longer for it."""
+        """Remove a change from the queue; if it led, the next one leads."""
         with self._lock:
             if one.leads:
                 one.leads, self._is_led = False, bool(self._waiting)
@@ -257,7 +257,7 @@ class Gate(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
 
     @contextmanager
     def working(self, name: str, patience: float = 0.0) -> Iterator[bool]:
@@ -275,7 +275,7 @@ class Gate(ABC):
 
 @lru_cache(maxsize=256)  # a stream has the same place for each of its questions
 def place_of(*what: str) -> int:
-    """Return where those meet who do the same."""
+    """Return the place of a gate for requests of the same work: a digest of its name."""
     return int(digest(list(what))[:15], 16)
 
 

@@ -149,7 +149,7 @@ class Replay:
                 self._recapped(record, column, holder)
 
     def _decided(self, record: Record, before: PopulationRecord, after: PopulationRecord) -> PopulationRecord:
-        """Return what a decision leads to, with all that it does not name as it was."""
+        """Return the state after a decision, in which all that the decision does not name is unchanged."""
         analyst: str = record.get("analyst", "")
         if analyst:
             return _decided_about(analyst, record["change"], before, after.analysts[analyst])
@@ -384,7 +384,7 @@ class Replay:
         return charge
 
     def _require_allowed(self, record: Record, tables: Iterable[str]) -> None:
-        """Refuse what the custodian had not allowed by then."""
+        """Refuse a charge that the policy of that time did not allow."""
         population = self.populations[record["population"]]
         population.require_spending(record["analyst"])
         population.require_tables(record["analyst"], tables)
@@ -432,7 +432,7 @@ class Replay:
 
 
 def _decided_about(analyst: str, change: str, before: PopulationRecord, after: Analyst) -> PopulationRecord:
-    """Return what a decision about one analyst leads to."""
+    """Return the state after a decision about one analyst."""
     fields = {"suspension": ("suspended",), "limits": ("tables", "most"), "allowance": ("allowance",)}
     require(change in fields, "changes nothing that can be changed")
     return before.with_analyst(analyst, **{field: getattr(after, field) for field in fields[change]})

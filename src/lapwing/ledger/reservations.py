@@ -89,7 +89,7 @@ class Reservations:
             return reservation_in(transaction, reservation)
 
     def seen(self, reservation: str) -> ReservationRecord | None:
-        """Return one as this process saw it last, without its secrets, if it did; it may have moved on since."""
+        """Return a reservation as this process saw it last, without its secrets; it may have changed since."""
         known = self._store.known_reservation(reservation)
         decided = known and self._store.known_population(known.population)
         return replace(known, versions=decided.tables) if known and decided else None
@@ -192,7 +192,7 @@ class Reservations:
 
 
 def lookups_of(store: Store, reservation: str, key: str | None = None) -> Lookups:
-    """Return what intending under a key, or settling, will want to know, if this process has seen whose it is."""
+    """Return the lookups that intending under a key, or settling, needs, if this process knows the reservation."""
     known = store.known_reservation(reservation)
     if known is None:
         return ()
@@ -356,7 +356,7 @@ def settle_in(
     sealed: bytes | None = None,
     **told: Any,
 ) -> Entry:
-    """Write how what is in flight ended, at round `last`, with the units it took and the halt if that comes."""
+    """Record the outcome of the rounds in flight, up to round `last`, with the units they took and the halt, if any."""
     name, used = reservation.name, reservation.used + taken
     is_lost = told.get("outcome") == RoundOutcome.LOST.value
     halted = (

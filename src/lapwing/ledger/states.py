@@ -160,7 +160,7 @@ class PopulationRecord:
             raise PolicyError("noes_a_day", reason=reason, remedy=remedy)
 
     def analyst(self, name: str) -> Analyst:
-        """Return what was decided about an analyst."""
+        """Return the custodian's decisions about an analyst."""
         return self.analysts.get(name, Analyst())
 
     def require_spending(self, analyst: str) -> None:
@@ -275,7 +275,7 @@ class AccountChanges:
         self._book(charge)
 
     def write_off(self, charge: Charge) -> None:
-        """Charge what was released before: stopping the spending does not stop this."""
+        """Charge an earlier release: this also works while spending is stopped."""
         self._book(charge)
 
     def _book(self, charge: Charge) -> None:

@@ -119,7 +119,7 @@ class Store:
 
     @cached_property
     def gate(self) -> Turns:
-        """Where those who do the same take turns."""
+        """Locks that serialize requests for the same work."""
         return self.database.gate()
 
     @contextmanager
@@ -419,7 +419,7 @@ class Store:
             self.database.inspect(self._writer.open())
 
     def close(self) -> None:
-        """Let go of files and connections; the next transaction opens them again."""
+        """Close files and connections; the next transaction opens them again."""
         for connection in (self._writer, self._reader):
             with connection.lock:
                 connection.drop()
@@ -473,7 +473,7 @@ class Store:
             self.background.wait()
 
     def _learn(self, transaction: Transaction) -> None:
-        """Keep what a transaction read or wrote, now that it is over."""
+        """Add the states that a transaction read or wrote to the cache, now that it is over."""
         kept, promised, receipt = self.database.head, transaction.known.promised, transaction.receipt
         if kept and (promised is None or promised.seq < receipt.seq):
             try:

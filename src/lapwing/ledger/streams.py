@@ -187,7 +187,7 @@ def _recalled(
 
 
 def _recall_of(stream: ReservationRecord, question: str) -> str:
-    """Return what the answer to a question of a stream is found under."""
+    """Return the digest under which the answer to a question of a stream is found."""
     return recall_digest(f"stream {stream.name}", question)
 
 

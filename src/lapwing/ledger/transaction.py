@@ -110,7 +110,7 @@ class Transaction:
         self.writes = 0  # the number of writes: an error before the first leaves nothing to undo
 
     def look_up(self, lookups: Lookups) -> None:
-        """Fetch what will be looked up, where that saves the way to a server; nothing may have been appended yet."""
+        """Fetch lookups in advance, if that saves round trips to a server; nothing may have been appended yet."""
         missing = [asked for asked in dict.fromkeys(lookups) if asked not in self._found]
         if missing and not self._is_done:
             self._found.update(self._database.look_up(self._connection, missing))
@@ -148,7 +148,7 @@ class Transaction:
             self._written = self._end
 
     def _read(self, statement: str, *values: Value) -> list[Row]:
-        """Return every row of what is written: for those who look at what waits as well."""
+        """Return the rows of a statement, without the entries that wait: callers flush them, or add them themselves."""
         if self._is_done:  # another statement would see another moment
             raise ConflictError
         rows: list[Row] = self._connection.execute(self._database.phrase(statement), values).fetchall()
@@ -478,7 +478,7 @@ class Transaction:
 
 
 def _parts(values: Sequence[K]) -> Iterator[Sequence[K]]:
-    """Cut what is too long for the values of one statement."""
+    """Split values into parts that fit one statement."""
     return (values[i : i + _VALUES] for i in range(0, len(values), _VALUES))
 
 
