@@ -147,7 +147,7 @@ class Account:
                 return account
 
     def within(self, segments: frozenset[str] | None) -> "Account":
-        """Return what concerns some segments, to look at: what they have left, and what a charge would do there."""
+        """Return the account of some segments only, for reading: what they have left, and the effect of a charge."""
         filters = {segment: self.filters[segment] for segment in self._named(segments)}
         return replace(self, filters=MappingProxyType(filters))
 
@@ -156,7 +156,7 @@ class Account:
         return Remaining.least(map(what_fits, {self.filters[segment] for segment in self._named(segments)}))
 
     def spent_after(self, charges: Iterable[Charge]) -> float:
-        """Return how much of the budget is spent after `charges`, where most is; infinity if they do not fit.
+        """Return how much of the budget is spent after `charges`, in the fullest segment; infinity if they do not fit.
 
         It is in the currency of the budget; of an (epsilon, delta) budget, about the least epsilon at its delta that
         one of its two arms vouches for. It compares ways to pay, and gates nothing.

@@ -177,7 +177,7 @@ class GaussianLoss:
 
 @lru_cache(maxsize=1024)
 def loss_of(event: Event) -> GaussianLoss | LossFamily | LossChain:
-    """Return what the residue filter has to know about `event`."""
+    """Return the privacy loss of `event` in the form that the residue filter needs."""
     if isinstance(event, ExponentialSelection):
         return LossFamily.bounded_range(event.epsilon)
     loss = priced(event)

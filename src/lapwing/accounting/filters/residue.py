@@ -251,7 +251,7 @@ def _after_a_chain(s: float, chain: LossChain, slack: float) -> float | None:
 
 
 def _after_many(s: float, family: LossFamily, times: int, slack: float) -> float | None:
-    """Return what is left after the same charge so many times: by few certificates, where they are many."""
+    """Return the residue after the same charge `times` times; one certificate may cover a block of charges."""
     is_small = times * family.first_order_price <= _SMALL_CHAIN * s
     left, to_come, at_once = s, times, times if is_small else math.ceil(times / _BLOCKS)
     while to_come:
@@ -265,7 +265,7 @@ def _after_many(s: float, family: LossFamily, times: int, slack: float) -> float
 
 
 def _after_block(s: float, family: LossFamily, times: int, slack: float) -> float | None:
-    """Return what is left after the same charge so many times, if one certificate at the end of them covers all.
+    """Return the residue after the same charge `times` times, if one certificate at the end of them covers all.
 
     What a charge takes from a residue it takes from every larger one, too: what is certified at `low` holds for each of
     the charges whose residue is not below that.
