@@ -94,7 +94,7 @@ class Law(ABC):
         return drawn_among_many(_sampler(self), count, source)
 
     def _pool(self, count: int = 1) -> Pool | None:
-        """Return the pool of this law, remembered weakly: it belongs to the cache, which may let go of it.
+        """Return the pool of this law, by a weak reference: it belongs to the LRU cache, which may evict it.
 
         There is none yet where a law is drawn from for the first time, and only few draws are wanted.
         """
@@ -115,7 +115,7 @@ class Law(ABC):
 
     @abstractmethod
     def _new_sampler(self) -> Sampler:
-        """Return what draws from this law."""
+        """Return a new sampler of this law."""
 
 
 @frozen(kw_only=False)

@@ -103,7 +103,7 @@ def _cipher(key: bytes) -> AESGCM:
 
 
 def _bound_to(purpose: Purpose, stream: str, sequence: int, details: str) -> bytes:
-    """Return what a seal is bound to, as lines of text in which no two different places look the same."""
+    """Return the associated data of a seal: lines of text that are injective in the parameters."""
     version = f" samplers {SAMPLERS}" if purpose is Purpose.SEED else ""
     place = f"stream {stream!r} sequence {as_int('sequence', sequence, least=0)}"
     return f"lapwing {purpose.name.lower()} 3{version}\n{place}\n{details}".encode()
