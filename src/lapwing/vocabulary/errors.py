@@ -376,7 +376,7 @@ class ServerError(LapwingError):
 
 
 class DisagreementError(ServerError):
-    """A server and its client do not mean the same by a question: it was not asked, or its answer is not believed."""
+    """A server and its client disagree about the meaning of a question: it was not asked, or its answer is rejected."""
 
 
 class RegistrationError(LapwingError):
