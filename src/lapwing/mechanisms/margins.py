@@ -267,12 +267,12 @@ class ByAccuracy:
     values: int
 
     def met_by(self, spread: Spread, rounding: Fraction = Fraction(0)) -> bool:
-        """Return whether noise of this spread keeps to it, where values are first rounded by at most `rounding`."""
+        """Return whether noise of this spread has this accuracy, if values are first rounded by at most `rounding`."""
         steps = math.floor((self.within - rounding) / spread.step)
         return steps >= 0 and spread.certainly_within(steps, self.confidence, self.values)
 
     def bisect(self, turned: Callable[[Fraction], bool]) -> tuple[Fraction, Fraction]:
-        """Return the last number of six digits for which it has not `turned`, and the first for which it has."""
+        """Return the last number of six digits for which `turned` is false, and the first for which it is true."""
         search = decimals(digits=6)
         try:
             while search.open:
@@ -284,7 +284,7 @@ class ByAccuracy:
 
 
 def _near(reach: Callable[[float], float], confidence: Fraction, values: int) -> int:
-    """Return about the margin of so many draws, in floats: wrong, it makes a search longer, and finds the same."""
+    """Return a guess of the margin of `values` draws, in floats: a bad one makes a search longer, not wrong."""
     chance = -math.expm1(math.log1p(-min(float(1 - confidence), 0.5)) / values)
     return math.ceil(reach(max(chance, _LEAST_CHANCE)) - 0.5)
 
@@ -343,7 +343,7 @@ def margin_of_sum(event: DiscreteLaplaceNoise | DiscreteGaussianNoise, terms: in
 
 
 def is_summed(event: DiscreteLaplaceNoise | DiscreteGaussianNoise, terms: int, chance: float) -> bool:
-    """Return whether the law of a sum is computed, for how far it reaches but for a chance; elsewhere it is bounded."""
+    """Return whether the law of a sum is computed at this tail probability; elsewhere it is only bounded."""
     return chance >= _FINEST and _chernoff(event, terms, _OUTSIDE) <= _WIDEST
 
 

@@ -75,7 +75,7 @@ class ScoreLattice:
         return float_above(Fraction(scales) * self.scale + self.rounding)
 
     def in_scales(self, margin: Exact) -> Fraction:
-        """Return how many noise scales apart scores are read at least, if they are `margin` apart or more."""
+        """Return a lower bound, in noise scales, on the distance of rounded scores that are at least `margin` apart."""
         return (exact("margin", margin) - self.rounding) / self.scale
 
     def offsets(self, scores: Scores) -> NDArray[np.int64]:

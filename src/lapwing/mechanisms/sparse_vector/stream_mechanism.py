@@ -51,7 +51,7 @@ class StreamMechanism(ABC):
 
     @abstractmethod
     def _rule(self) -> AnswerRule:
-        """Return how the stream decides, and what it costs."""
+        """Return the rule by which the stream decides, with its costs."""
 
     @property
     @abstractmethod
