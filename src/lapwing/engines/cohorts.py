@@ -85,7 +85,7 @@ class Cohorts:
         return self._caches[table]
 
     def _groups(self, table: str, questions: "Iterable[_Question]") -> "Iterator[list[_Question]]":
-        """Put together what fits the memory together; a group of one may still not fit."""
+        """Group cohorts whose bitmaps fit into memory together; a group of one may still not fit."""
         group: list[_Question] = []
         numbers: set[int] = set()
         for question in questions:
@@ -184,7 +184,7 @@ class Cohorts:
 
 
 def _seen(look: Look, places: Integers, tree: "_Tree", inner: "BitmapCache", bitmaps: "Sequence[Bitmap]") -> Truths:
-    """Return for whom a fact about their rows in another table is true: who has none there is behind all `places`."""
+    """Return for whom a fact about their rows in another table is true; people without rows have the last place."""
     if look.turn is None:
         return look.holds(np.append(inner.rows_of_each(tree, bitmaps), 0)[places])
     reached = np.append(inner.reaching(look.turn, tree, bitmaps), False)[places]
@@ -199,7 +199,7 @@ class _Link(NamedTuple):
 
 
 class _Join(NamedTuple):
-    """Parts joined by "and" or "or"; atoms, which stand for themselves, come first."""
+    """A node of "and" or "or" in the tree of a predicate; its atoms come first."""
 
     by: np.ufunc
     parts: "tuple[_Tree, ...]"
@@ -246,13 +246,13 @@ def _needed(where: Predicate, derived: tuple[DerivedColumn, ...]) -> tuple[Deriv
 
 
 def _looks(fact: Fact) -> bool:
-    """Return whether a fact is about other rows than its own."""
+    """Return whether a fact depends on other rows than the one it is about."""
     of_row = (PartOfDay, Beginning, Computed)
     return isinstance(fact.where, HasRows | LacksRows) or not all(isinstance(one, of_row) for one in fact.derived)
 
 
 def _batches(facts: Iterable[Fact], most: int) -> Iterator[list[Fact]]:
-    """Yield what one statement asks: few facts, fewer that look at other rows, no two columns of one name."""
+    """Yield the facts of one statement: few, fewer that depend on other rows, no two columns of one name."""
     batch, seen, looks = list[Fact](), dict[str, DerivedColumn](), 0
     for fact in facts:
         mine, look = {one.name.casefold(): one for one in fact.derived}, _looks(fact)
@@ -327,13 +327,13 @@ class BitmapCache:
         return bitmaps, missing
 
     def add(self, fact: Fact, truths: Truths) -> None:
-        """Put the bitmap of what is true of each row into the place of the one that was not used for longest."""
+        """Add the bitmap of a fact, one truth for each row; the least recently used bitmaps are evicted (LRU)."""
         while len(self._bitmaps) >= self.capacity:
             self._bitmaps.popitem(last=False)
         self._bitmaps[fact] = self._packed(truths)
 
     def add_of_people(self, fact: Fact, truths: Truths) -> None:
-        """Put in the bitmap of what is true of each person, in the same way."""
+        """Add the bitmap of a fact, one truth for each person, in the same way."""
         self.add(fact, np.repeat(truths, self._sizes) if self._several else truths)
 
     def _packed(self, truths: Truths) -> Bitmap:

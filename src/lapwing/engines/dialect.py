@@ -173,7 +173,7 @@ class Dialect:
         return self.type_of_kind(Kind.of(declared))
 
     def type_of_kind(self, kind: Kind) -> str:
-        """Return the type in which statements find what is of a kind."""
+        """Return the SQL type of values of a kind."""
         types = {Kind.INTEGER: self.integer, Kind.REAL: self.real, Kind.TEXT: self.text}
         return {**types, Kind.DAY: self.day, Kind.TRUTH: self.truth}[kind]
 
@@ -327,18 +327,18 @@ class Writer:
         return Kind.of(kind) is Kind.TEXT
 
     def ordered(self, row: RowOf, column: Column) -> str:
-        """Return a column of a row, to be ordered by: what is equal in this order is the same value."""
+        """Return a column of a row, to be ordered by: equal in this order means the same value."""
         name = self.column(row, column.name)
         return self.dialect.text_order.format(name) if self.is_text(column.type) else name
 
     def referred(self, row: RowOf, up: int, name: str) -> str:
-        """Return a column of the row `up` rows out from `row`, or what it carries of that."""
+        """Return a column of the row `up` rows out from `row`, or the copy of it that `row` carries."""
         if (up, name) in row.carried:
             return self.column(row, row.carried[up, name])
         return self.around(row, up, name)
 
     def around(self, row: RowOf, up: int, name: str) -> str:
-        """Return a column of the row `up` rows out from `row`, or what the row around it carries of that."""
+        """Return a column of the row `up` rows out from `row`, or the copy of it that the row around carries."""
         if row.outer is not None and (up - 1, name) in row.outer.carried:
             return self.column(row.outer, row.outer.carried[up - 1, name])
         return self.column(row.up(up), name)

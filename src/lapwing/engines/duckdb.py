@@ -129,7 +129,7 @@ class DuckDB(Engine):
             self._lock_down(registered.files, threads, memory_limit)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._connection.close()
         self._spill.close()
 
@@ -226,7 +226,7 @@ class _Registry:
         self._run(f"CREATE SCHEMA {_SCHEMA}")
 
     def add(self, table: Table, source: Source) -> None:
-        """Make a table of what is copied, and a view of what is read where it lies."""
+        """Make a table of data that is copied, and a view of data that is read in place."""
         name, fixed = f"{_SCHEMA}.{DUCKDB.name(table.name)}", True
         if isinstance(source, str | Path) and Path(source).suffix == ".csv":
             self._copy_csv(table, CSVFile(table.name, Path(source)), name)
@@ -245,7 +245,7 @@ class _Registry:
                 self.registered.one_row_a_person.add(table.name)
 
     def _require_readable(self, table: Table, name: str, definition: str) -> None:
-        """Read every cell once, so that none fails a question later; not again what is known to be readable."""
+        """Read every cell once, so that none fails a question later; skip tables that are known to be readable."""
         mark = hashlib.sha256(f"{duckdb.__version__} {definition}".encode()).hexdigest()
         if self._readable.get(table.name) != mark:
             # Through the expressions that questions use: a file may hold a text that its own reader chokes on.

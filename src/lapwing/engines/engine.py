@@ -165,7 +165,7 @@ class Engine(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
 
     def __enter__(self) -> Self:
         return self
@@ -215,7 +215,7 @@ class Generation:
     leases: int = 0
 
     def serves(self, versions: Mapping[str, int]) -> bool:
-        """Return whether it reads these versions."""
+        """Return whether the engine reads these versions."""
         return all(self.versions.get(table) == version for table, version in versions.items())
 
 
@@ -253,7 +253,7 @@ class Generations:
         return made
 
     def give_back(self, generation: Generation) -> None:
-        """Let go of an engine; it is closed with its last lease, if there is a newer one."""
+        """Give back a lease of an engine; with its last lease it is closed, if there is a newer one."""
         with self._lock:
             generation.leases -= 1
         self._retire()
@@ -309,7 +309,7 @@ def all_numbers(aggregate: Aggregate, rows: Iterable[Row]) -> tuple[int, ...]:
 
 
 def numbers_by_cell(aggregate: Aggregate, rows: Iterable[Row]) -> dict[CellKey, tuple[int, ...]]:
-    """Return what a database sent: the parts of a cell's key, then whole numbers, one row a cell.
+    """Return the numbers of each cell from the rows of a database: the parts of its key, then whole numbers.
 
     A database that sends anything else, or a number that cannot be (`possible_numbers`), has failed.
     """

@@ -201,7 +201,7 @@ def _fits(writer: Writer, text: str, pattern: str) -> str:
 
 
 def _at(writer: Writer, text: str, end: End) -> str:
-    """Return that the characters of one end stand at their places, as tests that follow others."""
+    """Return the conditions, each after an AND, that the fixed characters of one end are at their places."""
     return "".join(f" AND substr({text}, {place + 1}, {len(run)}) = {writer.value(run)}" for place, run in end.runs)
 
 
@@ -245,7 +245,7 @@ def _has(writer: Writer, row: RowOf, has: HasRows | LacksRows) -> str:
 
 
 def _carried(writer: Writer, where: Predicate) -> dict[tuple[int, str], str]:
-    """Return what a row has to carry of rows further out, under names longer than any of the catalogue."""
+    """Return the columns of outer rows that a row has to carry, under names longer than any of the catalogue."""
     far = () if writer.dialect.compares_rows else sorted(set(_far(where)))
     return {(up, name): f"{f'{name} of the row {up} further out':_<99}" for up, name in far}
 
@@ -267,7 +267,7 @@ def _carrying(writer: Writer, row: RowOf) -> str:
 
 
 def _far(predicate: Predicate, depth: int = 0) -> Iterator[tuple[int, str]]:
-    """Yield what this row and those inside refer to beyond it: how many rows out from here, and the name there."""
+    """Yield the references of a predicate to outer rows: how many rows out from this one, and the column there."""
     match predicate:
         case AllOf(parts) | AnyOf(parts):
             for part in parts:

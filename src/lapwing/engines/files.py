@@ -71,7 +71,7 @@ def parquet_relation(table: str, path: str | Path) -> str:
 
 
 def parquet_tree(table: str, path: str | Path) -> str:
-    """Return the SQL of the columns of a Parquet file and of what is inside of each, under their names in the file."""
+    """Return the SQL of the columns of a Parquet file and their nested fields, under their names in the file."""
     return f"SELECT name, num_children FROM parquet_schema({literal_path(table, path)})"
 
 
@@ -184,7 +184,7 @@ def _rounded(column: str) -> str:
 
 
 def _formed(column: str, kind: str) -> str:
-    """Return what of a cell is read if it has the form of its type, and a text that is of no type if it has not."""
+    """Return the SQL of a cell if it has the form of its type, and of a text that no type accepts if it has not."""
     cell, part = f"trim({column})", {DUCKDB.day: _DAY, DUCKDB.integer: _WHOLE}.get(kind)
     said = cell if part is None else f"regexp_extract({cell}, {literal(part)})"
     right = f"regexp_full_match({cell}, {literal(_FORMS[kind])})"
@@ -348,7 +348,7 @@ def register_frame(connection: duckdb.DuckDBPyConnection, table: str, key: str, 
 
 
 def names_of_frame(table: str, frame: Any) -> list[str]:
-    """Return what a data frame itself calls its columns."""
+    """Return the column names of a data frame, by its own schema."""
     if _is_of_pandas(frame):
         return [str(name) for name in frame.columns]
     if isinstance(frame, Mapping):  # arrays by the names of their columns, as made-up rows are

@@ -179,7 +179,7 @@ class PostgreSQL(Engine):
         super().__init__(population, registered, bitmap_memory=bitmap_memory, on_failure=on_failure)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         with self._lock:
             self._closed = True
             open_, self._idle = [*self._idle, *self._running], []
@@ -202,7 +202,7 @@ class PostgreSQL(Engine):
         }
 
     def _of_what_is_read(self, shape: Shape) -> Shape:
-        """Return what of a shape is about declared columns; others may come and go."""
+        """Return the rows of a shape for declared columns; others may be added and dropped."""
         names = list(self._sources)
         return tuple(row for row in shape if row[1].casefold() in self._read.get(names[row[0] - 1], ()))
 

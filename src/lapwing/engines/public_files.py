@@ -60,7 +60,7 @@ class PublicFile:
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """The columns that it has."""
+        """The names of the columns of the file."""
         return tuple(self._stored)
 
     def columns(self, named: frozenset[str]) -> tuple[Column, ...]:
@@ -72,7 +72,7 @@ class PublicFile:
         return tuple(Column(name=name, type=_KINDS[kind], nullable=True) for name, kind in kinds.items())
 
     def select(self, columns: tuple[Column, ...], names: tuple[str, ...], where: Predicate) -> list[tuple[Any, ...]]:
-        """Return the different rows of what is named, of these columns, for which `where` is true."""
+        """Return the distinct values of the columns `names`, of the rows for which `where` is true."""
         relation, alone = _relation(self.name, self.path, columns), public_population(self.name, columns)
         writer, row = Writer(DUCKDB, alone, {self.name: relation}, widened_relation), RowOf(alone.tables[0])
         condition = predicate_sql(writer, row, where)

@@ -60,7 +60,7 @@ _INTERRUPTS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
 
 def _constant(kind: type[BaseException]) -> BaseException:
-    """Return what is shown of a failure of this kind: the interrupt it was, or the one failure."""
+    """Return the constant error for a failure of this kind: a new interrupt, or the one failure."""
     match [one for one in _INTERRUPTS if issubclass(kind, one)]:
         case [interrupt]:
             return SystemExit(1) if interrupt is SystemExit else interrupt()
@@ -111,7 +111,7 @@ class CancelScope:
             _scope.reset(self._before)
 
     def run(self, statement: "_Statement | None") -> None:
-        """Make it known that a statement begins in the scope, or that the last one ended; refuse if it is cancelled."""
+        """Record the statement that runs in the scope, None after the last one; refuse if the scope is cancelled."""
         self._running = statement
         if self.cancelled:
             raise CancelledError("this question was cancelled")
@@ -134,7 +134,7 @@ class CancelGroup:
                 self._scopes.discard(scope)
 
     def cancel(self) -> None:
-        """Stop what is being read now; what begins later is not concerned."""
+        """Stop the questions that are being read now; later ones are not concerned."""
         for scope in tuple(self._scopes):
             scope.cancel()
 

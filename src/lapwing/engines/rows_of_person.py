@@ -34,7 +34,7 @@ class Look(NamedTuple):
 
 
 def look_of(fact: Fact) -> Look | None:
-    """Return what a fact asks of a person's rows in another table; None where only the database can see it."""
+    """Return a fact as a condition on the number of a person's rows in another table; None if only SQL decides it."""
     match fact:
         case Fact(HasRows() | LacksRows() as has, _) if not any(_beyond((has.where, has.derived))):
             least, wanted, inside = has.at_least, isinstance(has, HasRows), Fact(has.where, has.derived)
@@ -55,7 +55,7 @@ def _among(rows: Integers, most: int, intervals: Iterable[Interval]) -> Truths:
 
 
 def _beyond(part: object, depth: int = 0) -> Iterator[Ref]:
-    """Yield what refers to a row further out than that which `part` is about."""
+    """Yield the references to rows further out than the row that `part` is about."""
     if isinstance(part, Ref):
         if part.up > depth:
             yield part
