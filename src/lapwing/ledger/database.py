@@ -108,7 +108,7 @@ class Database(ABC):
         """Return a value that changes on this connection with every commit of another one; None if there is none."""
         return None
 
-    def is_lost(self, connection: Connection) -> bool:  # noqa: ARG002 - a file does not hang up
+    def is_lost(self, connection: Connection) -> bool:  # noqa: ARG002 - a file has no connection to lose
         """Return whether the other end of a connection is gone, so that a new one must be made."""
         return False
 
@@ -164,7 +164,7 @@ _INDEXES: Final = (
        where record ->> 'kind' = 'intent'""",
     """create index entries_asked on entries ((record ->> 'population'), (record ->> 'analyst'), seq)
        where record ->> 'kind' = 'intent'""",
-    # In other words than those of the lookups above, which SQLite would rather look for in these, entry after entry.
+    # On other expressions than the lookups above: otherwise SQLite's planner would scan these indexes for them.
     """create index entries_about on entries ((coalesce(record ->> 'population', '')), seq)""",
     """create index entries_caused on entries
        ((coalesce(record ->> 'population', '')), (coalesce(record ->> 'analyst', '')), seq)""",

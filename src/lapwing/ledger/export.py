@@ -93,7 +93,7 @@ def charged_words(entry: Record) -> str:
 
 def export_json(ledger: Ledger, path: Path) -> Receipt:
     """Write all entries as JSON lines into a new file, and return the receipt of the last one."""
-    opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)  # who asked what is the owner's business alone
+    opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)  # only the owner may read who asked what
     with os.fdopen(opened, "w", encoding="ascii") as file, ledger.store.reading() as transaction:
         end = {"last": transaction.last, "head": transaction.head.hex()}
         file.write(canonical({"format": _FORMAT, "ledger": transaction.ledger, "seq": None, **end}) + "\n")
@@ -154,7 +154,7 @@ def is_export(path: Path) -> bool:
 
 
 def _entries_of(path: Path) -> Iterator[Entry]:
-    with path.open(encoding="ascii", errors="replace") as file:  # what is replaced does not follow from the chain
+    with path.open(encoding="ascii", errors="replace") as file:  # a replaced byte breaks the chain
         file.readline()
         yield from _entries(file)
 

@@ -384,7 +384,7 @@ def _points(transaction: Transaction, numbers: Sequence[int]) -> list[AccountPoi
         record: Record = entry.record if entry else {}
         if "account" not in record:
             raise ParameterError("seq", seq, reason="is no entry about an account", remedy="check the ledger")
-        at = record.get("at", at)  # what settles a question has no time
+        at = record.get("at", at)  # an entry that settles a question has no time
         points.append(AccountPoint(seq=seq, at=at, account=from_record(Account, record["account"]["after"])))
     return points
 

@@ -182,7 +182,7 @@ class Questions:
             transaction.look_up(lookups)
             return {seq: _answer_in(transaction, seq, answer) for seq, answer in answers.items()}
 
-        alone = len(answers) == 1  # what many need is too much for one statement
+        alone = len(answers) == 1  # the lookups of many are too long for one statement
         return self._store.change("answer", settle, lookups if alone else (), only_appends=alone)
 
     def lose(self, *charges: int) -> None:

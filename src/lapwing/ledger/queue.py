@@ -141,7 +141,7 @@ class WriterQueue:
 
     def wait(self, one: PendingChange) -> None:
         """Return when a change leads, or has its end."""
-        if self._process != os.getpid():  # who waited when the process forked waits on the other side
+        if self._process != os.getpid():  # the threads that waited are in the parent of the fork
             self._begin()
         with self._lock:
             if not self._is_led:

@@ -453,7 +453,7 @@ def decision_in(transaction: Transaction, found: Recalled, reservation: Reservat
 
 def secret(transaction: Transaction, reservation: str, number: int) -> bytes | None:
     """Return a secret of a reservation if it is still stored; it is outside the chain, and no hash depends on it."""
-    if reservation not in transaction.secrets:  # two at most: its state, and the seed of what is in flight
+    if reservation not in transaction.secrets:  # two at most: its state, and the seed of the round in flight
         rows = transaction.all("select number, sealed from secrets where stream = ?", reservation)
         transaction.secrets[reservation] = {number: bytes(sealed) for number, sealed in rows}
     return transaction.secrets[reservation].get(number)

@@ -28,7 +28,7 @@ from lapwing.vocabulary.errors import (
 if sys.platform != "win32":
     import fcntl
 
-_APPLICATION: Final = 0x6C617077  # "lapw": what makes this SQLite file a ledger
+_APPLICATION: Final = 0x6C617077  # "lapw": the application id that makes this SQLite file a ledger
 _OLDEST: Final = (3, 38, 0)  # the first with ->>
 _FULL: Final = 2
 
@@ -243,7 +243,7 @@ class FileGate(Gate):
         """Return the gate of a file."""
         with _opening:
             gate = _gates.get(path)
-            if gate is None or gate.process != os.getpid():  # what a fork has copied belongs to the other process
+            if gate is None or gate.process != os.getpid():  # after a fork, the copied gate belongs to the parent
                 gate = _gates[path] = FileGate(path)
             gate._users += 1
             return gate

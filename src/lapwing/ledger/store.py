@@ -108,7 +108,7 @@ class Store:
         self.database, self._clock = database, clock
         self._writer, self._reader = LazyConnection(database), LazyConnection(database)
         self._cache = StateCache()
-        self.background: BackgroundCheck | None = None  # of what was not followed when the ledger was opened
+        self.background: BackgroundCheck | None = None  # of entries that were not followed when it was opened
         self.has_found_damage = False
         self._seen: Receipt | None = None
         self._looked: tuple[object, Receipt | None] = None, None  # the stamp that it had, and its end
@@ -138,7 +138,7 @@ class Store:
         self._learn(transaction)
 
     def read(self, work: Callable[[Transaction], T], lookups: Lookups = ()) -> T:
-        """Return what `work` finds at one moment of the ledger, for which one statement is mostly enough.
+        """Return the result of `work` on a snapshot of the ledger, for which one statement is mostly enough.
 
         `lookups` are fetched with the end of the chain by one statement, which sees one moment by itself. Work that
         needs more than that is done again, in a transaction: it must change nothing but what it returns.
@@ -345,24 +345,24 @@ class Store:
         return True
 
     def keep_keys(self, keys: KeyDigests) -> None:
-        """Let the next checkpoint know all keys: of a ledger that was followed from its first entry on."""
+        """Digest all keys for the next checkpoint: of a ledger that was followed from its first entry on."""
         with self.reading() as transaction:
             transaction.digest_keys(keys)
             self._cache.keys = keys
 
     def known_reservation(self, name: str) -> ReservationRecord | None:
-        """Return a reservation as this process saw it last; it may have moved on."""
+        """Return a reservation from the cache of this process; it may have changed since."""
         _, record = self._cache.reservations.get(name, (0, None))
         return record
 
     def known_population(self, name: str) -> PopulationRecord | None:
-        """Return a population as this process saw it last; the custodian may have decided otherwise since."""
+        """Return a population from the cache of this process; the custodian may have changed it since."""
         _, record = self._cache.populations.get(name, (0, None))
         return record
 
     @property
     def checked(self) -> Checkpoint | None:
-        """How far this process has followed the chain, and what it knows of by then; of streams the newest."""
+        """The checkpoint of this process: how far it followed the chain, the states by then, and the newest streams."""
         with self._learning:
             return self._checked()
 
@@ -425,7 +425,7 @@ class Store:
                 connection.drop()
 
     def _look(self) -> Known:
-        """Look before a transaction begins: others may see more while this one looks at its moment."""
+        """Return the known lower bounds, read before a transaction begins: later ones may exceed its snapshot."""
         if self.background is not None:
             self.background.require()
         kept = self.database.head
