@@ -237,7 +237,7 @@ def _questions(asked: Iterable[Fact]) -> Iterator[_Question]:
 def _needed(where: Predicate, derived: tuple[DerivedColumn, ...]) -> tuple[DerivedColumn, ...]:
     """Return the derived columns that an atom is about, with those that they are computed from."""
     if isinstance(where, HasRows | LacksRows) and where.derived:
-        return derived  # what its rows see may be computed from this row
+        return derived  # columns of its rows may be computed from this row
     names = set(columns_read(where))
     for one in reversed(derived):  # each comes after those that it is computed from
         if one.name in names:

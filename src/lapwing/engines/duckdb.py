@@ -53,7 +53,7 @@ from lapwing.vocabulary.lifetime import closing_on_failure
 T = TypeVar("T")
 
 _PRIVATE: dict[str, str | bool | int | float | list[str]] = {
-    # Those that decide about rows, or about an expression, by what is noted about all rows of a file or a group.
+    # Optimizers that prune rows or rewrite an expression by statistics of a file or a row group: they depend on data.
     "disabled_optimizers": "statistics_propagation,filter_pushdown,join_filter_pushdown,row_group_pruner,"
     "compressed_materialization,late_materialization",
     "autoinstall_known_extensions": "false",
@@ -283,8 +283,8 @@ class _Registry:
                 return names_of_frame(table.name, frame)
 
     def _require_stored(self, table: Table, place: str, name: str) -> None:
-        """Refuse what is computed when it is read: by now(), or from another file, it changes and the file does not."""
-        # DuckDB finds a name however its letters are written, and looks for what it does not find elsewhere.
+        """Refuse a view or computed column: by now(), or from another file, it changes although the file does not."""
+        # DuckDB ignores the case of names, and searches other schemas for a name that it does not find.
         here = "database_name = $1 AND schema_name = 'main' AND lower({}) = lower($2)"
         views = f"SELECT count(*) FROM duckdb_views() WHERE {here.format('view_name')}"
         tables = f"SELECT count(*) FROM duckdb_tables() WHERE {here.format('table_name')}"

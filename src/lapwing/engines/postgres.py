@@ -334,7 +334,7 @@ def register(population: Population, sources: Mapping[str, PostgresTable], shape
             remedy = 'copy it into a table of the database, or show its keys as texts: key_type = "text"'
             raise RegistrationError(table.name, reason=reason, remedy=remedy)
         columns = select_list(population, table, stored, POSTGRES, _reader(table), keys=registered.keys, remedy=_REMEDY)
-        # What another server compares, it compares in its own way: a fence keeps conditions and groups here.
+        # A foreign server compares by its own rules: the optimization fence keeps conditions and groups here.
         fence = "" if stored[0].wrapper is None else " OFFSET 0"
         registered.relations[table.name] = f"(SELECT {columns} FROM {name}{fence})"
         key = stored_name(table, population.person_key(table), [column.name for column in stored])

@@ -96,10 +96,10 @@ class CancelScope:
 
     def cancel(self) -> None:
         """Stop the statement that runs in the scope, and let none begin there any more."""
-        self.cancelled = True  # before it is looked what runs: who begins a statement looks the other way round
+        self.cancelled = True  # set before `_running` is read; `run` uses the reverse order, so one sees the other
         running = self._running
         if running is not None:
-            # By a thread of its own: it may take a while, and who calls may be the one who waits for the statement.
+            # In a new thread: it may take a while, and the caller may be the thread that waits for the statement.
             Thread(target=running.stop_until_it_ends, daemon=True).start()
 
     def __enter__(self) -> Self:
@@ -146,7 +146,7 @@ class _Statement:
         self._stop, self._lock, self._ended = stop, Lock(), Event()
 
     def stop(self) -> None:
-        with self._lock, suppress(Exception):  # what it would stop may have ended just now
+        with self._lock, suppress(Exception):  # the statement may have ended just now
             if not self._ended.is_set():
                 self._stop()
 
@@ -181,7 +181,7 @@ def stoppable(stop: Callable[[], object], *, seconds: float | None = None) -> It
     try:
         scope.run(statement)
         yield
-    except (KeyboardInterrupt, SystemExit):  # which end our waiting, and not always what is waited for
+    except (KeyboardInterrupt, SystemExit):  # which end our waiting, and not always the statement
         statement.stop()
         raise
     finally:

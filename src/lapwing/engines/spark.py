@@ -100,7 +100,7 @@ _PINNED = {
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.binaryAsString": "false",
     "spark.sql.parquet.mergeSchema": "false",
-    # What is noted about all rows of a file, a page or a table decides nothing about one of them.
+    # Statistics of a file, a page or a table must not decide about single rows.
     "spark.sql.parquet.filterPushdown": "false",
     "spark.sql.parquet.aggregatePushdown": "false",
     "spark.sql.parquet.recordLevelFilter.enabled": "false",
@@ -357,7 +357,7 @@ def _read(_: str, stored: StoredColumn, wanted: str) -> str:
     if stored.type.startswith("string collate"):  # some collations take different texts for the same
         column = f"{column} COLLATE UTF8_BINARY"
     column = f"CAST({column} AS {wanted})"
-    # What NaN is equal to, and what a file notes about it, differ: no predicate meets it.
+    # The equality of NaN differs between databases, and so do its statistics in files: it is read as missing.
     if stored.bare in SPARK.reals:
         column = f"CASE WHEN isnan({column}) THEN NULL ELSE {column} END"
     # Bytes that are not text would be two cells to Spark and one to its driver.
