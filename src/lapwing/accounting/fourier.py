@@ -41,7 +41,7 @@ class LossGrid:
     """A tilt, a step and a window."""
 
     slope: float
-    steeper: float  # a slope for the bound of what lies above the window
+    steeper: float  # a slope for the bound of the mass above the window
     low: float
     high: float
     step: float

@@ -194,7 +194,7 @@ class Refusal:
             if isinstance(self.filter_, ApproximateFilter):
                 remedies = ("group by columns whose values are declared, which takes no delta", *remedies)
         elif currency == "mu squared":  # not a currency of prices: half of it is a rho
-            currency, asked, left = "rho", None, left / 2  # what it asks for is a bound, no price
+            currency, asked, left = "rho", None, left / 2  # the amount asked for is a bound, no price
         elif isinstance(self.filter_, ApproximateFilter):
             left = fits.pure  # which the residue may admit when the sum does not
         return BudgetExceededError(
