@@ -24,7 +24,7 @@ from lapwing.noise.randomness import SYSTEM
 from lapwing.vocabulary.errors import ParameterError, SealBrokenError
 from lapwing.vocabulary.exact import Sensitive, as_int
 
-SECRET_BYTES: Final = 32  # the width of what is sealed, a seed or the state of a stream, and of a key
+SECRET_BYTES: Final = 32  # the width of a secret, a seed or the state of a stream, and of a key
 SAMPLERS: Final = 1
 """The version of all that lies between a seed and a decision: the samplers of `noise.laws` and the order in which a
 stream draws from them. A change of any draw must raise it (`tests/noise/test_sealing.py` pins the draws)."""
