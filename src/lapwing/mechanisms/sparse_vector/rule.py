@@ -189,7 +189,7 @@ class ThresholdComparison:
     noise: Law  # drawn afresh for every question
     centre: int  # the mean of this noise less the mean of the threshold noise, to the nearest step
     bar: int  # `centre`, plus what is added to the threshold to make false yeses rarer
-    units: int = 1  # what a yes costs, in units of the rule
+    units: int = 1  # the cost of a yes, in units of the rule
 
 
 @frozen()
