@@ -72,7 +72,7 @@ class CompositionRule(Enum):
 
 @frozen()
 class ComposedCost:
-    """What one rule says: all releases together are (epsilon, delta)-differentially private."""
+    """The bound of one composition rule: all releases together are (epsilon, delta)-differentially private."""
 
     rule: CompositionRule
     epsilon: float
@@ -81,7 +81,7 @@ class ComposedCost:
 
 @frozen()
 class RuleComparison:
-    """What every rule that applies says, the best first."""
+    """The bounds of all rules that apply, the best first."""
 
     costs: tuple[ComposedCost, ...]
 
@@ -91,7 +91,7 @@ class RuleComparison:
         return self.costs[0]
 
     def by(self, rule: CompositionRule) -> ComposedCost | None:
-        """Return what `rule` says, or None where it does not apply."""
+        """Return the bound of `rule`, or None where it does not apply."""
         return next((cost for cost in self.costs if cost.rule is rule), None)
 
     def __str__(self) -> str:
@@ -156,7 +156,7 @@ class _Releases:
                 return self.together.epsilon(delta)
 
     def _basic(self, delta: float) -> float:
-        """Add up epsilons: what has none is taken at an equal share of the delta that the others leave."""
+        """Add up epsilons: a release without one is converted at an equal share of the delta that the others leave."""
         stated = [(self._stated(event), times) for event, times in self.uses.items()]
         left = Fraction(delta) - sum(each[1] * times for each, times in stated if each is not None)
         sharing = sum(times for each, times in stated if each is None)
@@ -186,7 +186,7 @@ class _Releases:
         return optimal_epsilon(epsilon=each[0], times=times, delta=delta, delta_each=each[1])
 
     def _stated(self, event: Event) -> tuple[Fraction, Fraction] | None:
-        """Return the (epsilon, delta) that is all the classical rules know of a release, if it has one."""
+        """Return the (epsilon, delta) of a release for the classical rules, if it has one."""
         if isinstance(event, ApproximateRelease):
             return event.epsilon, event.delta
         pure = self.alone[event].pure_epsilon
@@ -252,9 +252,9 @@ def planned_total(
 ) -> PlannedTotal:
     """Return what all charges of an account would cost one person as one plan, rounded up.
 
-    A stream counts whole, whatever it gave back at its closing. Where the population is partitioned, a person meets the
-    charges of one segment; under `REPLACE` perhaps those of two, and all of them are taken. The epsilon is that at
-    `delta`: if it is not said, at that of an (epsilon, delta) budget, else at a millionth.
+    A stream counts whole, also what it gave back at its closing. Where the population is partitioned, a person meets
+    the charges of one segment; under `REPLACE` perhaps those of two, and all of them are taken. The epsilon is that at
+    `delta`: without one, at that of an (epsilon, delta) budget, else at a millionth.
 
     >>> from lapwing.accounting import PureDP, PureRelease, SingleRelease, open_account
     >>> account = open_account(PureDP(epsilon=Fraction(20)))
@@ -275,7 +275,7 @@ def planned_total(
 
 
 def _met(admitted: Iterable[Admission], adjacency: Adjacency, segments: Collection[str] | None) -> Counter[Event]:
-    """Return what one person meets at most: of each event, as many as are in the segment that has most of them."""
+    """Return the most events that one person meets: of each event, its largest number in any one segment."""
     charged: dict[str, Counter[Event]] = {}
     for one in admitted:
         touched = [segment for segment in one.steps if segments is None or segment in segments]
@@ -288,7 +288,7 @@ def _met(admitted: Iterable[Admission], adjacency: Adjacency, segments: Collecti
 
 
 def _epsilon(met: Counter[Event], delta: float) -> float | None:
-    """Compose what is met; where that would take long, use that rhos add up (Bun and Steinke 2016, Lemma 1.7)."""
+    """Compose these events; where that would take long, use that rhos add up (Bun and Steinke 2016, Lemma 1.7)."""
     uses = taken_apart(met)
     work = sum(_SLOW.get(type(event), 1) for event in uses)
     if not uses:

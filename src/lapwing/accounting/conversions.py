@@ -1,4 +1,4 @@
-"""What a guarantee says in other words: Renyi divergences and rho as epsilon and delta, and one person's as a family's.
+"""Conversions between guarantees: Renyi divergences and rho to epsilon and delta, and one person to a group.
 
 The best order may be chosen at the end only if everything was fixed in advance. A filter must fix one order, or demand
 a bound at every order, as rho does.
@@ -64,7 +64,7 @@ def guarantee_for_group(guarantee: Guarantee, size: int) -> Guarantee:
     """Return what a guarantee for one person means for a group of `size`, rounded up.
 
     The people of the group come and go together (or are exchanged together): they are one larger person, and the chain
-    of `size` neighbouring tables is followed, which is what can be said of every mechanism.
+    of `size` neighbouring tables is followed, which holds for every mechanism.
 
     Epsilon grows like the size, rho and mu^2 like its square, delta by the factor (e^(k epsilon) - 1)/(e^epsilon - 1),
     which is less than the k e^((k - 1) epsilon) of document 000 (Theorem 2).

@@ -88,7 +88,7 @@ class DominatingPair:
         return min(1.0, (self.infinite_mass + float((gain * self.masses[above:]).sum())) * (1 + ROUND_OFF))
 
     def deltas(self, epsilons: Floats) -> Floats:
-        """Return what `delta` says at each of increasing places, raised a little more, in one pass over the atoms.
+        """Return `delta` at each of increasing epsilons, rounded up a little more, in one pass over the atoms.
 
         From the highest place down, what is added on the way from one place to the next below it is what the atoms
         between them gain and what all above gain more: nothing is subtracted, so nothing cancels.

@@ -1,8 +1,8 @@
 """Composition of fixed releases: the losses add up, so their laws are convolved, with one fast Fourier transform.
 
 The laws are tilted before they are transformed (Esscher): the mass is moved to where the answer lies, so that
-round-off is small beside the delta that is asked for, be it 1e-6 or 1e-30. What the grid, the finite window and the
-floating point leave open is bounded and added; the result is never below the truth.
+round-off is small compared with the delta that is asked for, be it 1e-6 or 1e-30. The errors of the grid, the finite
+window and floating point are bounded and added; the result is never below the truth.
 
 Proof: proofs/fourier_composition.md
 """
@@ -41,7 +41,7 @@ class LossGrid:
     """A tilt, a step and a window."""
 
     slope: float
-    steeper: float  # a slope for the bound of what lies above the window
+    steeper: float  # a slope for the bound of the mass above the window
     low: float
     high: float
     step: float
@@ -72,7 +72,7 @@ def _epsilon(factors: Sequence[Factor], tilts: Tilts, target: TiltTarget, delta:
 def delta_on_grid(factors: Sequence[Factor], tilts: Tilts, epsilon: float) -> float:
     """Return a delta for which the composition is (epsilon, delta)-indistinguishable in this order.
 
-    Where it would be far below 1e-40 that is what is said: a profile falls, and nobody will miss the difference.
+    A delta far below 1e-40 is not computed: the profile is decreasing, so one of about 1e-40 is an upper bound for it.
     """
     epsilon = min(epsilon, tilts.for_delta(_LEAST_DELTA).epsilon)
     grid = plan(factors, tilts, tilts.for_epsilon(epsilon))

@@ -1,4 +1,4 @@
-"""What a sparse vector with Gaussian noise costs: a proved bound on its Renyi divergence, of any order.
+"""The cost of a sparse vector with Gaussian noise: a proved bound on its Renyi divergence, of any order.
 
 The bound is a recursion over the questions and yeses that are left. One step of it is the largest value of a function
 of one real variable, and that maximum is never taken over grid points alone: between two grid points the function lies
@@ -85,7 +85,7 @@ def _log_v(width: float, alpha: float, questions: int, yeses: int, with_gap: boo
 
 
 def _at_a_price(front: "_Front", log_v: Floats, left: int) -> float:
-    """Return a bound on ln V(., last) after `left` more questions, whatever their number.
+    """Return a bound on ln V(., last) after `left` more questions, for any `left`.
 
     If no question gains more than e^g where a yes is worth e^-price, then all of them gain e^(left g), and yeses are
     paid for at the end. Every price gives a valid bound, which is convex in it: the best is searched for.

@@ -18,14 +18,14 @@ from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
 
 INFORMED = "somebody who knows everybody else's data"
-"""Of whom `belief_range` speaks. Of somebody else no belief is bounded: they may learn about her from the others."""
+"""The attacker of `belief_range`. The beliefs of any other have no bound: they may learn about her from the others."""
 
 Table = TypeVar("Table", bound=Hashable)
 
 
 @frozen(kw_only=False)
 class Worlds(Generic[Table]):
-    """What an attacker believes after an answer if it was computed from the table, and if one person was left out."""
+    """An attacker's posterior beliefs after an answer computed with, and one computed without, one person's data."""
 
     with_data: dict[Table, float]
     without_data: dict[Table, float]
@@ -66,7 +66,7 @@ def compare_worlds(
 def belief_range(prior: object, epsilon: object) -> tuple[float, float]:
     """Return the range of an attacker's belief afterwards, if he knows everybody's data but one person's.
 
-    Of somebody who knows everybody else's data the odds move by a factor of at most e^epsilon, in either direction,
+    The odds of such an attacker move by a factor of at most e^epsilon, in either direction,
     with the pure epsilon of everything he sees (`likely_loss` has one for other guarantees). The belief is that the
     person is in the table; where people are replaced, any statement about her record. Under `ADD_REMOVE` two
     records that she may have are two steps apart (one removed, one added): for a statement about what her record says,
@@ -102,10 +102,10 @@ def belief_drift(belief: object, epsilon: object) -> tuple[float, float]:
 def likely_loss(guarantee: Guarantee, but_for: Exact | None = None) -> tuple[float, Fraction]:
     """Return an epsilon, and a probability with which at most it is exceeded: for beliefs, where there is a delta.
 
-    Only a pure epsilon bounds every belief. Under the others some answers say more, and are rare: the privacy loss is
-    above the returned epsilon with probability `but_for` at most, which has to be above delta; it is ten times delta,
-    or one in a million where there is none, if not said. It is not delta itself: what (epsilon, delta) promises is that
-    no event is likelier than e^epsilon times, and delta more.
+    Only a pure epsilon bounds every belief. Under the others some rare answers reveal more: the privacy loss is above
+    the returned epsilon with probability `but_for` at most, which has to be above delta; by default it is ten times
+    delta, or one in a million where there is none. It is not delta itself: what (epsilon, delta) promises is that no
+    event is likelier than e^epsilon times, and delta more.
 
     >>> likely_loss(PureDP(epsilon=Fraction(1)))
     (1.0, Fraction(0, 1))
@@ -188,19 +188,19 @@ _LEVELS, _REFINEMENTS = 48, 24
 
 @frozen()
 class Shamed:
-    """What the name-and-shame mechanism does to `people` people."""
+    """The damage of the name-and-shame mechanism among `people` people."""
 
     people: int
     delta: Fraction
     expected: Fraction  # how many are published in the clear, on average
-    probability: float  # how likely it is that somebody is
+    probability: float  # that at least one person is
 
 
 def name_and_shame(*, people: int, delta: object) -> Shamed:
     """Return what a mechanism may do that is (0, delta)-DP, "delta-additively secret" (document 004, Exercise 2.3).
 
-    It publishes each person's record with probability delta, in the clear. Whoever is published is certain to an
-    attacker, however unsure he was before: no factor bounds that. So delta has to be far below 1/people.
+    It publishes each person's record with probability delta, in the clear. An attacker is certain about a published
+    person, however unsure he was before: no factor bounds that. So delta has to be far below 1/people.
 
     >>> shamed = name_and_shame(people=10_000, delta="1e-3")
     >>> shamed.expected, round(shamed.probability, 4)
@@ -229,12 +229,12 @@ def _share(log_odds: float) -> float:
 
 
 _LARGE, _NO_FACTOR, _BEYOND_FLOATS = 10, Fraction(1, 100), 700
-# where nobody says how many people there are: a budget too small for a million, or a delta too large for a thousand
+# if the number of people is unknown: a budget too small for a million, or a delta too large for a thousand
 _MANY, _FEW = 1_000_000, 1_000
 
 
 def budget_concerns(guarantee: Guarantee, people: int | None = None) -> tuple[str, ...]:
-    """Return what a custodian of `people` people should know about a guarantee; of any number of them, if not said.
+    """Return what a custodian of `people` people should know about a guarantee; by default, of any number of people.
 
     >>> print(*budget_concerns(ApproximateDP(epsilon=Fraction(1), delta=Fraction(1, 1000)), people=5000))
     delta = 0.001 for 5,000 people allows a mechanism that publishes 5 of them in the clear; choose delta far below

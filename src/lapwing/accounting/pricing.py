@@ -1,9 +1,9 @@
-"""What an event costs: one price list for everything that can happen.
+"""The cost of an event: one price list for all kinds of events.
 
 Every price is an upper bound, rounded towards more cost. Events inside another one (a plan, a repetition, a sample) are
 priced as parameters that were fixed before the first answer; parameters that are chosen on the way need a filter.
 
-A price is looked at once more before it is used. A plan is at least as easy to see through as any one of its parts, and
+A price is checked once more before it is used. A plan is at least as easy to distinguish as any one of its parts, and
 a divergence is at least what Pinsker makes of the total variation. Both are known in closed form wherever a law is that
 of a real pair of neighbours. A price below such a floor, or below zero, or no number at all, is a fault of the
 arithmetic: it is refused, before any charge.
@@ -62,7 +62,7 @@ _STEPS = 50  # of work that one pair of an envelope counts as
 _FEWEST_ATOMS = 10
 _CLOSEST = 2.0**-26
 _COUNTABLE = 10**14  # of more uses than that nothing is claimed but their pure epsilon
-_SURE_DELTA = 1e-30  # a composition of real pairs says all there is to say down to here; below, moments may say more
+_SURE_DELTA = 1e-30  # a composition of real pairs is tight down to here; below, moments may be tighter
 _TOLERANCE = 1e-3  # a floor is itself computed, from above: this part of it is given away
 _ROUND_OFF = 1e-15  # and so much more, for the atoms of a law are raised by their round-off
 
@@ -91,8 +91,8 @@ def _checked(price: float, currency: str, *, plausible: bool) -> float:
 class PricedLoss:
     """The privacy loss of an event between neighbouring tables. It satisfies `lapwing.vocabulary.event.Loss`.
 
-    Whatever is computed from a released answer afterwards, by whomever, does not change it (post-processing). It is
-    that of independent `factors` that add up, with how often each of them is met; P holds the person, Q does not.
+    Post-processing of a released answer does not change it. It is the sum of independent `factors`, each with the
+    number of its uses; P holds the person, Q does not.
 
     Proof: proofs/dominating_pairs.md
     """
@@ -117,7 +117,7 @@ class PricedLoss:
 
     @property
     def is_attained(self) -> bool:
-        """Whether one pair of neighbours really has these losses; else divergences may say less."""
+        """Whether one pair of neighbours really has these losses; else its divergences may be smaller."""
         return all(law.is_attained for law, _ in self.factors)
 
     @property
@@ -189,7 +189,7 @@ class PricedLoss:
 
 
 def one_of(losses: Sequence[PricedLoss]) -> PricedLoss:
-    """Return the loss of a person who meets exactly one of `losses`, nobody says which: the worst at every level."""
+    """Return the loss of a person who meets exactly one of `losses`, unknown which: their pointwise maximum."""
     return losses[0] if len(losses) == 1 else PricedLoss(((_envelope_law(losses), 1),))
 
 
@@ -317,7 +317,7 @@ def _price(event: Event) -> PricedLoss:  # noqa: C901, PLR0911, PLR0912 - the pr
 
 
 def product(losses: Iterable[tuple[PricedLoss, int]]) -> PricedLoss:
-    """Return the loss of all of `losses` together, each met as often as said.
+    """Return the loss of all of `losses` together, each with its number of uses.
 
     Gaussians are added up exactly, and selections at one epsilon are taken together.
     """
@@ -356,7 +356,7 @@ def _some(parts: tuple[Event, ...]) -> tuple[Event, ...]:
 def _sample(loss: PricedLoss, rate: Fraction, sampling: Sampling) -> PricedLoss:
     if rate > 1:
         raise ParameterError("rate", rate, reason="is above 1", remedy="write the share of people that is sampled")
-    if float_above(rate) >= 1:  # too near to all of them for a float to tell
+    if float_above(rate) >= 1:  # too near to 1 for a float
         return loss
     law, rate = flattened(loss.as_one_law(), rate)
     return _once(sampled(law, max(rate, _LEAST_RATE), sampling))  # a larger sample costs no less

@@ -1,6 +1,6 @@
 """The composed profile of releases that were fixed in advance, by whichever computation is exact or quickest.
 
-One order of the neighbours at a time. Whatever way is taken, the answer is an upper bound.
+One order of the neighbours at a time. Each of the computations returns an upper bound.
 
 This must never gate parameters that are chosen on the way, however tight it is: an adversary who looks at the answers
 before choosing the next release beats such a gate by a factor of ten. Filters are for that.
@@ -127,7 +127,7 @@ def _drowns(factors: Sequence[Factor]) -> bool:  # on a grid, which would hold r
 
 
 def _is_absurd(factors: Sequence[Factor]) -> bool:
-    """Say whether a law hides nothing, or has losses that no float can tell apart from that."""
+    """Return whether a law hides nothing, or has losses that no float can tell apart from that."""
     return any(law.infinite_mass >= 1 or max(map(abs, law.span(_RARE))) > _LARGEST_LOSS for law, _ in factors)
 
 

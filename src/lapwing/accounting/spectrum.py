@@ -5,7 +5,7 @@ Along the vertical line z = slope + i f, the profile of a composed law is
     delta(epsilon) = 1/(2 pi) * integral of e^(K(z) - z epsilon) / (z (z + 1)) over f,     K = sum of the cumulants.
 
 A sum over evenly spaced frequencies is that integral plus copies of the profile, shifted and tilted and all of them
-positive (Poisson's summation formula): it is an upper bound whatever the spacing. So that few frequencies suffice, a
+positive (Poisson's summation formula): it is an upper bound for any spacing. So that few frequencies suffice, a
 little Gaussian noise is composed in: one release more can only raise the profile, and the frequencies left out are
 bounded by its decay.
 

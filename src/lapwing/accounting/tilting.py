@@ -35,8 +35,8 @@ _LOG_SHARE = -14.0  # log of the share of delta that the copies may cost
 class TiltTarget:
     """About where a profile is wanted (`epsilon`, `log_delta`), and how to look at it.
 
-    `index` says which of the slopes to tilt by, `period` how far apart copies of the tilted profile have to be, so that
-    they weigh next to nothing there.
+    `index` is that of the slope to tilt by, `period` the distance at which copies of the tilted profile weigh next to
+    nothing there.
     """
 
     index: int

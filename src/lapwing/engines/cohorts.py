@@ -2,7 +2,7 @@
 
 Each atom of a predicate ("age between 20 and 30", "kind is ER") becomes a bitmap with one bit for each row of a table.
 "And" and "or" of atoms are those of their bitmaps, and a count is the number of people who have a bit that is set:
-whatever the predicate, one person moves the count by at most one.
+for every predicate, one person moves the count by at most one.
 
 What is asked of a person's rows in another table ("has a visit for which ...", "has 3 of them") is counted on the
 bitmaps of that table, and becomes a bitmap of this one; so thousands of such conditions are made of few atoms, too.
@@ -45,7 +45,7 @@ class Cohorts:
 
     Parameters
     ----------
-    read_size : given a table, the number of its rows that are of somebody, and of their people
+    read_size : given a table, the number of its rows that have a person key, and of their people
     read_facts : given a table and at most 62 facts, the people of its rows and, as bits, which facts are true for each,
         in one and the same order each time, the rows of a person together
     read_counts : given a table and at most 10 facts, the number of people who have a row for which each is true
@@ -85,7 +85,7 @@ class Cohorts:
         return self._caches[table]
 
     def _groups(self, table: str, questions: "Iterable[_Question]") -> "Iterator[list[_Question]]":
-        """Put together what fits the memory together; a group of one may still not fit."""
+        """Group cohorts whose bitmaps fit into memory together; a group of one may still not fit."""
         group: list[_Question] = []
         numbers: set[int] = set()
         for question in questions:
@@ -184,7 +184,7 @@ class Cohorts:
 
 
 def _seen(look: Look, places: Integers, tree: "_Tree", inner: "BitmapCache", bitmaps: "Sequence[Bitmap]") -> Truths:
-    """Return for whom a fact about their rows in another table is true: who has none there is behind all `places`."""
+    """Return for whom a fact about their rows in another table is true; people without rows have the last place."""
     if look.turn is None:
         return look.holds(np.append(inner.rows_of_each(tree, bitmaps), 0)[places])
     reached = np.append(inner.reaching(look.turn, tree, bitmaps), False)[places]
@@ -199,7 +199,7 @@ class _Link(NamedTuple):
 
 
 class _Join(NamedTuple):
-    """Parts joined by "and" or "or"; atoms, which stand for themselves, come first."""
+    """A node of "and" or "or" in the tree of a predicate; its atoms come first."""
 
     by: np.ufunc
     parts: "tuple[_Tree, ...]"
@@ -237,7 +237,7 @@ def _questions(asked: Iterable[Fact]) -> Iterator[_Question]:
 def _needed(where: Predicate, derived: tuple[DerivedColumn, ...]) -> tuple[DerivedColumn, ...]:
     """Return the derived columns that an atom is about, with those that they are computed from."""
     if isinstance(where, HasRows | LacksRows) and where.derived:
-        return derived  # what its rows see may be computed from this row
+        return derived  # columns of its rows may be computed from this row
     names = set(columns_read(where))
     for one in reversed(derived):  # each comes after those that it is computed from
         if one.name in names:
@@ -246,13 +246,13 @@ def _needed(where: Predicate, derived: tuple[DerivedColumn, ...]) -> tuple[Deriv
 
 
 def _looks(fact: Fact) -> bool:
-    """Say whether a fact is about other rows than its own."""
+    """Return whether a fact depends on other rows than the one it is about."""
     of_row = (PartOfDay, Beginning, Computed)
     return isinstance(fact.where, HasRows | LacksRows) or not all(isinstance(one, of_row) for one in fact.derived)
 
 
 def _batches(facts: Iterable[Fact], most: int) -> Iterator[list[Fact]]:
-    """Yield what one statement asks: few facts, fewer that look at other rows, no two columns of one name."""
+    """Yield the facts of one statement: few, fewer that depend on other rows, no two columns of one name."""
     batch, seen, looks = list[Fact](), dict[str, DerivedColumn](), 0
     for fact in facts:
         mine, look = {one.name.casefold(): one for one in fact.derived}, _looks(fact)
@@ -270,8 +270,8 @@ def _batches(facts: Iterable[Fact], most: int) -> Iterator[list[Fact]]:
 class BitmapCache:
     """The bitmaps of one table over `rows`, the person's number of each in order; those used last are at the end.
 
-    `read` says whether these are rows that were read; if not, only how many people there are is true of them. The bits
-    of a person with at most 64 rows stand side by side in one word; whoever has more has words of their own.
+    `read` is true if these rows were read; if not, only the number of people is true of them. The bits of a person with
+    at most 64 rows are contiguous in one word; a person with more rows has words of their own.
     """
 
     def __init__(self, rows: Integers, memory: int, *, read: bool = True) -> None:
@@ -327,13 +327,13 @@ class BitmapCache:
         return bitmaps, missing
 
     def add(self, fact: Fact, truths: Truths) -> None:
-        """Put the bitmap of what is true of each row into the place of the one that was not used for longest."""
+        """Add the bitmap of a fact, one truth for each row; the least recently used bitmaps are evicted (LRU)."""
         while len(self._bitmaps) >= self.capacity:
             self._bitmaps.popitem(last=False)
         self._bitmaps[fact] = self._packed(truths)
 
     def add_of_people(self, fact: Fact, truths: Truths) -> None:
-        """Put in the bitmap of what is true of each person, in the same way."""
+        """Add the bitmap of a fact, one truth for each person, in the same way."""
         self.add(fact, np.repeat(truths, self._sizes) if self._several else truths)
 
     def _packed(self, truths: Truths) -> Bitmap:

@@ -1,8 +1,8 @@
-"""What differs between the databases, and how the pieces of SQL are written in each: types, names, parameters, columns.
+"""SQL dialects: how the pieces of SQL are written for each database: types, names, parameters, columns.
 
-A dialect is data. The SQL is otherwise the same everywhere and uses only functions that cannot fail, whatever value
-they meet. Every value travels as a parameter and every name comes from the catalogue, so the text of a query says
-nothing but its shape.
+A dialect is data. The SQL is otherwise the same everywhere and uses only total functions, which cannot fail on any
+value. Every value is a bound parameter and every name comes from the catalogue, so the text of a query reveals nothing
+but its shape.
 """
 
 import math
@@ -40,7 +40,7 @@ _DECIMALS: Final = frozenset({"decimal", "numeric"})
 
 
 class Kind(StrEnum):
-    """What a value is where statements meet it; two kinds may have one type, as days and texts in SQLite."""
+    """The kind of a value in statements; two kinds may have one type, as days and texts in SQLite."""
 
     INTEGER = "integer"
     REAL = "real"
@@ -50,7 +50,7 @@ class Kind(StrEnum):
 
     @staticmethod
     def of(declared: "ColumnType | KeyType") -> "Kind":
-        """Return what a column, or a person key, that was declared so holds.
+        """Return the kind of the values of a column, or a person key, of a declared type.
 
         >>> Kind.of(Category(values=("F", "M"))), Kind.of(Category(values=(1, 2)))
         (<Kind.TEXT: 'text'>, <Kind.INTEGER: 'integer'>)
@@ -90,7 +90,7 @@ class StoredColumn:
 
 @frozen()
 class Dialect:
-    """How one database spells what all of them can do; what it does not say is as most of them have it.
+    """How one database spells the operations that all of them have; the defaults are those of most databases.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class Dialect:
         return self.type_of_kind(Kind.of(declared))
 
     def type_of_kind(self, kind: Kind) -> str:
-        """Return the type in which statements find what is of a kind."""
+        """Return the SQL type of values of a kind."""
         types = {Kind.INTEGER: self.integer, Kind.REAL: self.real, Kind.TEXT: self.text}
         return {**types, Kind.DAY: self.day, Kind.TRUTH: self.truth}[kind]
 
@@ -185,7 +185,7 @@ class Dialect:
         return {**types, Kind.DAY: self.days, Kind.TRUTH: self.truths}[kind]
 
     def accepts(self, stored: StoredColumn, kind: Kind) -> bool:
-        """Say whether the cast of a stored column to the type of a kind can neither fail nor round."""
+        """Return whether the cast of a stored column to the type of a kind can neither fail nor round."""
         decimal = stored.digits is not None and stored.digits <= _MOST_DIGITS
         if kind is Kind.REAL and (decimal or stored.bare in self.integers):
             return True
@@ -325,28 +325,28 @@ class Writer:
         return self.dialect.name(f"{letters}{number}")
 
     def is_text(self, kind: ColumnType) -> bool:
-        """Say whether a column that was declared so holds text."""
+        """Return whether a column that was declared so holds text."""
         return Kind.of(kind) is Kind.TEXT
 
     def ordered(self, row: RowOf, column: Column) -> str:
-        """Return a column of a row, to be ordered by: what is equal in this order is the same value."""
+        """Return a column of a row, to be ordered by: equal in this order means the same value."""
         name = self.column(row, column.name)
         return self.dialect.text_order.format(name) if self.is_text(column.type) else name
 
     def referred(self, row: RowOf, up: int, name: str) -> str:
-        """Return a column of the row `up` rows out from `row`, or what it carries of that."""
+        """Return a column of the row `up` rows out from `row`, or the copy of it that `row` carries."""
         if (up, name) in row.carried:
             return self.column(row, row.carried[up, name])
         return self.around(row, up, name)
 
     def around(self, row: RowOf, up: int, name: str) -> str:
-        """Return a column of the row `up` rows out from `row`, or what the row around it carries of that."""
+        """Return a column of the row `up` rows out from `row`, or the copy of it that the row around carries."""
         if row.outer is not None and (up - 1, name) in row.outer.carried:
             return self.column(row.outer, row.outer.carried[up - 1, name])
         return self.column(row.up(up), name)
 
     def type_of(self, row: RowOf, name: str) -> ColumnType:
-        """Return what the catalogue says that a column holds."""
+        """Return the type of a column by the catalogue."""
         return row.table.column(name).type
 
     def person(self, row: RowOf) -> str:

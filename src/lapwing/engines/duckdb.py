@@ -5,11 +5,11 @@ opened, nothing can be installed, no setting can be changed.
 
 Each table becomes one that holds the declared columns and nothing else, in the five types that the emitter writes for.
 Types are checked when tables are registered, and every declared cell is read once, to the custodian's face: a cell that
-does not fit must not wait for a question. Whoever knows by its mark that it was read before may say so (`readable`).
+does not fit must not wait for a question. A caller with the mark of an earlier read can skip that (`readable`).
 
-What does not fit into memory goes to a folder (`SpillFolder`): rows of people, so nobody else may read them and none
-may stay behind. A process that is killed removes nothing. Its folder is known by a lock that died with it, and whoever
-opens the next one removes it; the number of a process would not do, for numbers come back.
+Data that does not fit into memory spills to a folder (`SpillFolder`): rows of people, so only the owner may read them
+and none may be left over. A process that is killed removes nothing. Its folder is recognized by a lock that died with
+it, and the next process to open one removes it; the id of a process would not do, for ids are reused.
 """
 
 import fcntl
@@ -53,7 +53,7 @@ from lapwing.vocabulary.lifetime import closing_on_failure
 T = TypeVar("T")
 
 _PRIVATE: dict[str, str | bool | int | float | list[str]] = {
-    # Those that decide about rows, or about an expression, by what is noted about all rows of a file or a group.
+    # Optimizers that prune rows or rewrite an expression by statistics of a file or a row group: they depend on data.
     "disabled_optimizers": "statistics_propagation,filter_pushdown,join_filter_pushdown,row_group_pruner,"
     "compressed_materialization,late_materialization",
     "autoinstall_known_extensions": "false",
@@ -65,7 +65,7 @@ _PREFIX: Final = "lapwing-spill-"
 _OWNER: Final = "owner"
 _SCHEMA: Final = "lapwing"
 _QUOTED: Final = re.compile(r'value ".*"(?= is not valid)', re.DOTALL)
-"""How DuckDB quotes a cell that is no text; the cell itself is nobody's business."""
+"""How DuckDB quotes a cell that is no text; the cell itself must not be shown."""
 
 
 @frozen()
@@ -129,7 +129,7 @@ class DuckDB(Engine):
             self._lock_down(registered.files, threads, memory_limit)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._connection.close()
         self._spill.close()
 
@@ -175,7 +175,7 @@ class SpillFolder:
         place = Path(tempfile.gettempdir())
         _sweep(place)
         self.path, self._process = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place)), os.getpid()
-        # Locked before it has its name, so that nobody who sweeps ever finds it unlocked.
+        # Locked before it has its name, so that no sweep of another process ever finds it unlocked.
         unnamed = self.path / "unlocked"
         self._lock = os.open(unnamed, os.O_CREAT | os.O_RDWR, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
@@ -209,7 +209,7 @@ def register(
     sources: Mapping[str, Source],
     readable: Mapping[str, str],
 ) -> Registered:
-    """Register every table of a population in a fresh connection, or refuse and say what does not fit."""
+    """Register every table of a population in a fresh connection, or refuse and name what does not fit."""
     registry = _Registry(connection, population, readable)
     for table in population.tables:
         registry.add(table, source_of(table, sources, "name its file, its data frame or its table in a DuckDB file"))
@@ -226,7 +226,7 @@ class _Registry:
         self._run(f"CREATE SCHEMA {_SCHEMA}")
 
     def add(self, table: Table, source: Source) -> None:
-        """Make a table of what is copied, and a view of what is read where it lies."""
+        """Make a table of data that is copied, and a view of data that is read in place."""
         name, fixed = f"{_SCHEMA}.{DUCKDB.name(table.name)}", True
         if isinstance(source, str | Path) and Path(source).suffix == ".csv":
             self._copy_csv(table, CSVFile(table.name, Path(source)), name)
@@ -245,7 +245,7 @@ class _Registry:
                 self.registered.one_row_a_person.add(table.name)
 
     def _require_readable(self, table: Table, name: str, definition: str) -> None:
-        """Read every cell once, so that none fails a question later; not again what is known to be readable."""
+        """Read every cell once, so that none fails a question later; skip tables that are known to be readable."""
         mark = hashlib.sha256(f"{duckdb.__version__} {definition}".encode()).hexdigest()
         if self._readable.get(table.name) != mark:
             # Through the expressions that questions use: a file may hold a text that its own reader chokes on.
@@ -273,7 +273,7 @@ class _Registry:
                 return register_frame(self._connection, table.name, key, frame), "TABLE", True
 
     def _names(self, table: Table, source: Source) -> list[str] | None:
-        """Return what a file or a frame itself calls its columns; a table of DuckDB has the names that DuckDB tells."""
+        """Return the column names of a file or a frame, by its own schema; None for a table, which DuckDB describes."""
         match source:
             case DuckDBTable():
                 return None
@@ -283,8 +283,8 @@ class _Registry:
                 return names_of_frame(table.name, frame)
 
     def _require_stored(self, table: Table, place: str, name: str) -> None:
-        """Refuse what is computed when it is read: by now(), or from another file, it changes and the file does not."""
-        # DuckDB finds a name however its letters are written, and looks for what it does not find elsewhere.
+        """Refuse a view or computed column: by now(), or from another file, it changes although the file does not."""
+        # DuckDB ignores the case of names, and searches other schemas for a name that it does not find.
         here = "database_name = $1 AND schema_name = 'main' AND lower({}) = lower($2)"
         views = f"SELECT count(*) FROM duckdb_views() WHERE {here.format('view_name')}"
         tables = f"SELECT count(*) FROM duckdb_tables() WHERE {here.format('table_name')}"
@@ -357,7 +357,7 @@ class _Registry:
 
 
 def _require_no_log(table: Table, path: Path) -> None:
-    """Refuse a file with changes that are not in it yet: they would be read, and nobody would see the file change."""
+    """Refuse a file with a write-ahead log: its changes would be read although the file itself does not change."""
     log = path.with_name(f"{path.name}.wal")
     if log.exists():
         raise RegistrationError(

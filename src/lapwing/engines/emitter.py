@@ -61,7 +61,7 @@ def emit(
 ) -> Statement:
     """Return the SQL that computes `aggregate`: the parts of a cell's key, then its numbers, one row a cell.
 
-    Where something is added up, the first of the numbers is how many parts were.
+    For sums, the first of the numbers is how many parts were added.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def _people_of_tables(population: Population, dialect: Dialect, relations: Mappi
 
 
 def _one_row_fits(bounding: Bounding) -> bool:
-    """Say whether a single row is within the bounds of a person's part, so that nothing needs bounding."""
+    """Return whether a single row is within the bounds of a person's part, so that nothing needs bounding."""
     if not isinstance(bounding, ClippedSumPerPerson):
         return True
     low, high = bounds(bounding.term)
@@ -206,7 +206,7 @@ class _Select:
             self.steps["kept"] = self.lowest("parts", limit)
 
     def in_one_cell(self) -> bool:
-        """Say whether all keys are the same in all rows of a person: `proofs/derived_columns.md`."""
+        """Return whether all keys are the same in all rows of a person: `proofs/derived_columns.md`."""
         names = of_person(self.aggregate.derived) if self.aggregate.derived else frozenset()
         return all(not isinstance(key, GridKey) and key.column in names for key in self.aggregate.keys)
 
@@ -255,14 +255,14 @@ class _Select:
 
 
 class Fact(NamedTuple):
-    """What may be true of a row of a table: a predicate, and the derived columns that it is about."""
+    """A condition on a row of a table: a predicate, and the derived columns that it uses."""
 
     where: Predicate
     derived: tuple[DerivedColumn, ...] = ()
 
 
 def emit_size(writer: Writer, table: str) -> Statement:
-    """Return the SQL of the number of rows that are of somebody, and of the people they are of."""
+    """Return the SQL of the number of rows that have a person key, and of the people they belong to."""
     row = writer.row_of(table, ())
     person = writer.person(row)
     numbers = f"COUNT(*), COUNT(DISTINCT {person})"

@@ -1,15 +1,15 @@
-"""What an engine is, and what every engine does with the rows its database returned.
+"""The contract of an engine, and what every engine does with the rows its database returned.
 
 An engine never shows what it read. It returns wrapped whole numbers, or fails with one constant message. A database
-adds `_rows`, which runs one statement and reads the result to the end; whatever it raises becomes the one failure here,
-so nothing else may call it.
+adds `_rows`, which runs one statement and reads the result to the end; any error it raises becomes the one failure
+here, so nothing else may call it.
 
 The second line of defence is here too: an exact answer that cannot be true is a failure, and never gets as far as the
-noise. Noise hides one person's part only while that part is as bounded as the plan says. Should a database add up
-wrongly, wrap around or send a cell twice, its number must not be released. So every number is held against what is
-publicly known: the cells of the aggregate and the bounds of a person's part. Nothing of this tells anything about the
-rows. The checks follow from the aggregate alone, and on a database that computes what it was asked they hold for all
-rows whatsoever (`proofs/totality.md`): only a broken database can fail them.
+noise. Noise hides one person's contribution only while the contribution bound of the plan holds. Should a database add
+up wrongly, wrap around or send a cell twice, its number must not be released. So every number is checked against public
+facts: the cells of the aggregate and the contribution bounds. The checks reveal nothing about the rows. They follow
+from the aggregate alone, and on a database that computes correctly they hold for all rows whatsoever
+(`proofs/totality.md`): only a broken database can fail them.
 """
 
 from abc import ABC, abstractmethod
@@ -70,12 +70,12 @@ class Engine(ABC):
     population : what the tables are and hold, as declared
     registered : what its tables have become
     bitmap_memory : how many bytes the bitmaps of a table may take (see `cohorts`)
-    on_failure : told the reason of every failure, for the custodian's log; the reason may hold data
+    on_failure : called with the reason of every failure, for the custodian's log; the reason may hold data
 
     Attributes
     ----------
     readable : for tables in files, the marks of how each of their cells was read without failure
-    identities : for tables in a database, what tells each from another that takes its place, as it was registered
+    identities : for tables in a database, the identity of each when it was registered, to detect one in its place
     """
 
     _dialect: ClassVar[Dialect]
@@ -102,7 +102,7 @@ class Engine(ABC):
         return Cohorts(self._read_size, self._read_facts, self._read_counts, memory=memory)
 
     def identities_now(self) -> Mapping[str, str]:
-        """Return the `identities` as the database tells them now; fail if it cannot be asked just now."""
+        """Return the `identities` as they are in the database now; fail if it cannot be asked just now."""
         return self.identities
 
     def number(self, aggregate: Aggregate) -> Sensitive[int]:
@@ -165,7 +165,7 @@ class Engine(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
 
     def __enter__(self) -> Self:
         return self
@@ -215,7 +215,7 @@ class Generation:
     leases: int = 0
 
     def serves(self, versions: Mapping[str, int]) -> bool:
-        """Say whether it reads these versions."""
+        """Return whether the engine reads these versions."""
         return all(self.versions.get(table) == version for table, version in versions.items())
 
 
@@ -225,8 +225,9 @@ class Generations:
     When the tables have a new version a new engine is opened; questions that run end on the old one, which is closed
     with its last lease. No engine is closed under a question.
 
-    What is taken or added is held until it is given back. Whoever finds none takes `opening`, looks again, and adds
-    one: it is opened once for all who wait. Why an engine could not be closed is told to `on_failure`, and nobody else.
+    `take` and `add` return a lease that must be given back. A thread that finds no engine takes the lock `opening`,
+    looks again, and adds one: it is opened once for all that wait. Only `on_failure` gets the reason why an engine
+    could not be closed.
     """
 
     def __init__(self, on_failure: Callable[[Exception], None]) -> None:
@@ -244,7 +245,7 @@ class Generations:
             return found
 
     def add(self, engine: Engine, versions: Mapping[str, int]) -> Generation:
-        """Hold a new engine on these versions of all its tables; those that nobody holds any more are closed."""
+        """Hold a new engine on these versions of all its tables; older ones without a lease are closed."""
         made = Generation(engine, versions, leases=1)
         with self._lock:
             self._all.append(made)
@@ -252,18 +253,18 @@ class Generations:
         return made
 
     def give_back(self, generation: Generation) -> None:
-        """Let go of an engine; it is closed with its last lease, if there is a newer one."""
+        """Give back a lease of an engine; with its last lease it is closed, if there is a newer one."""
         with self._lock:
             generation.leases -= 1
         self._retire()
 
     def close(self) -> None:
-        """Close what nobody uses; the rest is closed with its last lease."""
+        """Close the engines without a lease; the others are closed with their last lease."""
         self._closed = True
         self._retire()
 
     def _retire(self) -> None:
-        """Close every engine that nobody uses, but for the newest, which the next question will want."""
+        """Close every engine without a lease, except the newest, which the next question will want."""
         with self._lock:
             older = self._all if self._closed else self._all[:-1]
             idle = [one for one in older if not one.leases]
@@ -276,7 +277,7 @@ class Generations:
 
 
 def is_cohort(aggregate: Aggregate) -> bool:
-    """Say whether an aggregate counts people, in one cell, by what stands in their rows."""
+    """Return whether an aggregate counts people, in one cell, by what stands in their rows."""
     return isinstance(aggregate.bounding, CountPerPerson) and not aggregate.keys
 
 
@@ -308,7 +309,7 @@ def all_numbers(aggregate: Aggregate, rows: Iterable[Row]) -> tuple[int, ...]:
 
 
 def numbers_by_cell(aggregate: Aggregate, rows: Iterable[Row]) -> dict[CellKey, tuple[int, ...]]:
-    """Return what a database sent: the parts of a cell's key, then whole numbers, one row a cell.
+    """Return the numbers of each cell from the rows of a database: the parts of its key, then whole numbers.
 
     A database that sends anything else, or a number that cannot be (`possible_numbers`), has failed.
     """
@@ -341,8 +342,7 @@ class ImpossibleError(ValueError):
 def possible_numbers(aggregate: Aggregate, sent: Sequence[Any]) -> tuple[int, ...]:
     """Return the numbers of a cell, one for each term, from what a database sent for it.
 
-    Where something is added up, the first number sent is how many parts were: `parts` times the bounds of a part bound
-    the total.
+    For sums, the first number sent is how many parts were added: `parts` times the bounds of a part bound the total.
 
     Proof: proofs/totality.md
     """
@@ -350,7 +350,7 @@ def possible_numbers(aggregate: Aggregate, sent: Sequence[Any]) -> tuple[int, ..
     summed = isinstance(bounding, ClippedSumPerPerson | BoundedRowsPerPerson)
     _require(len(sent) == aggregate.terms + summed, "more or fewer numbers than were asked for")
     _require(all(type(number) is int for number in sent), "a number that is not whole")
-    # A cell of a key is sent because somebody is in it; without keys there is one row, whoever is in it.
+    # With keys, a cell is sent only if a person is in it; without keys there is one row, even if it is empty.
     grouped = bool(aggregate.keys) and not isinstance(bounding, DistinctKeys)
     least = 1 if grouped or isinstance(bounding, LastStepPerPerson) else 0
     _require(least <= sent[0] < MOST_ROWS, "a count that cannot be")
@@ -421,6 +421,6 @@ def possible_facts(people: NDArray[Any], facts: NDArray[Any], atoms: int) -> Non
     _require(not len(facts) or 0 <= facts.min() <= facts.max() < 2**atoms, "facts that were not asked for")
 
 
-def _require(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - the words say what it is about
+def _require(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - the text names the check
     if not holds:
         raise ImpossibleError(otherwise)

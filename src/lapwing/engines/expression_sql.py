@@ -214,7 +214,7 @@ def _fits(writer: Writer, text: str, pattern: str) -> str:
 
 
 def _at(writer: Writer, text: str, end: End) -> str:
-    """Return that the characters of one end stand at their places, as tests that follow others."""
+    """Return the conditions, each after an AND, that the fixed characters of one end are at their places."""
     return "".join(f" AND substr({text}, {place + 1}, {len(run)}) = {writer.value(run)}" for place, run in end.runs)
 
 
@@ -222,7 +222,7 @@ _SIGNS = {(-1,): "<", (-1, 0): "<=", (0,): "=", (0, 1): ">=", (1,): ">", (-1, 1)
 
 
 def _compared(writer: Writer, row: RowOf, compared: Compared) -> str:
-    """Return how two values stand to one another; texts byte by byte, an integer beside a double as a double."""
+    """Return the SQL of a comparison of two values: texts byte by byte, an integer and a double as doubles."""
     refs, sides, known = (compared.left, compared.right), [], ""
     kinds = [writer.type_of(row.up(ref.up), ref.column) for ref in refs]
     for ref, kind in zip(refs, kinds, strict=True):
@@ -258,7 +258,7 @@ def _has(writer: Writer, row: RowOf, has: HasRows | LacksRows) -> str:
 
 
 def _carried(writer: Writer, where: Predicate) -> dict[tuple[int, str], str]:
-    """Return what a row has to carry of rows further out, under names longer than any of the catalogue."""
+    """Return the columns of outer rows that a row has to carry, under names longer than any of the catalogue."""
     far = () if writer.dialect.compares_rows else sorted(set(_far(where)))
     return {(up, name): f"{f'{name} of the row {up} further out':_<99}" for up, name in far}
 
@@ -280,7 +280,7 @@ def _carrying(writer: Writer, row: RowOf) -> str:
 
 
 def _far(predicate: Predicate, depth: int = 0) -> Iterator[tuple[int, str]]:
-    """Yield what this row and those inside refer to beyond it: how many rows out from here, and the name there."""
+    """Yield the references of a predicate to outer rows: how many rows out from this one, and the column there."""
     match predicate:
         case AllOf(parts) | AnyOf(parts):
             for part in parts:
@@ -333,7 +333,7 @@ def _on_grid(writer: Writer, row: RowOf, term: OnGrid) -> str:
     step = 2.0**-term.bits
     number = clipped(writer, column, term.low * step, term.high * step)
     if term.bits < 0:
-        # PostgreSQL refuses to halve the smallest doubles; whatever is this near to zero lands on zero anyway.
+        # PostgreSQL refuses to halve the smallest doubles; a value this near to zero is rounded to zero anyway.
         near = f"{number} BETWEEN {writer.value(-0.5)} AND {writer.value(0.5)}"
         number = f"CASE WHEN {near} THEN {writer.value(0.0)} ELSE {number} END"
     return _rounded(writer, number, term.bits)
@@ -370,7 +370,7 @@ class CellColumn(NamedTuple):
 
 
 def cell_columns(writer: Writer, row: RowOf, keys: Sequence[Key]) -> list[CellColumn]:
-    """Return the columns k0, k1, ... that say in which cell a row is."""
+    """Return the columns k0, k1, ... that are the key of the cell of a row."""
     return [_cell_column(writer, row, key, f"k{i}") for i, key in enumerate(keys)]
 
 

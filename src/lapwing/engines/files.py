@@ -1,4 +1,4 @@
-"""Files of the custodian as DuckDB reads them: each under its own name and no other, and of CSV what a line says.
+"""Files of the custodian as DuckDB reads them: each under its own literal name, and each line of CSV by itself.
 
 DuckDB takes some names for patterns, for a home folder or for an address, and columns out of the names of folders.
 What is fingerprinted must be what is read. It also gives columns other names, where two are the same but for their case
@@ -53,7 +53,7 @@ _AS_IT_IS: Final = {
 
 
 def literal_path(table: str, path: str | Path) -> str:
-    """Return the SQL of where a file is, from the root on: so it is not an address and in nobody's home folder."""
+    """Return the SQL of the absolute path of a file: so DuckDB reads neither an address nor a home folder in it."""
     place = str(Path(path).absolute())
     found = next((mark for mark in _PATTERN if mark in place), None)
     if found is not None:
@@ -66,13 +66,13 @@ def literal_path(table: str, path: str | Path) -> str:
 
 
 def parquet_relation(table: str, path: str | Path) -> str:
-    """Return the SQL that reads a Parquet file: its own columns, whatever its folders are called."""
+    """Return the SQL that reads a Parquet file: its own columns, none from the names of its folders."""
     pinned = ", ".join(f"{option} = {value}" for option, value in _AS_IT_IS.items())
     return f"read_parquet([{literal_path(table, path)}], {pinned})"
 
 
 def parquet_tree(table: str, path: str | Path) -> str:
-    """Return the SQL of the columns of a Parquet file and of what is inside of each, under their names in the file."""
+    """Return the SQL of the columns of a Parquet file and their nested fields, under their names in the file."""
     return f"SELECT name, num_children FROM parquet_schema({literal_path(table, path)})"
 
 
@@ -150,7 +150,7 @@ def is_misfit(column: str, kind: str, *, is_key: bool) -> str:
 
 
 def described(kind: str, cell: str, *, is_key: bool) -> tuple[str, str]:
-    """Return what a cell is not, and what to do about it; the cell itself is nobody's business.
+    """Return what is wrong with a cell, and what to do about it, without showing the cell itself.
 
     >>> described(DUCKDB.real, "72,5", is_key=False)
     ('is not a number', 'write a point in place of the comma, such as 72.5')
@@ -185,7 +185,7 @@ def _rounded(column: str) -> str:
 
 
 def _formed(column: str, kind: str) -> str:
-    """Return what of a cell is read if it has the form of its type, and a text that is of no type if it has not."""
+    """Return the SQL of a cell if it has the form of its type, and of a text that no type accepts if it has not."""
     cell, part = f"trim({column})", {DUCKDB.day: _DAY, DUCKDB.integer: _WHOLE}.get(kind)
     said = cell if part is None else f"regexp_extract({cell}, {literal(part)})"
     right = f"regexp_full_match({cell}, {literal(_FORMS[kind])})"
@@ -242,7 +242,7 @@ class CSVFile:
         return f"SELECT place, cell FROM ({numbered}) WHERE {wrong} ORDER BY place LIMIT 1"
 
     def refusal(self, row: int, name: str, kind: str, cell: str, *, is_key: bool) -> RegistrationError:
-        """Return what to tell the custodian about a misfit: its line and column, what it is not, and what to do."""
+        """Return the refusal of a cell for the custodian: its line and column, what is wrong, and what to do."""
         with self._path.open("rb") as file:
             next(file, None)
             line, _ = next(islice(self._rows(file, 2), row - 1, None))
@@ -251,7 +251,7 @@ class CSVFile:
         return self._refusal(line, f"has {cell_of} that {what}", remedy)
 
     def refusal_of_line(self, failure: str) -> RegistrationError:
-        """Return what to tell of a line on which the database fails; it would quote the whole line."""
+        """Return the refusal of a line on which the database fails; its own message would quote the whole line."""
         found = re.search(r"\bLine: ([0-9]+)", failure)
         what, remedy = (
             "cannot be taken apart",
@@ -273,7 +273,7 @@ class CSVFile:
         return rows
 
     def _are_plain(self, lines: list[bytes]) -> bool:
-        """Say whether all lines have their cells and nothing that needs a second look."""
+        """Return whether all lines have their cells and nothing that needs a second look."""
         block, commas = b"".join(lines), len(self.header) - 1
         if b'"' in block or b"\r" in block or not block.isascii() or commas == 0:
             return False
@@ -349,7 +349,7 @@ def register_frame(connection: duckdb.DuckDBPyConnection, table: str, key: str, 
 
 
 def names_of_frame(table: str, frame: Any) -> list[str]:
-    """Return what a data frame itself calls its columns."""
+    """Return the column names of a data frame, by its own schema."""
     if _is_of_pandas(frame):
         return [str(name) for name in frame.columns]
     if isinstance(frame, Mapping):  # arrays by the names of their columns, as made-up rows are
@@ -376,12 +376,12 @@ def write_frame(table: str, frame: Any, place: Path, key: str) -> None:
     """Write a data frame of pandas, Polars or Arrow as a Parquet file that is not there yet; `key` is the person's."""
     fresh = place.with_name(f"{place.name}.new")
     fresh.unlink(missing_ok=True)
-    os.close(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # readable by nobody else from the start
+    os.close(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # readable by its owner only, from the start
     try:
         _copy(table, frame, fresh, key)
         with fresh.open("rb") as written:
             os.fsync(written.fileno())
-        os.link(fresh, place)  # fails where a file of this name has come meanwhile: it is somebody's data
+        os.link(fresh, place)  # fails if a file of this name was made meanwhile: it may be data
     except FileExistsError:
         raise _refusal(
             table, f"has its file {place.name} already", "leave the frame out, or name another file"

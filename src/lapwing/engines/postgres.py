@@ -56,10 +56,10 @@ POSTGRES = Dialect(
 )
 
 Shape: TypeAlias = tuple[Row, ...]
-"""What the database says about the columns of the tables: of which source, then the fields of a `_Column`."""
+"""The columns of the tables in the catalogue of the server: the number of the source, then the fields of `_Column`."""
 
 _PINNED = {
-    "search_path": "pg_catalog, pg_temp",  # nobody's function, operator or temporary table stands in for ours
+    "search_path": "pg_catalog, pg_temp",  # no user's function, operator or temporary table shadows those of PostgreSQL
     "TimeZone": "UTC",
     "DateStyle": "ISO",
     "extra_float_digits": "3",
@@ -74,7 +74,7 @@ _CAN_BE_NAN = POSTGRES.reals | {"numeric"}
 _REMEDY = "store it as {}, show it so in a view, or declare what it is"
 
 # Decimals have a number of digits, and a scale with a sign in eleven bits. One below zero or above the number of digits
-# allows cells that no double holds, such as 1e400: then, as where a column says nothing, there are no digits to go by.
+# allows cells that no double holds, such as 1e400: then, as where a column declares none, the digits are unknown.
 _SHAPE = """
 WITH relations AS MATERIALIZED (
     SELECT place, pg_class.oid, relkind, relhassubclass,
@@ -179,7 +179,7 @@ class PostgreSQL(Engine):
         super().__init__(population, registered, bitmap_memory=bitmap_memory, on_failure=on_failure)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         with self._lock:
             self._closed = True
             open_, self._idle = [*self._idle, *self._running], []
@@ -187,7 +187,7 @@ class PostgreSQL(Engine):
             connection.close()
 
     def identities_now(self) -> Mapping[str, str]:
-        """Return what tells the tables from others that take their places; fail if no transaction can be begun."""
+        """Return the current identities of the tables; fail if no transaction can be begun."""
         with self._transaction() as connection:
             server, shape = connection.execute(self._where).fetchone(), shape_of(connection, self._sources)
         return self._identities(server, shape)
@@ -202,7 +202,7 @@ class PostgreSQL(Engine):
         }
 
     def _of_what_is_read(self, shape: Shape) -> Shape:
-        """Return what of a shape is about declared columns; others may come and go."""
+        """Return the rows of a shape for declared columns; others may be added and dropped."""
         names = list(self._sources)
         return tuple(row for row in shape if row[1].casefold() in self._read.get(names[row[0] - 1], ()))
 
@@ -269,7 +269,7 @@ class PostgreSQL(Engine):
 
 
 def _address(population: Population, conninfo: str) -> dict[str, Any]:
-    """Return what `conninfo` says. What libpq has to say about a wrong one may quote the password: it is kept back."""
+    """Return the parameters of `conninfo`. The error of libpq for a wrong one may quote the password: it is hidden."""
     with suppress(psycopg.ProgrammingError):
         return dict(conninfo_to_dict(conninfo))
     raise RegistrationError(
@@ -280,7 +280,7 @@ def _address(population: Population, conninfo: str) -> dict[str, Any]:
 
 
 def _which_server(connection: psycopg.Connection) -> str:
-    """Return the statement that tells this database from others; some roles may not ask for the server."""
+    """Return the statement that identifies this database; some roles may not ask for the server."""
     with suppress(psycopg.errors.InsufficientPrivilege), connection.transaction():
         connection.execute(_SERVER)
         return _SERVER
@@ -288,14 +288,14 @@ def _which_server(connection: psycopg.Connection) -> str:
 
 
 class _WholeNumber(Loader):
-    """Sums of 64-bit integers come as decimals; they are whole, or something has failed."""
+    """Sums of 64-bit integers come as decimals; one that is not whole is a failure."""
 
     def load(self, data: Buffer) -> int:
         return int(bytes(data))
 
 
 def shape_of(connection: psycopg.Connection, sources: Mapping[str, PostgresTable]) -> Shape:
-    """Return what the database says about the columns of all `sources`."""
+    """Return the columns of all `sources` from the catalogue of the database."""
     places = sources.values()
     rows = connection.execute(_SHAPE, [[place.schema for place in places], [place.table for place in places]])
     return tuple(rows.fetchall())
@@ -303,7 +303,7 @@ def shape_of(connection: psycopg.Connection, sources: Mapping[str, PostgresTable
 
 @frozen(kw_only=False)
 class _Column(StoredColumn):
-    """A column, with what else the database says about it."""
+    """A stored column, with further facts from the catalogue of the database."""
 
     unique: bool = False
     computed: bool = False
@@ -313,7 +313,7 @@ class _Column(StoredColumn):
 
 
 def register(population: Population, sources: Mapping[str, PostgresTable], shape: Shape) -> Registered:
-    """Return how to read the tables of `population`, or say which is not what the catalogue says.
+    """Return how to read the tables of `population`, or refuse one that disagrees with its declaration.
 
     A table has one row a person where its key is declared unique and never missing in the database itself.
     """
@@ -334,7 +334,7 @@ def register(population: Population, sources: Mapping[str, PostgresTable], shape
             remedy = 'copy it into a table of the database, or show its keys as texts: key_type = "text"'
             raise RegistrationError(table.name, reason=reason, remedy=remedy)
         columns = select_list(population, table, stored, POSTGRES, _reader(table), keys=registered.keys, remedy=_REMEDY)
-        # What another server compares, it compares in its own way: a fence keeps conditions and groups here.
+        # A foreign server compares by its own rules: the optimization fence keeps conditions and groups here.
         fence = "" if stored[0].wrapper is None else " OFFSET 0"
         registered.relations[table.name] = f"(SELECT {columns} FROM {name}{fence})"
         key = stored_name(table, population.person_key(table), [column.name for column in stored])
@@ -354,7 +354,7 @@ def _reader(table: Table) -> Callable[[str, _Column, str], str]:
         column = POSTGRES.name(stored.name)
         if stored.type.upper() != wanted:
             column = f"CAST({column} AS {wanted})"
-        if stored.type in _CAN_BE_NAN:  # which every other database takes for something else: no predicate meets it
+        if stored.type in _CAN_BE_NAN:  # which other databases treat differently: it is read as missing
             column = f"NULLIF({column}, CAST('NaN' AS {wanted}))"
         # A collation may take different texts for the same; two columns of two collations cannot be compared at all.
         return f'{column} COLLATE "C"' if wanted == POSTGRES.text else column

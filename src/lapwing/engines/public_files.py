@@ -1,6 +1,6 @@
 """Vocabularies: public tables in CSV, tab-separated and Parquet files, read by DuckDB where they lie.
 
-Nobody is in them, so unlike tables of people they may be looked at: the type of a column of a text file is the
+They hold no people, so unlike tables of people they may be inspected: the type of a column of a text file is the
 narrowest one that fits all of its cells, and a condition is evaluated when a question is planned. Only what
 `predicate_sql` writes is evaluated, with values as parameters, in a database that can open this one file. It stops
 after `TIME_LIMIT` seconds and after `MOST_AMONG` values.
@@ -27,7 +27,7 @@ from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.frozen import frozen
 
 TIME_LIMIT: Final = 60
-"""Seconds that looking something up in a vocabulary may take."""
+"""Seconds that a lookup in a vocabulary may take."""
 SUFFIXES: Final = (".csv", ".tsv", ".txt", ".parquet")
 Stat: TypeAlias = tuple[int, ...]
 _KINDS: Final[dict[str, ColumnType]] = {
@@ -60,7 +60,7 @@ class PublicFile:
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """The columns that it has."""
+        """The names of the columns of the file."""
         return tuple(self._stored)
 
     def columns(self, named: frozenset[str]) -> tuple[Column, ...]:
@@ -72,7 +72,7 @@ class PublicFile:
         return tuple(Column(name=name, type=_KINDS[kind], nullable=True) for name, kind in kinds.items())
 
     def select(self, columns: tuple[Column, ...], names: tuple[str, ...], where: Predicate) -> list[tuple[Any, ...]]:
-        """Return the different rows of what is named, of these columns, for which `where` is true."""
+        """Return the distinct values of the columns `names`, of the rows for which `where` is true."""
         relation, alone = _relation(self.name, self.path, columns), public_population(self.name, columns)
         writer, row = Writer(DUCKDB, alone, {self.name: relation}, widened_relation), RowOf(alone.tables[0])
         condition = predicate_sql(writer, row, where)

@@ -21,33 +21,34 @@ from lapwing.vocabulary.errors import EngineError
 T = TypeVar("T")
 
 TIME_LIMIT: Final = 600
-"""Seconds, where nothing else is said."""
+"""The default time limit, in seconds."""
 LONGEST: Final = 86_400
 _AGAIN: Final = 0.1
-"""Seconds between two attempts to stop a statement: a database forgets what it is told before the statement begins."""
+"""Seconds between two attempts to stop a statement: a database ignores one that comes before the statement begins."""
 _MOST_ENDED: Final = 1000
 """So many statements are watched before those that have ended are sorted out."""
 
 
 def hide_failures(work: Callable[[], T], on_failure: Callable[[Exception], None]) -> T:
-    """Return what `work` returns; should it fail in any way, tell the custodian why and the caller only that it failed.
+    """Return what `work` returns; if it fails, `on_failure` gets the reason, and the caller one constant error.
 
-    Whatever touches data runs in here. An interrupt (Ctrl-C, a signal handler that ends the process) comes out as a new
-    one of its kind. Neither it nor the one failure has a cause, a context, or a traceback to frames that held a value.
+    All code that reads data runs in here. An interrupt (Ctrl-C, a signal handler that ends the process) comes out as a
+    new one of its kind. Neither it nor the constant error has a cause, a context, or a traceback to frames that held a
+    value.
     """
     try:
         return _reported(work, on_failure)
-    except BaseException as failure:  # noqa: BLE001 - whatever went wrong may depend on the data
+    except BaseException as failure:  # noqa: BLE001 - any failure may depend on the data
         kind = failure.__class__  # no call in this block: calls are where the interpreter lets a second interrupt in
     # Outside the except block, so that the reason is not the error's context, not a local here, and in no traceback.
     raise _constant(kind)
 
 
 def _reported(work: Callable[[], T], on_failure: Callable[[Exception], None]) -> T:
-    """Tell the custodian. What is interrupted or fails in here, with the reason at hand, is forgotten one frame up."""
+    """Run `work` and report its failure. An error in here, which may carry the reason, is dropped one frame up."""
     try:
         return work()
-    except EngineError:  # whose reason was told already, where it happened
+    except EngineError:  # whose reason was reported already, where it happened
         raise
     except Exception as failure:  # noqa: BLE001 - as above
         with suppress(Exception):
@@ -59,7 +60,7 @@ _INTERRUPTS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
 
 def _constant(kind: type[BaseException]) -> BaseException:
-    """Return what is shown of a failure of this kind: the interrupt it was, or the one failure."""
+    """Return the constant error for a failure of this kind: a new interrupt, or the one failure."""
     match [one for one in _INTERRUPTS if issubclass(kind, one)]:
         case [interrupt]:
             return SystemExit(1) if interrupt is SystemExit else interrupt()
@@ -95,10 +96,10 @@ class CancelScope:
 
     def cancel(self) -> None:
         """Stop the statement that runs in the scope, and let none begin there any more."""
-        self.cancelled = True  # before it is looked what runs: who begins a statement looks the other way round
+        self.cancelled = True  # set before `_running` is read; `run` uses the reverse order, so one sees the other
         running = self._running
         if running is not None:
-            # By a thread of its own: it may take a while, and who calls may be the one who waits for the statement.
+            # In a new thread: it may take a while, and the caller may be the thread that waits for the statement.
             Thread(target=running.stop_until_it_ends, daemon=True).start()
 
     def __enter__(self) -> Self:
@@ -110,7 +111,7 @@ class CancelScope:
             _scope.reset(self._before)
 
     def run(self, statement: "_Statement | None") -> None:
-        """Make it known that a statement begins in the scope, or that the last one ended; refuse if it is cancelled."""
+        """Record the statement that runs in the scope, None after the last one; refuse if the scope is cancelled."""
         self._running = statement
         if self.cancelled:
             raise CancelledError("this question was cancelled")
@@ -133,7 +134,7 @@ class CancelGroup:
                 self._scopes.discard(scope)
 
     def cancel(self) -> None:
-        """Stop what is being read now; what begins later is not concerned."""
+        """Stop the questions that are being read now; later ones are not concerned."""
         for scope in tuple(self._scopes):
             scope.cancel()
 
@@ -145,7 +146,7 @@ class _Statement:
         self._stop, self._lock, self._ended = stop, Lock(), Event()
 
     def stop(self) -> None:
-        with self._lock, suppress(Exception):  # what it would stop may have ended just now
+        with self._lock, suppress(Exception):  # the statement may have ended just now
             if not self._ended.is_set():
                 self._stop()
 
@@ -159,7 +160,7 @@ class _Statement:
             self._ended.wait(_AGAIN)
 
     def end(self) -> None:
-        with self._lock:  # nobody is stopping it just now
+        with self._lock:  # no other thread is stopping it just now
             self._ended.set()
             self._stop = _nothing  # which may hold a connection, and is watched until its time is over
 
@@ -180,7 +181,7 @@ def stoppable(stop: Callable[[], object], *, seconds: float | None = None) -> It
     try:
         scope.run(statement)
         yield
-    except (KeyboardInterrupt, SystemExit):  # which end our waiting, and not always what is waited for
+    except (KeyboardInterrupt, SystemExit):  # which end our waiting, and not always the statement
         statement.stop()
         raise
     finally:

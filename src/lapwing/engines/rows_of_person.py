@@ -1,4 +1,4 @@
-"""What is asked of a person's rows in another table, where it can be counted on the bitmaps of that table.
+"""Semijoins on bitmaps: conditions on a person's rows in another table, counted on the bitmaps of that table.
 
 It can where the condition is about those rows alone ("has a visit of kind ER", "has at least 3", "the number of them is
 even"), and not where it compares them with the row around ("a visit within a week of this one").
@@ -23,7 +23,7 @@ Truths: TypeAlias = NDArray[np.bool_]
 class Look(NamedTuple):
     """A fact about the rows of the same person in `table` for which `inside` is true: it `holds` by their number.
 
-    `turn`, if there is one, says that it holds alike for all numbers below, and alike for all from there on.
+    `turn`, if there is one, is a step: it holds alike for all numbers below, and alike for all from there on.
     """
 
     fact: Fact
@@ -34,7 +34,7 @@ class Look(NamedTuple):
 
 
 def look_of(fact: Fact) -> Look | None:
-    """Return what a fact asks of a person's rows in another table; None where only the database can see it."""
+    """Return a fact as a condition on the number of a person's rows in another table; None if only SQL decides it."""
     match fact:
         case Fact(HasRows() | LacksRows() as has, _) if not any(_beyond((has.where, has.derived))):
             least, wanted, inside = has.at_least, isinstance(has, HasRows), Fact(has.where, has.derived)
@@ -55,7 +55,7 @@ def _among(rows: Integers, most: int, intervals: Iterable[Interval]) -> Truths:
 
 
 def _beyond(part: object, depth: int = 0) -> Iterator[Ref]:
-    """Yield what refers to a row further out than that which `part` is about."""
+    """Yield the references to rows further out than the row that `part` is about."""
     if isinstance(part, Ref):
         if part.up > depth:
             yield part

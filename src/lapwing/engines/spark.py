@@ -1,8 +1,8 @@
 """Apache Spark: tables of its catalogue, Parquet files, and data frames of a session that is already there.
 
-Questions run in a session of their own beside the given one, with the settings pinned that the meaning of a statement
-depends on. Nothing in a statement is random and every sum is one of whole numbers, so a task that is tried again, tried
-twice or run elsewhere gives the same number; noise is added later, once, where the answer was collected.
+Questions run in a new session of the same Spark, with all settings pinned that the meaning of a statement depends on.
+Nothing in a statement is random and every sum is one of whole numbers, so a task that is tried again, tried twice or
+run elsewhere gives the same number; noise is added later, once, where the answer was collected.
 """
 
 import itertools
@@ -101,7 +101,7 @@ _PINNED = {
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.binaryAsString": "false",
     "spark.sql.parquet.mergeSchema": "false",
-    # What is noted about all rows of a file, a page or a table decides nothing about one of them.
+    # Statistics of a file, a page or a table must not decide about single rows.
     "spark.sql.parquet.filterPushdown": "false",
     "spark.sql.parquet.aggregatePushdown": "false",
     "spark.sql.parquet.recordLevelFilter.enabled": "false",
@@ -109,7 +109,7 @@ _PINNED = {
     "spark.sql.orc.aggregatePushdown": "false",
     "spark.sql.optimizer.metadataOnly": "false",
     "spark.sql.cbo.enabled": "false",
-    # Its parser remembers something of every statement, for ever, until the driver has no memory left and ends.
+    # The parser caches states of every statement, without limit, until the driver runs out of memory and ends.
     "spark.sql.parser.manageParserCaches": "true",
     "spark.sql.parser.parserDfaCacheFlushThreshold": "10000",  # states, of about 10 kB each
 }
@@ -164,13 +164,13 @@ class Spark(Engine):
         self._closed = True
 
     def identities_now(self) -> Mapping[str, str]:
-        """Return what tells the tables from others; of files those that were listed, for no others are read."""
+        """Return the current identities of the tables; of files those that were listed, for no others are read."""
         with _unlogged():
             catalogued = {name: self._identity(*given) for name, given in self._catalogued.items()}
         return {**self._identities, **catalogued}
 
     def _identity(self, table: SparkTable, read: set[str]) -> str:
-        """Return what the catalogue says that tells a table, or the view of this name, from others."""
+        """Return the identity of a table, or of the view of this name, from the catalogue of Spark."""
         described = self._session.sql(f"DESCRIBE TABLE EXTENDED {table.relation}").collect()
         told = sorted((str(row[0]), str(row[1])) for row in described if row[0] in _TELLING)
         return identity((table.relation, *told), _among(_columns(self._session.table(table.relation).schema), read))
@@ -246,7 +246,7 @@ class Spark(Engine):
 
 
 def session_of_this_process(population: str) -> SparkSession:
-    """Return the session that is there, or start one as the configuration of Spark says (`SPARK_CONF_DIR`)."""
+    """Return the active session, or start one with the configuration of Spark (`SPARK_CONF_DIR`)."""
     try:
         return SparkSession.getActiveSession() or SparkSession.builder.appName("lapwing").getOrCreate()
     except Exception as failure:  # noqa: BLE001 - Java, the gateway and the cluster each fail in their own way
@@ -358,7 +358,7 @@ def _read(_: str, stored: StoredColumn, wanted: str) -> str:
     if stored.type.startswith("string collate"):  # some collations take different texts for the same
         column = f"{column} COLLATE UTF8_BINARY"
     column = f"CAST({column} AS {wanted})"
-    # What NaN is equal to, and what a file notes about it, differ: no predicate meets it.
+    # The equality of NaN differs between databases, and so do its statistics in files: it is read as missing.
     if stored.bare in SPARK.reals:
         column = f"CASE WHEN isnan({column}) THEN NULL ELSE {column} END"
     # Bytes that are not text would be two cells to Spark and one to its driver.

@@ -1,4 +1,4 @@
-"""The tables of an engine: which stored columns are meant, and whether they can be read as what the catalogue says.
+"""The tables of an engine: which stored columns are meant, and whether they can be read as the declared types.
 
 A column's type is looked up, and it is read, under the very same name. What does not fit is refused here, to the
 custodian's face: it must not wait for a question.
@@ -21,7 +21,7 @@ C = TypeVar("C", bound=StoredColumn)
 
 @frozen(kw_only=False)
 class Registered:
-    """What the tables of a population have become.
+    """The tables of a population as they were registered in an engine.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Registered:
     files : the SQL of where the files are that questions will read
     readable : for each table that is read where it lies, the mark of how all its cells were read without failure
     keys : for each table, the column that holds its person keys
-    identities : for each table in a database, what tells it from another (`identity`)
+    identities : for each table in a database, its identity (`identity`)
     """
 
     relations: dict[str, str] = field(default_factory=dict)
@@ -42,21 +42,21 @@ class Registered:
 
 
 def declared_names(population: Population, table: Table) -> set[str]:
-    """Return what the columns of a table are called that are read, whatever their case: others do not exist."""
+    """Return the case-folded names of the columns of a table that are read: others do not exist."""
     return {name.casefold() for name in (population.person_key(table), *(column.name for column in table.columns))}
 
 
 def identity(relation: Iterable[object], columns: Iterable[StoredColumn]) -> str:
-    """Return what tells a relation from others: a digest of its place, and one for each column that is read.
+    """Return the identity of a relation: a digest of its place, and one for each column that is read.
 
-    Rows have no part in it: a table that is only filled further is the same.
+    It does not depend on rows: a table with new rows is the same.
     """
     read = sorted(f"{_digest(column.name)}:{_digest((column.type, column.digits))}" for column in columns)
     return " ".join([hashlib.sha256(repr(tuple(relation)).encode()).hexdigest(), *read])
 
 
 def same_relation(kept: str, found: str) -> str | None:
-    """Return one identity for two of the same relation, whatever columns were read then and now; None for others.
+    """Return the merged identity of the same relation read with other columns; None for two relations.
 
     >>> same_relation("a 1:i 2:t", "a 1:i 3:d"), same_relation("a 1:i", "a 1:t"), same_relation("a", "b")
     ('a 1:i 2:t 3:d', None, None)
@@ -73,14 +73,14 @@ def _digest(part: object) -> str:
 
 
 def source_of(table: Table, sources: Mapping[str, S], remedy: str) -> S:
-    """Return where a table is, or refuse and say what to name."""
+    """Return the source of a table, or refuse and say what to name."""
     if table.name not in sources:
         raise RegistrationError(table.name, reason="has no source", remedy=remedy)
     return sources[table.name]
 
 
 def stored_name(table: Table, declared: str, stored: Sequence[str]) -> str:
-    """Return the one stored column that has the declared name, whatever its case; of two, neither is meant.
+    """Return the one stored column that has the declared name, in any case; refuse if there are several or none.
 
     >>> stored_name(Table(name="people", columns=()), "age", ["id", "AGE"])
     'AGE'

@@ -38,7 +38,7 @@ class ColumnSurvey:
 
 @frozen()
 class TableSurvey:
-    """How many rows a table has, of how many people, and how many belong to nobody.
+    """How many rows a table has, of how many people, and how many have no person key.
 
     `most` is how many rows one person has at most, and `above` how many people have more than count by default;
     `strangers` is how many people are in no table with one row a person, where there is one.

@@ -1,6 +1,6 @@
-"""What the custodian does: populations, their budgets, their tables, and who may spend how much of them.
+"""Acts of the custodian: populations, their budgets, their tables, and who may spend how much of them.
 
-Every act is an entry. None of them ever makes a charge undone: a new budget is a promise about the whole past too.
+Every act is an entry. None of them ever undoes a charge: a new budget is a promise about the whole past too.
 Who is protected can be corrected only as long as nothing was ever released about them: there is nothing to undo then.
 """
 
@@ -33,7 +33,7 @@ from lapwing.vocabulary.wording import decimal_above
 
 
 class Administration:
-    """The custodian's acts on a ledger. `by` says who acted; it is written down and decides nothing."""
+    """The custodian's acts on a ledger. `by` names the person who acted; it is recorded and decides nothing."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -72,7 +72,7 @@ class Administration:
     ) -> Receipt:
         """Declare that a table holds people of a population; its data version is 1.
 
-        With a `key`, the column that says whose row it is and its type are kept with it, for ever.
+        With a `key`, the person key of the table (its column and its type) is recorded, for ever.
         """
         with self._store.writing("policy") as transaction:
             known = transaction.population(population)
@@ -85,7 +85,7 @@ class Administration:
             return decide_in(transaction, decided, by, "table", table=table)
 
     def advance_version(self, population: str, table: str, *, by: str = "custodian") -> int:
-        """Say publicly that the data of a table changed: stored answers no longer serve, and nothing is given back."""
+        """Declare that the data of a table changed: stored answers are no longer reused, and no budget is refunded."""
         with self._store.writing("version") as transaction:
             known = transaction.population(population)
             version = known.versions([table])[table] + 1
@@ -98,7 +98,7 @@ class Administration:
             return raise_in(transaction, transaction.population(population), budget, by)
 
     def is_correctable(self, population: str, table: str | None = None) -> bool:
-        """Say whether nothing was ever released about a population, or from one of its tables."""
+        """Return whether nothing was ever released about a population, or from one of its tables."""
         with self._store.reading() as transaction:
             transaction.population(population)
             return _is_correctable(transaction, population, table)
@@ -117,7 +117,7 @@ class Administration:
         """Open the account of a population anew, under other terms: only while nothing was ever charged to it.
 
         Nothing was spent before, and nothing afterwards, so this is no way to a second budget. Every table gets a new
-        version, so that whoever still has the old terms in memory cannot read it any more. Allowances stay, under the
+        version, so that a process with the old terms in memory cannot read it any more. Allowances stay, under the
         new terms; `keys` are the person keys of the tables.
         """
         account = _fresh_account(unit, budget, segments, shares)
@@ -139,7 +139,7 @@ class Administration:
             return transaction.receipt
 
     def correct_key(self, population: str, table: str, key: tuple[str, str], *, by: str = "custodian") -> Receipt:
-        """Say anew whose row a row of a table is: only while nothing was ever read from it. It has a new version."""
+        """Change the person key of a table: only while nothing was ever read from it. The table gets a new version."""
         with self._store.writing("policy") as transaction:
             known = transaction.population(population)
             version = known.versions([table])[table] + 1
@@ -168,9 +168,9 @@ class Administration:
     def set_limits(
         self, population: str, *, most: Budget | None, noes_a_day: int | None, by: str = "custodian"
     ) -> Receipt:
-        """Say what one question may cost, and how many questions of streams an analyst may ask in a day.
+        """Limit the cost of one question, and how many questions of streams an analyst may ask in a day.
 
-        A stream counts with all that it sets aside. `None` is no limit. What was charged before is not touched.
+        A stream counts with all that it reserves. `None` is no limit. Earlier charges are not touched.
         """
         if noes_a_day is not None:
             as_int("noes_a_day", noes_a_day, least=0)
@@ -188,7 +188,7 @@ class Administration:
         most: Budget | None,
         by: str = "custodian",
     ) -> Receipt:
-        """Say which tables an analyst may ask about, and what one question of theirs may cost; `None` is no limit."""
+        """Limit the tables that an analyst may ask about, and the cost of each question; `None` is no limit."""
         named("analyst", analyst)
         with self._store.writing("policy") as transaction:
             known = transaction.population(population)
@@ -200,7 +200,7 @@ class Administration:
     def write_off(
         self, population: str, event: Event, *, reason: str, analyst: str | None = None, by: str = "custodian"
     ) -> Receipt:
-        """Charge what was released and is in no entry, such as what was lost with entries.
+        """Charge a release that is in no entry, such as one whose entries were lost.
 
         It is done also while spending is stopped, and cannot be taken back. With an `analyst`, their own allowance is
         charged, too.
@@ -224,7 +224,7 @@ class Administration:
         return self._switch(population, analyst, by, stopped=False)
 
     def accept_rollback(self, remark: str, *, until: Receipt | None = None, by: str = "custodian") -> Receipt:
-        """Write down what was lost with entries that are gone, and stop all spending of every population.
+        """Record a loss of entries, and stop all spending of every population.
 
         `until` is the last of them, where it is known; `lost_entries` goes on from it.
         """
@@ -302,7 +302,7 @@ def _terms_of(account: Account) -> dict[str, Any]:
 
 
 def _taken(account: Account) -> str:
-    """Say what is spent and reserved of the fullest segment, where a budget has such a number."""
+    """Return in words what is spent and reserved in the fullest segment; empty for an (epsilon, delta) budget."""
     match max(account.filters.values(), key=lambda one: getattr(one, "spent", 0)):
         case PureFilter(spent=spent, reserved=reserved):
             return f", epsilon {decimal_above(spent + reserved)}"
@@ -323,14 +323,14 @@ def _key(key: tuple[str, str]) -> tuple[str, str]:
 
 
 def _has_unrecorded_releases(transaction: Transaction, population: str) -> bool:
-    """Say whether something was released that no entry tells of: entries are lost, or it was written off."""
+    """Return whether there may be releases without an entry: entries are lost, or a loss was written off."""
     unrecorded = "record ->> 'kind' = 'note' or (record ->> 'kind' = 'write-off' and record ->> 'population' = ?)"
     found = f"select seq from entries where {unrecorded} limit 1"  # noqa: S608 - our own words
     return transaction.one(found, population) is not None
 
 
 def _is_correctable(transaction: Transaction, population: str, table: str | None) -> bool:
-    """Say whether nothing was released: no charge of the population, or none that reads the table, and none lost."""
+    """Return whether nothing was released: no charge of the population, or none that reads the table, and none lost."""
     transaction.follow()
     if _has_unrecorded_releases(transaction, population):
         return False

@@ -1,13 +1,13 @@
-"""The whole chain is followed beside the first questions, after an opening that took most of it from a checkpoint.
+"""The whole hash chain is checked in the background, after an opening that took most of it from a checkpoint.
 
-An opening that believes a checkpoint does not look at the entries before it. They are followed afterwards by a thread
-with a connection of its own, from where the last such thread had come to, up to the checkpoint, and then from the first
-entry to where it began; at last all indexes are compared with the entries. What is wrong stops the ledger: nothing is
-told from it any more (`require`), and the checkpoint is forgotten, so that the next opening refuses.
+An opening that trusts a checkpoint does not read the entries before it. A thread with its own connection follows them
+afterwards, from where the last such thread stopped up to the checkpoint, and then from the first entry to where it
+began; at last all indexes are compared with the entries. Damage stops the ledger: nothing is released from it any more
+(`require`), and the checkpoint is deleted, so that the next opening refuses.
 
-There is one check of a ledger in a process, however often it is opened. It ends with the last who uses it; what it has
-not seen by then, it sees after the next opening. It works a little and rests three times as long, so that who asks
-hardly waits.
+There is one check of a ledger in a process, however often it is opened. It ends with its last user; the next opening
+continues with the entries that are left. The thread works a little and rests three times as long, so that questions
+hardly wait.
 """
 
 import atexit
@@ -57,7 +57,7 @@ class BackgroundCheck:
 
     @staticmethod
     def of(database: Database, checkpoint: Checkpoint) -> "BackgroundCheck":
-        """Return the check of a ledger: the one that somebody here has begun already, if it goes as far."""
+        """Return the check of a ledger: the running one of this process, if it covers this checkpoint."""
         until = checkpoint.receipt
         with _opening:
             known = _checks.get(database.identity)
@@ -68,7 +68,7 @@ class BackgroundCheck:
 
     @property
     def followed(self) -> Receipt | None:
-        """Where it has come to, and the next one is to go on; None where it is over."""
+        """The last entry that was followed, from which the next check goes on; None once this one is complete."""
         if self._is_over or self._at is None:
             return None
         seq, hash_ = self._at
@@ -76,18 +76,18 @@ class BackgroundCheck:
 
     @property
     def has_failed(self) -> bool:
-        """Whether something is wrong."""
+        """Whether damage was found."""
         return self._damage is not None
 
     def require(self) -> None:
-        """Refuse, if something was found that is wrong with the ledger; nobody waits for what is not looked at yet."""
+        """Refuse if damage was found so far; this does not wait for the entries that are not checked yet."""
         if self._process != os.getpid() and not self._is_over:  # a fork takes no threads along
             self._begin()
         if self._damage is not None:
             raise copy.copy(self._damage)  # each thread raises its own, or all would write into one traceback
 
     def wait(self) -> None:
-        """Return when all of it was looked at and nothing is wrong."""
+        """Wait until all entries are checked; fail if damage is found."""
         self.require()
         self._thread.join()
         self.require()
@@ -95,7 +95,7 @@ class BackgroundCheck:
             raise LedgerError("the ledger was closed before all of it was checked; open it again")
 
     def leave(self) -> None:
-        """Say that one who uses it is gone; it ends with the last."""
+        """Release one use of the check; it ends with the last."""
         with _opening:
             self._users -= 1
             if self._users:
@@ -105,7 +105,7 @@ class BackgroundCheck:
         self.stop()
 
     def stop(self) -> None:
-        """End the thread, whatever it does; return when it has let go of the database."""
+        """End the thread, also in the middle of a statement; return when it no longer uses the database."""
         self._stopping.set()
         while self._process == os.getpid() and self._thread.is_alive():
             if (connection := self._interruptible) is not None:
@@ -114,7 +114,7 @@ class BackgroundCheck:
             self._thread.join(0.01)
 
     def covers(self, until: Receipt) -> bool:
-        """Say whether it looks at all entries of a ledger up to one."""
+        """Return whether this check reads all entries of a ledger up to entry `until`."""
         return self.until.ledger == until.ledger and self.until.seq >= until.seq and self._process == os.getpid()
 
     def _begin(self) -> None:
@@ -131,7 +131,7 @@ class BackgroundCheck:
                 self._is_over = True
             except _StoppedError:
                 return
-            except Exception as error:  # noqa: BLE001 - whoever asks next is told, unless the database is only away
+            except Exception as error:  # noqa: BLE001 - raised at the next question, unless the database is only away
                 meaning = error if isinstance(error, LedgerError) else self.database.translate(error)
                 if isinstance(meaning, LedgerDamagedError):
                     self._damage = meaning
@@ -157,7 +157,7 @@ class BackgroundCheck:
 
     @contextmanager
     def _interrupted(self, connection: Connection) -> Iterator[None]:
-        """Let `stop` end what takes long."""
+        """Let `stop` interrupt a long statement."""
         if self._stopping.is_set():
             raise _StoppedError
         self._interruptible = connection
@@ -171,7 +171,7 @@ class BackgroundCheck:
             self._interruptible = None
 
     def _miscounted(self, connection: Connection) -> LedgerDamagedError | None:
-        """Say which index has fewer keys than there were, or more."""
+        """Return an error that names an index with fewer or more keys than the entries have; None if all agree."""
         for lookup, statement in _COUNTED.items():
             with self._interrupted(connection):
                 (found,) = connection.execute(self.database.phrase(statement), (self.until.seq,)).fetchone()
@@ -214,7 +214,7 @@ class BackgroundCheck:
             after = rows[-1][0]
 
     def _name_unreadable(self, connection: Connection, after: int, until: int) -> None:
-        """Say which entry cannot be read, where a page of them cannot."""
+        """Refuse with the number of the first unreadable entry, after a page of entries could not be read."""
         one = self.database.phrase(f"{_ENTRIES} where seq = ?")
         for seq in range(after + 1, until + 1):
             try:
@@ -231,7 +231,7 @@ def _end(receipt: Receipt | None) -> tuple[int, bytes] | None:
 
 
 class _StoppedError(Exception):
-    """Nobody uses the ledger any more."""
+    """The last user of the ledger is gone: the check ends here."""
 
 
 _ENTRIES: Final = "select seq, body, hash from entries"
@@ -241,6 +241,6 @@ _checks: dict[str, BackgroundCheck] = {}
 
 @atexit.register
 def _stop_all() -> None:
-    """End all threads before the interpreter does, also those of ledgers that nobody closed."""
+    """End all threads before the interpreter does, also those of ledgers that were never closed."""
     for one in list(_checks.values()):
         one.stop()

@@ -1,8 +1,8 @@
 """Requests for more budget: an analyst asks, the custodian says yes or no, and both stand in the ledger.
 
-A yes is the decision itself. The entry that raises the allowance of whoever asked (or, where they have none of their
-own and only the budget limits them, that budget) has the number of the request that it grants, so that what was granted
-was given. A no is an entry that changes nothing. Each request is decided once.
+A yes is the decision itself: the entry that raises the analyst's allowance (or, where the analyst has none and only the
+budget limits them, that budget) has the number of the request that it grants, so a granted request cannot stay without
+effect. A no is an entry that changes nothing. Each request is decided once.
 """
 
 from contextlib import suppress
@@ -29,7 +29,7 @@ _ABOUT: Final = "where record ->> 'population' = ? and record ->> 'budget_reques
 
 
 class RequestState(StrEnum):
-    """What became of a request."""
+    """The state of a request."""
 
     OPEN = "open"
     GRANTED = "granted"
@@ -53,7 +53,7 @@ class BudgetRequest:
 
 
 class Raise(NamedTuple):
-    """What a yes changes: the allowance of an analyst, or the budget of the population where there is none."""
+    """The effect of a yes: a larger allowance of the analyst, or a larger budget where the analyst has none."""
 
     analyst: str | None
     before: Guarantee
@@ -97,7 +97,7 @@ class BudgetRequests:
             return _find(transaction, population, number)
 
     def effect_of(self, request: BudgetRequest) -> Raise | None:
-        """Return what a yes to a request would change, as things stand; None if it can change nothing any more."""
+        """Return the raise that a yes to a request would be now; None if it can change nothing any more."""
         if request.state is not RequestState.OPEN:
             return None
         with self._store.reading() as transaction, suppress(ParameterError):  # the account may count otherwise by now
@@ -105,9 +105,9 @@ class BudgetRequests:
         return None
 
     def grant(self, population: str, number: int, *, effect: Raise | None = None, by: str = "custodian") -> Receipt:
-        """Say yes to a request that is open, and raise what it asks for, in one entry.
+        """Grant an open request, and raise the allowance or budget, in one entry.
 
-        `effect` is what the custodian saw that it would change: where it is another by now, nothing is granted.
+        `effect` is the raise that the custodian was shown: if it is a different one by now, nothing is granted.
         """
         with self._store.writing("policy") as transaction:
             request = _open(transaction, population, number)
@@ -121,7 +121,7 @@ class BudgetRequests:
             return allow_in(transaction, known, due.analyst, allowance=due.after, by=by, budget_request=number)
 
     def refuse(self, population: str, number: int, *, reason: str = "", by: str = "custodian") -> Receipt:
-        """Say no to a request that is open; nothing else changes."""
+        """Refuse an open request; nothing else changes."""
         with self._store.writing("policy") as transaction:
             request = _open(transaction, population, number)
             said = {"by": named("by", by), "reason": text("reason", reason)[:_LONGEST], "budget_request": number}

@@ -1,15 +1,15 @@
 """How far a ledger was checked, so that the next opening follows its chain from there and not from the beginning.
 
 A checkpoint names an entry up to which the chain was followed and the indexes compared, and the last entries before it
-that say how something stands: the policy and the account of each population, allowances, open streams. An index that
-has lost one of them is found out, as it is while a ledger is open. Their hashes stand in the checkpoint, too: who
-changes one of them and computes a new hash for it has to change the checkpoint as well. Digests of all keys are in it,
-so that one that is found no more is missed. What else is read from before the checkpoint must still hang on the entry
-before it, and the whole chain is followed in the background (`background_check`).
+that hold a state: the policy and the account of each population, allowances, open streams. An index that has lost one
+of them is detected, as it is while a ledger is open. Their hashes are in the checkpoint, too: an attacker who changes
+one of them and computes a new hash for it has to change the checkpoint as well. It also has digests of all keys, so
+that a key that is no longer found is missed. Any other entry that is read from before the checkpoint must still follow
+from the entry before it, and the whole chain is followed in the background (`background_check`).
 
-It is authenticated under a key that is kept outside the ledger: whoever can only write the ledger cannot forge it. One
-that is missing, damaged or forged costs time, and nothing else: the whole chain is followed. It never replaces
-`verify`, and it says nothing about how new the ledger is; that is what the head is for.
+A checkpoint is authenticated under a key that is kept outside the ledger: write access to the ledger is not enough to
+forge one. A missing, damaged or forged checkpoint costs time, and nothing else: the whole chain is followed. It never
+replaces `verify`, and it does not show how new the ledger is; that is what the head is for.
 """
 
 import hmac
@@ -63,7 +63,7 @@ class CheckpointFile:
         return KeyDigests(self._secret)
 
     def read(self) -> Checkpoint | None:
-        """Return what was checked; `None` where nothing can be believed."""
+        """Return the checkpoint; `None` if the file is missing, damaged or not authentic."""
         with suppress(OSError, ValueError, TypeError, KeyError, ParameterError):
             if self.path.stat().st_size > _LARGEST:
                 return None
@@ -82,7 +82,7 @@ class CheckpointFile:
         return None
 
     def write(self, checkpoint: Checkpoint) -> None:
-        """Keep what was checked. Where it cannot be written, the next opening takes longer."""
+        """Write a checkpoint. If it cannot be written, the next opening takes longer."""
         counts, packed = checkpoint.keys.packed()
         said = {
             "receipt": str(checkpoint.receipt),
@@ -105,7 +105,7 @@ class CheckpointFile:
                 making.unlink(missing_ok=True)
 
     def forget(self) -> None:
-        """Let the next opening follow the whole chain, and find what is wrong with it."""
+        """Delete the checkpoint: the next opening follows the whole chain, and finds the damage."""
         with suppress(OSError):
             self.path.unlink(missing_ok=True)
 

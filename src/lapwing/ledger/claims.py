@@ -1,7 +1,7 @@
-"""Whether what an entry claims is what follows from those before it: prices, steps and accounts, told a second time.
+"""Checks that the claims of an entry follow from the entries before it: prices, steps and accounts, recomputed.
 
 Residues are floats, and so are the rhos of some releases; another processor, or another build of a numerical library,
-may find another last digit. A residue that is claimed may be smaller than what is found, and never larger; a price may
+may find another last digit. A claimed residue may be smaller than the recomputed one, and never larger; a price may
 differ in the ninth digit.
 """
 
@@ -25,11 +25,11 @@ _OTHER_BUILD: Final = 1 + 1e-9
 
 
 class ReplayError(Exception):
-    """What is wrong with an entry."""
+    """An entry that does not follow from those before it; the message is the reason."""
 
 
 def require(condition: object, otherwise: str) -> None:
-    """Refuse an entry of which a condition does not hold; `otherwise` says what is wrong with it."""
+    """Refuse an entry if a condition does not hold; `otherwise` is the reason."""
     if not condition:
         raise ReplayError(otherwise)
 
@@ -73,7 +73,7 @@ class OpenRequests:
         require(self._decided(record)["analyst"] == record["analyst"], "refuses a request of somebody else")
 
     def grant(self, record: Record, population: PopulationRecord, budget: Guarantee) -> None:
-        """Follow a yes: it raises the allowance of whoever asked, or the `budget` where they have none."""
+        """Check a yes: it raises the allowance of the analyst who asked, or the `budget` where they have none."""
         request = self._decided(record)
         own = population.analyst(request["analyst"]).allowance
         changed = ("budget", None) if own is None else ("allowance", request["analyst"])
@@ -89,7 +89,7 @@ class OpenRequests:
 
 
 def offered_event(question: str) -> Event | None:
-    """Return the event that the text of a question says will happen; `None` for a text that says none."""
+    """Return the event that the text of a question declares; `None` for a text that declares none."""
     try:
         parts: list[Event] = [from_record(Event, part["event"]) for part in parse(question)]
     except (ValueError, TypeError, KeyError):  # no question of a session
@@ -98,7 +98,7 @@ def offered_event(question: str) -> Event | None:
 
 
 def agreed_price(terms: str) -> Fraction | None:
-    """Return what the terms of a stream say that it costs; `None` for terms that say nothing."""
+    """Return the price of a stream by its terms; `None` for terms without a price."""
     try:
         return from_record(Fraction, parse(terms)["epsilon"])
     except (ValueError, TypeError, KeyError):  # no terms of a session
@@ -106,7 +106,7 @@ def agreed_price(terms: str) -> Fraction | None:
 
 
 def agreed_event(terms: str) -> Event | None:
-    """Return what the terms of a reservation say that its rounds do together; `None` for terms that say nothing."""
+    """Return the event of all rounds of a reservation by its terms; `None` for terms without an event."""
     try:
         event: Event = from_record(Event, parse(terms)["event"])
     except (ValueError, TypeError, KeyError):  # no terms of a session
@@ -121,7 +121,7 @@ def require_same_question(record: Record, asked: Record, scope: str) -> None:
 
 
 def prices_agree(claimed: Cost, found: Cost) -> bool:
-    """Say whether a price is what is found now, but for the last digits of a rho: a book may move to other machines."""
+    """Return whether a price equals the recomputed one, but for the last digits of a rho: hosts may differ."""
     if claimed.rho is None or found.rho is None:
         return claimed == found
     same, digits = replace(claimed, rho=found.rho) == found, Fraction(_OTHER_BUILD)
@@ -129,7 +129,7 @@ def prices_agree(claimed: Cost, found: Cost) -> bool:
 
 
 def steps_agree(claimed: Admission, found: Admission) -> bool:
-    """Say whether an admission took at least what it had to, and is otherwise what is found now."""
+    """Return whether an admission took at least the recomputed amount, and is otherwise equal to the recomputed one."""
     require(claimed.steps.keys() == found.steps.keys(), "was charged to other people")
     for segment, step in claimed.steps.items():
         if not _no_larger(step.residue, found.steps[segment].residue):
@@ -139,7 +139,7 @@ def steps_agree(claimed: Admission, found: Admission) -> bool:
 
 
 def accounts_agree(claimed: Account, found: Account) -> bool:
-    """Say whether two accounts are the same but for residues, and the claimed ones are no larger than those found."""
+    """Return whether two accounts are equal but for residues, and no claimed residue is larger than the found one."""
     filters = dict(found.filters)
     for segment, filter_ in claimed.filters.items():
         other = filters[segment]

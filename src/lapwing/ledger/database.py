@@ -1,10 +1,10 @@
-"""What a database must be to hold a ledger, and the tables that it holds; SQLite and PostgreSQL are such databases.
+"""The contract of a database that holds a ledger, and the tables of it; SQLite and PostgreSQL are such databases.
 
-Everything a ledger knows is in `entries`, as canonical JSON. `record` shows the same JSON to the database, so that
-indexes on its fields can never say anything else than the entry does. `ledger` is the one row that is locked, with the
-end of the chain. `secrets` holds sealed noise until it has been used: outside the chain, because no hash may depend on
-it, and in no export. `recalls` finds the answers of batches, many in one entry, by the digests of their questions; it
-is an index, and what it finds must be what its entry says.
+Everything a ledger knows is in `entries`, as canonical JSON. `record` is the same JSON as the database parses it, so
+that indexes on its fields can never differ from the entry. `ledger` is the one row that is locked, with the end of the
+chain. `secrets` holds sealed noise until it has been used: outside the chain, because no hash may depend on it, and in
+no export. `recalls` finds the answers of batches, many in one entry, by the digests of their questions; it is an index,
+and every row of it must agree with its entry.
 """
 
 from abc import ABC, abstractmethod
@@ -21,13 +21,13 @@ Row: TypeAlias = tuple[Any, ...]
 
 
 class Connection(Protocol):
-    """What sqlite3 and psycopg have in common."""
+    """The part of DB-API connections that sqlite3 and psycopg have in common."""
 
     def execute(self, statement: str, values: Sequence[Value] = ..., /) -> Any:
         """Run one statement and return a cursor."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the connection."""
 
 
 class ConflictError(Exception):
@@ -41,29 +41,29 @@ class Holder:
 
 
 class Turns(Protocol):
-    """Where those who do the same take turns."""
+    """Locks that serialize requests for the same work."""
 
     def enter(self, place: int, holder: Holder) -> bool:
-        """Take a place, unless somebody has it; return whether it is ours now."""
+        """Take a place, unless another holder has it; return whether it is ours now."""
 
     def leave(self, place: int, holder: Holder) -> None:
         """Give a place back, if this holder has it."""
 
     def working(self, name: str, patience: float = 0.0) -> AbstractContextManager[bool]:
-        """Hold a stream while a question of it is decided, or whatever else has a name; say whether it is ours."""
+        """Hold the lock of a name, such as that of a stream while its question is decided; yield whether it is ours."""
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
 
 
 class Database(ABC):
-    """What differs between SQLite and PostgreSQL."""
+    """A database server or file with one ledger: the part that differs between SQLite and PostgreSQL."""
 
     begin_writing: ClassVar[Sequence[str]]  # the statements after which this transaction is the only one that may write
     begin_reading: ClassVar[Sequence[str]]  # the statements after which this transaction sees one moment
     appends_atomically: ClassVar[bool]  # whether `append` outside a transaction is atomic and durable by itself
     keeps_head: ClassVar[bool]  # whether the head is as old as the ledger, so that one without it is refused
-    head: HeadFile | None  # where the newest entry that was told of is kept, outside the database
+    head: HeadFile | None  # where the receipt of the newest acknowledged entry is kept, outside the database
 
     @property
     @abstractmethod
@@ -73,7 +73,7 @@ class Database(ABC):
     @property
     @abstractmethod
     def identity(self) -> str:
-        """What is the same for two that are at one place, and for no others."""
+        """The identity of the place: equal for two objects if and only if they are the same database."""
 
     def connect(self) -> Connection:
         """Return a new connection in autocommit mode whose durability settings were read back and are strong."""
@@ -94,26 +94,26 @@ class Database(ABC):
 
     @abstractmethod
     def translate(self, error: Exception) -> LedgerError | None:
-        """Return what a failure of the database means, or `None` if the error is not the database's."""
+        """Translate an error of the database; return `None` if the error is not the database's."""
 
     @abstractmethod
     def append(self, connection: Connection, entries: Sequence[Entry], before: Entry) -> bool:
         """Add `entries` to a chain that ends with `before`, and move its end; return whether that is where it ended."""
 
     def look_up(self, connection: Connection, asked: Sequence["Asked"]) -> dict["Asked", int | None]:  # noqa: ARG002
-        """Return what many lookups find, in one go; nothing where each by itself is as quick."""
+        """Return the results of many lookups, in one round trip; none if single lookups are as fast."""
         return {}
 
     def stamp(self, connection: Connection) -> object:  # noqa: ARG002 - not every database has one
         """Return a value that changes on this connection with every commit of another one; None if there is none."""
         return None
 
-    def is_lost(self, connection: Connection) -> bool:  # noqa: ARG002 - a file does not hang up
-        """Say whether the other end of a connection is gone, so that a new one must be made."""
+    def is_lost(self, connection: Connection) -> bool:  # noqa: ARG002 - a file has no connection to lose
+        """Return whether the other end of a connection is gone, so that a new one must be made."""
         return False
 
     def may_have_committed(self, connection: Connection, error: Exception) -> bool:  # noqa: ARG002 - in doubt, yes
-        """Say whether a statement that failed with `error` may have been committed all the same."""
+        """Return whether a statement that failed with `error` may have been committed all the same."""
         return True
 
     @abstractmethod
@@ -126,7 +126,7 @@ class Database(ABC):
 
     @abstractmethod
     def interrupt(self, connection: Connection) -> None:
-        """Let what a connection does fail, from another thread."""
+        """Interrupt the statement of a connection, from another thread."""
 
     @abstractmethod
     def create(self, ledger: str, head: bytes) -> None:
@@ -138,7 +138,7 @@ class Database(ABC):
 
 
 def misplaced_answers(place: str) -> LedgerDamagedError:
-    """Return what is said where the answers of batches are not found where they are."""
+    """Return the error of an index of the answers of batches that differs from the entries."""
     return LedgerDamagedError(
         f"the index of the answers of batches in {place} says something else than the entries: it is damaged"
     )
@@ -164,7 +164,7 @@ _INDEXES: Final = (
        where record ->> 'kind' = 'intent'""",
     """create index entries_asked on entries ((record ->> 'population'), (record ->> 'analyst'), seq)
        where record ->> 'kind' = 'intent'""",
-    # In other words than those of the lookups above, which SQLite would rather look for in these, entry after entry.
+    # On other expressions than the lookups above: otherwise SQLite's planner would scan these indexes for them.
     """create index entries_about on entries ((coalesce(record ->> 'population', '')), seq)""",
     """create index entries_caused on entries
        ((coalesce(record ->> 'population', '')), (coalesce(record ->> 'analyst', '')), seq)""",

@@ -1,24 +1,24 @@
-"""Entries: their texts, the chain of hashes that links them, and the newest one that anybody was told of.
+"""Entries: their texts, the hash chain that links them, and the head, the newest entry that was acknowledged.
 
-What is hashed and stored is canonical JSON, in ASCII, with no float in it: exact numbers are written as text ("1/10")
-and machine floats as hexadecimal text, by whoever makes the record. The hash of an entry covers its text and, through
-the hash before it, everything that was ever written:
+What is hashed and stored is canonical JSON, in ASCII, with no float in it: the maker of a record writes exact numbers
+as text ("1/10") and machine floats as hexadecimal text. The hash of an entry covers its text and, through the hash
+before it, everything that was ever written:
 
     hash(0) = SHA-256("lapwing ledger 1" LF ledger-name)
     hash(n) = SHA-256("lapwing entry 1" LF hash(n-1) body(n))
 
-So whoever holds one hash holds the whole past. The chain has no key: it shows accidents and clumsy edits by itself, and
-a rewritten past to everyone who kept a receipt.
+So one hash commits to the whole past. The chain has no key: by itself it shows accidents and clumsy edits, and to
+everyone who kept a receipt it shows a rewritten past.
 
 A database can go back in time without a flaw in it: its log is lost or cut after a crash, or last night's copy is put
 back. So before anything is answered, the receipt of the last entry it rests on, the head, is synced into a small file
-outside the database, and a ledger without that entry is refused. The file may lag behind the ledger, by what was
-committed and never told; it is never ahead of it. A receipt of entry 0 promises nothing.
+outside the database, and a ledger without that entry is refused. The file may lag behind the ledger, by entries that
+were committed and never acknowledged; it is never ahead of it. A receipt of entry 0 promises nothing.
 
-The file has two slots, a page apart, and a new receipt goes over the older one: a write that the power cut tore leaves
-the other, and what was torn was not told. Each slot is one line of text, a receipt and the SHA-256 of it.
+The file has two slots, a page apart, and a new receipt overwrites the older one: a torn write leaves the other slot,
+and its own entry was not acknowledged yet. Each slot is one line of text, a receipt and the SHA-256 of it.
 
-Entries are found by lookups: the last one that says how something stands, or the first that used a key.
+Entries are found by lookups: the last entry that holds a state, or the first that used an idempotency key.
 """
 
 import errno
@@ -100,7 +100,7 @@ class Entry(NamedTuple):
 
     @property
     def record(self) -> dict[str, Any]:
-        """What the entry says."""
+        """The content of the entry, parsed."""
         record: dict[str, Any] = parse(self.body)
         return record
 
@@ -118,7 +118,7 @@ def read_entry(row: tuple[Any, ...]) -> Entry:
 class Receipt:
     """Proof that entry `seq` was in ledger `ledger` with the hash `hash`, and so was all that came before it.
 
-    It says nothing else: no value, no noise and no hash of either goes into it except through the released answer.
+    It proves nothing else: no value, no noise and no hash of either goes into it except through the released answer.
 
     Proof: proofs/ledger_receipts.md
 
@@ -201,7 +201,7 @@ def compare(receipt: Receipt, *, ledger: str, last: int, found: bytes | None) ->
 
 @lru_cache(maxsize=64)  # a question is looked up by it, charged and answered
 def recall_digest(scope: str, question: str) -> str:
-    """Return what the answers to a question are found under, each for its data versions: where it counts, and it."""
+    """Return the digest under which the answers to a question are found, one for each set of data versions."""
     return digest([scope, question])
 
 
@@ -224,7 +224,7 @@ class HeadFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._known: tuple[bytes, list[Receipt | None]] = b"", [None, None]  # a content, and what its slots say
+        self._known: tuple[bytes, list[Receipt | None]] = b"", [None, None]  # the content last read, and its slots
 
     def promised(self) -> Receipt | None:
         """Return the newest receipt; `None` if there is no file."""
@@ -255,16 +255,16 @@ class HeadFile:
             self._make(Receipt(ledger=ledger, seq=0, hash=genesis(ledger).hex()))
 
     def advance(self, receipt: Receipt) -> None:
-        """Make `receipt` durable here, unless a newer one is; after an `OSError` nobody knows whether it is.
+        """Make `receipt` durable here, unless a newer one is; after an `OSError` it may be durable or not.
 
-        Where another entry of the same number was promised, it is a `LedgerRolledBackError`.
+        If another entry of the same number was promised, this is a `LedgerRolledBackError`.
         """
         try:
             with LockedFile(self.path) as file:
                 self._write(file.fileno(), receipt)
         except FileNotFoundError:
             self._make(receipt)
-            with LockedFile(self.path) as file:  # somebody else may have made it, and with less
+            with LockedFile(self.path) as file:  # another process may have made it, with an older receipt
                 self._write(file.fileno(), receipt)
 
     def accept(self, receipt: Receipt) -> None:
@@ -290,7 +290,7 @@ class HeadFile:
         self._known = after, [receipt, slots[1]] if place == 0 else [slots[0], receipt]
 
     def _slots(self, content: bytes) -> list[Receipt | None]:
-        """Return what the slots of a content say; each transaction looks twice, and mostly at what it saw last."""
+        """Return the receipts in the slots; each transaction reads the file twice, so the last content is cached."""
         known, slots = self._known
         if content != known:
             slots = _slots(content)
@@ -320,7 +320,7 @@ class HeadFile:
 
 
 def require_promised(promised: Receipt, ledger: Receipt, *, found: bytes | None) -> None:
-    """Refuse a ledger that lacks what was `promised`, the newest entry that was told of.
+    """Refuse a ledger that lacks the `promised` entry, the newest that was acknowledged.
 
     `ledger` is the receipt of its last entry, and `found` the hash of its entry `promised.seq`, if it has that entry.
     """
@@ -339,7 +339,7 @@ def require_promised(promised: Receipt, ledger: Receipt, *, found: bytes | None)
 
 
 def sync(file: int) -> None:
-    """Return when what was written is on the disk."""
+    """Wait until all writes are on the disk (fsync)."""
     if sys.platform == "darwin":
         fcntl.fcntl(file, fcntl.F_FULLFSYNC)
     elif sys.platform == "win32":
@@ -359,7 +359,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def _write_all(file: int, content: bytes) -> None:
-    """Write all of it or fail: a disk that is nearly full takes a part, and says so by a number."""
+    """Write the whole content or fail: on a nearly full disk, `write` may write a part and return its length."""
     written = os.write(file, content)
     if written != len(content):
         raise OSError(errno.ENOSPC, f"{written} of {len(content)} bytes were written")
@@ -400,7 +400,7 @@ def require_format(version: object) -> None:
 
 
 class Lookup(StrEnum):
-    """Statements that find the number of the last entry that says something, or of the first that used a key."""
+    """Statements that find the number of the last entry of a state, or of the first that used an idempotency key."""
 
     POLICY = "select max(seq) from entries where record ->> 'population' = ? and record ->> 'policy' is not null"
     ACCOUNT = "select max(seq) from entries where record ->> 'population' = ? and record ->> 'account' is not null"
@@ -418,7 +418,7 @@ Asked: TypeAlias = tuple[Lookup, tuple[str | int, ...]]  # a lookup with its val
 Lookups: TypeAlias = tuple[Asked, ...]
 
 STATES: Final = frozenset({Lookup.POLICY, Lookup.ACCOUNT, Lookup.ALLOWANCE, Lookup.STREAM})
-"""The lookups that find how something stands."""
+"""The lookups that find the current state of something."""
 
 
 def standing(population: str, analyst: str) -> Lookups:
@@ -432,13 +432,13 @@ def standing(population: str, analyst: str) -> Lookups:
 
 @lru_cache
 def head_statement(lookups: tuple[Lookup, ...]) -> str:
-    """Return the statement that finds the end of the chain, and what is looked up, at one moment."""
+    """Return the statement that finds the end of the chain and the results of lookups, in one snapshot."""
     found = "".join(f", ({lookup})" for lookup in lookups)
     return f"select name, seq, hash, version{found} from ledger"  # noqa: S608 - our own words
 
 
 def found_by(record: Record) -> list[Asked]:
-    """Return the lookups that find an entry: the last word on something, or the first that used a key."""
+    """Return the lookups that find an entry: as the current state of something, or as the first use of a key."""
     return [
         (lookup, tuple(map(record.get, fields, repeat(""))))
         for field, lookup, fields in FINDING
@@ -447,7 +447,7 @@ def found_by(record: Record) -> list[Asked]:
 
 
 def keys_statements() -> list[tuple[Lookup, str]]:
-    """Return the lookups with the statements that list all values with which they find something."""
+    """Return the lookups with the statements that list all of their keys."""
     said = [
         (lookup, ", ".join(f"record ->> '{one}'" for one in fields), f"record ->> '{field}' is not null")
         for field, lookup, fields in FINDING
@@ -465,4 +465,4 @@ FINDING: Final = (
     ("settles", Lookup.SETTLES, ("settles",)),
     ("stream", Lookup.STREAM, ("stream",)),
 )
-"""What an entry must say to be found by a lookup, and the values that it is found by."""
+"""The field that an entry must have to be found by a lookup, and the fields that are the key of the lookup."""

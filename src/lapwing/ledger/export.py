@@ -29,7 +29,7 @@ where seq is not null order by seq
 
 
 def describe(entry: Record) -> tuple[str, str]:
-    """Return who did what, in words, as an entry of the history of a population says it."""
+    """Return who did what, in words, for an entry of the history of a population."""
     kind = entry["kind"]
     who = entry.get("by") if kind in {"policy", "write-off", "refusal"} else entry.get("analyst")
     words = [
@@ -71,7 +71,7 @@ def _describe_decision(entry: Record) -> str:
 
 
 def pays_by_yes(entry: Record) -> bool:
-    """Say whether the account of an entry adds epsilons up, so that a stream pays yes by yes."""
+    """Return whether the account of an entry adds epsilons up, so that a stream pays yes by yes."""
     filters = entry["account"]["after"]["filters"].values()
     return all(one["kind"] == "pure-filter" or one.get("pure") is not None for one in filters)
 
@@ -93,7 +93,7 @@ def charged_words(entry: Record) -> str:
 
 def export_json(ledger: Ledger, path: Path) -> Receipt:
     """Write all entries as JSON lines into a new file, and return the receipt of the last one."""
-    opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)  # who asked what is the owner's business alone
+    opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)  # only the owner may read who asked what
     with os.fdopen(opened, "w", encoding="ascii") as file, ledger.store.reading() as transaction:
         end = {"last": transaction.last, "head": transaction.head.hex()}
         file.write(canonical({"format": _FORMAT, "ledger": transaction.ledger, "seq": None, **end}) + "\n")
@@ -144,7 +144,7 @@ def read_export(path: Path) -> tuple[Receipt, Iterator[Entry]]:
 
 
 def is_export(path: Path) -> bool:
-    """Say whether a file begins as a JSON export does."""
+    """Return whether a file begins as a JSON export does."""
     with path.open(encoding="ascii", errors="replace") as file:
         try:
             _head(file, path)
@@ -154,7 +154,7 @@ def is_export(path: Path) -> bool:
 
 
 def _entries_of(path: Path) -> Iterator[Entry]:
-    with path.open(encoding="ascii", errors="replace") as file:  # what is replaced does not follow from the chain
+    with path.open(encoding="ascii", errors="replace") as file:  # a replaced byte breaks the chain
         file.readline()
         yield from _entries(file)
 

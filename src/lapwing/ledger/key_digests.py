@@ -1,11 +1,11 @@
 """Which keys a ledger had when it was checked, so that one that is not found any more is missed.
 
-Most questions are new: their key is not found, and that nothing is found is believed. After an opening that followed
-only the newest part of the chain it would be believed of a key, too, whose entry somebody has deleted, or whose index
-has lost it: the question would be charged and answered a second time. So the checkpoint holds eight bytes of each key
-that a lookup finds by then, sorted. A key that is among them and not found is damage, and no question.
+Most questions are new: the lookup of their key finds nothing, and the ledger trusts that. After an opening that
+followed only the newest part of the chain, it would also trust it for a key whose entry was deleted, or lost by the
+index: the question would be charged and answered a second time. So the checkpoint holds an eight-byte digest of each
+key that a lookup finds by then, sorted. A key that is among them and not found is damage, not a new question.
 
-The bytes follow from the key under a secret, so that nobody can look for two keys that have the same.
+The digests are keyed with a secret, so that an attacker cannot search for collisions.
 """
 
 import sys
@@ -46,7 +46,7 @@ class KeyDigests:
             raise ValueError(f"{len(left)} digests belong to no lookup")
 
     def holds(self, asked: Asked) -> bool:
-        """Say whether a lookup found something when the ledger was checked; not of what was added since."""
+        """Return whether a lookup found an entry when the ledger was checked; later entries do not count."""
         kept = self._kept.get(asked[0], _NONE)
         if not kept:
             return False
@@ -59,13 +59,13 @@ class KeyDigests:
         return len(self._kept.get(lookup, _NONE))
 
     def add(self, found: Iterable[Asked]) -> None:
-        """Keep the keys of an entry for the next checkpoint; it does no harm to say them again."""
+        """Keep the keys of an entry for the next checkpoint; adding the same key twice is harmless."""
         for asked in found:
             if asked[0] in KEPT:
                 self._added[asked[0]].append(self._digest(asked))
 
     def packed(self) -> tuple[dict[str, int], bytes]:
-        """Return all of them as they are kept: how many of each lookup, and their bytes, sorted."""
+        """Return the digests as they are stored: how many of each lookup, and their bytes, sorted."""
         whole = {lookup: self._whole(lookup) for lookup in KEPT}
         return {lookup.name: len(one) // _BYTES for lookup, one in whole.items()}, b"".join(whole.values())
 
@@ -80,5 +80,5 @@ class KeyDigests:
 
 
 def fingerprint(packed: bytes) -> str:
-    """Return what tells the bytes of digests from all others, and from those of a machine with another byte order."""
+    """Return the fingerprint of packed digests; it includes the byte order of this machine, which they depend on."""
     return f"{sys.byteorder} {sha256(packed).hexdigest()}"

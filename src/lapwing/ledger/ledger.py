@@ -1,7 +1,7 @@
 """The ledger: the durable account of everything that was released, and the proof of it.
 
-Open one with `open_ledger`, make one with `create_ledger`. Whatever uses it keeps to one order: charge, commit, touch
-data, release. There is no refund: a failure after the charge keeps the charge.
+Open one with `open_ledger`, make one with `create_ledger`. Every caller keeps to one order: charge, commit, read data,
+release. There is no refund: a failure after the charge keeps the charge.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -55,7 +55,7 @@ _ANALYSTS: Final = """select distinct record ->> 'analyst' from entries
 
 @frozen()
 class Snapshot:
-    """What one moment of the ledger says about a population and an analyst.
+    """A consistent snapshot of the ledger, for one population and one analyst.
 
     `allowance` is the account of the analyst's own allowance; `None` if only the population's counts.
     """
@@ -81,7 +81,7 @@ class AccountPoint:
 
 @dataclass(slots=True)
 class _Shares:
-    """What each analyst has caused up to entry `seq`, under the terms of the account as it stood then."""
+    """The spending that each analyst caused up to entry `seq`, under the terms of the account as it stood then."""
 
     seq: int
     account: Account
@@ -89,7 +89,7 @@ class _Shares:
 
 
 class Ledger:
-    """An open ledger: what is released was charged before, in one order, whoever writes and whatever crashes.
+    """An open ledger: every release was charged before, in one total order, with concurrent writers and after crashes.
 
     Proof: proofs/ledger.md
     """
@@ -103,7 +103,7 @@ class Ledger:
 
     @cached_property
     def administration(self) -> Administration:
-        """What the custodian decides."""
+        """The acts of the custodian."""
         return Administration(self.store)
 
     @cached_property
@@ -118,7 +118,7 @@ class Ledger:
 
     @cached_property
     def budget_requests(self) -> BudgetRequests:
-        """Requests of analysts for more budget, and what the custodian said."""
+        """Requests of analysts for more budget, and the custodian's decisions."""
         return BudgetRequests(self.store)
 
     def populations(self) -> list[str]:
@@ -127,17 +127,17 @@ class Ledger:
             return transaction.populations()
 
     def population(self, name: str) -> PopulationRecord:
-        """Return what was decided about a population."""
+        """Return the current policy of a population."""
         return self.store.read(lambda transaction: transaction.population(name), ((Lookup.POLICY, (name,)),))
 
     def account(self, population: str) -> Account:
-        """Return the account of a population as it stands; its `quote` says what a question would cost, free."""
+        """Return the current account of a population; its `quote` returns the cost of a question, free of charge."""
         with self.store.reading() as transaction:
             transaction.population(population)
             return transaction.account(population)
 
     def snapshot(self, population: str, analyst: str) -> Snapshot:
-        """Return what stands in the ledger about a population and an analyst, all of one moment."""
+        """Return the current states of a population and an analyst, in one snapshot."""
 
         def read(transaction: Transaction) -> Snapshot:
             decided = transaction.population(population)
@@ -151,18 +151,18 @@ class Ledger:
         return self.store.read(read, standing(population, analyst))
 
     def analysts(self, population: str) -> frozenset[str]:
-        """Return who has ever asked about a population, or was spoken of by its custodian."""
+        """Return the analysts who have ever asked about a population, or were named by its custodian."""
         with self.store.reading() as transaction:
             return frozenset(name for (name,) in transaction.all(_ANALYSTS, population))
 
     def history(self, population: str) -> list[Record]:
-        """Return what the entries about a population say, from the first on; nothing in them is secret."""
+        """Return the content of all entries about a population, from the first on; nothing in them is secret."""
         with self.store.reading() as transaction:
             transaction.population(population)
             return [entry.record for entry in transaction.about(population)]
 
     def notes(self) -> list[Record]:
-        """Return what the entries say that tell of lost ones: they concern every population, and name none."""
+        """Return the notes of lost entries: they concern every population, and name none."""
         with self.store.reading() as transaction:
             return [entry.record for entry in transaction.some("where record ->> 'kind' = 'note' order by seq")]
 
@@ -177,12 +177,12 @@ class Ledger:
         stream: str | None = None,
         newest_first: bool = False,
     ) -> list[Record]:
-        """Return what entries about a population say: a page of them.
+        """Return a page of the entries about a population.
 
         Parameters
         ----------
         population : whose entries
-        after : the number of the last entry of the page before; the first page if it is not said
+        after : the number of the last entry of the page before; without it, the first page
         limit : how many entries at most
         kinds : of which kinds, such as "charge"; of all, if none is named
         analyst : only those that this analyst caused
@@ -211,7 +211,7 @@ class Ledger:
             return [entry.record for entry in transaction.some(page, *values)]
 
     def became(self, entries: Iterable[Record]) -> list[Record]:
-        """Return the entries that say what became of some others: their ends, what they recall, what was decided."""
+        """Return the entries that follow up on others: the ends of charges, recalled answers, decisions on requests."""
         found: dict[int, Record] = {}
         with self.store.reading() as transaction:
             for one in entries:
@@ -277,7 +277,7 @@ class Ledger:
             return transaction.receipt
 
     def last_entry(self) -> int:
-        """Return the number of the last entry; where nothing was written since it was last asked for, it is known."""
+        """Return the number of the last entry; it is cached as long as nothing was written."""
         return self.store.look().seq
 
     def receipt(self, seq: int) -> Receipt:
@@ -322,7 +322,7 @@ class Ledger:
                 transaction.reservation(name)
 
     def _keep_checkpoint(self) -> None:
-        """Write down how far the ledger was checked, if that is further than before; forget it if all is not well."""
+        """Write a checkpoint if the ledger was checked further than before; delete it if damage was found."""
         background, checked = self.store.background, self.store.checked
         if self._checkpoints is None:
             return
@@ -335,14 +335,14 @@ class Ledger:
             self._checked, self._followed = checked.receipt.seq, checked.followed
 
     def _is_further(self, followed: Receipt | None) -> bool:
-        """Say whether the background check, which goes round up to its end, has come far from where it began."""
+        """Return whether the background check, which wraps around, has followed enough entries since the checkpoint."""
         if (background := self.store.background) is None:
             return False
         before, now = (0 if one is None else one.seq for one in (self._followed, followed))
         return (now - before) % background.until.seq >= EVERY
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
         if self.store.background is not None:
             self.store.background.leave()
         self._keep_checkpoint()
@@ -384,7 +384,7 @@ def _points(transaction: Transaction, numbers: Sequence[int]) -> list[AccountPoi
         record: Record = entry.record if entry else {}
         if "account" not in record:
             raise ParameterError("seq", seq, reason="is no entry about an account", remedy="check the ledger")
-        at = record.get("at", at)  # what settles a question has no time
+        at = record.get("at", at)  # an entry that settles a question has no time
         points.append(AccountPoint(seq=seq, at=at, account=from_record(Account, record["account"]["after"])))
     return points
 
@@ -392,9 +392,9 @@ def _points(transaction: Transaction, numbers: Sequence[int]) -> list[AccountPoi
 def create_ledger(address: str | Path | Database, *, name: str, head: Path | None = None, clock: Clock = now) -> Ledger:
     """Make an empty ledger and open it: in a file that does not exist yet, or in a PostgreSQL database.
 
-    Its name tells it from all others, in its receipts: it is random, and drawn by the caller. `head` is where this host
-    keeps the newest entry that was told of, for a ledger in PostgreSQL; a file has its own. The clock is for the eyes
-    of people; nothing is decided by it.
+    Its `name` identifies it in its receipts: it is random, and drawn by the caller. `head` is where this host keeps the
+    receipt of the newest acknowledged entry, for a ledger in PostgreSQL; a file has its own. The clock is for human
+    readers; nothing is decided by it.
 
     >>> import tempfile
     >>> from fractions import Fraction
@@ -422,8 +422,8 @@ def open_ledger(
 ) -> Ledger:
     """Open a ledger, after it was checked: settings, schema, chain, indexes, and that it is not older than it was.
 
-    `receipts` are what it must contain, besides what `head` says. With `checkpoints`, what was checked before is not
-    checked again. All else is as for `create_ledger`.
+    The ledger must contain the entries of `receipts`, and of the receipt in `head`. With `checkpoints`, the entries
+    that were checked before are not checked again. All else is as for `create_ledger`.
     """
     ledger = Ledger(Store(_database(address, head), clock), checkpoints)
     with closing_on_failure(ledger):
@@ -438,8 +438,8 @@ def open_ledger(
 def accept_rollback(address: str | Path | Database, *, head: Path | None = None, by: str = "custodian") -> Receipt:
     """Go on with a ledger that lost entries which were answered from: the custodian's last resort.
 
-    What was answered since then is known to those who were told, and counts as spent; how much it was, the ledger does
-    not know. So the loss is written down, and all spending of every population is stopped. Return the new end.
+    Answers given since then are known to the analysts who got them, and count as spent; the ledger does not know how
+    much that was. So the loss is recorded, and all spending of every population is stopped. Return the new end.
     """
     database = _database(address, head)
     kept, database.head = database.head, None
@@ -475,7 +475,7 @@ def _database(address: str | Path | Database, head: Path | None) -> Database:
 
 
 def _require_head(database: Database) -> None:
-    """Refuse a ledger without the file that says how far it had come, where it had one from the beginning."""
+    """Refuse a ledger whose head file is missing, if it had one from the beginning."""
     kept = database.head
     if database.keeps_head and kept and kept.promised() is None:
         raise LedgerDamagedError(

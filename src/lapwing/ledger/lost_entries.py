@@ -1,17 +1,17 @@
-"""What was released by entries that a ledger has lost, as far as somebody kept something of it; and charging it.
+"""Releases of entries that a ledger has lost, reconstructed from what people kept; and charging them.
 
-A ledger that goes on from an older copy lacks what was charged since. Somebody may have kept
+A ledger that goes on from an older copy lacks the charges made since. People may have kept
 
 - an export: its chain goes on from an entry that the ledger still has, and shows every charge up to its end;
-- an answer, as JSON: it says its price, and its receipt that it stood in an entry which is lost;
-- a receipt: it shows that so many entries there were, and not what they charged.
+- an answer, as JSON: it has its price, and its receipt shows that it was in an entry which is lost;
+- a receipt: it shows how many entries there were at least, and not what they charged.
 
-What they show is charged, each lost entry once. Only an export explains a loss: one whose chain comes to the entry up
-to which the ledger was known to have come. The hash of a lost entry cannot be worked out from an answer, nor whether
-the charge before it is lost, too: so an answer, true, wrong or invented, adds a charge and explains nothing. About what
-no export shows nobody can know but the custodian, who names an amount, all that is left, or says that it was nothing. A
-stream that was open may have been asked meanwhile: it is ended, and all that it had reserved is spent, unless exports
-explain all that is lost and show that nobody asked it.
+What these show is charged, each lost entry once. Only an export explains a loss: one whose chain reaches the last
+entry that the ledger is known to have had. An answer determines neither the hash of its lost entry nor whether the
+charge before it is lost, too: so an answer, true, wrong or invented, adds a charge and explains nothing. For entries
+that no export shows, the custodian names an amount, or all that is left, or declares that it was nothing. A stream that
+was open may have been asked meanwhile: it is ended, and all that it had reserved is spent, unless exports explain the
+whole loss and show that it was not asked.
 """
 
 import json
@@ -52,10 +52,10 @@ _LEAST: Final = Fraction(1, _DIGITS)
 
 @frozen()
 class LostRelease:
-    """What one lost entry, or the charge that it answers, has released; `analyst` is who was told, where that is known.
+    """The release of one lost entry, or of the charge that it answers; `analyst` got the answer, if that is known.
 
-    `is_shown` says that an export shows it by its chain; otherwise an answer says it. It is known by its receipt: after
-    a second loss there may be two lost entries of one number.
+    `is_shown` is true if the hash chain of an export shows it; otherwise it comes from an answer. Its receipt
+    identifies it: after a second loss there may be two lost entries of one number.
     """
 
     receipt: Receipt
@@ -74,9 +74,9 @@ class Losses:
     """What is known of the entries that a ledger has lost.
 
     `after` is the last entry that it still had, and `until` the last that is known to be lost, if that is known.
-    `releases` are those of them that are charged nowhere yet, and `known` how many were charged by now. What
-    `unexplained` entries charged no export shows; None where nobody knows how many they are. `streams` are to be ended.
-    `noted` is the entry that tells of the last loss, and `rest` what the custodian has named and charged for it.
+    `releases` are the lost releases that are not charged yet, and `known` how many were charged by now. `unexplained`
+    is the number of lost entries that no export shows, None if unknown. `streams` are to be ended. `noted` is the entry
+    that records the last loss, and `rest` what the custodian has named and charged for it.
     """
 
     after: int
@@ -89,12 +89,12 @@ class Losses:
     rest: tuple[SingleRelease, ...] = ()
 
     def has_charged(self, rest: Event) -> bool:
-        """Say whether no less was named and charged before for what no export shows: said twice, it is charged once."""
+        """Return whether at least this `rest` was charged before: the same rest, named twice, is charged once."""
         return any(_covers(one, SingleRelease(event=rest)) for one in self.rest)
 
     @property
     def are_explained(self) -> bool:
-        """Whether it is known what all entries that are lost have charged."""
+        """Whether the charges of all lost entries are known."""
         return self.unexplained == 0
 
     def __str__(self) -> str:
@@ -113,7 +113,7 @@ class Losses:
 
 @dataclass(slots=True)
 class _Kept:
-    """What was kept, put together: exports by their entries, answers by their receipts."""
+    """The kept material, merged: exports by their entries, answers by their receipts."""
 
     ledger: str
     hashes: dict[int, str] = field(default_factory=dict)
@@ -127,10 +127,10 @@ class _Kept:
 
 
 def find_losses(ledger: Ledger, population: str, kept: Iterable[Path | str | Receipt] = ()) -> Losses:
-    """Return what is known of lost entries: by the ledger itself, and by what somebody kept.
+    """Return what is known of lost entries: from the ledger itself, and from what people `kept`.
 
-    That is files (exports, answers as JSON, texts with receipts in them), receipts, or their texts. What the ledger
-    still has is passed over; what is of another ledger, or contradicts the chain, is refused.
+    That is files (exports, answers as JSON, texts with receipts in them), receipts, or their texts. Entries that the
+    ledger still has are skipped; material of another ledger, or that contradicts the chain, is refused.
     """
     given = list(kept)
     with ledger.store.reading() as transaction:
@@ -153,8 +153,8 @@ def write_off_losses(
     `rest` is what may have been released besides by entries that no export shows; without one it is refused where
     there are such entries, unless the custodian knows that it was `nothing_more`. With `everything`, all that is left
     is charged instead. All of it is written, or nothing, also while spending is stopped. What was charged by this
-    before is not charged again, the rest included; a larger one than before is refused, because nobody can tell whether
-    the smaller is a part of it.
+    before is not charged again, the rest included; a larger rest than before is refused, because it is not known
+    whether the smaller is a part of it.
     """
     said = {"by": named("by", by), "reason": text("reason", reason)}
     given = list(kept)
@@ -203,7 +203,7 @@ def _charge(
     analyst: str | None,
     **said: object,
 ) -> None:
-    """Write a charge off: also of the allowance of who was told, unless that has not so much left."""
+    """Write a charge off: also from the allowance of the analyst who got the answer, unless it has too little left."""
     for whose in dict.fromkeys([analyst or "", ""]):
         changes = transaction.accounts(population, whose)
         try:
@@ -259,7 +259,7 @@ def _find(transaction: Transaction, population: PopulationRecord, kept: Sequence
 
 
 def _unexplained(notes: Sequence[Record], found: _Kept) -> int | None:
-    """Return how many lost entries no export shows; None, where nobody knows how many are lost.
+    """Return how many lost entries no export shows; None, if it is not known how many are lost.
 
     An export explains a loss if it has the last entry that was promised, by its hash. One that ends before that
     explains what it has; one with another entry in that place is of another loss, and explains nothing of this one.
@@ -279,7 +279,7 @@ def _unexplained(notes: Sequence[Record], found: _Kept) -> int | None:
 
 
 def _written_off(record: Record) -> tuple[str, SingleRelease]:
-    """Return which lost entry a write-off names, and what it charged for it."""
+    """Return the receipt of the lost entry that a write-off names, and its charge."""
     return record["lost"], _charged(record)
 
 
@@ -289,7 +289,7 @@ def _charged(record: Record) -> SingleRelease:
 
 
 def _covers(charged: SingleRelease, due: SingleRelease) -> bool:
-    """Say whether what was charged is no less than what is due: an answer may have said less than an export shows."""
+    """Return whether `charged` is no less than `due`: an answer may have a smaller price than an export shows."""
     if charged == due:
         return True
     had, cost = cost_of(charged), cost_of(due)
@@ -299,7 +299,7 @@ def _covers(charged: SingleRelease, due: SingleRelease) -> bool:
 
 
 def _was_open(transaction: Transaction, population: PopulationRecord, stream: str, after: int) -> bool:
-    """Say whether a stream of a population was opened before entries were lost."""
+    """Return whether a stream of a population was opened before entries were lost."""
     opened = transaction.some("where record ->> 'stream' = ? order by seq limit 1", stream)
     return any(one.seq <= after and one.record["population"] == population.name for one in opened)
 
@@ -307,7 +307,7 @@ def _was_open(transaction: Transaction, population: PopulationRecord, stream: st
 def _read(
     transaction: Transaction, population: PopulationRecord, after: int, kept: Path | str | Receipt, found: _Kept
 ) -> None:
-    """Add what one thing that was kept shows."""
+    """Add the evidence of one kept file or receipt to `found`."""
     if isinstance(kept, str) and _RECEIPT.fullmatch(kept.strip()):
         kept = Receipt.parse(kept)
     if isinstance(kept, Receipt):
@@ -340,7 +340,7 @@ def _read(
 
 
 def _is_lost(transaction: Transaction, after: int, receipt: Receipt, found: _Kept) -> bool:
-    """Say whether a receipt is of a lost entry; refuse one of another ledger, or that contradicts what is known."""
+    """Return whether a receipt is of a lost entry; refuse one of another ledger, or that contradicts what is known."""
     here = transaction.hash_of(receipt.seq) if receipt.seq <= transaction.last else None
     if receipt.ledger == found.ledger and here is not None and here.hex() == receipt.hash:
         return False
@@ -399,7 +399,7 @@ def _parsed(line: str) -> object:
 
 
 def _event(path: Path, price: Mapping[str, Any]) -> Event:
-    """Return a release that costs no less than a price says."""
+    """Return a release that costs no less than a price."""
     try:
         epsilon, rho = price.get("epsilon"), price.get("rho")
         delta = Fraction(str(price.get("delta") or 0))

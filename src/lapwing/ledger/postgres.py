@@ -37,14 +37,14 @@ _UNWRITABLE: Final = (
     psycopg.errors.ReadOnlySqlTransaction,
     psycopg.errors.InsufficientPrivilege,
 )
-_CUT_OFF: Final = ("08", "57")  # classes of errors that say the conversation ended, not what became of the statement
+_CUT_OFF: Final = ("08", "57")  # error classes of a broken connection: the outcome of the statement is unknown
 _APPEND: Final = """
 with moved as (update ledger set seq = %s, hash = %s where seq = %s and hash = %s and version = %s returning one)
 insert into entries (seq, body, hash) select entry.* from moved, unnest(%b::bigint[], %b::text[], %b::bytea[]) as entry
 returning seq
 """
 _MISREAD: Final = "select seq from entries where record is distinct from body::jsonb order by seq limit 1"
-"""The first entry whose record, by which indexes find it, says something else than its text."""
+"""The first entry whose record, by which indexes find it, differs from its text."""
 _MISFOUND: Final = """
 with said as materialized (
     select {values}, max(seq) as seq
@@ -52,7 +52,7 @@ with said as materialized (
     where record ->> '{field}' is not null group by {places}
 )
 select seq, {number} from said where seq is distinct from {number} order by 1 limit 1"""
-"""The first entry that a lookup does not find, where the entry says that it must."""
+"""The first entry that a lookup must find, by its fields, and does not."""
 _LISTED: Final = (
     ("record ->> 'kind' = 'population'", ("record ->> 'population'",)),
     ("record ->> 'kind' = 'intent'", ("record ->> 'stream'", "cast(record ->> 'number' as bigint)")),
@@ -61,7 +61,7 @@ _LISTED: Final = (
     ("true", ("coalesce(record ->> 'population', '')",)),
     ("true", ("coalesce(record ->> 'population', '')", "coalesce(record ->> 'analyst', '')")),
 )
-"""What lists are made of: which entries, and by which values they are found."""
+"""The lists of entries: the condition for an entry to be in one, and the indexed values."""
 _MISLISTED: Final = """
 with said as materialized (
     select {values}, count(*) as entries, max(seq) as seq
@@ -88,8 +88,8 @@ limit 1"""
 class PostgresDatabase(Database):
     """One schema of one database; several ledgers may share a database.
 
-    `patience` is how many seconds it waits for other writers, and `head` where this host keeps the newest entry that
-    was told of; another host may come without one.
+    `patience` is how many seconds it waits for other writers, and `head` where this host keeps the receipt of the
+    newest acknowledged entry; another host may come without one.
     """
 
     begin_writing = ("BEGIN", "SELECT 1 FROM ledger FOR UPDATE")
@@ -161,7 +161,7 @@ class PostgresDatabase(Database):
         return _phrase(statement)
 
     def translate(self, error: Exception) -> LedgerError | None:
-        """Say what an error of PostgreSQL means."""
+        """Translate an error of PostgreSQL."""
         if not isinstance(error, psycopg.Error):
             return None
         if isinstance(error, (psycopg.errors.DataCorrupted, psycopg.errors.IndexCorrupted)):
@@ -178,7 +178,7 @@ class PostgresDatabase(Database):
         return connection.execute(_APPEND, values).fetchone() is not None
 
     def look_up(self, connection: Connection, asked: Sequence[Asked]) -> dict[Asked, int | None]:
-        """Return what many lookups find, with one statement for all of a kind."""
+        """Return the results of many lookups, with one statement for all of a kind."""
         found: dict[Asked, int | None] = {}
         for lookup in dict.fromkeys(lookup for lookup, _ in asked):
             same = [values for one, values in asked if one is lookup]
@@ -188,11 +188,11 @@ class PostgresDatabase(Database):
         return found
 
     def is_lost(self, connection: Connection) -> bool:
-        """Say whether the server hung up."""
+        """Return whether the server closed the connection."""
         return bool(getattr(connection, "closed", True))
 
     def may_have_committed(self, connection: Connection, error: Exception) -> bool:
-        """Say yes unless the server itself has said that the statement failed."""
+        """Return true unless the server itself reported that the statement failed."""
         state = getattr(error, "sqlstate", None)
         return self.is_lost(connection) or state is None or state.startswith(_CUT_OFF)
 
@@ -201,10 +201,10 @@ class PostgresDatabase(Database):
         connection.execute("vacuum secrets")
 
     def inspect(self, connection: Connection) -> None:
-        """Compare what lookups find with the texts of the entries; of pages PostgreSQL itself keeps checksums.
+        """Compare the results of lookups with the texts of the entries; PostgreSQL itself keeps checksums of pages.
 
         Entries are read in their order, by the index that the chain is followed by: one that it lacks is missing there.
-        First the record of each, which indexes are made of, is found to be what its text says.
+        First the record of each entry, which the indexes are made of, is compared with its text.
         """
         if (row := connection.execute(_MISREAD).fetchone()) is not None:
             raise LedgerDamagedError("is found by other words than it says", seq=row[0])
@@ -222,7 +222,7 @@ class PostgresDatabase(Database):
             raise misplaced_answers(self.place)
 
     def interrupt(self, connection: Any) -> None:
-        """Have the server cancel what a connection waits for."""
+        """Have the server cancel the statement of a connection."""
         connection.cancel_safe(timeout=1.0)
 
     def create(self, ledger: str, head: bytes) -> None:
@@ -288,7 +288,7 @@ def _phrase(statement: str) -> str:
 
 
 class AdvisoryGate(Gate):
-    """Places are advisory locks of PostgreSQL, held by a connection of their own; they go when it does."""
+    """A gate whose places are advisory locks of PostgreSQL, held by its own connection and released with it."""
 
     def __init__(self, connect: Callable[[], Any]) -> None:
         super().__init__()

@@ -1,13 +1,14 @@
 """One-shot questions: charged before any data is read, then answered or lost. One charge has one end.
 
-The order is: `charge` (durable), read data, add noise, `answer` (durable), and only then tell anyone. A charge that has
-no end after a crash is lost: drawing noise again would give two looks for one price, with the crash to tell them apart.
+The order is: `charge` (durable), read data, add noise, `answer` (durable), and only then release. A charge that has no
+end after a crash is lost: noise drawn again would be a second release for one price, and the crash may depend on the
+first.
 
-The same question, asked at the same moment by several, is charged once and answered once, to all alike. Whoever comes
-first holds the turn from before the charge until the answer is in the ledger. Whoever comes later waits, and then finds
-the answer there, for nothing. If the first one failed there is no answer to find; whoever waited for it fails likewise,
-free of charge, and may ask (and pay) anew: noise is not drawn again behind anybody's back. A turn ends with the process
-that holds it, so a charge that a dead one left behind keeps nobody waiting.
+The same question, asked at the same moment by several analysts, is charged once and answered once, to all alike. The
+first request holds the turn (a lock) from before the charge until the answer is in the ledger. A later one waits, and
+then finds the answer there, for nothing. If the first failed there is no answer to find; those that waited for it fail
+likewise, free of charge, and may ask (and pay) anew: noise is never drawn again silently. A turn ends with the process
+that holds it, so the charge of a dead process blocks no other request.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -41,19 +42,19 @@ _SHOWN: Final = ("seq", "population", "analyst", "question", "at")
 class Request:
     """A question as the ledger sees it: who asks, under which key, and what will happen.
 
-    `fresh` says that the key was drawn for this request and nobody will use it again; then a stored answer, which is
-    free, leaves no entry: what costs nothing must not make the ledger grow.
+    `fresh` is true if the key was drawn for this request and will not be used again; then a stored answer, which is
+    free, leaves no entry: free questions must not make the ledger grow.
 
-    `held` are the data versions that are held open for it, of all tables: about others it is not charged but a
-    `MovedOnError`. Whoever leaves it out must be able to answer about any.
+    `held` are the data versions that are held open for it, of all tables: if others are current, it is not charged but
+    a `MovedOnError`. A caller that leaves it out must be able to answer about any version.
 
-    `words` tell people what was asked, where the plan does not: several columns may be read from one release. They
-    stand in the entry, and decide nothing.
+    `words` describe the question for people, where the plan does not: several columns may be read from one release.
+    They are recorded in the entry, and decide nothing.
     """
 
     population: str
     analyst: str
-    key: str  # chosen by whoever asks: the same key brings back the same answer, for ever
+    key: str  # the idempotency key, chosen by the caller: the same key returns the same answer, for ever
     question: str  # the canonical text of the plan; equal texts are the same question
     tables: frozenset[str]
     charge: SingleRelease
@@ -74,7 +75,7 @@ class Request:
 
     @property
     def digest(self) -> str:
-        """What tells two requests with the same key apart."""
+        """The digest of the content: two requests with the same key must have the same digest."""
         return digest([self.question, sorted(self.tables), to_record(self.charge)])
 
     @property
@@ -94,7 +95,7 @@ class Charged:
 
 @frozen()
 class Released:
-    """An answer that is in the ledger and may be told, byte for byte."""
+    """An answer that is durable in the ledger and may be released, byte for byte."""
 
     answer: str
     receipt: Receipt
@@ -102,7 +103,7 @@ class Released:
 
 @frozen()
 class Unsettled:
-    """A question that was charged and has no end: in progress somewhere, or left over from a crash."""
+    """A question that was charged and has no end: in progress in some process, or left over from a crash."""
 
     seq: int
     population: str
@@ -164,7 +165,7 @@ class Questions:
         return refused
 
     def answer(self, seq: int, answer: str) -> Released:
-        """Write down the answer to charge `seq`, and return what stands in the ledger: only that may be told.
+        """Record the answer to charge `seq`, and return the one that is in the ledger: only that may be released.
 
         If the charge was given up meanwhile (`UnansweredError`), the answer must be forgotten.
         """
@@ -181,7 +182,7 @@ class Questions:
             transaction.look_up(lookups)
             return {seq: _answer_in(transaction, seq, answer) for seq, answer in answers.items()}
 
-        alone = len(answers) == 1  # what many need is too much for one statement
+        alone = len(answers) == 1  # the lookups of many are too long for one statement
         return self._store.change("answer", settle, lookups if alone else (), only_appends=alone)
 
     def lose(self, *charges: int) -> None:
@@ -204,9 +205,9 @@ class Questions:
 
     @contextmanager
     def turn(self, request: Request, patience: float = PATIENCE) -> Iterator[None]:
-        """Hold the turn of a question, or wait until somebody else has answered it.
+        """Hold the turn of a question, or wait until another request has answered it.
 
-        It is an `UnavailableError` if somebody else asked first and was charged for a failure: here nothing was.
+        It is an `UnavailableError` if the other request was charged and failed: this one was not charged.
         """
         place, holder = request.place, Holder()
         try:
@@ -217,11 +218,11 @@ class Questions:
             self._gate.leave(place, holder)
 
     def lose_abandoned(self) -> int:
-        """Give up every question that was charged and that nobody who lives is working on; return how many.
+        """Give up every question that was charged and that no live process is working on; return how many.
 
-        Whoever works on a question holds its turn from before the charge until its end, and loses it with the process
-        or the connection. So no clock decides: who can be interrupted here is who could not answer any more, or will
-        be told that the question was given up, and forget what it was about to tell.
+        A process that works on a question holds its turn from before the charge until its end, and loses the turn with
+        the process or the connection. So no timeout decides: a process without its turn cannot answer any more, or
+        learns that the question was given up, and discards its answer.
         """
         lost = 0
         for one in self.unsettled():
@@ -261,7 +262,7 @@ class Questions:
             raise UnavailableError("the same question could not be answered for somebody else just now")
 
     def _has_an_end(self, request: Request) -> bool:
-        """Say whether `charge` would answer for nothing, or refuse."""
+        """Return whether `charge` would return a stored answer, or refuse."""
         try:
             return self.stored(request) is not None
         except UnansweredError as unanswered:
@@ -276,7 +277,7 @@ class Questions:
             return min(left, default=transaction.last + 1)
 
     def _was_lost(self, request: Request, first: int) -> bool:
-        """Say whether a charge of the question, from that entry on, has no answer."""
+        """Return whether a charge of the question, from that entry on, has no answer."""
         with self._store.reading() as transaction:
             versions = transaction.population(request.population).versions(request.tables)
             named = {"population": request.population, "question": request.question}
@@ -293,13 +294,13 @@ class Questions:
     def stored(self, request: Request, *, entry: int | None = None) -> Released | None:
         """Return the answer that `charge` would give for nothing, if there is one, or fail as `charge` would.
 
-        Nothing is written. Where the key is not in the ledger, `entry` is the answer that it stands for, whatever
-        became of the data since; 0, if it stands for none.
+        Nothing is written. If the key is not in the ledger, `entry` is the entry of its answer, of any data version;
+        0, if it has none.
         """
         return self._store.read(lambda transaction: _stored_in(transaction, request, entry), _lookups(request))
 
     def find_stored(self, ways: Sequence[Request], *, entry: int | None = None) -> tuple[int, Released] | None:
-        """Return the same of a question that can be charged in several ways, with the place of the one it is of."""
+        """Return the stored answer to a question that can be charged in several ways, with the index of its way."""
 
         def find(transaction: Transaction) -> tuple[int, Released] | None:
             conflict: RequestConflictError | None = None
@@ -318,7 +319,7 @@ class Questions:
         return self._store.read(find, tuple(dict.fromkeys(one for request in ways for one in _lookups(request))))
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
         self._gate.close()
 
 
@@ -328,12 +329,12 @@ def _recall_of(population: str, question: str) -> str:
 
 
 def _turn_of(population: str, question: str) -> int:
-    """Return the place of a gate where those who ask the same question take turns."""
+    """Return the place of a gate at which requests for the same question take turns."""
     return int(_recall_of(population, question)[:15], 16)
 
 
 def _lookups(request: Request) -> Lookups:
-    """Return what a request will want to know, to be fetched in one go with the end of the chain."""
+    """Return the lookups that a request needs, to be fetched in one round trip with the end of the chain."""
     population, analyst = request.population, request.analyst
     recall = _recall_of(population, request.question)
     used = (Lookup.REQUEST, (population, analyst, request.key))
@@ -341,7 +342,7 @@ def _lookups(request: Request) -> Lookups:
 
 
 def _settling(charges: Collection[int]) -> Lookups:
-    """Return what settling charges will want to know."""
+    """Return the lookups that settling charges needs."""
     return tuple([(Lookup.SETTLES, (seq,)) for seq in charges])
 
 
@@ -377,7 +378,7 @@ def _find_answer(
 ) -> Released | Entry | None:
     """Return the answer under this key, or else the entry that answers this question about the present data.
 
-    If `entry` says which answer the key stands for, it is that one, or none.
+    If `entry` is given, the answer is that of this entry, or none.
     """
     population.require_admitted(request.analyst)
     population.require_tables(request.analyst, request.tables)

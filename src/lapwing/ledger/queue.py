@@ -1,8 +1,8 @@
-"""Who waits for whom: connections of a process, changes that wait for the one that writes, and those who do the same.
+"""Group commit and locks: connections of a process, changes that queue for the writer, and turns of equal questions.
 
-Whoever finds nobody at work leads: it takes all who wait, makes their changes in its own transaction, one after the
-other in the order of their coming, and tells each how its own ended. Whoever waits first when the transaction is over
-leads next. Nobody waits for others to come: a group is who came while the one before it was written.
+A thread that finds no writer at work leads: it takes all waiting changes, makes them in its own transaction, in the
+order of their arrival, and reports to each thread how its change ended. The first that waits when the transaction is
+over leads next. A leader never waits for more changes: a group is what arrived while the one before it was written.
 """
 
 import copy
@@ -26,7 +26,7 @@ from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import LapwingError, LedgerInDoubtError, LedgerUnwritableError
 
 PATIENCE: Final = 900.0
-"""Seconds to wait for somebody else's answer: longer than any database is given for it."""
+"""Seconds to wait for the answer of another request: longer than the timeout of any database."""
 _SHORTEST, _LONGEST = 0.002, 0.1
 """Seconds between two looks whether it is there."""
 MOST: Final = 64
@@ -84,7 +84,7 @@ class LazyConnection:
             try:
                 self._connection.execute("ROLLBACK")
                 self._begun = False
-            except Exception:  # noqa: BLE001 - whatever it is, the transaction dies with its connection
+            except Exception:  # noqa: BLE001 - after any error the transaction dies with its connection
                 self.drop()
 
     def commit(self) -> None:
@@ -93,7 +93,7 @@ class LazyConnection:
         self._begun = False
 
     def drop(self) -> None:
-        """Close it; the next one to use it opens another."""
+        """Close the connection; the next use opens another."""
         if self._connection is not None and self._process == os.getpid():  # after a fork it is the parent's to close
             with suppress(Exception):
                 self._connection.close()
@@ -105,7 +105,7 @@ _left_to_the_parent: list[Connection | None] = []
 
 
 class SpoiledError(Exception):
-    """One change of a group failed after something was written: all are undone, and to be made one by one."""
+    """One change of a group failed after it had written: all are undone, and must be made one by one."""
 
 
 class PendingChange:
@@ -120,11 +120,11 @@ class PendingChange:
         self.error: BaseException | None = None
 
     def forget(self) -> None:
-        """Forget how it ended: it was undone."""
+        """Drop its result or error: the change was undone."""
         self.result = self.error = None
 
     def outcome(self) -> Any:
-        """Return what it returned, or fail as it failed."""
+        """Return the result of the change, or raise its error."""
         if self.error is not None:
             raise self.error
         return self.result
@@ -141,7 +141,7 @@ class WriterQueue:
 
     def wait(self, one: PendingChange) -> None:
         """Return when a change leads, or has its end."""
-        if self._process != os.getpid():  # who waited when the process forked waits on the other side
+        if self._process != os.getpid():  # the threads that waited are in the parent of the fork
             self._begin()
         with self._lock:
             if not self._is_led:
@@ -151,7 +151,7 @@ class WriterQueue:
         one.turn.acquire()
 
     def take(self, leader: PendingChange) -> list[PendingChange]:
-        """Return the leader and those who wait behind it."""
+        """Return the changes of the leader and of those that wait behind it, at most `MOST`."""
         group = [leader]
         with self._lock:
             while self._waiting and len(group) < MOST:
@@ -159,7 +159,7 @@ class WriterQueue:
         return group
 
     def leave(self, one: PendingChange) -> None:
-        """Let the next one lead, if this one did, or wait no longer for it."""
+        """Remove a change from the queue; if it led, the next one leads."""
         with self._lock:
             if one.leads:
                 one.leads, self._is_led = False, bool(self._waiting)
@@ -188,7 +188,7 @@ def run(group: Sequence[PendingChange], transaction: Transaction) -> None:
 
 @contextmanager
 def spoiling(group: Sequence[PendingChange]) -> Iterator[None]:
-    """Say that a group is spoiled where it fails: what one of them did must not be the failure of the others."""
+    """Raise `SpoiledError` where a group fails: an error of one change must not fail the others."""
     try:
         yield
     except (ConflictError, LedgerInDoubtError):
@@ -200,7 +200,7 @@ def spoiling(group: Sequence[PendingChange]) -> Iterator[None]:
 
 
 def end(group: Sequence[PendingChange], error: Exception | None = None) -> None:
-    """Tell everybody in a group that it is over, and that it failed if it did."""
+    """Wake every thread of a group, with the error if the group failed."""
     for one in group:
         if error is not None:
             # each thread raises its own, or all of them would write into one traceback
@@ -221,7 +221,7 @@ class Gate(ABC):
         self.process = os.getpid()
 
     def enter(self, place: int, holder: Holder) -> bool:
-        """Take a place, unless somebody has it; return whether it is ours now, or say that nobody can be asked."""
+        """Take a place, unless another holder has it; return whether it is ours now, or fail if that is unknown."""
         with self._lock:
             last = self._held.get(place)
             if last is not None and last() is not None:
@@ -257,14 +257,14 @@ class Gate(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
 
     @contextmanager
     def working(self, name: str, patience: float = 0.0) -> Iterator[bool]:
-        """Hold a stream while a question of it is decided; say whether it is ours, after `patience` seconds at most.
+        """Hold a stream while a question of it is decided; yield whether it is ours, after `patience` seconds at most.
 
-        Where it is not, somebody who lives is deciding: what is in flight is theirs. So can be held whatever else has a
-        `name`, to be seen by others to be worked on.
+        If it is not, a live process is deciding, and the question in flight is its own. Any other work with a `name`
+        can be held in the same way, so that other processes see it in progress.
         """
         place, holder = place_of("stream", name), Holder()
         try:
@@ -275,7 +275,7 @@ class Gate(ABC):
 
 @lru_cache(maxsize=256)  # a stream has the same place for each of its questions
 def place_of(*what: str) -> int:
-    """Return where those meet who do the same."""
+    """Return the place of a gate for requests of the same work: a digest of its name."""
     return int(digest(list(what))[:15], 16)
 
 

@@ -1,9 +1,9 @@
-"""The rules of a ledger, told a second time: what each entry must say, given those before it.
+"""Replay: an independent second implementation of the rules of a ledger, given its entries in order.
 
-The chain shows that entries are what was written. The replay shows that what was written was right: each charge is put
+The hash chain shows that entries are as they were written. The replay shows that they were right: each charge is put
 before the filters again, each yes is looked for in the accounts, and the state that an entry claims must be the state
 that follows. Residues and some prices are floats, and another build of a numerical library may find another last digit:
-what an entry claims is what the next entry starts from, once it was found to be no larger, or no other, than it may be.
+the next entry starts from the claimed state, once that was checked to be no larger than, or equal to, the recomputed.
 """
 
 from collections import defaultdict
@@ -76,7 +76,7 @@ class Replay:
     """The tables that any question was charged or intended to read, each with its population."""
     written_off: set[str] = field(default_factory=set)
     today: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
-    """What each analyst asked of streams on the last day on which they asked, where that has a limit."""
+    """For each analyst, the last day of questions to streams and their number, where that has a limit."""
     has_lost_entries: bool = False
     budget_requests: OpenRequests = field(default_factory=OpenRequests)
 
@@ -149,7 +149,7 @@ class Replay:
                 self._recapped(record, column, holder)
 
     def _decided(self, record: Record, before: PopulationRecord, after: PopulationRecord) -> PopulationRecord:
-        """Return what a decision leads to, with all that it does not name as it was."""
+        """Return the state after a decision, in which all that the decision does not name is unchanged."""
         analyst: str = record.get("analyst", "")
         if analyst:
             return _decided_about(analyst, record["change"], before, after.analysts[analyst])
@@ -174,7 +174,7 @@ class Replay:
                 return before
 
     def _corrected(self, record: Record, before: PopulationRecord, after: PopulationRecord) -> PopulationRecord:
-        """Return what a correction may lead to; refuse one of what was released from, or of what nobody knows."""
+        """Return the state after a correction; refuse it after a release, or where entries are lost or written off."""
         name, table = before.name, record.get("table")
         booked = any(isinstance(line, Admission) for _, line in self.lines[name])
         released = booked if table is None else (name, table) in self.touched
@@ -384,7 +384,7 @@ class Replay:
         return charge
 
     def _require_allowed(self, record: Record, tables: Iterable[str]) -> None:
-        """Refuse what the custodian had not allowed by then."""
+        """Refuse a charge that the policy of that time did not allow."""
         population = self.populations[record["population"]]
         population.require_spending(record["analyst"])
         population.require_tables(record["analyst"], tables)
@@ -432,7 +432,7 @@ class Replay:
 
 
 def _decided_about(analyst: str, change: str, before: PopulationRecord, after: Analyst) -> PopulationRecord:
-    """Return what a decision about one analyst leads to."""
+    """Return the state after a decision about one analyst."""
     fields = {"suspension": ("suspended",), "limits": ("tables", "most"), "allowance": ("allowance",)}
     require(change in fields, "changes nothing that can be changed")
     return before.with_analyst(analyst, **{field: getattr(after, field) for field in fields[change]})
@@ -443,7 +443,7 @@ Progress = Callable[[int, int], None]
 
 @frozen(repr=False)
 class Verification(Result):
-    """What was found to be true: the ledger is sound up to `head`, and contains what `receipts` receipts say."""
+    """Result of a verification: the ledger is sound up to `head`, and contains the entries of `receipts` receipts."""
 
     entries: int
     head: Receipt
@@ -468,8 +468,8 @@ class Verification(Result):
 def verify(ledger: Ledger, receipts: Iterable[Receipt] = (), progress: Progress | None = None) -> Verification:
     """Check everything there is to check, or fail with the number of the first entry that is wrong.
 
-    `receipts` are from other hands: the ledger must contain what each of them says, and may be neither older nor have
-    another past. `progress` is told how many entries of how many are checked.
+    `receipts` were kept outside the ledger: it must contain the entry of each, so it is neither older nor has another
+    past. `progress` is called with the number of entries checked so far and the number of all.
     """
     shown = list(receipts)
     for receipt in shown:

@@ -1,4 +1,4 @@
-"""What the ledger knows of a reservation, as values: how it was opened, where it stands, what is about to be drawn."""
+"""Values that describe a reservation: its opening, its current state, the rounds that are about to be drawn."""
 
 from collections.abc import Mapping
 from dataclasses import field, replace
@@ -36,7 +36,7 @@ class ReservationStatus(Enum):
 
 
 class IfLost(Enum):
-    """What becomes of a reservation when a round of it is lost: one that may have been drawn, and has no outcome."""
+    """The rule for a lost round of a reservation: one that may have been drawn, and has no outcome."""
 
     COUNTS = "counts"  # as the dearest outcome that it can have; the next round may follow
     ENDS = "ends"  # it halts there, and what was committed before stands
@@ -44,7 +44,7 @@ class IfLost(Enum):
 
 @frozen()
 class ReservationKind:
-    """What a reservation is for, by name, and its rule for lost rounds; both stand in its opening, for ever."""
+    """The purpose of a reservation, by name, and its rule for lost rounds; both are fixed in its opening, for ever."""
 
     name: str
     if_lost: IfLost
@@ -54,7 +54,7 @@ class ReservationKind:
 
     @property
     def said(self) -> dict[str, str]:
-        """What each entry says it is for: nothing if it is a stream, which the format knew before the others."""
+        """The fields of each entry that name the kind: none for a stream, which the format had before the others."""
         return {} if self == STREAM else {"reserves": self.name}
 
 
@@ -63,7 +63,7 @@ STREAM: Final = ReservationKind(name="stream", if_lost=IfLost.COUNTS)
 
 @frozen()
 class Opening:
-    """What it takes to open a reservation: all that its rounds can ever do is inside its charge."""
+    """The parameters of opening a reservation: its charge covers all that its rounds can ever do."""
 
     population: str
     analyst: str
@@ -97,7 +97,7 @@ class Opening:
 
     @property
     def said(self) -> dict[str, Any]:
-        """What the entry says of it; its rule for lost rounds only where it is no stream."""
+        """The fields of its entry; the rule for lost rounds only if it is not a stream."""
         rule = {} if self.kind == STREAM else {"if_lost": self.kind.if_lost.value}
         limits = {"units": self.units, "dearest": self.dearest, "questions": self.rounds}
         said = {"stream": self.name, "tables": sorted(self.tables), "terms": self.terms}
@@ -105,7 +105,7 @@ class Opening:
 
     @property
     def digest(self) -> str:
-        """What tells two openings with the same key apart; the secret is not part of it."""
+        """The digest of the content: openings with the same key must have the same digest. It leaves out the secret."""
         limits = [self.units, self.dearest, self.rounds]
         kind = [] if self.kind == STREAM else [self.kind.name, self.kind.if_lost.value]
         return digest([self.name, to_record(self.charge), limits, sorted(self.tables), self.terms, *kind])
@@ -118,7 +118,7 @@ class Intent:
     `questions` are their public parameters, one text for each: several only if none waits for the outcome of another,
     and then they end together. `sealed` is the sealed seed of the noise that decides them, now and after a crash, and
     `state` the sealed state of the reservation, where its kind has such; `seals` is what this seal is bound to. `many`
-    says that they were written as a list, whose noise follows from the seed in another way than that of one alone.
+    is true for a list of questions, whose noise is derived from the seed in another way than that of a single question.
     """
 
     seq: int
@@ -137,7 +137,7 @@ class Intent:
 class Decision:
     """The outcome of a round as it stands in the ledger.
 
-    `answer` is what may be told, `None` if it was lost; `units_left` is what the reservation can still give away, now.
+    `answer` is what may be released, `None` if it was lost; `units_left` are the units that the reservation has left.
     """
 
     reservation: str
@@ -167,14 +167,14 @@ class ReservationRecord:
     asked: int  # the number of its last round, decided or in flight
     used: int  # the units given away so far
     seals: int  # how many times its state was sealed, the opening included: what the newest seal is bound to
-    last: Record = field(repr=False)  # what its last entry says
+    last: Record = field(repr=False)  # the content of its last entry
     versions: Mapping[str, int] = field(default_factory=dict)  # of all tables of its population, at present
     sealed: bytes | None = field(repr=False, default=None)  # its state, while it is open
     in_flight: Intent | None = None  # the rounds that have no outcome yet
 
     @staticmethod
     def read(opening: Record, last: Record) -> "ReservationRecord":
-        """Return what the first and the last entry of it say; secrets and versions are found elsewhere."""
+        """Return the reservation from its first and its last entry; secrets and versions are read elsewhere."""
         said = {word: opening[word] for word in ("population", "analyst", "terms", "units", "dearest")}
         return ReservationRecord(
             name=opening["stream"],
@@ -196,12 +196,12 @@ class ReservationRecord:
 
     @property
     def units_left(self) -> int:
-        """What it can still give away."""
+        """The units that its rounds can still use; 0 once it is not open."""
         return self.units - self.used if self.status is ReservationStatus.OPEN else 0
 
 
 def kind_of(opening: Record) -> ReservationKind:
-    """Return what an opening says that it is for."""
+    """Return the kind of the reservation that an opening records."""
     if "reserves" not in opening:
         return STREAM
     return ReservationKind(name=opening["reserves"], if_lost=IfLost(opening["if_lost"]))

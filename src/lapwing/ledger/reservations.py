@@ -6,8 +6,8 @@ The protocol, which no caller may shorten:
 2. The *intent* of a round, with its public parameters, which may depend on all earlier outcomes, is committed before
    any data is read. Rounds that do not wait for each other's outcomes may be intended together.
 3. Data is read, and noise drawn.
-4. The *outcome* is committed, with its price and the end if that comes, before anything is told or the next round
-   begins. What is told is what was committed, and the first outcome stands.
+4. The *outcome* is committed, with its price and the end if that comes, before it is released or the next round begins.
+   What is released is what was committed, and the first outcome stands.
 5. A round with an intent and no outcome, after a crash or a failure, is never drawn again: it is `LOST`. The crash
    itself may depend on the first draw. What then becomes of the reservation is the rule of its kind (`IfLost`), which
    stands in the opening. Where a sealed seed fixes the noise beforehand, as that of streams, the same seed may decide
@@ -15,8 +15,8 @@ The protocol, which no caller may shorten:
 6. `close`, or the halt after the last round, ends it: no intent and no outcome follows. Secrets are destroyed, and what
    was set aside and not used, where the charge is paid bit by bit, is given back.
 
-Secrets are sealed by the caller with a key that the ledger never sees. They are stored beside the chain, and nothing in
-the chain is derived from them.
+Secrets are sealed by the caller with a key that the ledger never sees. They are stored outside the hash chain, and
+nothing in the chain is derived from them.
 
 In the entries a reservation stands under the word `stream`, and its rounds under `question`: streams came first.
 
@@ -76,7 +76,7 @@ class Reservations:
     def open(self, opening: Opening) -> ReservationRecord:
         """Charge a reservation and store its secret, together. The same key again returns it as it stands.
 
-        If an account says no, nothing was charged, and the secret is to be thrown away.
+        If an account refuses, nothing was charged, and the caller must discard the secret.
         """
         try:
             return self._store.change("open", lambda transaction: _open(transaction, opening))
@@ -89,7 +89,7 @@ class Reservations:
             return reservation_in(transaction, reservation)
 
     def seen(self, reservation: str) -> ReservationRecord | None:
-        """Return one as this process saw it last, without its secrets, if it did; it may have moved on since."""
+        """Return a reservation as this process saw it last, without its secrets; it may have changed since."""
         known = self._store.known_reservation(reservation)
         decided = known and self._store.known_population(known.population)
         return replace(known, versions=decided.tables) if known and decided else None
@@ -120,9 +120,9 @@ class Reservations:
             return [intent_in(transaction, one) for one in left if kind in {None, kinds[one["stream"]]}]
 
     def lose_abandoned(self) -> int:
-        """Give up every round in flight that nobody who lives is drawing; return how many.
+        """Give up every round in flight that no live process is drawing; return how many.
 
-        Questions of streams are left to those who have the key: their seed decides them again.
+        Questions of streams are left to a process that has the key: their seed decides them again.
         """
         streams = {intent.seq for intent in self.unsettled(STREAM)}
         lost = 0
@@ -192,7 +192,7 @@ class Reservations:
 
 
 def lookups_of(store: Store, reservation: str, key: str | None = None) -> Lookups:
-    """Return what intending under a key, or settling, will want to know, if this process has seen whose it is."""
+    """Return the lookups that intending under a key, or settling, needs, if this process knows the reservation."""
     known = store.known_reservation(reservation)
     if known is None:
         return ()
@@ -315,7 +315,7 @@ def _require_open(reservation: ReservationRecord) -> None:
 
 
 def intended(transaction: Transaction, reservation: ReservationRecord, number: int) -> Record:
-    """Return what the intent of rounds says, by the number of the first."""
+    """Return the content of the intent of rounds, by the number of the first."""
     if reservation.is_busy and reservation.last["number"] == number:
         return reservation.last
     intent = transaction.round_of(reservation.name, number)
@@ -356,7 +356,7 @@ def settle_in(
     sealed: bytes | None = None,
     **told: Any,
 ) -> Entry:
-    """Write how what is in flight ended, at round `last`, with the units it took and the halt if that comes."""
+    """Record the outcome of the rounds in flight, up to round `last`, with the units they took and the halt, if any."""
     name, used = reservation.name, reservation.used + taken
     is_lost = told.get("outcome") == RoundOutcome.LOST.value
     halted = (
@@ -395,7 +395,7 @@ def reservation_in(transaction: Transaction, reservation: str) -> ReservationRec
 
 
 def require_reservation(transaction: Transaction, reservation: str) -> ReservationRecord:
-    """Return what the entries of a reservation say, without its secrets."""
+    """Return a reservation from its entries, without its secrets; refuse a name that is not in the ledger."""
     record = transaction.reservation(reservation)
     if record is None:
         raise ParameterError("stream", reservation, reason="is not in this ledger", remedy="open it first")
@@ -403,20 +403,20 @@ def require_reservation(transaction: Transaction, reservation: str) -> Reservati
 
 
 def require_held(transaction: Transaction, reservation: str, held: Mapping[str, int] | None) -> ReservationRecord:
-    """Return what the entries of one say, if its tables still have the versions that are held open for it."""
+    """Return a reservation from its entries, if its tables still have the versions that are held open for it."""
     record = require_reservation(transaction, reservation)
     transaction.population(record.population).versions(record.tables, held)
     return record
 
 
 def state_fields(reservation: ReservationRecord, **changed: Any) -> dict[str, Any]:
-    """Return what every entry of a reservation says, so that the last one tells how it stands."""
+    """Return the fields that every entry of a reservation has, so that the last entry is its current state."""
     state = {"stream": reservation.name, "status": reservation.status.value, "asked": reservation.asked}
     return {**reservation.kind.said, **state, "used": reservation.used, "seals": reservation.seals, **changed}
 
 
 def intent_in(transaction: Transaction, record: Record) -> Intent:
-    """Return what an entry says was about to be drawn, with the secrets for it."""
+    """Return the intent that an entry records, with the secrets for it."""
     return _intent(record, *(secret(transaction, record["stream"], number) for number in (record["number"], STATE)))
 
 
@@ -452,8 +452,8 @@ def decision_in(transaction: Transaction, found: Recalled, reservation: Reservat
 
 
 def secret(transaction: Transaction, reservation: str, number: int) -> bytes | None:
-    """Return a secret of a reservation that is still stored; it lies beside the chain, and no hash depends on it."""
-    if reservation not in transaction.secrets:  # two at most: its state, and the seed of what is in flight
+    """Return a secret of a reservation if it is still stored; it is outside the chain, and no hash depends on it."""
+    if reservation not in transaction.secrets:  # two at most: its state, and the seed of the round in flight
         rows = transaction.all("select number, sealed from secrets where stream = ?", reservation)
         transaction.secrets[reservation] = {number: bytes(sealed) for number, sealed in rows}
     return transaction.secrets[reservation].get(number)

@@ -28,7 +28,7 @@ from lapwing.vocabulary.errors import (
 if sys.platform != "win32":
     import fcntl
 
-_APPLICATION: Final = 0x6C617077  # "lapw": what makes this SQLite file a ledger
+_APPLICATION: Final = 0x6C617077  # "lapw": the application id that makes this SQLite file a ledger
 _OLDEST: Final = (3, 38, 0)  # the first with ->>
 _FULL: Final = 2
 
@@ -84,7 +84,7 @@ class SqliteDatabase(Database):
 
     @property
     def identity(self) -> str:
-        """The path of the file, whatever led to it."""
+        """The path of the file, with links resolved."""
         return str(self.path.resolve())
 
     def _dial(self) -> Connection:
@@ -126,8 +126,8 @@ class SqliteDatabase(Database):
         return statement
 
     def translate(self, error: Exception) -> LedgerError | None:
-        """Say what an error of SQLite means."""
-        if isinstance(error, UnicodeDecodeError):  # what it should have said is not even text
+        """Translate an error of SQLite."""
+        if isinstance(error, UnicodeDecodeError):  # the message of SQLite is not UTF-8
             return LedgerDamagedError(f"{self.place} is damaged: {error.reason}")
         if not isinstance(error, sqlite3.Error):
             return None
@@ -202,7 +202,7 @@ class SqliteDatabase(Database):
         return LedgerUnwritableError(f"there is a ledger at {self.place} already; open it")
 
     def gate(self) -> "FileGate":
-        """Return where requests take turns: a file beside the ledger."""
+        """Return the gate of requests: locks on a file in the folder of the ledger."""
         return FileGate.at(self.path.resolve().with_name(f"{self.path.name}-turns"))
 
 
@@ -218,7 +218,7 @@ def _require_version() -> None:
 def stream_names(path: Path) -> list[str]:
     """Return the streams that the ledger in a file has ever had, without opening it for writing; none if it fails.
 
-    A shell completes names with it while somebody types, so it neither waits nor checks.
+    A shell completes names with it while a person types, so it neither waits nor checks.
     """
     opened = "select record ->> 'stream' from entries where record ->> 'kind' = 'opening'"
     address = f"{path.absolute().as_uri()}?mode=ro"
@@ -228,10 +228,10 @@ def stream_names(path: Path) -> list[str]:
 
 
 class FileGate(Gate):
-    """Places are bytes of an empty file beside the ledger, locked by the operating system.
+    """A gate whose places are bytes of an empty file in the folder of the ledger, locked by the operating system.
 
-    Such locks belong to a process and not to an opened file, and all of them go when the process closes the file
-    anywhere. So there is one gate a file in each process, and it knows by itself which thread has what.
+    Such locks belong to a process and not to an opened file, and closing the file anywhere in the process releases all
+    of them. So each process has one gate for a file, and the gate itself records which thread holds what.
     """
 
     def __init__(self, path: Path) -> None:
@@ -243,7 +243,7 @@ class FileGate(Gate):
         """Return the gate of a file."""
         with _opening:
             gate = _gates.get(path)
-            if gate is None or gate.process != os.getpid():  # what a fork has copied belongs to the other process
+            if gate is None or gate.process != os.getpid():  # after a fork, the copied gate belongs to the parent
                 gate = _gates[path] = FileGate(path)
             gate._users += 1
             return gate
@@ -261,7 +261,7 @@ class FileGate(Gate):
             fcntl.lockf(self._descriptor, fcntl.LOCK_UN, 1, place)
 
     def close(self) -> None:
-        """Close the file, if nobody else in this process uses it."""
+        """Close the file with its last user in this process."""
         with _opening, self._lock:
             self._users -= 1
             if self._users <= 0 and self.process == os.getpid():

@@ -1,4 +1,4 @@
-"""What the ledger knows, as values: populations and their accounts, and the states that were read before.
+"""The states of the ledger, as values: populations and their accounts, and a cache of decoded states.
 
 A population is who is protected, which tables hold them, and who may spend: all of it public and decided by the
 custodian; nothing is learned from data. Reservations are in `reservation_states`.
@@ -53,9 +53,9 @@ _SPARE: Final = 2000
 
 @stored("analyst")
 class Analyst:
-    """What the custodian has decided about one analyst: a budget of their own under the population's, and a stop.
+    """The custodian's decisions about one analyst: a budget of their own under the population's, and a suspension.
 
-    `tables` are those that they may ask about, and `most` is what one question of theirs may cost; `None` is no limit.
+    `tables` are those that they may ask about, and `most` limits the cost of one question; `None` is no limit.
     """
 
     allowance: Budget | None = None
@@ -69,11 +69,11 @@ class PopulationRecord:
     """The people whose privacy one account protects; the same person in two tables is one person.
 
     `tables` has the version of each table that holds them: a counter the custodian advances, never a fingerprint of the
-    content, which would tell whether one record had changed. `keys` has the column of each table that says whose row it
-    is, and its type; `analysts` those about whom something was decided, the others are limited by the budget alone.
-    Where `only_named` is true, those who have no allowance are refused. `most` is what one question, or a whole stream,
-    may cost, and `noes_a_day` how many questions of streams, whose noes are free, one analyst may ask in a day; `None`
-    is no limit.
+    content, which would reveal whether one record had changed. `keys` has the person key of each table, its column and
+    its type; `analysts` those about whom the custodian has decided: the others are limited by the budget alone. Where
+    `only_named` is true, analysts without an allowance are refused. `most` is the limit for the cost of one question or
+    a whole stream, and `noes_a_day` for how many questions of streams, whose noes are free, one analyst may ask in a
+    day; `None` is no limit.
     """
 
     name: str
@@ -102,7 +102,7 @@ class PopulationRecord:
     def suspension(self, analyst: str) -> SuspendedError | None:
         """Return why this analyst can spend nothing: they are not named, or spending is stopped, for all or for them.
 
-        Somebody who is not named is told nothing else.
+        An analyst who is not named learns nothing else.
         """
         if not self.admits(analyst):
             return UnnamedAnalystError(analyst, self.name)
@@ -112,7 +112,7 @@ class PopulationRecord:
         return SuspendedError(f"analyst {analyst!r} in population {self.name!r}") if stopped else None
 
     def admits(self, analyst: str) -> bool:
-        """Say whether this analyst may ask at all: everybody may, or those who have an allowance."""
+        """Return whether this analyst may ask at all: any analyst may, or only those who have an allowance."""
         return not self.only_named or self.analyst(analyst).allowance is not None
 
     def require_admitted(self, analyst: str) -> None:
@@ -144,7 +144,7 @@ class PopulationRecord:
             raise PolicyError("most", reason=reason, remedy="ask at a smaller price, or ask the custodian")
 
     def forbids(self, analyst: str, tables: Iterable[str], charge: Charge, account: Account) -> PolicyError | None:
-        """Return why a charge that is about these tables is not allowed to this analyst, whatever is left."""
+        """Return why the policy forbids this analyst a charge about these tables; `None` if it does not."""
         try:
             self.require_tables(analyst, tables)
             self.require_price(analyst, charge, account)
@@ -160,7 +160,7 @@ class PopulationRecord:
             raise PolicyError("noes_a_day", reason=reason, remedy=remedy)
 
     def analyst(self, name: str) -> Analyst:
-        """Return what was decided about an analyst."""
+        """Return the custodian's decisions about an analyst."""
         return self.analysts.get(name, Analyst())
 
     def require_spending(self, analyst: str) -> None:
@@ -199,7 +199,7 @@ def meant_under(budget: Guarantee, most: Budget) -> Budget:
 
 
 def _admits(account: Account, budget: Budget, charge: Charge) -> bool:
-    """Say whether a fresh account of another budget, with the segments of an account, admits a charge."""
+    """Return whether a fresh account of another budget, with the segments of an account, admits a charge."""
     fresh = _opened(budget, tuple(account.filters), account.adjacency, account.shares)
     return not isinstance(fresh.quote(charge), Refusal)
 
@@ -222,7 +222,7 @@ class MovedOnError(Exception):
 class RefusedError(Exception):
     """Carries refusals out of a transaction, which undoes it. Explaining them takes time and is done outside.
 
-    `refusals` are those of each account that says no, by its name; `accounts` are all that the charge was put before.
+    `refusals` has the refusal of each account that refuses, by its name; `accounts` are all that had to admit it.
     """
 
     def __init__(self, refusals: Mapping[str, Refusal], accounts: Iterable[Account], charge: Charge) -> None:
@@ -230,7 +230,7 @@ class RefusedError(Exception):
         super().__init__(*refusals)
 
     def explained(self) -> BudgetExceededError:
-        """Return what the caller is told: what the tightest account lacks, what all admit, and each that says no."""
+        """Return the error for the caller: what the tightest account lacks, what all admit, and each that refuses."""
         told = tightest(list(self.refusals.values()), [one.remaining(self.charge.segments) for one in self.accounts])
         segments = {name: one.segment for name, one in self.refusals.items()}
         whose = (one if where == EVERYONE else f"{one} in segment {where!r}" for one, where in segments.items())
@@ -254,7 +254,7 @@ class AccountChange:
 
 
 class AccountChanges:
-    """What one act does to the population's account and to the analyst's own allowance under it: to both or neither."""
+    """The changes of one act to the population's account and to the analyst's allowance under it: both or neither."""
 
     def __init__(self, population: PopulationRecord, analyst: str, account: Account, own: Account | None) -> None:
         self.population, self.analyst = population, analyst
@@ -275,7 +275,7 @@ class AccountChanges:
         self._book(charge)
 
     def write_off(self, charge: Charge) -> None:
-        """Charge what was released before: stopping the spending does not stop this."""
+        """Charge an earlier release: this also works while spending is stopped."""
         self._book(charge)
 
     def _book(self, charge: Charge) -> None:
@@ -308,7 +308,7 @@ class StateCache:
 
     `charges` are the newest of questions. `latest` has, for each lookup of a state, the number of the last entry to
     change it, `openings` that of the first entry of a reservation, and `hashes` what hash these had when first seen.
-    `found` are the lookups that find what is new, and `keys` the digests of those that found something before.
+    `found` are the lookups that find new entries, and `keys` the digests of those that found an entry before.
     """
 
     accounts: dict[tuple[str, str | None], tuple[int, Account]] = field(default_factory=dict)

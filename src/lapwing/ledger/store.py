@@ -1,18 +1,18 @@
 """Where entries are kept: one serialised, durable transaction at a time, in a file or in a database server.
 
-A store promises three things: a writing transaction is alone and commits as a whole; when it ends without an error,
-what it wrote survives a power cut; when it ends with `LedgerInDoubtError`, nobody knows.
+A store promises three things: a writing transaction is alone and commits as a whole; when it ends without an error, its
+writes are durable, also after a power cut; when it ends with `LedgerInDoubtError`, they may be committed or not.
 
 Changes that wait for the writer at the same moment go through together (`change`): one after the other, each on what
 those before it have left, in one transaction with one commit and one sync of the head. One that is refused before it
 wrote anything leaves nothing behind; one that fails in any other way undoes them all, and each is made by itself.
-Nobody is told anything, not even a refusal, before all of it is durable. Where all of them append entries and do
+No caller gets a result, not even a refusal, before the whole group is durable. Where all of them append entries and do
 nothing else they may be optimistic: they read without a lock, and their entries are added by one statement that does
 nothing if the chain has grown meanwhile.
 
-It refuses a ledger that is older than what this process saw or anybody was told of. Each new entry is followed from the
-last one that was seen: a process believes no state that does not hang on the chain it knows. What a transaction rests
-on is made durable outside the database before anybody gets an answer.
+A store refuses a ledger that is older than the entries that this process saw or that were acknowledged. Each new entry
+is followed from the last one that was seen: a process trusts no state that is not linked to the chain it knows. The
+receipt of the entries that a result rests on is durable outside the database before the result is returned.
 
 Fault points are named places at which a test makes the process die or the disk fail. Without the variable, nothing.
 
@@ -21,7 +21,7 @@ Fault points are named places at which a test makes the process die or the disk 
     LAPWING_FAULT=charge.written:full        fail there as a full disk does
 
 Each act of the ledger has the same three points: ACT.begun (the ledger is locked, nothing written), ACT.written (all is
-written and nothing committed) and ACT.committed (all is durable and nobody has been told). `ACTS` names them. Setting
+written and nothing committed) and ACT.committed (all is durable and nothing returned yet). `ACTS` names them. Setting
 the variable in production can only make lapwing answer less.
 """
 
@@ -70,13 +70,13 @@ ACTS: Final = (
     *("charge", "answer", "lose"),
     *("open", "intend", "decide", "close", "forfeit"),
 )
-"""What a ledger does, as its fault points call it."""
+"""The acts of a ledger, by the names of their fault points."""
 
 _reached: dict[str, int] = {}
 
 
 def fault_point(point: str) -> None:
-    """Pass a fault point, unless the environment says that this is where it ends."""
+    """Pass a fault point, unless the environment variable asks for a failure at this one."""
     order = os.environ.get(VARIABLE)
     if not order:
         return
@@ -108,22 +108,23 @@ class Store:
         self.database, self._clock = database, clock
         self._writer, self._reader = LazyConnection(database), LazyConnection(database)
         self._cache = StateCache()
-        self.background: BackgroundCheck | None = None  # of what was not followed when the ledger was opened
+        self.background: BackgroundCheck | None = None  # of entries that were not followed when it was opened
         self.has_found_damage = False
         self._seen: Receipt | None = None
         self._looked: tuple[object, Receipt | None] = None, None  # the stamp that it had, and its end
         self._queue, self._learning = WriterQueue(), threading.Lock()
-        # Of whoever holds the reader's lock. It is weak, so that one whose end was interrupted is forgotten.
+        # The transaction of the thread that holds the reader's lock. The reference is weak: one whose end was
+        # interrupted is dropped.
         self._reading: Callable[[], Transaction | None] = _nothing
 
     @cached_property
     def gate(self) -> Turns:
-        """Where those who do the same take turns."""
+        """Locks that serialize requests for the same work."""
         return self.database.gate()
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
-        """Open a transaction that sees one moment of the ledger, whatever others write meanwhile.
+        """Open a transaction that sees a snapshot of the ledger, unchanged by concurrent writers.
 
         One inside another of the same thread sees the same moment.
         """
@@ -137,7 +138,7 @@ class Store:
         self._learn(transaction)
 
     def read(self, work: Callable[[Transaction], T], lookups: Lookups = ()) -> T:
-        """Return what `work` finds at one moment of the ledger, for which one statement is mostly enough.
+        """Return the result of `work` on a snapshot of the ledger, for which one statement is mostly enough.
 
         `lookups` are fetched with the end of the chain by one statement, which sees one moment by itself. Work that
         needs more than that is done again, in a transaction: it must change nothing but what it returns.
@@ -162,7 +163,7 @@ class Store:
 
     @contextmanager
     def _replacing_lost(self, connection: Connection) -> Iterator[None]:
-        """Say that it is to be tried again, where a connection broke since it was last used."""
+        """Raise `ConflictError`, which means to try again, if the connection broke since it was last used."""
         try:
             yield
         except (LedgerError, SpoiledError):
@@ -189,8 +190,8 @@ class Store:
     def writing(self, act: str) -> Iterator[Transaction]:
         """Open the one transaction that may write; leaving it commits, an error undoes it all.
 
-        Its fault points are called after `act`. After a `LedgerInDoubtError` nobody knows what became of the commit;
-        after any other error nothing was written.
+        Its fault points are named after `act`. After a `LedgerInDoubtError` it may be committed or not; after any other
+        error nothing was written.
         """
         known = self._look()
         with self._writer.lock:
@@ -209,8 +210,8 @@ class Store:
     ) -> T:
         """Run a change in a transaction, together with those of other threads that wait for it at the same moment.
 
-        What holds for `writing` holds for it. It may be run more than once, so it must change nothing but what it is
-        given; `lookups` are fetched at once, and `only_appends` says that it appends entries and does nothing else.
+        What holds for `writing` holds for it. It may be run more than once, so it must change nothing but its
+        transaction; `lookups` are fetched at once, and `only_appends` promises that it only appends entries.
         """
         mine = PendingChange(act, change, lookups, only_appends=only_appends)
         try:
@@ -223,7 +224,7 @@ class Store:
         return result
 
     def _lead(self, leader: PendingChange) -> None:
-        """Make the changes of all who wait now, and tell each how its own ended."""
+        """Make all changes that wait now, and report to each thread how its own ended."""
         known = self._look()
         with self._writer.lock:
             group = self._queue.take(leader)
@@ -235,7 +236,7 @@ class Store:
                 self._give_up(group, error)
                 raise
             finally:
-                self._queue.leave(leader)  # whoever comes next need not wait for the head
+                self._queue.leave(leader)  # the next leader need not wait for the sync of the head
         try:
             if transaction is None:
                 for one in group:
@@ -248,7 +249,7 @@ class Store:
         end(group)
 
     def _give_up(self, group: Sequence[PendingChange], error: BaseException) -> None:
-        """Tell a group that it failed; who was interrupted while it made the changes of others leaves them in doubt."""
+        """End a group with an error; a leader that is interrupted leaves the changes of the others in doubt."""
         if not isinstance(error, Exception):
             error = _in_doubt(f"whoever wrote to {self.database.place} was interrupted")
         end(group, error)
@@ -261,7 +262,7 @@ class Store:
             with self._writer.lock:
                 transaction = self._make_together([one], known)
             self._learn(transaction)
-        except Exception as error:  # noqa: BLE001 - it is for whoever waits for it
+        except Exception as error:  # noqa: BLE001 - raised in the thread that waits for it
             one.error = error
 
     def _make_together(self, group: Sequence[PendingChange], known: Known) -> Transaction:
@@ -322,7 +323,7 @@ class Store:
             self.database.create(ledger, genesis)
 
     def begin_at(self, checkpoint: Checkpoint) -> bool:
-        """Follow the chain from a checkpoint on, if the ledger still has the entries of it; say whether it has."""
+        """Follow the chain from a checkpoint on, if the ledger still has its entries; return whether it has."""
         with self._reader.lock, self._understood(self._reader):
             found = self._reader.open().execute(self.database.phrase(_AT), (checkpoint.receipt.seq,)).fetchone()
         name, hash_, last, entries = found or ("", None, 0, 0)
@@ -344,24 +345,24 @@ class Store:
         return True
 
     def keep_keys(self, keys: KeyDigests) -> None:
-        """Let the next checkpoint know all keys: of a ledger that was followed from its first entry on."""
+        """Digest all keys for the next checkpoint: of a ledger that was followed from its first entry on."""
         with self.reading() as transaction:
             transaction.digest_keys(keys)
             self._cache.keys = keys
 
     def known_reservation(self, name: str) -> ReservationRecord | None:
-        """Return a reservation as this process saw it last; it may have moved on."""
+        """Return a reservation from the cache of this process; it may have changed since."""
         _, record = self._cache.reservations.get(name, (0, None))
         return record
 
     def known_population(self, name: str) -> PopulationRecord | None:
-        """Return a population as this process saw it last; the custodian may have decided otherwise since."""
+        """Return a population from the cache of this process; the custodian may have changed it since."""
         _, record = self._cache.populations.get(name, (0, None))
         return record
 
     @property
     def checked(self) -> Checkpoint | None:
-        """How far this process has followed the chain, and what it knows of by then; of streams the newest."""
+        """The checkpoint of this process: how far it followed the chain, the states by then, and the newest streams."""
         with self._learning:
             return self._checked()
 
@@ -418,13 +419,13 @@ class Store:
             self.database.inspect(self._writer.open())
 
     def close(self) -> None:
-        """Let go of files and connections; the next transaction opens them again."""
+        """Close files and connections; the next transaction opens them again."""
         for connection in (self._writer, self._reader):
             with connection.lock:
                 connection.drop()
 
     def _look(self) -> Known:
-        """Look before a transaction begins: others may see more while this one looks at its moment."""
+        """Return the known lower bounds, read before a transaction begins: later ones may exceed its snapshot."""
         if self.background is not None:
             self.background.require()
         kept = self.database.head
@@ -472,7 +473,7 @@ class Store:
             self.background.wait()
 
     def _learn(self, transaction: Transaction) -> None:
-        """Keep what a transaction read or wrote, now that it is over."""
+        """Add the states that a transaction read or wrote to the cache, now that it is over."""
         kept, promised, receipt = self.database.head, transaction.known.promised, transaction.receipt
         if kept and (promised is None or promised.seq < receipt.seq):
             try:
@@ -487,7 +488,7 @@ class Store:
 
     @contextmanager
     def _understood(self, connection: "LazyConnection") -> Iterator[None]:
-        """Undo what was begun when an error passes, and say what a failure of the database means."""
+        """Undo the transaction when an error passes, and translate errors of the database."""
         try:
             yield
         except BaseException as error:

@@ -106,7 +106,7 @@ class Streams:
         Parameters
         ----------
         stream, number : the questions in flight, by the number of the first
-        answers : how each ended and what will be told, in order, up to the one that halts the stream; `None` where all
+        answers : the outcome and the answer of each, in order, up to the one that halts the stream; `None` where all
             are lost, which costs as much as if each of them had been a yes, as far as the stream has yeses left
         units : what a yes takes, where one question was asked alone (a lost one takes those of the dearest yes)
         sealed : the new state of the stream, if it changes, as long as the one before
@@ -187,7 +187,7 @@ def _recalled(
 
 
 def _recall_of(stream: ReservationRecord, question: str) -> str:
-    """Return what the answer to a question of a stream is found under."""
+    """Return the digest under which the answer to a question of a stream is found."""
     return recall_digest(f"stream {stream.name}", question)
 
 

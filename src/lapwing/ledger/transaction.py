@@ -54,7 +54,7 @@ def _nothing() -> None: ...
 
 
 class Recalled(NamedTuple):
-    """An answer that was given before: its entry, what that says, and its place there where it holds many."""
+    """An earlier answer: its entry, the content of the entry, and its place there if the entry holds many."""
 
     entry: Entry
     record: Record
@@ -62,7 +62,7 @@ class Recalled(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What is known before a transaction begins: the last entry that this process saw, and that anybody was told of."""
+    """The lower bounds on the end of the chain: the last entry that this process saw, and the last acknowledged."""
 
     seen: Receipt | None
     promised: Receipt | None
@@ -73,7 +73,7 @@ class Transaction:
 
     What was decoded before is in `cache`; what this transaction adds goes to `news`, to be kept once it is committed.
     `lookups` are fetched with the end of the chain, at one moment; `whole` returns when all of the ledger was checked.
-    Entries wait until `flush` writes them all, in one go; whatever is read meanwhile sees them. `append` adds them
+    Entries wait until `flush` writes them all, in one go; reads in between see them. `append` adds them
     where there is no lock: they are durable then, and nothing else may be written. `at_once` is for reading outside any
     transaction of the database: the first statement is the only one, and a second one is a `ConflictError`.
     """
@@ -107,10 +107,10 @@ class Transaction:
         self.ledger, self._end = str(name), read_entry((seq, "", hash_))
         self._written, self._waiting = self._end, list[Entry]()
         self._found: dict[Asked, int | None] = dict(zip(lookups, numbers, strict=True))
-        self.writes = 0  # how often something was written: an error before the first leaves nothing to undo
+        self.writes = 0  # the number of writes: an error before the first leaves nothing to undo
 
     def look_up(self, lookups: Lookups) -> None:
-        """Fetch what will be looked up, where that saves the way to a server; nothing may have been appended yet."""
+        """Fetch lookups in advance, if that saves round trips to a server; nothing may have been appended yet."""
         missing = [asked for asked in dict.fromkeys(lookups) if asked not in self._found]
         if missing and not self._is_done:
             self._found.update(self._database.look_up(self._connection, missing))
@@ -128,7 +128,7 @@ class Transaction:
         return next(iter(self.all(statement, *values)), None)
 
     def do(self, statement: str, *values: Value) -> None:
-        """Change something besides appending entries."""
+        """Run a statement that writes anything other than entries."""
         if self._append:
             raise LedgerError(f"an optimistic change may append an entry; for {statement!r} it needs a transaction")
         self.writes += 1
@@ -148,7 +148,7 @@ class Transaction:
             self._written = self._end
 
     def _read(self, statement: str, *values: Value) -> list[Row]:
-        """Return every row of what is written: for those who look at what waits as well."""
+        """Return the rows of a statement, without the entries that wait: callers flush them, or add them themselves."""
         if self._is_done:  # another statement would see another moment
             raise ConflictError
         rows: list[Row] = self._connection.execute(self._database.phrase(statement), values).fetchall()
@@ -287,14 +287,14 @@ class Transaction:
         return None if seq is None else self._state((population, analyst), seq, "allowance")
 
     def request(self, population: str, analyst: str, *, request: str, digest: str) -> dict[str, Any] | None:
-        """Return the entry that first used an idempotency key; refuse a key that was used for something else."""
+        """Return the entry that first used an idempotency key; refuse a key of another request."""
         record = self.used(population, analyst, request)
         if record is not None and record["digest"] != digest:
             raise RequestConflictError(request, seq=record["seq"])
         return record
 
     def used(self, population: str, analyst: str, request: str) -> dict[str, Any] | None:
-        """Return the entry that first used an idempotency key, whatever for."""
+        """Return the entry that first used an idempotency key, for any request."""
         seq = self._seq(Lookup.REQUEST, population, analyst, request)
         if seq is None:
             return None
@@ -347,14 +347,14 @@ class Transaction:
         return found
 
     def charge(self, seq: int) -> Record | None:
-        """Return what the charge of a question says, if `seq` is one."""
+        """Return the content of entry `seq`, if it is the charge of a question."""
         known = self.news.charges.get(seq) or self._cache.charges.get(seq)
         if known is None:
             known = self.must(seq).record if 0 < seq <= self.last else {}
         return known if known.get("kind") == "charge" else None
 
     def reservation(self, name: str) -> ReservationRecord | None:
-        """Return a reservation as its entries say that it stands; it is decoded only when it has changed."""
+        """Return the current state of a reservation; it is decoded only when it has changed."""
         seq = self._seq(Lookup.STREAM, name)
         last, record = self.news.reservations.get(name) or self._cache.reservations.get(name) or (0, None)
         if seq is None:
@@ -406,7 +406,7 @@ class Transaction:
         return account
 
     def _seq(self, lookup: Lookup, *values: str | int) -> int | None:
-        """Return the number that a lookup finds, now or at a glance before, unless a later one is known of."""
+        """Return the number that a lookup finds, now or fetched before; it is damage if a later one is known."""
         asked = (lookup, values)
         if asked not in self._found:  # nothing that was appended here is found by it: `append` would have noted it
             self._found[asked] = (next(iter(self._read(lookup, *values)), None) or [None])[0]
@@ -421,9 +421,9 @@ class Transaction:
         return seq
 
     def _require_new(self, asked: Asked) -> None:
-        """Refuse a key that is not found, or a state whose last entry nobody knows, if it was there at the checkpoint.
+        """Refuse a key that is not found, or a state whose last entry is unknown, if it was there at the checkpoint.
 
-        A stream that is older than those which the checkpoint names is believed when the whole ledger was checked.
+        A stream that is older than those which the checkpoint names is trusted once the whole ledger was checked.
         """
         if self._cache.keys is None or not self._cache.keys.holds(asked):
             return
@@ -435,7 +435,7 @@ class Transaction:
         raise LedgerDamagedError(f"the entry of {what} is not found any more: an index of the database is damaged")
 
     def must(self, seq: int) -> Entry:
-        """Return an entry that must be there and hang on the one before it: the chain is not followed everywhere."""
+        """Return an entry that must exist and be linked to the one before it: the chain is not followed everywhere."""
         entry, before = self.entry(seq), self.hash_of(seq - 1)
         if entry is None:
             raise LedgerDamagedError("is missing", seq=seq)
@@ -453,12 +453,12 @@ class Transaction:
         return entry
 
     def follow(self) -> None:
-        """Follow the whole chain: before something is decided from all of the past, and not from its last word."""
+        """Follow the whole chain: before a decision that depends on all entries, and not only on the current state."""
         for _ in check_chain(self.ledger, self.entries(), last=self.last, head=self.head):
             pass
 
     def digest_keys(self, keys: KeyDigests) -> None:
-        """Tell of every key that a lookup finds; this reads the whole ledger."""
+        """Add every key that a lookup finds to `keys`; this reads the whole ledger."""
         for lookup, statement in keys_statements():
             keys.add((lookup, row) for row in self._connection.execute(self._database.phrase(statement)))
 
@@ -478,12 +478,12 @@ class Transaction:
 
 
 def _parts(values: Sequence[K]) -> Iterator[Sequence[K]]:
-    """Cut what is too long for the values of one statement."""
+    """Split values into parts that fit one statement."""
     return (values[i : i + _VALUES] for i in range(0, len(values), _VALUES))
 
 
 def _require_found(entry: Entry, **said: object) -> dict[str, Any]:
-    """Return what an entry says, if it is about what was looked for."""
+    """Return the content of an entry; it is damage if the entry lacks the fields that it was found by."""
     record = entry.record
     if any(record.get(name) != value for name, value in said.items()):
         raise LedgerDamagedError("is not what was looked for: an index of the database is damaged", seq=entry.seq)
@@ -491,5 +491,5 @@ def _require_found(entry: Entry, **said: object) -> dict[str, Any]:
 
 
 def state(lines: Iterable[Booking], after: Account) -> Record:
-    """Return what an entry says about an account: the lines that were added to its book, and the account after them."""
+    """Return the fields of an entry about an account: the lines added to its book, and the account after them."""
     return {"lines": to_record(list(lines)), "after": to_record(after)}

@@ -1,7 +1,7 @@
 """The cells of a histogram with the most people, and how many each has: chosen first, then counted.
 
-A histogram with noise on every cell tells the same, and its noise grows with how many cells one person is in. This one
-grows with how many cells are told: `better_by_choice` in `queries.statistics.top` says which of the two is better.
+A histogram with noise on every cell answers the same question, with noise that grows with how many cells one person is
+in. Here noise grows with how many cells are released: `better_by_choice` in `queries.statistics.top` compares the two.
 
 Proof: proofs/counted_top.md
 """
@@ -76,7 +76,7 @@ class CountedTop(Priced[Event]):
         return tuple(number for pair in zip(chosen, map(int, noisy), strict=True) for number in pair)
 
     def margin(self, confidence: Exact) -> int:
-        """Return m such that all counts that are told are off by at most m, and `margin_of_choice` holds as well."""
+        """Return m such that all released counts are off by at most m, and `margin_of_choice` holds as well."""
         return self.counts.margin(_of_each(confidence), values=len(self.choice.selectors))
 
     def margin_of_choice(self, confidence: Exact) -> float:

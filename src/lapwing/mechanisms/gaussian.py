@@ -123,9 +123,9 @@ def _near(move: int, dimension: int, asked: ByEpsilonDelta) -> Callable[[Fractio
 class GaussianMechanism(RealNoise[GaussianNoise, RoundedGaussian]):
     """Releases real values with Gaussian noise, rounded to a grid: as private as Gaussian noise with mu = Δ/σ.
 
-    If one person moves the values by at most Δ in L2 norm (all of them together), then telling the answers with them
-    from those without is no easier than telling N(0, 1) from N(Δ/σ, 1): Φ(Δ/2σ - εσ/Δ) - e^ε Φ(-Δ/2σ - εσ/Δ) is the
-    δ of every ε, and Δ²/(2σ²) is the rho. For an (ε, δ) the smallest σ by that formula is taken, whatever ε is.
+    If one person moves the values by at most Δ in L2 norm (all of them together), then distinguishing the answers with
+    and without them is no easier than N(0, 1) from N(Δ/σ, 1): Φ(Δ/2σ - εσ/Δ) - e^ε Φ(-Δ/2σ - εσ/Δ) is the δ of every
+    ε, and Δ²/(2σ²) is the rho. For an (ε, δ) the smallest σ by that formula is taken, for every ε.
 
     Answers are multiples of `grid.step`, exact as floats. Where Δ is not a multiple of it, the sensitivity that is
     paid for is the next one. A value off the grid is first moved to the nearest multiple, at most half a step away; NaN
@@ -174,7 +174,7 @@ class GaussianMechanism(RealNoise[GaussianNoise, RoundedGaussian]):
             within=above_zero(within),
             confidence=confidence,
         )
-        relative: Fraction | None = None  # the variance at sensitivity 1, where the price says it
+        relative: Fraction | None = None  # the variance at sensitivity 1, where the price determines it
         match asked:
             case BySize(deviation):
                 variance = deviation**2

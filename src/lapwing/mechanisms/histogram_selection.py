@@ -41,9 +41,9 @@ class _HistogramSelection(Priced[Event]):
 class PrivateQuantiles(_HistogramSelection):
     """Chooses for each fraction q the cell of the histogram in which the value lies that about q of the rows are below.
 
-    With q = a/b, the score of a cell says how far a * (all rows) is outside b * (rows below the cell) .. b * (rows
-    below the next): 0 if it is inside, and less the further it is away. How far the protected people move it is
-    known to the statistic (`score_sensitivity` of `queries.statistics.quantiles`).
+    With q = a/b, the score of a cell is minus the distance of a * (all rows) from the interval b * (rows below the
+    cell) .. b * (rows below the next): 0 if it is inside. The statistic computes its sensitivity (`score_sensitivity`
+    of `queries.statistics.quantiles`).
 
     There is a sensitivity for each fraction; `epsilon` is the price of all fractions, shared equally. If there
     are several `groups`, each has a histogram of its own, and a sensitivity is how far the protected people move the
@@ -51,7 +51,7 @@ class PrivateQuantiles(_HistogramSelection):
 
     With an `interval`, a confidence, three cells are chosen for each fraction: the quantile, for half of its price, and
     before and after it, for a quarter each, one as many rows lower or higher as lets all quantiles lie between the two,
-    with this confidence and whatever the rows are.
+    with this confidence for all data.
 
     >>> median = PrivateQuantiles(at=[Fraction(1, 2)], cells=4, sensitivities=[1], epsilon=20)
     >>> median.release([0, 1500, 500, 0])
@@ -132,7 +132,7 @@ class PrivateQuantiles(_HistogramSelection):
         return max(one.margin(each) / q.denominator for one, q in points)
 
     def reads_interval(self, confidence: Exact) -> bool:
-        """Say whether the chosen ends hold at this confidence, and are no nonsense of scores that were cut off."""
+        """Return whether the chosen ends hold at this confidence, and are no nonsense of scores that were cut off."""
         told = self.interval is not None and probability("confidence", confidence) <= self.interval
         return told and all(abs(shift) < _LARGEST_SHIFT for _, shift in self.wanted)
 

@@ -27,11 +27,11 @@ class GeometricMechanism(IntegerNoise[DiscreteLaplaceNoise, DiscreteLaplace]):
 
     If one person moves the released integers by at most Δ in L1 norm (all of them together: a histogram is one release
     of sensitivity 1 under add-remove and 2 under replace), then every event is at most e^ε times as likely with them as
-    without. Of all ε-differentially private answers to a count none is better, whatever the analyst believed beforehand
-    and for every loss that grows with the distance from the truth.
+    without. Of all ε-differentially private answers to a count none is better, for every prior belief of the analyst
+    and every loss that grows with the distance from the truth.
 
     For an accuracy (`within` with `confidence`, of as many `values` at once) the smallest epsilon of six digits is
-    taken. Vectors of every `dimension` are released where none is said, as the price is that of Δ alone.
+    taken. Without a `dimension`, vectors of every dimension are released, as the price is that of Δ alone.
 
     >>> count = GeometricMechanism(l1_sensitivity=1, epsilon="0.1")
     >>> isinstance(count.release(1234), int)

@@ -1,8 +1,8 @@
 """How far off an answer is: the margin at a confidence, the confidence of a margin, and the noise for a margin.
 
 All of it rests on certified bounds on P(|X| > m) for the four laws of additive noise, in integers only: a `Tail` gives
-two integers around 2^bits * P(|X| > m), as tight as it is asked to, and whoever compares them rounds towards caution. A
-margin may come out too wide by one step, never too narrow. Proof: proofs/margins.md
+two integers around 2^bits * P(|X| > m), as tight as it is asked to, and every comparison of them rounds towards
+caution. A margin may come out too wide by one step, never too narrow. Proof: proofs/margins.md
 
 Of a sum of several released numbers (the steps of a funnel, and other totals that cost nothing more), the law of the
 summed noise is computed by Fourier transform on a window outside which Chernoff's bound leaves next to nothing; where
@@ -246,7 +246,7 @@ class Spread:
         return float_below(single if many == 1 else _power_bounds(single, Fraction(many), bits)[0])
 
     def certainly_within(self, steps: int, confidence: Fraction, values: int) -> bool:
-        """Say whether all draws stay within `steps` steps at this confidence; in doubt, no."""
+        """Return whether all draws stay within `steps` steps at this confidence; in doubt, no."""
         bits = 64 + math.ceil(1 / (1 - confidence)).bit_length() + values.bit_length()
         for precision in (bits, 2 * bits, 4 * bits):
             low, high = self.tail(steps, precision)
@@ -267,12 +267,12 @@ class ByAccuracy:
     values: int
 
     def met_by(self, spread: Spread, rounding: Fraction = Fraction(0)) -> bool:
-        """Say whether noise of this spread keeps to it, where values are first rounded by at most `rounding`."""
+        """Return whether noise of this spread has this accuracy, if values are first rounded by at most `rounding`."""
         steps = math.floor((self.within - rounding) / spread.step)
         return steps >= 0 and spread.certainly_within(steps, self.confidence, self.values)
 
     def bisect(self, turned: Callable[[Fraction], bool]) -> tuple[Fraction, Fraction]:
-        """Return the last number of six digits for which it has not `turned`, and the first for which it has."""
+        """Return the last number of six digits for which `turned` is false, and the first for which it is true."""
         search = decimals(digits=6)
         try:
             while search.open:
@@ -284,7 +284,7 @@ class ByAccuracy:
 
 
 def _near(reach: Callable[[float], float], confidence: Fraction, values: int) -> int:
-    """Return about the margin of so many draws, in floats: wrong, it makes a search longer, and finds the same."""
+    """Return a guess of the margin of `values` draws, in floats: a bad one makes a search longer, not wrong."""
     chance = -math.expm1(math.log1p(-min(float(1 - confidence), 0.5)) / values)
     return math.ceil(reach(max(chance, _LEAST_CHANCE)) - 0.5)
 
@@ -343,7 +343,7 @@ def margin_of_sum(event: DiscreteLaplaceNoise | DiscreteGaussianNoise, terms: in
 
 
 def is_summed(event: DiscreteLaplaceNoise | DiscreteGaussianNoise, terms: int, chance: float) -> bool:
-    """Say whether the law of a sum is computed, for how far it reaches but for a chance; elsewhere it is bounded."""
+    """Return whether the law of a sum is computed at this tail probability; elsewhere it is only bounded."""
     return chance >= _FINEST and _chernoff(event, terms, _OUTSIDE) <= _WIDEST
 
 

@@ -1,8 +1,8 @@
-"""What mechanisms that add noise share: how noise is asked for, where values meet it, and how far off answers are.
+"""The base of mechanisms that add noise: how noise is asked for, how it is added to values, and the margins of answers.
 
 Values are integers, or multiples of a power of two that was fixed before any data was read. Every path from an exact
-value to a sum with noise goes through this file. It is total: whatever number comes in, a number goes out. Values
-beyond the lattice's ends are moved to its ends, NaN counts as zero, and sums never wrap around.
+value to a sum with noise goes through this file. It is total: every number has an answer. Values beyond the lattice's
+ends are moved to its ends, NaN counts as zero, and sums never wrap around.
 
 Proof: proofs/noisy_sums.md
 """
@@ -115,13 +115,13 @@ def above_zero(within: Exact | None) -> Fraction | None:
 
 @frozen()
 class Priced(Generic[Priceable]):
-    """What has a price: `event` says what a release is, as data in exact numbers, for ledgers and accountants."""
+    """A mechanism with a price: `event` describes a release, as data in exact numbers, for ledgers and accountants."""
 
     event: Priceable
 
     @property
     def loss(self) -> PricedLoss:
-        """What a release costs, in every currency."""
+        """The privacy loss of a release, in every currency."""
         return price(self.event)
 
 
@@ -370,7 +370,7 @@ def _plain_array(opened: object) -> NDArray[Any]:
 def wrong_size(size: int, remedy: str = "build it with another dimension") -> ParameterError:
     """Return the refusal of a vector that has not `size` coordinates.
 
-    How many came is not said: where that is wrong, it may depend on the data.
+    The message leaves out how many there were: a wrong number may depend on the data.
     """
     reason = f"does not have the {size} coordinates that this mechanism was built for"
     return ParameterError("value", Sensitive(None), reason=reason, remedy=remedy)

@@ -1,11 +1,11 @@
 """Counts by keys that only the data knows: noise on every count, and only those above a threshold are shown.
 
-That a key is there at all reveals that somebody has it. So a key must be rare to show by accident: the threshold is so
-high that the keys of one person alone pass it with probability at most delta, which is charged.
+The presence of a key reveals that at least one person has it. So the threshold is so high that keys which one person
+alone has pass it with probability at most delta, which is charged.
 
 Small counts are shown for having met large noise, so the noise of what is shown is not that of the law: value ± margin
 would be wrong for nearly all small counts. Bounds that hold for a count *given that it is shown* come from that
-conditional law. Near the threshold they reach far down, for there the value says little.
+conditional law. Near the threshold they reach far down, for there the value carries little information.
 """
 
 from collections.abc import Hashable, Mapping
@@ -33,8 +33,8 @@ _FARTHEST = 1 << 48
 def shown_bounds(tail: Tail, *, threshold: int, shown: int, confidence: Exact) -> tuple[int, int]:
     """Return bounds on a count of at least 1 that was shown as `shown`, its noise included.
 
-    Whatever the count: among the times that it is shown, these bounds hold with probability at least `confidence`. The
-    noise is whole numbers of a symmetric and log-concave law, of which `tail` is P(|Z| > m).
+    For every count: given that it is shown, these bounds hold with probability at least `confidence`. The noise has a
+    symmetric and log-concave law on the integers, of which `tail` is P(|Z| > m).
 
     >>> one = discrete_laplace_tail(Fraction(1))
     >>> shown_bounds(one, threshold=15, shown=100, confidence="0.95")
@@ -58,7 +58,7 @@ def shown_bounds(tail: Tail, *, threshold: int, shown: int, confidence: Exact) -
 
 
 def _may_be_as_far(tail: Tail, threshold: int, count: int, far: int, chance: Fraction) -> bool:
-    """Say whether P(|Z| >= far | count + Z >= threshold) is above `chance`; in doubt, yes."""
+    """Return whether P(|Z| >= far | count + Z >= threshold) is above `chance`; in doubt, yes."""
     if far == 0:
         return True
     for bits in _PRECISIONS:

@@ -1,4 +1,4 @@
-"""Permute-and-flip: the default way to choose a good candidate; and report noisy max, which also says how clear it was.
+"""Permute-and-flip: the default way to choose a good candidate; and report noisy max, which also releases the gap.
 
 Never worse than the exponential mechanism. The gap to the runner-up is free; the winner's own noisy score is never
 released: index and gap are all that the proof covers.
@@ -52,9 +52,9 @@ class PermuteAndFlip(_NoisyMaximum):
     """Looks at the candidates in random order and takes each with probability e^(ε (u_i - u_best) / 2Δ).
 
     If one person moves every score by at most Δ, then choosing is ε-differentially private; scores that all move the
-    same way (`monotone_under`) are weighted by e^(ε (u_i - u_best) / Δ) at the same price. Whatever the scores are, the
-    chosen one is in distribution at least as good as that of the exponential mechanism. Nothing better than ε is
-    claimed: bounded range does not hold here, and ε²/8 must never be charged.
+    same way (`monotone_under`) are weighted by e^(ε (u_i - u_best) / Δ) at the same price. For all scores, the chosen
+    one is in distribution at least as good as that of the exponential mechanism. Nothing better than ε is claimed:
+    bounded range does not hold here, and ε²/8 must never be charged.
 
     It is drawn as the largest score with exponential noise, which is the same law but for ties (there are none, up to a
     probability of 2^-40 for two candidates): they go to the lower index.

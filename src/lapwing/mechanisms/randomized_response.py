@@ -1,8 +1,8 @@
 """Randomized response: everyone answers for themselves, and every answer may be a lie.
 
-How far off an estimate is: nobody knows how many people's truth an answer is, so every statement holds for all of these
-numbers. For up to `EXACT_UP_TO` people the worst of them is found, by going through them; for more there is a bound,
-which is a little larger.
+Margins of an estimate: the number of people whose true category it is stays unknown, so every margin holds for all of
+these numbers. For up to `EXACT_UP_TO` people the worst of them is found by enumeration; for more there is an upper
+bound, which is a little larger.
 """
 
 import math
@@ -55,7 +55,7 @@ class Chances:
     @classmethod
     def of(cls, epsilon: Fraction, categories: int) -> "Chances":
         """Return the chances that this price makes."""
-        rate = min(float(epsilon), 600.0)  # e^-600 is the chance of no lie that anybody will see, and still no zero
+        rate = min(float(epsilon), 600.0)  # a lie of chance e^-600 never happens in practice, and it is above 0
         weight = math.exp(-rate)
         total = 1 + (categories - 1) * weight
         others = ((categories - 1) * weight / total, (1 + (categories - 2) * weight) / total)
@@ -115,7 +115,7 @@ class Chances:
         return max(0.0, bound, 1 - max(_chance_outside(mean, law, within) for mean, law in self.laws(people)))
 
     def is_within(self, margin: Fraction, confidence: Fraction, people: int) -> bool:
-        """Say whether an estimated number of people is off by at most `margin`, with this probability or more.
+        """Return whether an estimated number of people is off by at most `margin`, with this probability or more.
 
         The same as a comparison of `margin` or of `confidence`, but it looks no further than it must.
         """
@@ -155,7 +155,7 @@ def _chance_outside(mean: float, law: Floats, within: float) -> float:
 class RandomizedResponse(Priced[RandomizedResponseRelease]):
     """Answers the true category with probability e^ε/(e^ε + k - 1), and else one of the others, evenly.
 
-    Whatever a person's true category, every answer is at most e^ε times as likely as with any other truth. Each answer
+    For every true category, every answer is at most e^ε times as likely as with any other truth. Each answer
     is private by itself (the local model); the answers of many people, one each, are one release at the price of one,
     under the adjacency REPLACE: how many people answered is public.
 

@@ -75,7 +75,7 @@ class ScoreLattice:
         return float_above(Fraction(scales) * self.scale + self.rounding)
 
     def in_scales(self, margin: Exact) -> Fraction:
-        """Return how many noise scales apart scores are read at least, if they are `margin` apart or more."""
+        """Return a lower bound, in noise scales, on the distance of rounded scores that are at least `margin` apart."""
         return (exact("margin", margin) - self.rounding) / self.scale
 
     def offsets(self, scores: Scores) -> NDArray[np.int64]:
@@ -99,7 +99,7 @@ class _Chooser(Priced[Chosen], Generic[Chosen]):
 
 
 class ScoreSelection(_Chooser[Chosen], Generic[Chosen]):
-    """What mechanisms that choose among candidates share: all but how the choice is drawn, and how good it is.
+    """The base of mechanisms that choose among candidates; subclasses draw the choice and bound its error.
 
     Noise has the scale 2Δ/ε, or Δ/ε for monotone scores, rounded up by less than a relative 2^-`UNIT_BITS` times it.
     """

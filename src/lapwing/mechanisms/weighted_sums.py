@@ -1,7 +1,7 @@
 """How far off a weighted sum of released numbers is: the law of c·Z for independent draws Z of one law of noise.
 
 Intervals of means, variances and correlations rest on it. Such a statistic makes one weighted sum of the exact numbers
-zero, so that the same sum of the released ones is c·Z: noise of a law that is known, whatever the data are.
+zero, so that the same sum of the released ones is c·Z: noise of a known law, which does not depend on the data.
 
 Whole draws are compared with continuous ones at most 1 away, whose law in any direction has a closed form or is a
 contour integral. All numbers err towards a longer reach.
@@ -36,7 +36,7 @@ _SMALL_SCALE = 8
 _WIDEST = 256
 """All pairs of draws are gone through up to this far from 0."""
 _COARSEST = 0.99999
-"""A chance above this is taken for this one: reaches are never shorter than floating point can tell."""
+"""A chance above this is replaced by this one: floating point could not resolve shorter reaches."""
 _FINEST = 1e-12
 """Chances below this are left to a tangent and to Chernoff's bound."""
 _LINES = np.arange(1, 64) / 64
@@ -156,7 +156,7 @@ class _Moments:
 
 @lru_cache(maxsize=256)
 def _slack_of_two(scale: Fraction, chance: float) -> float:
-    """Return s such that two whole draws reach at most s(|c_1| + |c_2|) further than continuous ones, whatever c is.
+    """Return s such that two whole draws reach at most s(|c_1| + |c_2|) further than continuous ones, for every c.
 
     It is at most 1, and found by going through all pairs of draws where noise is small; elsewhere it hardly matters.
     """

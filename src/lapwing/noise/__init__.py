@@ -1,6 +1,6 @@
 """The coins: exact integer noise from a cryptographic source. Randomness is imported nowhere else in lapwing.
 
-Start at `laws`, which says what can be drawn and which sampler draws it, or at `coins_and_dice`.
+Start at `laws`, which lists the laws and the sampler of each, or at `coins_and_dice`.
 
 ::
 
@@ -16,7 +16,7 @@ Start at `laws`, which says what can be drawn and which sampler draws it, or at 
 
 Why it is exact, in one paragraph. The uniform number behind a draw is not rounded to 53 bits and then transformed: it
 is drawn bit by bit, and the draw is done as soon as every way in which the bits could go on gives the same result. Two
-bytes settle nearly all draws; the table that says so was built from integers that enclose the true probabilities.
+bytes settle nearly all draws, by a table that was built from integers that enclose the true probabilities.
 Where two bytes do not settle it, more are drawn, without end if need be. Nothing is approximated, so there is no float
 in this folder, and a test reads the source to make sure.
 

@@ -46,7 +46,7 @@ class Coin:
         uniform = int.from_bytes(source.take(_BITS >> 3), "little")
         if uniform in self._undecided:
             return is_below(self.bias, source, uniform, _BITS)
-        return uniform < self._heads_below  # the same work for heads and for tails: their times tell nothing
+        return uniform < self._heads_below  # constant time: the same work for heads and for tails
 
     def toss_many(self, count: int, source: RandomSource) -> NDArray[np.bool_]:
         """Return `count` independent tosses."""

@@ -6,7 +6,7 @@ part of scale * variate is W // Q, because what W leaves out is less than a step
 Q. And rounding to the nearest integer is (W + Q/2) // Q, for even Q.
 
 The scale is rounded up to the next 2^56/Q, Q even: by a factor of at most 1 + scale * 2^-54. The noise is thus never
-smaller than asked for, and `scale_of` says what it is.
+smaller than asked for, and `scale_of` returns its scale.
 
 The rule not to break: W is the integer part of a variate. Add only whole numbers to it before dividing.
 
@@ -119,7 +119,7 @@ def draw_gaussian(sigma_squared: Fraction, source: RandomSource = SYSTEM) -> int
 def _steady_bounds(numerator: int, denominator: int, bits: int) -> tuple[int, int]:
     """Return the bounds of `exponential_bounds`; for the first bits, which nearly always do, in the same steps for all.
 
-    How long a draw takes would tell how large it is.
+    Otherwise the time of a draw would reveal its size.
     """
     if bits != _STEADY_BITS or numerator >= denominator << 8:  # the next bits; or a chance below e^-256
         return exponential_bounds(numerator, denominator, bits)
@@ -136,7 +136,7 @@ def _steady_bounds(numerator: int, denominator: int, bits: int) -> tuple[int, in
 
 
 def _is_part_below(numerator: int, denominator: int, source: RandomSource) -> bool:
-    """Say whether the part of a step that W leaves out is below a fraction t: its density falls as e^(-part 2^-56).
+    """Return whether the part of a step that W leaves out is below a fraction t: its density falls as e^(-part 2^-56).
 
     The probability is (1 - e^(-t 2^-56)) / (1 - e^(-2^-56)).
     """

@@ -17,8 +17,8 @@ A law is a value: laws of one kind with the same parameter are equal, and share 
 of each are kept, those used last, in at most 400 KiB each: 25 MiB in all.
 
 The rule not to break: from a given `source`, a law is drawn by one sampler only, chosen by its parameter alone. Such a
-draw is a function of the law and of the bytes of that source, whatever was drawn before. Whoever changes that function
-raises `sealing.SAMPLERS`, so that a seed which was sealed for the old one is lost and not drawn from anew.
+draw is a function of the law and of the bytes of that source, independent of earlier draws. A change of that function
+must raise `sealing.SAMPLERS`, so that a seed which was sealed for the old one is lost and not drawn from anew.
 """
 
 from abc import ABC, abstractmethod
@@ -63,7 +63,7 @@ def scale_in_range(name: str, given: object, power: int = 1) -> Fraction:
 
 
 class Law(ABC):
-    """What every law can do. Values are 64-bit integers; beyond those they saturate, and never wrap."""
+    """The interface of a law. Values are 64-bit integers; beyond those they saturate, and never wrap."""
 
     __slots__ = ("_pool_reference",)
     _pool_reference: ReferenceType[Pool]
@@ -94,7 +94,7 @@ class Law(ABC):
         return drawn_among_many(_sampler(self), count, source)
 
     def _pool(self, count: int = 1) -> Pool | None:
-        """Return the pool of this law, remembered weakly: it belongs to the cache, which may let go of it.
+        """Return the pool of this law, by a weak reference: it belongs to the LRU cache, which may evict it.
 
         There is none yet where a law is drawn from for the first time, and only few draws are wanted.
         """
@@ -115,7 +115,7 @@ class Law(ABC):
 
     @abstractmethod
     def _new_sampler(self) -> Sampler:
-        """Return what draws from this law."""
+        """Return a new sampler of this law."""
 
 
 @frozen(kw_only=False)
@@ -233,7 +233,7 @@ def _by_table_or_strips(decay: Decay) -> Sampler:
 
 
 def _is_new(law: Law) -> bool:
-    """Say whether a law is drawn from for the first time, as far as is remembered."""
+    """Return whether a law is drawn from for the first time, as far as is remembered."""
     if law in _drawn:
         return False
     while len(_drawn) >= _REMEMBERED:

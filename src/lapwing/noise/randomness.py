@@ -1,4 +1,4 @@
-"""Where the bits come from, and draws made in advance, so that how long a draw takes says nothing about what was drawn.
+"""The source of random bits, and pools of draws made in advance: the time of a draw is independent of its value.
 
 Every sampler takes its bits from a `RandomSource`: the OpenSSL generator of the standard library, else the operating
 system. In production that is `SYSTEM`, and there is no seed to set. Another source is handed in where a draw must be
@@ -109,7 +109,7 @@ VEIL: Final = 256  # draws made at least, where there is no pool: a single one h
 
 
 class Sampler(Protocol):
-    """What can draw many at once."""
+    """A sampler of many draws at once."""
 
     def draw_many(self, count: int, source: RandomSource) -> NDArray[np.int64]:
         """Return `count` independent draws."""

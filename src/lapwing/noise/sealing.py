@@ -1,12 +1,12 @@
-"""What must survive a crash, sealed: the seed from which the noise of one answer is derived again, a stream's state.
+"""Sealed secrets that survive a crash: the seed from which the noise of one answer is derived again, a stream's state.
 
-A process that dies between a decision and its commit must not decide again with fresh noise: that would be two looks
-for one price, with the crash to tell them apart. So the seed is drawn first, sealed and committed; whoever goes on
-opens the seal and comes to the same decision. A seed serves one answer, once.
+A process that dies between a decision and its commit must not decide again with fresh noise: that would be two releases
+for one price, and the crash may depend on the first. So the seed is drawn first, sealed and committed; the process that
+recovers opens the seal and comes to the same decision. A seed serves one answer, once.
 
-A seal is AES-256-GCM with a random nonce. What is sealed has one width, because the length of a number would tell its
-size; the purpose, the stream and the place in its sequence are authenticated with it, so that what was sealed for one
-of them opens for no other.
+A seal is AES-256-GCM with a random nonce. The sealed bytes have one width, because the length of a number would reveal
+its size; the purpose, the stream and the place in its sequence are associated data, so that a secret that was sealed
+for one of them opens for no other.
 
 The rule not to break: the same decision follows only if the same samplers expand the seed. The seal of a seed is
 therefore bound to `SAMPLERS`, and another version of lapwing, whose samplers use the bytes in another way, cannot open
@@ -24,16 +24,16 @@ from lapwing.noise.randomness import SYSTEM
 from lapwing.vocabulary.errors import ParameterError, SealBrokenError
 from lapwing.vocabulary.exact import Sensitive, as_int
 
-SECRET_BYTES: Final = 32  # the width of what is sealed, a seed or the state of a stream, and of a key
+SECRET_BYTES: Final = 32  # the width of a secret, a seed or the state of a stream, and of a key
 SAMPLERS: Final = 1
 """The version of all that lies between a seed and a decision: the samplers of `noise.laws` and the order in which a
-stream draws from them. Whoever changes a draw raises it (`tests/noise/test_sealing.py` knows the draws)."""
+stream draws from them. A change of any draw must raise it (`tests/noise/test_sealing.py` pins the draws)."""
 
 _NONCE_BYTES: Final = 12
 
 
 class Purpose(Enum):
-    """What is sealed, with what is said where a seal does not open."""
+    """The kinds of sealed secrets; each value is the error message if a seal does not open."""
 
     SEED = (
         "the sealed seed of a question was altered, or belongs to another key, another question or the samplers "
@@ -47,7 +47,7 @@ class Purpose(Enum):
 
 
 class SealedSource:
-    """The bytes that follow from a seed, by ChaCha20: whoever lacks the seed cannot tell them from random ones.
+    """The bytes that ChaCha20 expands from a seed: without the seed they are indistinguishable from random ones.
 
     The seed is 32 bytes, used for this source only.
 
@@ -67,14 +67,14 @@ class SealedSource:
 
 
 def fresh_seed() -> bytes:
-    """Return a seed that nobody has seen."""
+    """Return a new secret seed."""
     return SYSTEM.take(SECRET_BYTES)
 
 
 def seal(secret: bytes, *, key: bytes, purpose: Purpose, stream: str, sequence: int, details: str = "") -> bytes:
-    """Return 32 secret bytes sealed under `key`, always of the same length, and bound to all that is said about them.
+    """Return 32 secret bytes sealed under `key`, always of the same length, and bound to the other parameters.
 
-    The key is 32 bytes, kept apart from what is sealed; `details` is what else must be the same for the seal to open.
+    The key is 32 bytes, stored apart from the seals; `details` is further text that must be equal for the seal to open.
 
     >>> key, seed = fresh_seed(), fresh_seed()
     >>> sealed = seal(seed, key=key, purpose=Purpose.SEED, stream="cohorts", sequence=1)
@@ -82,13 +82,13 @@ def seal(secret: bytes, *, key: bytes, purpose: Purpose, stream: str, sequence: 
     True
     """
     if len(secret) != SECRET_BYTES:
-        raise AssertionError  # pragma: no cover - a width of its own would tell what is sealed
+        raise AssertionError  # pragma: no cover - another width would reveal what is sealed
     nonce = SYSTEM.take(_NONCE_BYTES)
     return nonce + _cipher(key).encrypt(nonce, secret, _bound_to(purpose, stream, sequence, details))
 
 
 def unseal(sealed: bytes, *, key: bytes, purpose: Purpose, stream: str, sequence: int, details: str = "") -> bytes:
-    """Return what was sealed, or refuse without saying which of key, purpose, place and bytes is wrong."""
+    """Return the secret, or refuse without revealing which of key, purpose, place and bytes is wrong."""
     cipher, bound_to = _cipher(key), _bound_to(purpose, stream, sequence, details)
     try:
         return cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], bound_to)
@@ -103,7 +103,7 @@ def _cipher(key: bytes) -> AESGCM:
 
 
 def _bound_to(purpose: Purpose, stream: str, sequence: int, details: str) -> bytes:
-    """Return what a seal is bound to, as lines of text in which no two different places look the same."""
+    """Return the associated data of a seal: lines of text that are injective in the parameters."""
     version = f" samplers {SAMPLERS}" if purpose is Purpose.SEED else ""
     place = f"stream {stream!r} sequence {as_int('sequence', sequence, least=0)}"
     return f"lapwing {purpose.name.lower()} 3{version}\n{place}\n{details}".encode()

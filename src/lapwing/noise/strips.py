@@ -25,7 +25,7 @@ _STRIPS_PER_SCALE_BITS: Final = 6
 _PLACE_BITS: Final = 20  # of the place in a strip, as 64-bit integers see it
 _RATE_BITS: Final = 44
 _COIN_BITS: Final = 32
-_LARGEST_EXPONENT: Final = 1 << (_COIN_BITS - 4)  # y = 1/16: beyond, three terms of e^-y say too little
+_LARGEST_EXPONENT: Final = 1 << (_COIN_BITS - 4)  # y = 1/16: beyond, three terms of e^-y are not enough
 _LAST_STRIP: Final = 1023  # of a Gaussian law, about 8 sigma: beyond, y would not fit into 64 bits
 
 
@@ -69,7 +69,7 @@ class StripCoin:
     def bounds(
         self, strips: NDArray[np.int64], places: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return integers with least <= 2^32 e^-y <= most; 0 and 2^32 where 64 bits are too narrow to say more."""
+        """Return integers with least <= 2^32 e^-y <= most; 0 and 2^32 where 64 bits are too narrow for more."""
         excess = self._bits - _PLACE_BITS
         place = places >> excess if excess >= 0 else places << -excess
         if self._strips.power == 1:
@@ -128,7 +128,7 @@ class Strips:
         self.kept_below = np.where(unsure, np.uint16(0), np.array(kept_below, np.uint16)[strip_of_cell])
 
     def draw(self, count: int, source: RandomSource) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return `count` magnitudes, and as many bits that say whether they are negative.
+        """Return `count` magnitudes, and as many sign bits, set for negative values.
 
         Where the law has two sides, magnitude j with the bit set stands for -(j + 1), so that zero is not drawn twice.
         """

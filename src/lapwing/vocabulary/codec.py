@@ -1,9 +1,9 @@
 """The one codec: how nouns are written as JSON and read again, after a crash or in ten years.
 
-A noun that is kept somewhere says its tag beside its definition, `@stored("pure-release")`. It is written as an object
-with the tag as its `kind` and its fields by their names, so classes and modules may be renamed and fields put in
-another order. What a tag means never changes: a noun that gains, loses or renames a field, or means something else,
-takes a new tag. `tests/vocabulary/format_1.jsonl` has an example of each.
+A stored noun has its tag at its definition, `@stored("pure-release")`. It is written as an object with the tag as its
+`kind` and its fields by their names, so classes and modules may be renamed and fields reordered. The meaning of a tag
+never changes: a noun that gains, loses or renames a field, or gets another meaning, takes a new tag.
+`tests/vocabulary/format_1.jsonl` has an example of each.
 
 Reading is led by the types of the fields and takes only what was written: an unknown tag, a missing or a further field
 or a number in another form is refused. So one noun has one text, and two nouns never share one: the text of a question
@@ -45,8 +45,8 @@ from lapwing.vocabulary.frozen import frozen
 T = TypeVar("T")
 Reader: TypeAlias = Callable[[str, Any, int], Any]
 
-FORMAT: Final = 1  # the version of all that is written here; ledgers and their exports say it
-STORED: dict[str, type[Any]] = {}  # every noun that was told to the codec so far, by its tag
+FORMAT: Final = 1  # the version of the format; ledgers and their exports record it
+STORED: dict[str, type[Any]] = {}  # every noun that is registered with the codec so far, by its tag
 _TAGS: dict[type[Any], tuple[str, tuple[str, ...]]] = {}
 _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False, check_circular=False)
 _RATIO: Final = re.compile(r"-?(0|[1-9][0-9]{0,3999})/[1-9][0-9]{0,3999}")
@@ -55,7 +55,7 @@ _DAMAGED: Final = "it is damaged, or a newer lapwing wrote it; restore it from a
 
 
 def read_only(held: Mapping[Any, Any]) -> MappingProxyType[Any, Any]:
-    """Return a mapping that nobody can change; what holds one can be pickled all the same."""
+    """Return an immutable copy of a mapping; objects that hold one can still be pickled."""
     return MappingProxyType(dict(held))
 
 
@@ -147,7 +147,7 @@ def from_record(expected: object, record: object) -> Any: ...
 def from_record(expected: Any, record: object) -> Any:
     """Return the noun that was written as a JSON value, or refuse one that is not a record of `expected`.
 
-    What is expected is a type: a stored noun, a union of them, or whatever a field of one may hold.
+    `expected` is a type: a stored noun, a union of them, or any type that a field of one may have.
     """
     return _reader(expected)("record", record, _DEEPEST)
 
@@ -176,7 +176,7 @@ def _refuse_float(literal: str) -> NoReturn:
 
 
 _PLAIN: Final = frozenset((NoneType, bool, int, str))
-"""What is written as it is. A charge that is booked writes some fifty such values: they are no call of their own."""
+"""Types that JSON has already. Booking a charge writes some fifty such values, so they are inlined, without a call."""
 
 
 def _write_noun(value: Any, depth: int) -> Any:
@@ -263,7 +263,7 @@ def _untagged(noun: Any) -> TypeError:
 
 
 def _union_reader(parts: tuple[Any, ...]) -> Reader:
-    """Return what reads one of several types, which must tell themselves apart in JSON: nouns do by their tags."""
+    """Return a reader of one of several types, which must be distinct in JSON: nouns are, by their tags."""
     nouns = {_TAGS[part][0]: part for part in parts if part in _TAGS}
     lists = [part for part in parts if get_origin(part) is tuple]
     by_json: dict[type[Any], Reader] = {dict: partial(_read_noun, nouns)} if nouns else {}

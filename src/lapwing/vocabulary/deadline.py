@@ -1,10 +1,10 @@
-"""A deadline on what is worked out for nothing: reading, planning, pricing, previewing.
+"""A deadline on work that is free of charge: parsing, planning, pricing, previewing.
 
-Threads cannot be ended from outside, so the work looks at the clock itself: whatever goes through parts of a question,
-or tries one price after the other, calls `spend`. The clock is that of the processor and counts what this thread did,
-so that nobody is refused because others are busy. A deadline within another never moves that further away.
+Threads cannot be ended from outside, so the work checks the clock itself: every loop over the parts of a question, or
+over prices to try, calls `spend`. The clock is the CPU time of this thread, so that no question is refused because
+others are busy. A deadline within another never extends the outer one.
 
-From the charge on there is none (`no_deadline`): what was paid for is brought to its end.
+From the charge on there is none (`no_deadline`): a question that is paid for is finished.
 """
 
 import time
@@ -24,10 +24,10 @@ _BETWEEN_LOOKS: Final = 50
 
 
 class Deadline:
-    """What one thread may still work: looked at every few steps. Once it has passed, it has passed for all that comes.
+    """The CPU time that one thread has left, checked every few steps. Once passed, it refuses every later step too.
 
-    Some who work on a question try something else where a part of it is refused: such a refusal is told to them again,
-    and in the end to whoever set the deadline.
+    Some callers try another way where a part of a question is refused: the refusal is then raised again, until it
+    reaches the caller that set the deadline.
     """
 
     __slots__ = ("_left", "_until", "passed", "seconds")
@@ -46,7 +46,7 @@ class Deadline:
             self.check()
 
     def check(self) -> None:
-        """Refuse what it is set for, if it has passed."""
+        """Refuse the question if the deadline has passed."""
         if self.passed:
             raise BadQuestionError(
                 f"this takes more than {self.seconds:g} seconds of work to price, and nothing was charged; ask less at "
@@ -54,7 +54,7 @@ class Deadline:
             )
 
     def before(self, until: float) -> bool:
-        """Say whether it is the earlier one."""
+        """Return whether this deadline is no later than `until`."""
         return self._until <= until
 
 
@@ -84,7 +84,7 @@ def deadline(seconds: float = MOST_SECONDS) -> Iterator[None]:
 
 @contextmanager
 def no_deadline() -> Iterator[None]:
-    """Bring to its end what is done inside, whatever is around it: it was charged, or is about to be."""
+    """Suspend any outer deadline for the work inside: it was charged, or is about to be."""
     token = _DEADLINE.set(None)
     try:
         yield

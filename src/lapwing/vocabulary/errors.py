@@ -12,8 +12,8 @@
     ├── EngineError             UnavailableError
     └── RegistrationError, SettingsError, MissingExtraError, SecrecyError, RandomnessError
 
-A message says what was wrong, with the numbers, and what to do about it. What the message says is also there as
-attributes, so that a program need not read English. Users import them from `lapwing.errors`, and tracebacks say so.
+A message says what was wrong, with the numbers, and what to do about it. The same facts are attributes, so that a
+program need not parse English. Users import the classes from `lapwing.errors`, and tracebacks show that module.
 """
 
 import copyreg
@@ -66,7 +66,7 @@ class LapwingError(Result, Exception):
 
     __module__ = "lapwing.errors"
     for_analysts: ClassVar[bool] = False
-    """Whether whoever asks may read it: it follows from what they said and from what is public, and holds no path."""
+    """Whether an analyst may read the message: it follows from their question and public facts, and holds no path."""
 
     def __init_subclass__(cls) -> None:
         if cls.__module__ == __name__:
@@ -76,12 +76,12 @@ class LapwingError(Result, Exception):
         super().__init__(Message(*pieces))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What was said is pickled, and not the call that said it: that takes more than the message.
+        # The message is pickled, and not the call of `__init__`: its arguments are more than the message.
         return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
     @property
     def code(self) -> str:
-        """What a program tells it apart by: the name of its class in small letters, such as `budget_exceeded`."""
+        """The error code for programs: the name of the class in snake case, such as `budget_exceeded`."""
         return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__.removesuffix("Error")).lower()
 
     @property
@@ -110,7 +110,7 @@ class LapwingError(Result, Exception):
 
 
 class BadQuestionError(LapwingError):
-    """What was asked cannot be answered as it was put. It was refused before anything was charged."""
+    """The question cannot be answered as it was asked. It was refused before anything was charged."""
 
     for_analysts = True
 
@@ -132,7 +132,7 @@ class RequestConflictError(BadQuestionError):
 
 
 class BudgetError(LapwingError):
-    """The account says no. Nothing was charged and no data was read."""
+    """The account refuses the charge. Nothing was charged and no data was read."""
 
     for_analysts = True
 
@@ -222,7 +222,7 @@ class UnnamedAnalystError(SuspendedError):
 
 
 class PolicyError(BudgetError):
-    """What the custodian has decided about an analyst or a population does not allow it, whatever is left.
+    """The custodian's policy for an analyst or a population forbids it, even if enough budget is left.
 
     The `rule` is "tables" (those that an analyst may ask about), "most" (what one question may cost), "noes_a_day"
     (how many questions of streams, whose noes are free, an analyst may ask in a day) or "requests" (how many requests
@@ -325,7 +325,7 @@ class LedgerRolledBackError(LedgerError):
 class UnansweredError(LedgerError):
     """A request was charged and has no answer, either not yet or for ever.
 
-    Noise is never drawn twice for one charge, so a request that was lost is not tried again. `lost` says whether it is
+    Noise is never drawn twice for one charge, so a request that was lost is not tried again. `lost` is true once it is
     settled that there will be no answer, `seq` is the entry of the charge.
     """
 
@@ -340,8 +340,8 @@ class UnansweredError(LedgerError):
 class EngineError(LapwingError):
     """A database could not answer. The message never varies, because the reason may depend on the data.
 
-    An engine hands the reason to the custodian's `on_failure` and to nobody else; it is neither cause nor context of
-    this error, so that no traceback shows it.
+    An engine passes the reason only to the custodian's `on_failure`; it is neither cause nor context of this error, so
+    that no traceback shows it.
     """
 
     for_analysts = True
@@ -362,10 +362,10 @@ class UnavailableError(EngineError):
 
 
 class ServerError(LapwingError):
-    """A server cannot be asked: it is not reached, lets nobody in, or says what no server of lapwing says.
+    """A server cannot be asked: it is unreachable, refuses the login, or answers as no server of lapwing does.
 
-    `status` is that of HTTP, where there was an answer. What was asked under a key can be asked again, and is charged
-    once.
+    `status` is the HTTP status, if there was an answer. A question under an idempotency key can be asked again, and is
+    charged once.
     """
 
     for_analysts = True
@@ -376,11 +376,11 @@ class ServerError(LapwingError):
 
 
 class DisagreementError(ServerError):
-    """A server and its client do not mean the same by a question: it was not asked, or its answer is not believed."""
+    """A server and its client disagree about the meaning of a question: it was not asked, or its answer is rejected."""
 
 
 class RegistrationError(LapwingError):
-    """The data of a table is not what the catalogue says: raised while tables are registered, to the custodian."""
+    """The data of a table disagrees with the catalogue: raised while tables are registered, to the custodian."""
 
     def __init__(self, table: str, *, reason: str, remedy: str) -> None:
         self.table, self.reason, self.remedy = table, reason, remedy
@@ -405,7 +405,7 @@ class MissingExtraError(LapwingError):
 
 
 class SecrecyError(LapwingError, TypeError):
-    """Something tried to print, compare, copy out or store a value that has no noise on it yet."""
+    """Code tried to print, compare, copy out or store a value that has no noise on it yet."""
 
 
 class RandomnessError(LapwingError):

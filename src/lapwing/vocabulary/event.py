@@ -1,9 +1,9 @@
-"""What happened, as data: one noun for every kind of release, in exact numbers; and what is asked about its cost.
+"""Events: one noun for every kind of release, in exact numbers; and the interface of its privacy loss.
 
 A mechanism reports an event; accounting prices it. Events are stored in ledgers and must still mean the same in ten
-years: what a tag and its fields mean never changes (see `codec`).
+years: the meaning of a tag and its fields never changes (see `codec`).
 
-Sensitivities already include the adjacency: they say how far one person (or one protected group) can move the value.
+Sensitivities already include the adjacency: they bound how far one person (or one protected group) moves the value.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ from lapwing.vocabulary.guarantee import Adjacency
 
 
 class _Noun:
-    """Reads the fields of an event: whole numbers from 1 on, fractions above zero, and what `_READERS` says by name."""
+    """Reads the fields of an event: whole numbers from 1 on, fractions above zero, and others by name (`_READERS`)."""
 
     __slots__ = ()
 
@@ -100,7 +100,7 @@ class RandomizedResponseRelease(_Noun):
 class GaussianSparseVectorRelease(_Noun):
     """A sparse vector with Gaussian noise: threshold noise once, query noise each time, at most `yeses` of `questions`.
 
-    `monotone` says that all questions of one pair of neighbours move the same way; `with_gap` that a yes came with
+    `monotone` means that all questions of one pair of neighbours move the same way; `with_gap` that a yes came with
     its noisy distance from the threshold (which is not free with Gaussian noise).
     """
 

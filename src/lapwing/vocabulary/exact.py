@@ -5,9 +5,9 @@ rounding it would be a guess about what was meant; only the doors, where people 
 Every number that is refused is refused with a reason.
 
 Where floating point comes in, numbers are rounded towards more cost, always: each elementary function is trusted to a
-relative error of `ROUND_OFF` and no further; whatever is derived is raised by that much, so that no printed price is
-below the true one. And an answer with no noise on it yet is exact, too: it is wrapped, so that it cannot be shown by
-accident (`Sensitive`).
+relative error of `ROUND_OFF` and no further; derived numbers are raised by that much, so that no printed price is below
+the true one. And an answer with no noise on it yet is exact, too: it is wrapped, so that it cannot be shown by accident
+(`Sensitive`).
 """
 
 import difflib
@@ -65,7 +65,7 @@ def as_written(given: object) -> object:
     """Return a float as the shortest decimal that means it, and anything else as it is.
 
     For what people write at a door. A price is a name: the same question at the same price is answered as before, and
-    whoever writes 0.1 without quotes means what they mean with them. From then on all is exact.
+    a person who writes 0.1 without quotes means one tenth. From then on all is exact.
 
     >>> exact("epsilon", as_written(0.1)), as_written("1/3"), as_written(float("nan"))
     (Fraction(1, 10), '1/3', nan)
@@ -162,7 +162,7 @@ def as_int(name: str, given: object, *, least: int = 1, most: int | None = None)
 
 
 def exactly_one_of(what: str, given: Mapping[str, object], *ways: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the one of `ways` to say `what` whose names are exactly those given; refuse none, several and mixtures.
+    """Return the one of `ways` to specify `what` whose names are exactly those given; refuse none, several, mixtures.
 
     >>> exactly_one_of("noise", {"epsilon": "0.1", "scale": None}, ("epsilon",), ("scale",))
     ('epsilon',)
@@ -215,7 +215,7 @@ def _from_number(name: str, given: object) -> Fraction:
     finite = 'write a finite number such as "0.1"'
     if isinstance(given, Rational):
         return Fraction(int(given.numerator), int(given.denominator))
-    if not hasattr(given, "as_integer_ratio"):  # floats of every width, NumPy's included, say which fraction they are
+    if not hasattr(given, "as_integer_ratio"):  # floats of every width, NumPy's included, have it
         reason = f"is a {type(given).__name__}, no number"
         raise ParameterError(name, given, reason=reason, remedy='write a number such as "0.1"')
     try:
@@ -242,7 +242,7 @@ def check_most(what: str, number: int, most: int, instead: str = "ask several qu
 
 
 def require_words(others: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse words that mean nothing here, and say which one may have been meant.
+    """Refuse unknown parameter names, and propose the nearest known one.
 
     >>> require_words({"epsilo": "0.1"}, ["epsilon", "delta"])
     Traceback (most recent call last):
@@ -308,7 +308,7 @@ class Sensitive(Generic[T_co]):
     __slots__ = ("__opened",)
 
     def __init__(self, value: T_co) -> None:
-        # Inside a function, so that whoever goes through the attributes of objects (inspect, rich) meets no value.
+        # Inside a closure, so that tools that walk the attributes of objects (inspect, rich) find no value.
         self.__opened: Callable[[], T_co] = lambda: value
 
     def open_for_release(self) -> T_co:

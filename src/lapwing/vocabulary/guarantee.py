@@ -1,6 +1,6 @@
-"""Who is protected, from whom they cannot be told, and what is promised: the four currencies of budgets and claims.
+"""The privacy unit, the adjacency of tables, and the guarantees: the four currencies of budgets and claims.
 
-The whole guarantee hangs on the adjacency, which lectures use in two meanings without saying so: here it is a typed
+The whole guarantee depends on the adjacency, which lectures use in two meanings without saying so: here it is a typed
 fact of a population, and every sensitivity reads it. Numbers may be written like every parameter
 (`PureDP(epsilon="0.1")`), and are kept as exact fractions.
 """
@@ -44,7 +44,7 @@ def checked_adjacency(given: object) -> Adjacency:
 
 @stored("privacy-unit")
 class PrivacyUnit:
-    """One person, named by the column that says whose row it is, across all tables of a population.
+    """One person, identified by the person key, a column, across all tables of a population.
 
     Groups may be protected together: `protects_groups_of=4` protects households of four as if they were one person, at
     four times the price.
@@ -102,7 +102,7 @@ class ConcentratedDP:
 
 @stored("gaussian-dp", kw_only=False, init=False)
 class GaussianDP:
-    """Telling neighbours apart is no easier than telling N(0, 1) from N(mu, 1), with mu^2 = `mu_squared`."""
+    """Distinguishing neighbours is no easier than distinguishing N(0, 1) from N(mu, 1), with mu^2 = `mu_squared`."""
 
     mu_squared: Fraction
 
@@ -114,7 +114,7 @@ Guarantee: TypeAlias = PureDP | ApproximateDP | ConcentratedDP | GaussianDP
 
 
 def currency_of(budget: Guarantee) -> str:
-    """Return in what an account of this budget counts, and says what something costs: "epsilon" or "rho".
+    """Return the currency in which an account of this budget counts and names prices: "epsilon" or "rho".
 
     >>> currency_of(ConcentratedDP(rho=1)), currency_of(ApproximateDP(epsilon=1, delta="1e-6"))
     ('rho', 'epsilon')

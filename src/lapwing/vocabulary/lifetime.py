@@ -21,8 +21,8 @@ from lapwing.vocabulary.errors import BadQuestionError
 class Lifetime:
     """Whether a resource of one process is open or closed; one `within` another is closed when that one is.
 
-    A fork copies connections that both processes would then use, and locks that nobody will ever release. So whatever
-    has a lifetime refuses to work in another process than the one it began in, before anything is charged.
+    A fork copies connections that both processes would then use, and locks that no thread will ever release. So a
+    resource with a lifetime refuses to work in another process than its own, before anything is charged.
 
     >>> session = Lifetime("this session", remedy="open it again")
     >>> session.require()
@@ -39,11 +39,11 @@ class Lifetime:
 
     @property
     def is_here(self) -> bool:
-        """Whether this is the process in which it began."""
+        """Whether this is the process that opened the resource."""
         return self._process == os.getpid()
 
     def require(self) -> None:
-        """Refuse if it has ended, or if this is another process."""
+        """Refuse if the resource is closed, or if this is another process."""
         if self._within is not None:
             self._within.require()
         if self._process != os.getpid():
@@ -54,15 +54,15 @@ class Lifetime:
             raise BadQuestionError(f"{self._what} is closed; {self._remedy}")
 
     def end(self) -> None:
-        """Let it end."""
+        """Mark the resource as closed."""
         self._ended = True
 
 
 class Closable(Protocol):
-    """What holds a file, a connection or a lock until it is closed."""
+    """A resource that holds a file, a connection or a lock until it is closed."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release the resource."""
 
 
 @contextmanager
@@ -149,7 +149,7 @@ _opened: WeakSet[LockedFile] = WeakSet()
 
 
 def _close_copies() -> None:
-    """Close, in a fork, what the other process has locked: the lock stays there, and goes when it is let go there."""
+    """Close, in a fork, the files that the parent has locked: it keeps the locks until it releases them."""
     for file in list(_opened):
         file.close()
     _opening.release()

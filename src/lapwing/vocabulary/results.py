@@ -1,4 +1,4 @@
-"""What every result can tell: itself as plain values, as JSON, as facts for people, and as a table in a notebook.
+"""The interface of every result: plain values, JSON, facts for people, and a table in a notebook.
 
 One spelling for all of them: `to_dict`, `to_json`, `facts`. Doors print these and build no records of their own.
 And signatures that people read: the words of a method that takes them as one `TypedDict` are shown one by one.
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 
 class Result(ABC):
-    """Something that is handed to a user and describes itself."""
+    """An object that is handed to a user and describes itself."""
 
     __slots__ = ()
 
@@ -27,7 +27,7 @@ class Result(ABC):
 
     @abstractmethod
     def facts(self) -> Sequence[tuple[str, str | None]]:
-        """Return what a person is told about it, each with its label; None where there is nothing to say."""
+        """Return the facts for people, each with its label; None where a fact does not apply."""
 
     def _repr_html_(self) -> str:
         return html_table((), ((label, text) for label, text in self.facts() if text is not None))

@@ -1,8 +1,8 @@
 """Where a yes-or-no question turns from no to yes: searches by doubling and halving, written once.
 
 The question is answered no up to some number and yes from there on. Where it is not so well behaved (the last digits of
-a computation), `below` is still a number that got a no, or the start, and `above` one that got a yes: whoever takes the
-end that errs towards more noise and more cost needs no more than that.
+a computation), `below` is still a number that got a no, or the start, and `above` one that got a yes: callers use the
+end that errs towards more noise and more cost, and need no more than that.
 
 There are two ways to use a search. A function that has the question at hand hands it over (`first_integer`,
 `bisect_integer`, `bisect_float`). Code that stands above this layer and must not be called back from

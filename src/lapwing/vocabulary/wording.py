@@ -1,4 +1,4 @@
-"""Words for people: numbers in short decimals of which it is said how they are rounded, and messages with parameters.
+"""Words for people: numbers as short decimals with a stated direction of rounding, and messages with parameters.
 
 Python writes `epsilon="0.1"`, the command line `--epsilon 0.1`, and JSON lists the settings: the parameters of a
 message are data, and no code reads English. For programs numbers are written without a loss (`format_exact`).
@@ -109,7 +109,7 @@ def named(key: Any) -> str:
 def escaped(text: str) -> str:
     r"""Return a text as one line that is harmless to look at: what is not printable in it is spelt out.
 
-    So a name that somebody else chose moves no cursor, begins no line of a log, and does not turn the direction of
+    So a name chosen by another user moves no cursor, begins no line of a log, and does not turn the direction of
     writing.
 
     >>> escaped("a\x1b[2J\nb\u202e"), escaped("Zürich 北京")
@@ -121,7 +121,7 @@ def escaped(text: str) -> str:
 
 
 def is_printable(text: str) -> bool:
-    r"""Say whether a text shows as what it is: no control characters, no marks that nobody sees or that turn it around.
+    r"""Return whether a text is displayed as it is: no control characters, no invisible or direction marks.
 
     Blanks of every width are printable.
 
@@ -151,7 +151,7 @@ def several(number: int, what: str) -> str:
 
 
 def percent(share: Fraction) -> str:
-    """Return a probability as people say it.
+    """Return a probability in percent, for people.
 
     >>> percent(Fraction("0.95")), percent(Fraction("0.999"))
     ('95 %', '99.9 %')
@@ -215,7 +215,7 @@ Argument: TypeAlias = "Setting | str | list[str | int | EllipsisType] | Ellipsis
 
 @frozen(kw_only=False)
 class Call:
-    """Something that is called to ask: its name, and its arguments as a reader should see them.
+    """A call in a message: the name of the function, and its arguments as a reader should see them.
 
     >>> print(Call("stream", (Setting("at_least", 200), ...)), Call("bins", ("age", [0, 18, 65])))
     stream(at_least=200, ...) bins('age', [0, 18, 65])
@@ -265,6 +265,6 @@ class Message(str):
 
     @property
     def settings(self) -> dict[str, str | int | None]:
-        """What the message proposes, by the names of the parameters."""
+        """The proposed settings, by the names of the parameters."""
         parts = [part for one in self.pieces for part in (one.arguments if isinstance(one, Call) else (one,))]
         return {one.name: one.value for one in parts if isinstance(one, Setting)}

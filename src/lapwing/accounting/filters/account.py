@@ -55,21 +55,21 @@ class OpenStream:
 
     @property
     def unused(self) -> Fraction:
-        """What closing gives back."""
+        """The epsilon that closing gives back: the price of the yeses that were not given."""
         return (self.reservation.yeses - self.given) * self.reservation.price
 
 
 @stored("account")
 class Account:
-    """What a population has spent of `budget`, segment by segment, and what is reserved for its open streams.
+    """The account of a population: what is spent of `budget` in each segment, and what is reserved for open streams.
 
-    However charges are chosen after whatever answers, everything released about the population together keeps
+    Charges may be chosen adaptively, after any answers: everything released about the population together keeps
     `budget`, between any two tables that are neighbours by `adjacency`.
 
     A segment is a set of people that each person's own record decides, the same in every table and data version; all
-    are declared, the empty ones too. A charge names the segments whose people it can tell apart and is booked in each
-    of them. Under `REPLACE` a person may leave one segment and enter another, so each gets a part of the budget that
-    any two together keep.
+    are declared, the empty ones too. A charge names the segments whose people its release depends on and is booked in
+    each of them. Under `REPLACE` a person may leave one segment and enter another, so each gets a part of the budget
+    that any two together keep.
 
     Proof: proofs/partitions.md
 
@@ -147,7 +147,7 @@ class Account:
                 return account
 
     def within(self, segments: frozenset[str] | None) -> "Account":
-        """Return what concerns some segments, to look at: what they have left, and what a charge would do there."""
+        """Return the account of some segments only, for reading: what they have left, and the effect of a charge."""
         filters = {segment: self.filters[segment] for segment in self._named(segments)}
         return replace(self, filters=MappingProxyType(filters))
 
@@ -156,7 +156,7 @@ class Account:
         return Remaining.least(map(what_fits, {self.filters[segment] for segment in self._named(segments)}))
 
     def spent_after(self, charges: Iterable[Charge]) -> float:
-        """Return how much of the budget is spent after `charges`, where most is; infinity if they do not fit.
+        """Return how much of the budget is spent after `charges`, in the fullest segment; infinity if they do not fit.
 
         It is in the currency of the budget; of an (epsilon, delta) budget, about the least epsilon at its delta that
         one of its two arms vouches for. It compares ways to pay, and gates nothing.
@@ -244,7 +244,7 @@ def open_account(
     """Return a fresh account of what all releases together must keep: `PureDP`, `ConcentratedDP` or `ApproximateDP`.
 
     `segments` are those of the finest public partition, the empty ones included; one, `EVERYONE`, if there is none.
-    `shares` say how the delta of an `ApproximateDP` budget is divided.
+    `shares` divide the delta of an `ApproximateDP` budget.
     """
     names = [] if isinstance(segments, str) else sorted(set(segments))
     if not names or not all(isinstance(name, str) and name for name in names):
@@ -284,7 +284,7 @@ def raise_cap(account: Account, budget: Guarantee, bookings: Iterable[Booking]) 
 
 
 def is_raise(before: Guarantee, after: Guarantee) -> bool:
-    """Say whether a budget is in the currency of another one, and no number of it is lower."""
+    """Return whether a budget is in the currency of another one, and no number of it is lower."""
     return type(after) is type(before) and all(
         getattr(after, field.name) >= getattr(before, field.name) for field in fields(before)
     )

@@ -50,8 +50,8 @@ _LONGEST_CHAIN = 512  # more selections, as one law, cost only 0.5 % more
 class ApproximateFilter:
     """An (epsilon, delta) budget: OR(pure sum, Gaussian residue), with one book.
 
-    Every interaction that goes through it is (`epsilon`, delta)-differentially private, where delta is what
-    `ApproximateFilter.fresh` was given, whatever is asked after whatever answer and however streams are interleaved.
+    Every adaptive interaction that goes through it is (`epsilon`, delta)-differentially private, where delta is that of
+    `ApproximateFilter.fresh`, also if streams are interleaved.
 
     `pure` is `None` once a charge without a pure price is in the book; `residue`, the mu^2 of a Gaussian release that
     is left, if that arm is dead. `slack` and `failures` are what is left of the two other shares of delta.
@@ -171,13 +171,13 @@ class GaussianLoss:
 
     @property
     def first_order_price(self) -> float:
-        """What it takes from a residue."""
+        """First-order cost: the mu^2 that it takes from a residue."""
         return float(self.mu_squared)
 
 
 @lru_cache(maxsize=1024)
 def loss_of(event: Event) -> GaussianLoss | LossFamily | LossChain:
-    """Return what the residue filter has to know about `event`."""
+    """Return the privacy loss of `event` in the form that the residue filter needs."""
     if isinstance(event, ExponentialSelection):
         return LossFamily.bounded_range(event.epsilon)
     loss = priced(event)

@@ -1,10 +1,11 @@
-"""What can be written into an account, what a charge costs, and the filters that add costs up.
+"""Charges of an account, their costs, and the filters that add costs up.
 
 A charge is admitted or refused before any data is read. A yes and a closing are never refused: they only turn what was
 reserved at the opening into what is spent, or give it back.
 
-A filter is one promise, kept by saying no. It is a value: `weigh` says what a charge would do to it, or what it lacks;
-`book` returns the filter after an admitted charge; `settle` the one after reserved amounts were spent or given back.
+A privacy filter keeps one guarantee by refusing charges. It is a value: `weigh` returns the effect of a charge, or what
+the filter lacks; `book` returns the filter after an admitted charge; `settle` the one after reserved amounts were spent
+or given back.
 """
 
 import math
@@ -27,7 +28,7 @@ from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, Guarante
 class SingleRelease:
     """One release, or one plan: a `Composed` or `Repeated` event whose parameters are fixed before its first answer.
 
-    `segments` are those of the partition whose people the release can tell apart; `None` for all of them.
+    `segments` are those of the partition whose people the release depends on; `None` for all of them.
     """
 
     event: Event
@@ -68,7 +69,7 @@ class Reservation:
 
     @property
     def whole(self) -> Fraction:
-        """What the stream costs if every yes is given."""
+        """The cost of the stream if every yes is given."""
         return self.opening + self.yeses * self.price
 
     @property
@@ -113,10 +114,10 @@ def refuse_below_zero(record: object, *names: str) -> None:
 
 @stored("cost")
 class Cost:
-    """What a charge costs in exact numbers; `None` where no finite bound is known.
+    """The cost of a charge in exact numbers; `None` where no finite bound is known.
 
-    A sum of pure epsilons spends `epsilon` at once and has `reserved` besides, which the release fails to keep with
-    probability `delta`; a sum of zero-concentrated losses spends `rho`.
+    A sum of pure epsilons spends `epsilon` at once and reserves `reserved`; the failure probability of the release is
+    `delta`; a sum of zero-concentrated losses spends `rho`.
     """
 
     epsilon: Fraction | None
@@ -129,7 +130,7 @@ class Cost:
 
     @property
     def whole(self) -> Fraction | None:
-        """What a sum of pure epsilons must have left: with every yes."""
+        """The epsilon that a sum of pure epsilons must have left: with every yes."""
         return None if self.epsilon is None else self.epsilon + self.reserved
 
 
@@ -173,10 +174,10 @@ def _approximate_bound(event: Event) -> tuple[Fraction, Fraction] | None:
 
 @stored("accepted")
 class Accepted:
-    """What an admitted charge does to a filter beyond its cost; the part of a record that is trusted on replay.
+    """The effect of an admitted charge on a filter beyond its cost; the part of a record that is trusted on replay.
 
     `residue` is what the residue arm has left, `None` if there is no such arm, or none any more; its certificate took
-    `slack` from delta, the release's own probability of failing took `failure`.
+    `slack` from delta, the release's own failure probability took `failure`.
     """
 
     residue: float | None = None
@@ -216,9 +217,9 @@ def require_carried(name: str, amount: Fraction | None) -> None:
 class PureFilter:
     """A pure budget: what is spent and what is reserved never exceeds `epsilon`.
 
-    Every interaction that goes through it is `epsilon`-differentially private, whatever is asked after whatever answer
-    and however streams are interleaved: the charge of a transcript is what it has *realised* (an opening and its
-    yeses), not what was reserved. A privacy filter of realised losses, as in Rogers, Samorodnitsky, Wu and Ramdas 2023.
+    Every adaptive interaction that goes through it is `epsilon`-differentially private, also if streams are
+    interleaved: the charge of a transcript is its *realised* loss (an opening and its yeses), not what was reserved. A
+    privacy filter of realised losses, as in Rogers, Samorodnitsky, Wu and Ramdas 2023.
 
     Proof: proofs/sum_filters.md
     """
@@ -229,7 +230,7 @@ class PureFilter:
 
     @property
     def left(self) -> Fraction:
-        """What is neither spent nor reserved; as an arm of two it may be below zero."""
+        """The epsilon that is neither spent nor reserved; as an arm of two it may be below zero."""
         return self.epsilon - self.spent - self.reserved
 
     def weigh(self, _: Event, cost: Cost) -> FilterDecision:
@@ -259,9 +260,8 @@ class PureFilter:
 class ConcentratedFilter:
     """A zero-concentrated budget: the rhos of all charges never exceed `rho`; streams pay whole at the opening.
 
-    Every interaction that goes through it is `rho`-zCDP, whatever is asked after whatever answer (Feldman and Zrnic
-    2021; Whitehouse, Ramdas, Rogers and Wu 2023, Theorem 1). Realised losses do not bound moments, so nothing is given
-    back here.
+    Every adaptive interaction that goes through it is `rho`-zCDP (Feldman and Zrnic 2021; Whitehouse, Ramdas, Rogers
+    and Wu 2023, Theorem 1). Realised losses do not bound moments, so nothing is given back here.
 
     Proof: proofs/sum_filters.md
     """
@@ -271,7 +271,7 @@ class ConcentratedFilter:
 
     @property
     def left(self) -> Fraction:
-        """What is not spent."""
+        """The rho that is not spent."""
         return self.rho - self.spent
 
     def weigh(self, _: Event, cost: Cost) -> FilterDecision:

@@ -1,4 +1,4 @@
-"""What still fits, as a largest release or as how many more of a given one, and a refusal that says so."""
+"""What a filter still admits: the largest release, or how many more of a given one; and the refusal that names it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -75,9 +75,9 @@ def what_fits(filter_: Filter) -> Remaining:
 def how_many(filter_: Filter, charge: Charge, *, at_most: int = 10_000) -> int:
     """Return how many charges like `charge` would be admitted one after the other, counting up to `at_most`.
 
-    Never more are told than would be. Sums, Gaussian releases and charges of which a few dozen fit are counted exactly.
-    Of more, where each takes a certificate, slightly fewer may be told: a look at a small price takes no more
-    certificates than one at a large price.
+    The number is a lower bound. Sums, Gaussian releases and charges of which a few dozen fit are counted exactly. Of
+    more, where each takes a certificate, it may be slightly too small: counting at a small price takes no more
+    certificates than at a large price.
     """
     cost = cost_of(charge)
     if isinstance(filter_, PureFilter | ConcentratedFilter):  # which add the same amount each time
@@ -167,8 +167,8 @@ def _largest_epsilon(filter_: Filter) -> Fraction:
 class Refusal:
     """A charge that was not admitted; nothing was charged.
 
-    `segment` is the first one whose filter said no, `filter_` that filter, as it stood and still stands. `fits` is what
-    would be admitted, where other accounts have a say in it too.
+    `segment` is the first one whose filter refused, `filter_` that filter, which is unchanged. `fits` is what would be
+    admitted, if other accounts have to admit it too.
     """
 
     segment: str
@@ -177,7 +177,7 @@ class Refusal:
     fits: Remaining | None = None
 
     def __bool__(self) -> bool:
-        """Say no: whoever writes `if account.admit(charge)` means that it was admitted."""
+        """Return false: `if account.admit(charge)` means that the charge was admitted."""
         return False
 
     def __str__(self) -> str:
@@ -193,8 +193,8 @@ class Refusal:
             instead = (f"delta {decimal_below(left)}",) if left else ()
             if isinstance(self.filter_, ApproximateFilter):
                 remedies = ("group by columns whose values are declared, which takes no delta", *remedies)
-        elif currency == "mu squared":  # nobody pays in it: half of it is a rho
-            currency, asked, left = "rho", None, left / 2  # what it asks for is a bound, no price
+        elif currency == "mu squared":  # not a currency of prices: half of it is a rho
+            currency, asked, left = "rho", None, left / 2  # the amount asked for is a bound, no price
         elif isinstance(self.filter_, ApproximateFilter):
             left = fits.pure  # which the residue may admit when the sum does not
         return BudgetExceededError(

@@ -42,7 +42,7 @@ _LARGEST_MU = 32.0  # where epsilon is some 500: nothing is gained beyond
 
 
 class Terms(NamedTuple):
-    """What a profile is made of: `upper` = Phi(-u), `lower` = e^r Phi(-w), `density` = phi(u), and u itself.
+    """The terms of a profile: `upper` = Phi(-u), `lower` = e^r Phi(-w), `density` = phi(u), and u itself.
 
     profile = upper - lower, its slope in r is -lower, its second derivative density/mu - lower, and its derivative in
     mu^2 is density/(2 mu).
@@ -201,7 +201,7 @@ class LossChain:
 
     @property
     def infinite_mass(self) -> float:
-        """What covers the infinite losses either way."""
+        """An upper bound on the mass of infinite losses, of the charge as a whole and of its parts."""
         return max(self.together.infinite_mass, sum(family.infinite_mass * times for family, times in self.parts))
 
     @property
@@ -251,7 +251,7 @@ def _after_a_chain(s: float, chain: LossChain, slack: float) -> float | None:
 
 
 def _after_many(s: float, family: LossFamily, times: int, slack: float) -> float | None:
-    """Return what is left after the same charge so many times: by few certificates, where they are many."""
+    """Return the residue after the same charge `times` times; one certificate may cover a block of charges."""
     is_small = times * family.first_order_price <= _SMALL_CHAIN * s
     left, to_come, at_once = s, times, times if is_small else math.ceil(times / _BLOCKS)
     while to_come:
@@ -265,7 +265,7 @@ def _after_many(s: float, family: LossFamily, times: int, slack: float) -> float
 
 
 def _after_block(s: float, family: LossFamily, times: int, slack: float) -> float | None:
-    """Return what is left after the same charge so many times, if one certificate at the end of them covers all.
+    """Return the residue after the same charge `times` times, if one certificate at the end of them covers all.
 
     What a charge takes from a residue it takes from every larger one, too: what is certified at `low` holds for each of
     the charges whose residue is not below that.
@@ -308,7 +308,7 @@ def _after_one(s: float, family: LossFamily, slack: float) -> float | None:
 
 
 def fits_last(s: float, family: LossFamily, slack: float) -> bool:
-    """Say whether the charge fits if nothing is asked after it: whether the family lies below the Gaussian curve.
+    """Return whether the charge fits if nothing is asked after it: whether the family lies below the Gaussian curve.
 
     Proof: proofs/residue_certificate.md
     """
@@ -333,7 +333,7 @@ class _Grid:
     def missing(self, after: float, family: LossFamily) -> float:
         """Return by how much, to first order, the charge must grow for the inequality to hold on every cell.
 
-        Zero or less certifies the residue `after`; how far below zero says by how much the charge may shrink.
+        Zero or less certifies the residue `after`; a value of -x means that the charge may shrink by x.
         """
         mu = math.sqrt(after)
         left = _Side(mu, self.r[:, None, None] - family.losses, family.masses, self.step)

@@ -1,1 +1,1 @@
-"""The privacy losses, one file a family: what one release can tell two neighbouring tables apart by, in closed form."""
+"""Privacy losses in closed form, one file a family: how well one release distinguishes two neighbouring tables."""

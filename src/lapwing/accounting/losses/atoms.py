@@ -20,7 +20,7 @@ from lapwing.vocabulary.exact import ROUND_OFF, UNIT, float_above, float_below, 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AtomicLaw:
-    """A finite law, with what is known about it beside its atoms, and perhaps a tighter `renyi_bound` than theirs."""
+    """A finite law, with known exact bounds besides its atoms, and perhaps a tighter `renyi_bound` than theirs."""
 
     pair: DominatingPair
     reverse: DominatingPair | None = None  # the atoms of the other order; none if the pair is symmetric
@@ -60,7 +60,7 @@ class AtomicLaw:
         if powers[-1] > 1:
             cumulant = float(self.cumulant(np.array([order]))[0])
             return cumulant + ROUND_OFF * (abs(cumulant) + float(powers[-1])) + roundings
-        grown = np.expm1(powers)  # the masses sum to 1, so this is all there is beside the 1
+        grown = np.expm1(powers)  # the masses sum to 1, so this is the moment less 1
         moment = float(self.pair.masses @ grown) + roundings * float(self.pair.masses @ np.abs(grown))
         return math.log1p(max(moment, 0.0)) * (1 + ROUND_OFF)
 
@@ -71,7 +71,7 @@ class AtomicLaw:
         return np.asarray(top[..., 0] + np.log(np.exp(powers - top) @ self.pair.masses))
 
     def span(self, tail: float) -> tuple[float, float]:
-        """Return the lowest and highest atom, whatever the tail."""
+        """Return the lowest and highest atom, for every tail."""
         del tail
         return float(self.pair.losses[0]), float(self.pair.losses[-1])
 
@@ -186,7 +186,7 @@ def renyi_curve(bound: Callable[[float], float]) -> AtomicLaw:
     divergences = curve(bound)
     right = np.linspace(0.0, min(epsilon_from_renyi(divergences, _LOST), _HIGHEST), _KNOTS)
     heights = np.array([delta_from_renyi(divergences, x) for x in right.tolist()])
-    # the other order has the same divergences, and its profile at x says what this one is at -x
+    # the other order has the same divergences, and its profile at x determines this one at -x
     left = -right[:0:-1]
     mirrored = np.minimum(-np.expm1(left) + np.exp(left) * heights[:0:-1], 1.0)
     pair = DominatingPair.through(*_convex(np.append(left, right), np.append(mirrored, heights)))

@@ -128,7 +128,7 @@ class GaussianLaw:
         return connect_the_dots(self.tails, low, high, step)
 
     def members(self, at_most: int) -> tuple[DominatingPair, ...]:
-        """Return one pair, its dots closer where there is more mass; so large a loss as no float tells is the worst."""
+        """Return one pair, its dots closer where there is more mass; for losses too large for floats, the worst one."""
         if self.mu > _LARGEST:
             return (DominatingPair.worst(),)
         low, high = self.span(1e-32)

@@ -1,7 +1,7 @@
-"""What every family of losses can be asked, and how a law in closed form is put on a grid.
+"""The interface of a family of losses, and how a law in closed form is put on a grid.
 
-A law speaks of one ordered pair (P, Q) that dominates a mechanism: L = log P/Q under P. Its `other_order` speaks of
-(Q, P). Whatever a law returns is an upper bound: masses and losses are only ever moved upwards.
+A law describes one ordered pair (P, Q) that dominates a mechanism: L = log P/Q under P. Its `other_order` describes
+(Q, P). All that a law returns is an upper bound: masses and losses are only ever moved upwards.
 
 Proof: proofs/connect_the_dots.md
 """
@@ -113,7 +113,7 @@ class LossLaw(Protocol):
         """Return masses on a grid that dominate this law; at most `tail` is moved to infinity."""
 
     def members(self, at_most: int) -> tuple[DominatingPair, ...]:
-        """Return finite pairs, of at most `at_most` atoms each, one of which dominates whatever has this order."""
+        """Return finite pairs, of at most `at_most` atoms each, one of which dominates any pair of this order."""
 
 
 def connect_the_dots(tails: Callable[[Floats], Tails], low: float, high: float, step: float) -> LossLattice:
@@ -168,7 +168,7 @@ class HalfExponentialLaw:
         return self
 
     def span(self, tail: float) -> tuple[float, float]:
-        """Return -epsilon and epsilon, whatever the tail."""
+        """Return -epsilon and epsilon, for every tail."""
         del tail
         return -self.top, self.top
 

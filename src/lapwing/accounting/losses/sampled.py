@@ -79,7 +79,7 @@ def amplified(guarantee: Guarantee, rate: Fraction) -> PureDP | ApproximateDP:
 
 
 def flattened(law: LossLaw, rate: Fraction) -> tuple[LossLaw, Fraction]:
-    """Return the law and the rate with which `law` on a sample of `rate` is a sample of something not sampled."""
+    """Return an unsampled law and a rate: sampled at that rate, it is `law` sampled at `rate`."""
     return (law.whole, law.rate * rate) if isinstance(law, SampledLaw) else (law, rate)
 
 
@@ -136,7 +136,7 @@ class SampledLaw:
 
     @property
     def is_attained(self) -> bool:
-        """Whether the whole's law is; without replacement, two worst cases are combined."""
+        """Whether the law of the whole is attained; never without replacement, where two worst cases are combined."""
         return self.whole.is_attained and self.sampling is not Sampling.WITHOUT_REPLACEMENT
 
     @property
@@ -261,7 +261,7 @@ def _to_whole(x: Floats, q: float) -> Floats:
 
 
 def _to_sample(loss: float | Floats, q: float) -> Floats:
-    """Return what a loss of the whole becomes on a sample: log(1 - q + q e^loss)."""
+    """Return the loss on a sample for a loss of the whole: log(1 - q + q e^loss)."""
     steep = np.logaddexp(math.log1p(-q), math.log(q) + loss)
     return np.asarray(np.where(np.asarray(loss) > 1, steep, np.log1p(q * np.expm1(np.minimum(loss, 1.0)))), np.float64)
 

@@ -1,7 +1,7 @@
 """The exponential mechanism: one selection, and several at one epsilon.
 
 All losses of one selection on one pair of neighbours lie in an interval of length epsilon: [t - epsilon, t] for some t
-in [0, epsilon], and nobody says which. One use is described exactly by the upper envelope over t
+in [0, epsilon] that is not known. One use is described exactly by the upper envelope over t
 (proofs/bounded_range.md). For several uses that envelope, composed with itself, would let the adversary have a
 different worst case at every level at once. `SelectionsLaw` chooses the worst case of each selection once the loss so
 far is known, which is all that can really happen (proofs/selections.md).
@@ -172,7 +172,7 @@ class SelectionsLaw:
 
     @property
     def infinite_mass(self) -> float:
-        """What lies beyond the grid."""
+        """The mass beyond the grid."""
         return self.atoms.infinite_mass
 
     def delta(self, epsilon: float) -> float:

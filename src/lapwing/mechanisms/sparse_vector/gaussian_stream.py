@@ -35,12 +35,12 @@ from lapwing.vocabulary.frozen import frozen
 
 _ORDERS = tuple(1 + 2 ** (n / 2) for n in range(-2, 17))
 _ROUNDS = 6
-_LARGEST_DELTA = Fraction(1, 1000)  # below it the price of every order is above zero, whatever the noise
+_LARGEST_DELTA = Fraction(1, 1000)  # below it the price of every order is above zero, for any noise
 
 
 @frozen(kw_only=False, init=False)
 class GaussianSparseVector(StreamMechanism):
-    """Says for each of at most `questions` values whether it is at least a threshold; stops at the `yeses`-th yes.
+    """Answers for each of at most `questions` values whether it is at least a threshold; stops at the `yeses`-th yes.
 
     `threshold_sigma` and `query_sigma` are the deviations of the noise on the threshold, and on each value; the others
     are as for `SparseVector`.

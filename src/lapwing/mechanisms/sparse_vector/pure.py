@@ -30,7 +30,7 @@ from lapwing.vocabulary.search import decimals
 
 
 class YesReveals(Enum):
-    """What comes with a yes."""
+    """The numbers that are released with a yes."""
 
     GAP = "gap"  # a noisy distance from the threshold, at no extra cost
     NUMBER = "number"  # the gap, and the value with noise of its own, which has half of epsilon to itself
@@ -39,17 +39,17 @@ class YesReveals(Enum):
 
 @frozen(kw_only=False, init=False)
 class SparseVector(PureStreamMechanism):
-    """Says for each of any number of values whether it is at least a threshold, and stops at the `yeses`-th yes.
+    """Answers for each of any number of values whether it is at least a threshold, and stops at the `yeses`-th yes.
 
-    It is epsilon-differentially private whatever and however much is asked, adaptively and with a threshold for every
-    question. What it has cost depends on what it answered: `threshold_epsilon` with the first answer, and `yes_price`
-    with every yes. A no is free.
+    It is epsilon-differentially private for any number of adaptive questions, with a threshold for every question. Its
+    cost so far depends on its answers: `threshold_epsilon` with the first answer, and `yes_price` with every yes. A no
+    is free.
 
     Parameters
     ----------
     epsilon : what the stream costs when all its yeses are given
     yeses : how many yeses it gives
-    threshold : what values are compared with where a question does not say otherwise
+    threshold : what values are compared with where a question names no other
     sensitivity : how far one person can move the values, and which way
     grid : a power of two on whose multiples values are put; 1 for counts, which must be integers
     noise : one-sided, unless the textbooks are to be followed
@@ -85,7 +85,7 @@ class SparseVector(PureStreamMechanism):
 
     @property
     def threshold_epsilon(self) -> Fraction:
-        """What the first answer costs, whatever it is."""
+        """The cost of the first answer, yes or no."""
         return (self.epsilon - self.number_price * self.yeses) * self.threshold_share
 
     @property
@@ -183,7 +183,7 @@ class AboveThreshold(SparseVector):
         )
 
 
-_USUAL_QUESTIONS = 1000  # what the bar of a clear yes is set for, where the number of questions is not said
+_USUAL_QUESTIONS = 1000  # the number of questions that the bar of a clear yes is set for, where none is given
 
 
 @frozen(kw_only=False, init=False)

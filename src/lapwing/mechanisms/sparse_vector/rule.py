@@ -6,7 +6,7 @@ that no value of a table can make a stream fail. What is refused is refused by i
 not on people. Thresholds are public numbers, rounded up.
 
 With distance = value - threshold - (threshold noise), a comparison is passed if distance + (its own noise) reaches its
-bar. The first comparison that is passed says yes; if none is, the answer is no and costs nothing. Answers are released
+bar. The first comparison that is passed is a yes; if none is, the answer is no and costs nothing. Answers are released
 and the rule is public; `StreamState` alone is secret.
 
 The rule not to break: noise may reach far to the right only. All proofs shift it up by what one person can do, and
@@ -121,7 +121,7 @@ class SparseVectorAnswer:
     """Yes or no to "is the value at least the threshold?", after noise; `question` counts from 1 in its stream.
 
     A yes may come with a `gap`, the noisy value less threshold. It was chosen for being large, so it errs upwards: see
-    `SparseVector.interval` for what may be said, and never print it beside a plain margin of the noise. Where noise of
+    `SparseVector.interval` for a valid interval, and never print it with a plain margin of the noise. Where noise of
     its own was paid for, it comes with a `number`, the value with that noise.
     """
 
@@ -189,7 +189,7 @@ class ThresholdComparison:
     noise: Law  # drawn afresh for every question
     centre: int  # the mean of this noise less the mean of the threshold noise, to the nearest step
     bar: int  # `centre`, plus what is added to the threshold to make false yeses rarer
-    units: int = 1  # what a yes costs, in units of the rule
+    units: int = 1  # the cost of a yes, in units of the rule
 
 
 @frozen()
@@ -210,7 +210,7 @@ class AnswerRule:
 
     @property
     def dearest(self) -> int:
-        """What the dearest yes costs, in units."""
+        """The cost of the dearest yes, in units."""
         return max(comparison.units for comparison in self.comparisons)
 
     @property
@@ -309,7 +309,7 @@ class StreamSetup:
 
 @frozen(repr=False)
 class StreamState:
-    """What a stream must remember; the noise of its threshold is the secret."""
+    """The state of a stream; the noise of its threshold is the secret."""
 
     threshold_noise: int
     asked: int
@@ -323,7 +323,7 @@ class StreamState:
 
     @classmethod
     def unseal(cls, sealed: bytes, key: bytes, setup: StreamSetup, sequence: int) -> "StreamState":
-        """Return the state, or refuse without saying which of key, setup, place and bytes is wrong."""
+        """Return the state, or refuse without revealing which of key, setup, place and bytes is wrong."""
         plaintext = unseal(bytes(sealed), key=key, **_place_of(setup, sequence))
         threshold_noise, asked, yeses, units = _PLAINTEXT.unpack(plaintext)
         return cls(threshold_noise=threshold_noise, asked=asked, yeses=yeses, units=units)

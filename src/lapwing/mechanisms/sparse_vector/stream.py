@@ -1,8 +1,8 @@
 """A running stream: the only thing here that holds a secret.
 
-The secret is the threshold's noise, drawn once. Whoever learns it, or asks on after the stream has halted, voids the
-guarantee. So it is in no repr, pickle, copy or error; it is dropped at the last yes and at closing; and one lock makes
-two threads at the boundary take turns.
+The secret is the threshold's noise, drawn once. If it leaks, or if a question is answered after the stream has halted,
+the guarantee is void. So it is in no repr, pickle, copy or error; it is dropped at the last yes and at closing; and one
+lock serializes two threads at the boundary.
 """
 
 import os
@@ -50,8 +50,8 @@ class SparseVectorStream:
 
     Questions may be chosen after seeing earlier answers, and so may thresholds; a threshold may depend on nothing else.
     A value may be wrapped as `Sensitive`. Every number is answered: NaN counts as 0, and infinities as the ends of the
-    lattice. A value of the wrong type is refused, and leaves the stream as it was. A stream fails closed: whatever goes
-    wrong once a value was opened is raised as one constant `StreamError`, and charged as a lost answer.
+    lattice. A value of the wrong type is refused, and leaves the stream as it was. A stream fails closed: any failure
+    after a value was opened is raised as one constant `StreamError`, and charged as a lost answer.
 
     Proof: proofs/sparse_vector.md
     """
@@ -102,7 +102,7 @@ class SparseVectorStream:
 
     @property
     def sequence(self) -> int:
-        """How often the stream was suspended: what must be said to resume it."""
+        """How often the stream was suspended: the number that is needed to resume it."""
         return self._sequence
 
     @property
@@ -127,7 +127,7 @@ class SparseVectorStream:
         return whole - spent if self._status in {SparseVectorStatus.OPEN, SparseVectorStatus.SUSPENDED} else Fraction(0)
 
     def ask(self, value: Value, threshold: Exact | None = None, *, source: RandomSource = SYSTEM) -> SparseVectorAnswer:
-        """Say, after noise, whether `value` is at least `threshold`, a public number; the stream's own if not given.
+        """Return, after noise, whether `value` is at least `threshold`, a public number; by default the stream's own.
 
         Another `source` is given only to derive a sealed answer again.
         """
@@ -169,7 +169,7 @@ class SparseVectorStream:
             return SparseVectorAnswers(first=first, thresholds=answered, step=self._lattice.step, yeses=yeses)
 
     def lose(self) -> None:
-        """Count a question whose outcome cannot be told, after a crash or a failure, as the yes that it may have been.
+        """Count a question whose outcome is lost, after a crash or a failure, as the yes that it may have been.
 
         Whether an answer is lost may depend on its noise; a lost answer therefore costs what a yes costs. A stream
         whose noise is not priced for that (several comparisons, or Gaussian noise) refuses, and stays as it is: derive
@@ -225,7 +225,7 @@ class SparseVectorStream:
         return self.__noise.open_for_release()
 
     def _attempt(self, step: Callable[[], Result], *, lost: int | None, refusing: bool = False) -> Result:
-        """Do what needs an exact value. If it fails, charge `lost` questions and raise what tells nothing of it.
+        """Run a step on an exact value. If it fails, charge `lost` questions and raise an error that is constant.
 
         The error is raised when the failure is gone: it has no cause and no context, and its frames hold no value. How
         many are `lost` may not be known. Where `refusing`, a `ParameterError` is decided by types alone, and free.
@@ -246,7 +246,7 @@ class SparseVectorStream:
         raise kind(_LOST)
 
     def _can_lose(self, questions: int) -> bool:
-        """Say whether this number of lost answers is priced: by the one comparison, and by the units that are left."""
+        """Return whether this number of lost answers is priced: by the one comparison, and by the units left."""
         priced = len(self._rule.comparisons) == 1 and self._rule.is_pure
         return priced and questions * self._rule.dearest <= self._rule.units - self._units
 
@@ -301,7 +301,7 @@ class SparseVectorStream:
     def _say_yes(
         self, comparison: ThresholdComparison, noisy: int, limit: int, place: Sensitive[int], fresh: Iterator[int]
     ) -> SparseVectorAnswer:
-        """Count a yes and say what comes with it.
+        """Count a yes and return it with the numbers that it releases.
 
         Proof: proofs/sparse_vector_gap.md
         """

@@ -1,13 +1,13 @@
-"""How often a rule answers right, and what a yes says about its value: computed over all noise.
+"""How often a rule answers right, and what a yes implies about its value: computed over all noise.
 
 Distances and margins are in lattice steps. The worst case that is meant: `above` questions lie a margin above their
 threshold, `below` questions a margin below, and all of them are to be answered right. Questions that lie farther away
 only help. What is added up is the chance of an error, never the chance of none: at a confidence of 1 - 1e-9 the latter
 has lost the digits that matter.
 
-A gap is shown only where it came out large, so it errs upwards, and a plain margin of its noise beside it can be wrong
-nearly always. What an interval says holds for *all* questions of the stream together, asked or not, yes or no: then it
-holds for those that were selected, too, however they were chosen.
+A gap is shown only where it came out large, so it errs upwards, and a plain margin of its noise can be wrong nearly
+always. Intervals hold simultaneously for *all* questions of the stream, asked or not, yes or no: then they hold for
+those that were selected, too, however they were chosen.
 """
 
 import math
@@ -169,7 +169,7 @@ def interval(
 
 
 def estimate(rule: AnswerRule, answer: SparseVectorAnswer, grid: float) -> float | None:
-    """Return the value of a yes as its number and its gap say, weighted by the inverse of their variances."""
+    """Return an estimate of the value of a yes: its number and its gap, weighted by the inverse of their variances."""
     if answer.gap is None:
         return None
     from_gap = float(answer.threshold + answer.gap)

@@ -69,7 +69,7 @@ def advise(
     all_known: bool = False,
     confidence: Exact = "0.9",
 ) -> SparseVectorAdvice:
-    """Say which way decides `questions` questions best at a price, if `yeses` of them deserve a yes.
+    """Return which way decides `questions` questions best at a price, if `yeses` of them deserve a yes.
 
     Without a delta, Gaussian noise is out; and selection, unless all questions are known before the first answer. With
     probability `confidence` all questions are to be decided right.

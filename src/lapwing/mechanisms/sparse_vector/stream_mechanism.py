@@ -1,4 +1,4 @@
-"""What every kind of stream can do before it is opened: say what it costs, how far off it will be, and open."""
+"""The base of all kinds of streams before they are opened: their cost, their accuracy, and how to open them."""
 
 from abc import ABC, abstractmethod
 from dataclasses import field
@@ -51,16 +51,16 @@ class StreamMechanism(ABC):
 
     @abstractmethod
     def _rule(self) -> AnswerRule:
-        """Return how the stream decides, and what it costs."""
+        """Return the rule by which the stream decides, with its costs."""
 
     @property
     @abstractmethod
     def event(self) -> Event:
-        """What the whole stream costs at most, as it is priced and written into ledgers."""
+        """The event of the whole stream, with all its yeses, as it is priced and written into ledgers."""
 
     @property
     def loss(self) -> Loss:
-        """What the whole stream costs at most, in every currency."""
+        """The privacy loss of the whole stream, with all its yeses, in every currency."""
         return price(self.event)
 
     @property
@@ -69,7 +69,7 @@ class StreamMechanism(ABC):
         return _lattice(self.grid)
 
     def open(self, *, name: str = "", source: RandomSource = SYSTEM) -> SparseVectorStream:
-        """Draw the noise of the threshold and start a stream; `name` tells it from others when it is sealed."""
+        """Draw the noise of the threshold and start a stream; seals are bound to its `name`."""
         return SparseVectorStream.open(self._setup(name), source)
 
     def resume(self, sealed: bytes, *, key: bytes, sequence: int, name: str = "") -> SparseVectorStream:
@@ -91,7 +91,7 @@ class StreamMechanism(ABC):
         """Return how far values must be from the threshold for all answers to be right with probability `confidence`.
 
         It is computed over all noise, for the worst case that `above` of the `questions` lie that far above the
-        threshold (if not said, as many as the stream has yeses), and the others that far below.
+        threshold (by default, as many as the stream has yeses), and the others that far below.
 
         Proof: proofs/sparse_vector_margin.md
         """
@@ -101,7 +101,7 @@ class StreamMechanism(ABC):
     def guaranteed_margin(
         self, confidence: Exact = "0.95", *, questions: int | None = None, above: int | None = None
     ) -> Fraction:
-        """Return what the union bound says about `margin`: a formula anyone can check, and a little larger.
+        """Return the union bound on `margin`: a formula that is easy to check, and a little larger.
 
         For one-sided noise with the threshold placed between its two errors it is half of b₁ ln(2/β) + b₂ ln(2k/β),
         where b₁ and b₂ are the scales of the noise on the threshold and on the k questions, and β = 1 - confidence; for
@@ -167,7 +167,7 @@ class SparseVectorNoise(Enum):
 
 
 class StreamParameters(TypedDict, total=False):
-    """What every stream can be given; `SparseVector` says what it means."""
+    """The parameters of every stream; `SparseVector` explains them."""
 
     threshold: Required[Exact]
     sensitivity: Required[ValueSensitivity]
@@ -176,7 +176,7 @@ class StreamParameters(TypedDict, total=False):
 
 
 class PureStreamParameters(StreamParameters, total=False):
-    """What every stream with a pure epsilon can be given."""
+    """The parameters of every stream with a pure epsilon."""
 
     epsilon: Required[Exact]
     noise: SparseVectorNoise
@@ -199,12 +199,12 @@ class PureStreamMechanism(StreamMechanism):
 
     @property
     def yes_price(self) -> Fraction:
-        """What an ordinary yes costs, with all that comes with it."""
+        """The cost of an ordinary yes, with the numbers that it releases."""
         return (self.epsilon - self.threshold_epsilon) / self.yeses
 
     @property
     def threshold_epsilon(self) -> Fraction:
-        """What the first answer costs, whatever it is."""
+        """The cost of the first answer, yes or no."""
         return self.epsilon * self.threshold_share
 
     def _noise(self, reach: int, epsilon: Fraction) -> Geometric | DiscreteLaplace:
@@ -215,7 +215,7 @@ class PureStreamMechanism(StreamMechanism):
 
         `price` and `yeses` of the reservation count units. Where a clear yes costs half of an ordinary one, it is the
         unit, and an ordinary yes is written into the account as two.
-        `segments` are those that its questions may touch; all of them if not said.
+        `segments` are those that its questions may touch; by default all of them.
 
         >>> from lapwing import Adjacency
         >>> from lapwing.accounting import PureDP, PureRelease, SingleRelease, open_account
@@ -302,7 +302,7 @@ def _cube_root(n: int) -> int:
 
 
 def require_sensitivity(sensitivity: object) -> None:
-    """Refuse what does not say how far one person moves a value."""
+    """Refuse a sensitivity that is not a `ValueSensitivity`."""
     if not isinstance(sensitivity, ValueSensitivity):
         reason = "does not say how far one person can move a value"
         remedy = "write ValueSensitivity.of_counts(Adjacency.ADD_REMOVE), or .of_anything(sensitivity=...)"

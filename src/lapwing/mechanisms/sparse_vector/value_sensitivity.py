@@ -69,8 +69,8 @@ class ValueSensitivity:
     def of_arrivals(cls, adjacency: Adjacency, *, up: Exact, down: Exact, people: int = 1) -> "ValueSensitivity":
         """Describe values that an arriving person raises by at most `up` and lowers by at most `down`.
 
-        The bounds hold whoever is there already. Replacing a person is a departure and an arrival, so under `REPLACE` a
-        value moves by up to up + down, either way.
+        The bounds hold for every table that the person joins. Replacing a person is a departure and an arrival, so
+        under `REPLACE` a value moves by up to up + down, either way.
         """
         raised, lowered = exact("up", up), exact("down", down)
         if checked_adjacency(adjacency) is Adjacency.REPLACE:
@@ -118,7 +118,7 @@ class CorrelationScreen:
     Features are numbers between -1 and 1, where 0 stands for a public centre (not the mean of the table) and 1 for a
     public range; what lies outside is clipped, what is missing (NaN) counts as 0. The correlation that is meant is
     Σ xy / √(Σx² Σy²). Its root is at most the mean of Σx² and Σy², and equal to it where the two are alike: so a score
-    of at least 0 says that the correlation, of either sign, is at least τ.
+    of at least 0 implies that the correlation, of either sign, is at least τ.
 
     `at_least` is τ; features are rounded to `resolution` steps on either side of 0.
 
