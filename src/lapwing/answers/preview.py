@@ -1,4 +1,4 @@
-"""What a question would cost and what would be left: computed from the question and the account, with no engine."""
+"""The price of a question and the budget left after it: computed from question and account, with no engine."""
 
 from collections.abc import Hashable, Mapping
 from fractions import Fraction
@@ -104,7 +104,7 @@ class Preview(Forecast):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What its price does not say: that spending is suspended, or what it does to an (epsilon, delta) budget."""
+        """Remarks on the price: that spending is suspended, or its effect on an (epsilon, delta) budget."""
         stopped = self.before.warnings
         if isinstance(self.after, Refusal) or self.before.left is not None:
             return stopped
@@ -224,7 +224,7 @@ class QuestionWords(TargetWords, total=False):
 
 
 class OfferedTerms(NamedTuple):
-    """What a price depends on besides the question and the catalogue."""
+    """The terms that a price depends on besides the question and the catalogue."""
 
     target: Target
     budget: Guarantee
@@ -233,10 +233,10 @@ class OfferedTerms(NamedTuple):
 
 
 class Pricing:
-    """Prices questions, each once: whoever looks at the price of one and then asks it does not wait for it twice.
+    """A cache of priced questions: one that is previewed and then asked is priced once.
 
-    A question is known by the object that it is, which cannot change and is kept, and a SELECT by its text. A mapping
-    of questions may change, and is priced anew.
+    The key of a question is the identity of its object, which is immutable and kept alive; that of a SELECT is its
+    text. A mapping of questions is mutable, and is priced anew.
     """
 
     def __init__(self) -> None:

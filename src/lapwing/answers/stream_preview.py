@@ -154,7 +154,7 @@ def spent_words(terms: StreamTerms, yeses: int, account: Account) -> str:
 
 
 def spent_rho(terms: StreamTerms, account: Account) -> str | None:
-    """Return what a budget of rho is charged for a stream, when it is opened; None of other budgets."""
+    """Return the rho that is charged when a stream is opened; None where the budget is not one of rho."""
     is_rho = isinstance(account.budget, ConcentratedDP)
     return format_exact(cost_of(terms.reservation(_PREVIEWED)).rho) if is_rho else None
 
