@@ -1,7 +1,7 @@
-"""What lapwing.toml declares, against what the ledger keeps, and whether its tables can be read so.
+"""Checks that lapwing.toml agrees with the ledger, and that its tables can be read as declared.
 
-Where the ledger differs, settings are refused, or it is brought along on purpose. Who is protected, and by which
-budget, was promised to people about whom something was released. So it never changes, but for a budget that rises. As
+Where they differ, settings are refused, or the ledger is updated on purpose. Who is protected, and by which budget, was
+promised to people about whom something was released. So it never changes, except that a budget may rise. As
 long as nothing was released, nothing was promised, and a slip can be corrected. Tables are tried before anything is
 written about them.
 """

@@ -1,11 +1,11 @@
-"""What may be declared of a table and its columns: a row for each option and each type, from which every door is made.
+"""The options of tables and columns and the types of columns: one row each, from which every interface is made.
 
 lapwing.toml, the options of `lapwing add`, the questions of `lapwing init`, the body of a request and the form of a
 page have the rows of this file, and no list of their own. A new option of a column is a row in `COLUMN_OPTIONS` and a
 field of the catalogue's `Column` that has its name; one of a table is a row in `TABLE_OPTIONS` and a field of `Table`.
 
 A declaration is public, so it must not come from the data: names and types of columns may be looked up, because a
-schema is public, and values never. The smallest age that is there would tell about somebody.
+schema is public, and values never. The smallest age in the data would reveal somebody's.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -54,11 +54,11 @@ class Option:
 
     @property
     def is_flag(self) -> bool:
-        """Whether it is said or not, and nothing more."""
+        """Whether it is a flag: given or not, with no value."""
         return self.kind is bool
 
     def read(self, section: Section) -> Any:
-        """Return what lapwing.toml says of it."""
+        """Return the value of the option in a section of lapwing.toml."""
         if self.choices:
             return section.one_of(self.word, self.choices, self.default)
         given = section.take(self.word, self.kind, self.default)
@@ -120,7 +120,7 @@ class ColumnKind:
     build : makes the catalogue's type of the entries
     entries : what lapwing.toml may say of the values, with the types of TOML
     ends : the entries that are the two bounds, where it has them: LOW..HIGH on a line
-    needed : whether something has to be said of the values
+    needed : whether entries about the values are required
     stored : as what a column may be stored that is declared so; others could not be read
     metavar, help : how the command line shows it
     example : a whole entry of lapwing.toml

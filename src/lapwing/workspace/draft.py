@@ -48,7 +48,7 @@ _POPULATION = """
 
 @frozen()
 class Draft:
-    """A workspace that is not made yet: what was said of it so far."""
+    """The settings, so far, of a workspace that is not made yet."""
 
     folder: Path | None = None
     population: str | None = None
@@ -83,7 +83,7 @@ class Draft:
 
     @property
     def name(self) -> str:
-        """What the people are called: like the folder, if nobody says otherwise."""
+        """The name of the population; by default that of the folder."""
         return self.population or self.place.resolve().name or "people"
 
     def text(self) -> str:
