@@ -28,10 +28,10 @@ Part: TypeAlias = Literal["tables", "vocabularies"]
 
 @stored("fingerprint")
 class Fingerprint:
-    """What a file was at a version: how it looks from outside, its content, and which table in it is meant.
+    """Identity of a file at one data version: its stat, the hash of its content, and which table in it is meant.
 
-    Of a table in a database, what tells it from others stands for its content, and it has no looks.
-    `readable` is the mark of how all its cells were read without failure, empty before they were.
+    A table in a database has the identity that its engine reports in place of a hash, and no stat. `readable` is the
+    mark of the declaration under which all its cells were read without failure; empty before that.
     """
 
     version: int
@@ -57,10 +57,10 @@ class KnownData:
 
 
 class Fingerprints:
-    """What the content of each file was when its version was first seen, whose it was, and which ledger is ours.
+    """Record of the fingerprint of each file at its version, of the population that owns it, and of our ledger.
 
     Many processes and threads share the file. It is changed under a lock, and replaced as a whole once the new one is
-    on the disk, so that no record is lost and no reader sees half of it. It is kept beside the workspace and not in the
+    on the disk, so that no record is lost and no reader sees half of it. It is kept in the workspace and not in the
     ledger, which hosts may share whose files lie elsewhere, and which holds nothing that depends on data.
     """
 
@@ -175,7 +175,7 @@ class Fingerprints:
         """Remember that tables with these looks were read to the last cell."""
         if marks == self.readable(population, {name: stats[name] for name in marks}):
             return
-        with suppress(OSError), self._locked():  # whoever may only read the folder can remember nothing in it
+        with suppress(OSError), self._locked():  # with read access only, nothing can be remembered in it
             known = self._read()
             read = {
                 table: replace(kept, readable=mark)
@@ -199,7 +199,7 @@ class Fingerprints:
         signs = self._signs(source, content)
         if signs <= self._seen_of(population, name, signs):
             return
-        with suppress(OSError), self._locked():  # whoever may only read the folder can remember nothing in it
+        with suppress(OSError), self._locked():  # with read access only, nothing can be remembered in it
             seen = self._seen_of(population, name, signs) | signs
             known = self._read()
             self._write(replace(known, seen={**known.seen, population: tuple(sorted(seen))}))
@@ -256,7 +256,7 @@ class Fingerprints:
     def _write(self, known: KnownData) -> None:
         fresh = self._path.with_suffix(".new")
         fresh.unlink(missing_ok=True)
-        opened = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)  # readable by nobody else from the start
+        opened = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)  # for its owner only, from the start
         with os.fdopen(opened, "w", encoding="ascii") as file:
             file.write(to_text(known))
             file.flush()

@@ -58,7 +58,7 @@ STEPS: Final = ("ask.checked", "ask.charged", "ask.read", "ask.noised", "ask.ans
 """The fault points of a question, in their order (see `lapwing.ledger.store`)."""
 
 _NOT_SO: Final = (BudgetExceededError, PolicyError, RequestConflictError)
-"""What a question is refused with, before anything is charged, that may be paid for in another way."""
+"""Refusals, before anything is charged, after which the question is tried in the next currency."""
 
 _STEPS: Final = 50
 """Steps of work that trying one charge, or looking up one question, counts as."""
@@ -74,9 +74,9 @@ MOST_TOGETHER: Final = 1000
 class PricedAsking:
     """Questions that were planned and priced once, in each way to pay for them, at one moment of the ledger.
 
-    `session.price` makes one. Whoever must know what questions mean, or whether they have an answer, before they are
-    asked uses it for all of that: nothing is planned or priced a second time. What is charged is checked again, in the
-    transaction that charges.
+    `session.price` makes one. Callers that need the meaning of questions, or a stored answer, before they ask take both
+    from it: nothing is planned or priced a second time. What is charged is checked again, in the transaction that
+    charges.
     """
 
     session: "Session"
@@ -85,11 +85,11 @@ class PricedAsking:
     confidence: Exact
 
     def meanings(self) -> list[str]:
-        """Return what tells these questions at this price from all others, in each way to pay for them."""
+        """Return a digest of the canonical text of these questions at this price, for each way to pay for them."""
         return meanings_of(in_each_way(self.ways))
 
     def preview(self) -> Preview:
-        """Return what the question would cost, and what would be left; of several, of the first."""
+        """Return the price of the question and the budget that would be left; of several, of the first."""
         return self.session._preview(self)  # noqa: SLF001 - a session and its questions are one
 
     def stored(self, key: str | None = None, *, entry: int | None = None) -> Answer | None:
@@ -119,7 +119,7 @@ class PricedAsking:
 
 
 class AskingSession(ABC):
-    """What a session at home and one at a distance share."""
+    """Base of local and remote sessions."""
 
     population: Population
     analyst: str
@@ -184,8 +184,8 @@ class Session(AskingSession):
     tables : where the tables are
     analyst : who asks
     key : 32 secret bytes under which streams are sealed; they are kept outside the ledger
-    on_failure : told the reason of every failure, for the custodian's log; the reason may hold data
-    on_close : called when it is closed: where nobody else uses the ledger and the tables, it lets go of them
+    on_failure : called with the reason of every failure, for the custodian's log; the reason may hold data
+    on_close : called when the session is closed; it closes the ledger and the tables where no other session uses them
     within : the lifetime of what the session belongs to
     """
 
@@ -289,8 +289,8 @@ class Session(AskingSession):
         """Return the answer that `ask` would give for nothing, or None if it would charge.
 
         Nothing is written, charged or read from a database, so it works while none can be reached. A `key` that was
-        charged and has no answer is an `UnansweredError`, as it is for `ask`. Whoever keeps which answer a key stands
-        for says its `entry`, 0 for none: it is that one, also when the data has changed since.
+        charged and has no answer is an `UnansweredError`, as it is for `ask`. A caller that remembers which
+        entry a key stands for gives its `entry`, 0 for none: it is that one, also when the data has changed since.
         """
         return self.price([question], **words).stored(key, entry=entry)
 
@@ -302,7 +302,7 @@ class Session(AskingSession):
     def preview_stream(self, **terms: Unpack[StreamOffer]) -> StreamPreview:
         """Say what a stream would cost, how sure its verdicts would be, and what would be left. It is free.
 
-        The terms are those of `stream`. The margin is for `questions` verdicts, one if it is not said.
+        The terms are those of `stream`. The margin is for `questions` verdicts, one by default.
         """
         with deadline():
             return self._preview_stream(**terms)
@@ -420,8 +420,8 @@ class Session(AskingSession):
     def planned_total(self, *, delta: Exact | None = None) -> PlannedTotal:
         """Return what all releases so far would cost together, had everything been fixed in advance. It gates nothing.
 
-        It is shown beside the account, which counts what was chosen on the way and is what everybody is promised.
-        `delta` is where epsilon is wanted: if it is not said, that of an (epsilon, delta) budget, else a millionth.
+        It is shown next to the account, which counts what was chosen on the way and is what everybody is promised.
+        `delta` is where epsilon is wanted: by default that of an (epsilon, delta) budget, else a millionth.
         """
         self._lifetime.require()
         account = self.ledger.account(self.population.name)
@@ -482,9 +482,9 @@ class Session(AskingSession):
         return PricedAsking(session=self, ways=ways, snapshot=snapshot, confidence=confidence)
 
     def _cheapest_first(self, priced: PricedAsking) -> list[list[PricedQuestion]]:
-        """Return what is asked together in each way to pay, that first after which least of the budget is spent.
+        """Return the questions in each way to pay for them, the way first after which least of the budget is spent.
 
-        Of two that spend the same, that in epsilon comes first: both arms of an (epsilon, delta) account live on.
+        On a tie the way in epsilon comes first: it keeps both arms of an (epsilon, delta) account usable.
         """
         each = in_each_way(priced.ways)[::-1]  # that in epsilon is the last there
         if len(each) == 1:

@@ -31,7 +31,7 @@ class TableSource(ABC):
 
     __slots__ = ()
     engine: ClassVar[str]
-    """What reads it."""
+    """The engine that reads it."""
     written: ClassVar[str]
     """How lapwing.toml names such a place, for a remedy."""
     entries: ClassVar[Mapping[str, Any]]

@@ -198,7 +198,7 @@ class QuestionStream:
         """Say the same for many conditions, in their order, until they or the yeses of the stream are used up.
 
         It is many times as fast as one by one, and as durable: up to 2,000 questions are committed together before data
-        is read, and their answers before any is told. A condition that was asked before is answered as it was, for
+        is read, and their answers before any is returned. A condition that was asked before is answered as it was, for
         free. All are read before the first is asked, so that a bad one costs nothing; after the halt is no answer.
 
         If the database fails (`EngineError`), up to 2,000 questions stay in flight, and nothing is lost: the next
@@ -210,7 +210,7 @@ class QuestionStream:
         wheres : which people, as in `ask`, one for each question; or a grid of cohorts, whose labels are kept
         at_least : how many, for all of them; the stream's own number if it is not given
         key : the idempotency key of the whole
-        progress : told how many of how many different conditions have been asked
+        progress : called with how many of how many different conditions have been asked
 
         Proof: proofs/stream_recovery.md
         """
@@ -287,7 +287,7 @@ class QuestionStream:
         return f"<stream {self.name!r}: {record.used} of {record.units} yeses given>"
 
     def meaning(self, wheres: Iterable[ConditionLike | AtLeastQuestion], at_least: int | None = None) -> str:
-        """Return what tells these questions, in their order, from all others. It is free."""
+        """Return a digest of the canonical texts of these questions, in their order. It is free."""
         self._lifetime.require()
         return digest([text for _, text in self._planner.plan(wheres, at_least)])
 
@@ -303,7 +303,7 @@ class QuestionStream:
 
     @contextmanager
     def _hold(self, record: ReservationRecord) -> Iterator[Mapping[str, int]]:
-        """Keep open what is asked about until it has its outcome; until then nobody takes it for abandoned."""
+        """Hold the tables and the gate of the stream until the question has its outcome: no process can settle it."""
         with self._tables.hold(record.versions) as held, self._ledger.store.gate.working(self.name, PATIENCE):
             yield held
 

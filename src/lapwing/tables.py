@@ -30,7 +30,7 @@ _PATIENCE = 3
 
 
 def whose_row(population: Population, table: Table) -> tuple[str, str]:
-    """Return what says whose row a row of a table is, as the ledger keeps it: a column, and what it holds."""
+    """Return the person key of a table as the ledger keeps it: the name of the column, and its type."""
     return population.person_key(table), table.key_type.value
 
 
@@ -227,7 +227,7 @@ class Tables:
         with suppress(RegistrationError, UnavailableError), self._lease(versions, charged=False) as held:
             now = self._uncharged(held.engine.identities_now)
             return [t for t, one in now.items() if self._fingerprints.is_another(f"{name}.{t}", versions[t], one)]
-        return []  # what cannot be opened is told elsewhere
+        return []  # what cannot be opened is reported elsewhere
 
     def survey(self) -> "list[TableSurvey]":
         """Return exact facts about every table; for the custodian."""
