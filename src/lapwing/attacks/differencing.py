@@ -30,7 +30,7 @@ def ask_again_and_again(
 ) -> Interrogation:
     """Ask about everybody, and about everybody but each of the first `targets` people, `times` times each.
 
-    The questions are written in `spellings`, in turn; `progress` is told of each answer.
+    The questions are written in `spellings`, in turn; `progress` is called after each answer.
     """
     rounds = [EVERYBODY_MORE_OFTEN * times] + [times] * targets
     cohorts = np.repeat(_all_but_each(people, targets), rounds, axis=0)

@@ -68,7 +68,7 @@ class I2b2(_Tool):
         return float(self.blur(np.array([size]))[0])
 
     def blur(self, sizes: Numbers) -> Numbers:
-        """Return what is shown for many true sizes."""
+        """Return the shown numbers for many true sizes."""
         self._sizes.update(sizes.astype(int).tolist())
         if self.accounts_used > self._accounts:
             raise LockedOutError(self._accounts)

@@ -1,7 +1,7 @@
 """Numbers with their bounds, drawn by hand: amounts are bars from zero, others dots with intervals, time is a line.
 
 The scale is that of what is known. A group of which nothing is known but the declared bounds has no value (the mean of
-nobody), and a dash. Pages, reports and notebooks show the same drawing.
+no rows), and a dash. Pages, reports and notebooks show the same drawing.
 """
 
 import re

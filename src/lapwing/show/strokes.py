@@ -122,7 +122,7 @@ def percent(share: float, digits: int = 1) -> str:
 
 
 def precise(number: float) -> str:
-    """Return a number beside its bounds: whole ones as they are, others in four digits.
+    """Return a number as it is shown with its bounds: whole ones as they are, others in four digits.
 
     >>> precise(12_040), precise(37.75), precise(34.625)
     ('12,040', '37.75', '34.62')
