@@ -51,8 +51,8 @@ _NOES_THEN_LOW_NUMBER = (NO,) * _NOES + (AuditedYes(compared=AuditedWithin(-math
 class StreamLiar:
     """A sparse vector with a false claim about neighbours that differ by `movement` and `sensitivity`.
 
-    `loses` is an upper bound on its loss on any pair of neighbours, or infinite. `pair` and `transcript` are where it is
-    caught: by default noes to questions that rise, then a yes to one that falls.
+    `loses` is an upper bound on its loss on any pair of neighbours, or infinite. `pair` and `transcript` catch it: by
+    default noes to questions that rise, then a yes to one that falls.
     """
 
     name: str  # the lie in a few words
