@@ -209,7 +209,7 @@ def at_the_door(command: Command) -> Command:
 
 
 def for_the_custodian(command: Command) -> Command:
-    """Give a command the options that say where, as one `door`; it asks nothing, so nobody asks."""
+    """Give a command the options that say where, as one `door`; it asks no question, so there is no analyst."""
 
     @folder_option
     @population_option

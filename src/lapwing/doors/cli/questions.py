@@ -166,7 +166,7 @@ _YEAR = re.compile(r"year\(\s*(?P<column>[^,()]+?)\s*\)", re.IGNORECASE)
 
 
 def _grouping(text: str) -> Grouping:
-    """Return what to group by, spelt as in SQL: a column, bins(age, 0, 18, 65, 120) or year(born)."""
+    """Return the grouping that a text spells as SQL does: a column, bins(age, 0, 18, 65, 120) or year(born)."""
     if found := _BINS.fullmatch(text.strip()):
         return bins(found["column"], [edge.strip().strip("'") for edge in found["edges"].split(",")])
     if found := _YEAR.fullmatch(text.strip()):
@@ -175,7 +175,7 @@ def _grouping(text: str) -> Grouping:
 
 
 def answer_blocks(answer: Answer, left: BudgetStatus, confidence: Exact) -> tuple[str, str]:
-    """Return an answer in words: what was told, then what about it."""
+    """Return an answer in words: its numbers, then the facts about them."""
     rows, sure = answer.bounded(confidence), percent(as_confidence(confidence))
     single = len(rows) == 1 and len(answer.columns) == 1 and _is_one_value(answer)
     told = _single(rows[0], answer.columns[0], sure) if single else _table(answer, rows, sure)

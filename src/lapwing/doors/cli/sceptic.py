@@ -1,4 +1,4 @@
-"""What the sceptic tries out: explain (what a price means) and attack (what happens without lapwing)."""
+"""Commands for sceptics: explain (what a price means) and attack (what happens without lapwing)."""
 
 from fractions import Fraction
 from itertools import count

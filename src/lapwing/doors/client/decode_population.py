@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def as_told(what: str, read: Callable[[], T]) -> T:
-    """Return what `read` makes of something that a server told, or refuse a server that tells anything else."""
+    """Return the result of `read`, which decodes a reply of the server; refuse a reply that it cannot decode."""
     try:
         return read()
     except DisagreementError:
@@ -34,8 +34,8 @@ def as_told(what: str, read: Callable[[], T]) -> T:
 class RemoteVocabulary:
     """A vocabulary of a server: a public file, which is fetched when a question first looks into it.
 
-    The dictionary has told its digest. What arrives and has another one is not looked into: a question about half of a
-    vocabulary would be another question, and would be paid for.
+    The dictionary has its digest. A file with another digest is not parsed: a question about half of a vocabulary would
+    be another question, and would be paid for.
     """
 
     def __init__(
@@ -124,14 +124,14 @@ def told_number(told: Any, *, least: int, most: int) -> int:
 
 
 def told_list(told: Any) -> list[Any]:
-    """Return what a server tells, if it is a list."""
+    """Return a value of a reply, if it is a list."""
     if not isinstance(told, list):
         raise TypeError
     return told
 
 
 def told_truth(told: Any) -> bool:
-    """Return what a server tells, if it is true or false."""
+    """Return a value of a reply, if it is true or false."""
     if not isinstance(told, bool):
         raise TypeError
     return told

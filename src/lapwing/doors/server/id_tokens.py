@@ -47,7 +47,7 @@ def _is_good(key: Mapping[str, Any]) -> bool:
 
 
 def claims_of(token: str, keys: KeySet, *, issuer: str, client: str, nonce: str) -> dict[str, Any]:
-    """Return what a token says, if it is signed by the provider, for us, now, and in answer to what we asked."""
+    """Return the claims of a token, if its signature, issuer, audience, times and nonce are right."""
     times = jwt.JWTClaimsRegistry(leeway=LEEWAY, exp={"essential": True}, iat={"essential": True})
     try:
         claims = jwt.decode(token, keys, algorithms=ALGORITHMS).claims

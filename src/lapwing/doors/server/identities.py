@@ -28,7 +28,7 @@ class Identities:
         self._store, self._people, self._clock = store, people, clock
 
     def link(self, person: str, issuer: str, subject: str) -> None:
-        """Say who somebody at a provider is here; what was said before about them counts no more."""
+        """Link an account at a provider to a person here; an earlier link of that account is replaced."""
         known = self._people.person(person).id
         with self._store.together():
             self._store.do("delete from identities where issuer = ? and subject = ?", issuer, subject)
@@ -40,9 +40,9 @@ class Identities:
         return None if row is None else self._people.person(row[0])
 
     def let_in(self, subject: Subject, provider: Provider) -> Person | None:
-        """Return who comes from a provider, made or changed as it says; None if they may not come in.
+        """Return the person of an account at a provider, added or updated; None if they may not sign in.
 
-        Where roles follow from a claim, they follow at every sign-in: whoever left the group is a guest from then on.
+        Where roles follow from a claim, they follow at every sign-in: who left the group is a guest from then on.
         """
         person = self.person_of(subject.issuer, subject.subject)
         refused = subject.role is None and provider.unknown is Unknown.REFUSED

@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 from lapwing.vocabulary.frozen import frozen
 
 MOST_WAITING: Final = 20
-"""Looks of one person that wait for their turn; each takes what a preview takes, and whoever hung up is not known."""
+"""Looks of one person that may wait for their turn; each takes as long as a preview, also after its client hung up."""
 
 
 @frozen()
@@ -27,7 +27,7 @@ class Rate:
 
 
 class Buckets:
-    """What each name has left of a rate. Threads may share it: two at once must not find a full bucket each."""
+    """Token buckets, one for each name. Thread-safe: two threads at once must not find a full bucket each."""
 
     def __init__(self, rate: Rate, *, most_names: int = 10_000, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._most, self._clock = rate, most_names, clock
@@ -96,7 +96,7 @@ class _Turn:
 
 @frozen()
 class Limits:
-    """What one person, or one address, may do how often; the defaults are those of docs/server.md."""
+    """Rate limits of one person or one address; the defaults are those of docs/server.md."""
 
     looks: Rate = Rate(burst=60, a_second=30)
     asks: Rate = Rate(burst=20, a_second=4)

@@ -122,7 +122,7 @@ class ServerState:
         self.streams.clear()
 
     def _stamp(self) -> tuple[object, ...]:
-        """Return what the settings look like from outside, and what the ledger decided last about each population."""
+        """Return a change stamp: the stat of the settings, and the ledger's last decision about each population."""
         found = (self.folder / FILE).stat()
         return found.st_mtime_ns, found.st_ino, *map(self.ledger.population, self.ledger.populations())
 

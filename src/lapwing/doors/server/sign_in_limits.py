@@ -1,9 +1,9 @@
-"""How often a password may be tried, so that nobody guesses one, and nobody keeps somebody else from signing in.
+"""Rate limits on passwords, so that nobody guesses one, and nobody keeps somebody else from signing in.
 
-Guesses are counted where they come from: by address, and by name within a network. Whoever is refused by address takes
-nothing from a name, a name that is tried from one network is as free as before in all others, and a browser in which
-somebody signed in before has tries of its own. Names that are made up share a few places of their network, and so push
-nobody's count out.
+Guesses are counted where they come from: by address, and by name within a network. A try that is refused by address
+takes nothing from a name, a name that is tried from one network is as free as before in all others, and a browser in
+which somebody signed in before has tries of its own. Names that are made up share a few places of their network,
+and so push no other count out.
 """
 
 import ipaddress
@@ -24,7 +24,7 @@ _AROUND: Final = {4: 24, 6: 48}
 
 
 class SignInLimits:
-    """What is left of the tries with a password: of addresses, of names in their networks, and of known browsers."""
+    """Rate limits on tries with a password: of addresses, of names in their networks, and of known browsers."""
 
     def __init__(self, rate: Rate) -> None:
         self._addresses, self._browsers = Buckets(rate), Buckets(rate)

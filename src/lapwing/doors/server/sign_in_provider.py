@@ -1,7 +1,7 @@
 """Signing in with an institution's own accounts: OpenID Connect, the authorization code flow with PKCE, and no other.
 
 The provider says *who* it is: issuer and subject, never a mail address, which may change hands. What must hold: this
-browser began it (the state), this token answers it (the nonce), whoever took the code cannot use it (the verifier), the
+browser began it (the state), this token answers it (the nonce), a thief of the code cannot use it (the verifier), the
 answer comes from the provider that was asked (`iss`, RFC 9207). All three secrets follow from one that the browser
 keeps for ten minutes, and each is good once.
 """
@@ -58,8 +58,8 @@ class Provider:
     issuer : its address, letter by letter as it writes it itself
     client, secret : how we are known there; without a secret, the verifier alone protects the code
     callback : where it sends people back to, as it is registered there
-    unknown : what becomes of people who are not known here and whom no claim gives a role
-    claim, roles : where a role is told (`groups`, or `realm_access.roles` inside another claim), and which role each
+    unknown : the treatment of people who are not known here and whom no claim gives a role
+    claim, roles : the claim with roles (`groups`, or `realm_access.roles` inside another claim), and which role each
         value gives; the first that is found counts
     scope : what is asked for
     authorities : the certificates to trust instead of the system's
@@ -138,7 +138,7 @@ class SignInService:
         return _with_query(self._endpoint("end_session_endpoint"), query)
 
     def _redeem(self, code: str, verifier: str) -> dict[str, Any]:
-        """Return what the provider gives for a code: it is told who we are as it wants to be told."""
+        """Return the provider's tokens for a code; the client authenticates by a method that the provider supports."""
         fields = {
             "grant_type": "authorization_code",
             "code": code,
@@ -240,7 +240,7 @@ def is_safe(url: str) -> bool:
 
 def read_provider(section: Section, folder: Path, hosts: frozenset[str]) -> Provider:
     """Return the provider that a section of door.toml declares."""
-    load_extra("joserfc", extra="sign-in")  # what is missing is said at the start, and not to whoever comes first
+    load_extra("joserfc", extra="sign-in")  # a missing package is refused at the start, not at the first sign-in
     secret, authorities = section.take("secret_file", str, ""), section.take("authorities", str, "")
     with section.blamed():
         roles = section.section("roles", {})

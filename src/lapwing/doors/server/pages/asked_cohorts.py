@@ -23,7 +23,7 @@ class AskedCohorts:
         self._store.do("insert into cohorts values (?, ?, ?, ?) on conflict do nothing", *values)
 
     def find(self, population: str, person: str, key: str) -> dict[str, Any] | None:
-        """Return what was kept."""
+        """Return the cohort that was kept under a key."""
         row = self._store.one(
             "select document from cohorts where population = ? and person = ? and key = ?", population, person, key
         )

@@ -20,7 +20,7 @@ from lapwing.vocabulary.frozen import frozen
 AXES: Final = ("by", "by2", "by3")
 """The fields of a form that choose them; the last may be left open."""
 EACH: Final = ("each", "each2")
-"""Those for each of whose groups a stream is asked; both may be left open."""
+"""The axes of a grid: a stream is asked for each of their groups. Both may be left open."""
 MOST_CELLS: Final = 240
 _FEWEST: Final = {"enough": 0, "groups": 1, "grid": 2}
 _MOST: Final = {"enough": 2, "groups": 1, "grid": 3}

@@ -32,7 +32,7 @@ class UnclearError(ValueError):
 
 @frozen()
 class Limit:
-    """What one column must be: one of some values (with `kinds` or a kind of one), from a low to a high, or unknown."""
+    """A condition on a column: one of some values (with `kinds` or a kind of one), from a low to a high, or unknown."""
 
     column: str
     values: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class Near:
     limits: tuple[Limit, ...] = ()
 
     def limit(self, column: str) -> Limit:
-        """Return what a column must be."""
+        """Return the condition on a column."""
         return next((one for one in self.limits if one.column == column), Limit(column=column))
 
 
@@ -78,7 +78,7 @@ class Criterion:
         return "." not in self.of
 
     def limit(self, column: str) -> Limit:
-        """Return what a column must be."""
+        """Return the condition on a column."""
         return next((one for one in self.limits if one.column == column), Limit(column=column))
 
 

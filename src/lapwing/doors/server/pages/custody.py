@@ -1,6 +1,6 @@
 """For custodians and auditors: the whole account, people, requests, versions, the ledger, and what went wrong.
 
-Every act is an operation of the table, so whoever may not do it as a program may not do it here.
+Every act is an operation of the table, so who may not do it by the API may not do it here.
 """
 
 import re
@@ -75,7 +75,7 @@ def _planned(visit: PageVisit, budget: dict[str, str]) -> dict[str, str]:
 async def show_people(
     visit: PageVisit, *, link: str = "", linked: str = "", problem: str = "", status: int = 200
 ) -> Response:
-    """Show who may come in, and who is invited; `link` is shown this once, to whoever is `linked`."""
+    """Show who may come in, and who is invited; `link`, for the person `linked`, is shown this once."""
     return visit.show(
         "people.html",
         status,

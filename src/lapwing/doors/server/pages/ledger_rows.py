@@ -18,7 +18,7 @@ from lapwing.vocabulary.errors import LapwingError
 from lapwing.vocabulary.frozen import frozen
 
 _FEW: Final = 3
-"""How many questions that were asked together are told one by one."""
+"""How many questions that were asked together are listed one by one."""
 _WITH_A_PAGE: Final = frozenset({"charge", "recall", "intent"})
 
 
@@ -26,8 +26,8 @@ _WITH_A_PAGE: Final = frozenset({"charge", "recall", "intent"})
 class LedgerRow:
     """One entry; `about` says whom a decision of the custodian is about, or whose request it decides.
 
-    `said` is what was asked or decided, `follows` the entry that it settles or tells again, and `key` that of an answer
-    which whoever looks may see, because it is their own. `analyst` is who asked.
+    `said` is the question or the decision in words, `follows` the entry that it settles or recalls, and `key` that of
+    an answer which the viewer may see, because it is their own. `analyst` is who asked.
     """
 
     number: int
@@ -73,7 +73,7 @@ def _row(visit: PageVisit, entry: Record, asked: Mapping[tuple[str, int], str]) 
 
 
 def _own_key(visit: PageVisit, entry: Record) -> str | None:
-    """Return the key of an answer that there is a page about, for whoever asked it: others' answers are not theirs."""
+    """Return the key of an answer that has a page, if the viewer asked the question; None for others' answers."""
     if entry["kind"] not in _WITH_A_PAGE or entry.get("analyst") != visit.person.id or not visit.may("answer"):
         return None
     known = visit.server.memory.recall(entry["population"], visit.person.id, entry.get("request", ""))
@@ -191,7 +191,7 @@ def entry_name(entry: Record) -> str:
 
 
 def entry_price(entry: Record, say: Messages) -> str:
-    """Return what an entry has charged; a yes of a stream is paid from what the stream has set aside, if it has."""
+    """Return the price of an entry; a yes is paid from the reservation of its stream, if there is one."""
     if entry["kind"] == "outcome" and "reserves" in entry:
         return ""  # all was paid when it was reserved
     if entry["kind"] == "outcome":

@@ -1,6 +1,6 @@
-"""What pages say, from the files of each language: no word of a page stands in code or in a template.
+"""Messages of pages, from the files of each language: no word of a page stands in code or in a template.
 
-`en.json` has what most pages say, `en.custody.json` what one part of them says; a message stands in one file.
+`en.json` has the messages of most pages, `en.custody.json` those of one part; a message stands in one file.
 """
 
 import json
