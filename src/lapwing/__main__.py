@@ -43,7 +43,7 @@ def _open_what_was_closed() -> None:
 
 
 def _written() -> bool:
-    """Write what was printed; a disk that is full, or a reader that left, is for the interpreter to tell."""
+    """Flush what was printed; a full disk, or a closed pipe, is left for the interpreter to report."""
     try:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()

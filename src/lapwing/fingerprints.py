@@ -69,14 +69,14 @@ class Fingerprints:
 
     @property
     def stamp(self) -> tuple[int, ...]:
-        """How the file looks from outside: as long as it looks the same, it says the same."""
+        """The stat of the file of fingerprints: equal stats mean equal content."""
         try:
             return stat_of(self._path.name, self._path)
         except RegistrationError:
             return ()
 
     def looks(self, files: Mapping[str, Path]) -> tuple[dict[str, tuple[int, ...]], tuple[int, ...]]:
-        """Return how the files of tables look from outside, and how the file of the fingerprints does."""
+        """Return the stats of the files of tables, and that of the file of fingerprints."""
         return stats_of(files), self.stamp
 
     def check(self, population: str, name: str, version: int, file: Path, inside: str = "") -> str:

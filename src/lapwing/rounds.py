@@ -122,7 +122,7 @@ class Rounds:
         return parse(decision.answer)
 
     def recover(self) -> None:
-        """Give up the round that a dead process left in flight, if there is one; what somebody draws now is theirs."""
+        """Give up the round that a dead process left in flight, if any; one that a live process draws is left alone."""
         self._lifetime.require()
         with self._ledger.store.gate.working(self.name) as is_ours:
             left = self.record.in_flight

@@ -163,7 +163,7 @@ class AskingSession(ABC):
         return given
 
     def tables(self) -> TableList:
-        """Return what may be asked: the tables, with their columns, types, bounds and words. It is public, and free."""
+        """Return the public catalogue: the tables, with their columns, types, bounds and words. It is free."""
         self._lifetime.require()
         return TableList(self.population.name, self.population.tables, self.population.vocabularies)
 
@@ -175,7 +175,7 @@ class AskingSession(ABC):
 
 
 class Session(AskingSession):
-    """One analyst at the door of one population, whose `population.tables` say what may be asked; `lw.open` makes one.
+    """The session of one analyst with one population, whose `population.tables` are the catalogue; see `lw.open`.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ class Session(AskingSession):
         self._lifetime = Lifetime("this session", remedy="open a new one", within=within)
 
     def for_analyst(self, analyst: str) -> "Session":
-        """Return a session of somebody at the same door, with the same tables; it can be cancelled by itself."""
+        """Return a session of another analyst with the same population and tables; it can be cancelled by itself."""
         self._lifetime.require()
         beside = Session(
             self.population,
@@ -324,10 +324,10 @@ class Session(AskingSession):
         ----------
         name : what to call it, to go on with it in another process
         key : the idempotency key
-        terms : `at_least=`, the number of people that is asked for, where a question does not say another; `yeses=`,
+        terms : `at_least=`, the number of people that is asked for, where a question does not give another; `yeses=`,
             after which it halts; `table=`, which may be left out where there is one table with a row a person; and
             `epsilon=`, what it costs when all yeses are given, or `within=` at a `confidence=`, for the smallest one at
-            which the verdicts of `questions=` (one, if not said) are right for counts that are so far away. With
+            which the verdicts of `questions=` (one by default) are right for counts that are so far away. With
             `epsilon=` and `questions=` the threshold is placed for these questions; more may be asked
         """
         self._lifetime.require()
@@ -370,7 +370,7 @@ class Session(AskingSession):
         event : all that its rounds can ever do, whatever they release: that it is so is proved with the analysis
         rounds : how many there are at most
         terms : what is agreed besides, as JSON values without floats; none of it can change
-        tables : those that it reads; all of the population's that this analyst may ask about, if it is not said
+        tables : those that it reads; by default all of the population's that this analyst may ask about
         key : the idempotency key
         """
         self._lifetime.require()
@@ -401,7 +401,7 @@ class Session(AskingSession):
 
     @shows_words(QuestionWords, confidence="0.95")
     def rehearse(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> Answer:
-        """Answer a question from made-up rows that fit the declared columns: free, and about nobody.
+        """Answer a question from made-up rows that fit the declared columns: free, and about no person.
 
         The words are those of `preview`, so that the noise is what it would be.
         """
@@ -414,7 +414,7 @@ class Session(AskingSession):
         return Answer(asked=asked, numbers=numbers, receipt=None, versions={}, free=True, rehearsal=True)
 
     def budget(self) -> BudgetStatus:
-        """Return what the account has left, for everybody and for this analyst."""
+        """Return the remaining budget, for everybody and for this analyst."""
         return BudgetStatus.of(self._snapshot(), self.analyst, self.population.touched)
 
     def planned_total(self, *, delta: Exact | None = None) -> PlannedTotal:
@@ -499,7 +499,7 @@ class Session(AskingSession):
         return sorted(each, key=lambda way: priced.snapshot.account.spent_after(charges(way)))
 
     def _known_first(self, ways: list[list[PricedQuestion]], keys: Sequence[str | None]) -> list[list[PricedQuestion]]:
-        """Return that way first in which most has been answered before: it is free, whatever is cheapest now."""
+        """Return the way first in which most has been answered before: stored answers are free, cheaper than any."""
         if len(ways) == 1:
             return ways
 
@@ -514,7 +514,7 @@ class Session(AskingSession):
         return sorted(ways, key=unknown)
 
     def _ask_together(self, priced: PricedAsking, keys: Sequence[str | None]) -> list[Answer]:
-        """Charge, touch data, release, tell: for one question that was priced, or for many at once."""
+        """Charge, touch data, release, return: for one question that was priced, or for many at once."""
         snapshot = priced.snapshot
         with deadline(seconds_for(len(priced.ways))):
             first, *others = self._known_first(self._cheapest_first(priced), keys)
@@ -535,7 +535,7 @@ class Session(AskingSession):
     def _charge_and_answer(
         self, asked: Sequence[PricedQuestion], keys: Sequence[str | None], snapshot: Snapshot, held: Mapping[str, int]
     ) -> list[Answer]:
-        """Charge, commit, touch data, release; where somebody asks the same just now, their answer is everybody's."""
+        """Charge, commit, touch data, release; concurrent callers of the same question share one charge and answer."""
         different = {one.text: one for one in asked}
         requests = [self._request(one, key, held) for one, key in zip(different.values(), keys, strict=False)]
         with self.ledger.questions.turns(requests):

@@ -139,7 +139,7 @@ class QuestionStream:
 
     @property
     def _seen(self) -> ReservationRecord:
-        """The stream as this process saw it last; where it has moved on since, the ledger says so when it is asked."""
+        """The stream as this process saw it last; the commit of a question detects if it has moved on since."""
         return self._reservations.seen(self.name) or self.record
 
     @property
@@ -232,7 +232,7 @@ class QuestionStream:
         return StreamAnswers(answers=tuple(told.get(text) for _, text in planned), labels=labels if any(labels) else ())
 
     def _ask_together(self, questions: dict[str, Plan], key: str, *, fresh: bool) -> dict[str, StreamAnswer]:
-        """Commit, read, decide, commit, tell: for one question, or for many at once."""
+        """Commit, read, decide, commit, return: for one question, or for many at once."""
         record, texts = self._seen, list(questions)
 
         def put(number: int, seed: bytes) -> tuple[Intent | None, dict[str, Decision]]:

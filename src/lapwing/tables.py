@@ -110,7 +110,7 @@ class Tables:
         return self._uncharged(lambda: self._open_at(versions, charged=False))
 
     def _uncharged(self, work: Callable[[], T]) -> T:
-        """Do something before the charge; every failure is the same `UnavailableError`, whatever its reason."""
+        """Run an action before the charge; every failure is the same `UnavailableError`, for any reason."""
         with suppress(EngineError):
             return hide_failures(work, self._on_failure)
         raise UnavailableError

@@ -1,6 +1,6 @@
-"""An answer: values, margins, price, receipt, and a sentence that says it.
+"""An answer: values, margins, price, receipt, and a sentence in words.
 
-It is made of released numbers alone: whatever is computed from it is free.
+It is made of released numbers alone: all that is computed from it is post-processing, and free.
 """
 
 import json
@@ -237,7 +237,7 @@ class Answer(TableResult):
 
     @property
     def _sure(self) -> str:
-        """How far off it is, in words."""
+        """The accuracy in words."""
         if len(self.columns) > 1:
             return ""
         release, made = next(self.asked.several()), self.columns[0] not in self.asked.releases
@@ -245,7 +245,7 @@ class Answer(TableResult):
         say = release.plan.meaning.accuracy if self._is_single else release.plan.meaning.accuracy_of_all
         known = None if margin is None else say(margin)
         chosen = isinstance(release.plan.meaning, ChosenMeaning)
-        if self._is_single and (known is None or chosen):  # a place in the order says less than values do
+        if self._is_single and (known is None or chosen):  # a rank is less informative than values
             _, low, high, _ = cell_words(self._only_cell)
             known = f"from {low} to {high}" if low and high else known
         sure = "" if known is None else f", {known} with 95 % confidence"
@@ -316,7 +316,7 @@ class Answer(TableResult):
         ]
 
     def _error(self, confidence: Exact) -> str | None:
-        """Say how far off it is, where the bounds of its rows do not say all."""
+        """Return a remark on the accuracy, where the bounds of the rows are not all of it."""
         plan = next(self.asked.several()).plan
         if plan.family is Family.THRESHOLD:
             return "bounds are those of each group for itself, given that it is shown; one barely shown may be small"
@@ -327,7 +327,7 @@ class Answer(TableResult):
         return f"{told}, with {percent(as_confidence(confidence))} confidence"
 
     def notes(self) -> dict[str, Any]:
-        """Return which columns bounds may have cut, and what they leave out."""
+        """Return the columns that contribution bounds may have cut, and what these bounds leave out."""
         return {"cut": list(self.asked.cut), "bounding": self.asked.bounding} if self.asked.cut else {}
 
     def frame_columns(self, confidence: Exact) -> list[FrameColumn]:

@@ -19,12 +19,12 @@ from lapwing.vocabulary.results import Result
 from lapwing.vocabulary.wording import decimal_above, decimal_below, format_exact, rounded
 
 MOST_TIMES = 1000
-"""Where counting ends how often a question could be asked."""
+"""The largest number of repetitions of a question that is counted."""
 
 
 @frozen(repr=False)
 class BudgetStatus(Result):
-    """An account as it stands, the allowance of the one who looks, and why they may not spend, if that is so."""
+    """The state of an account, the allowance of one analyst, and why they may not spend, if so."""
 
     account: Account
     allowance: Account | None = None
@@ -73,7 +73,7 @@ class BudgetStatus(Result):
         return () if self.suspension is None else (str(self.suspension),)
 
     def after(self, charge: Charge) -> "BudgetStatus | Refusal":
-        """Return how it would stand after a charge, or why it would be refused."""
+        """Return the status after a charge, or its refusal."""
         accounts = [account.admit(charge) for account in self._accounts()]
         refused = [account for account in accounts if isinstance(account, Refusal)]
         if refused:
@@ -81,7 +81,7 @@ class BudgetStatus(Result):
         return _status_of(account for account in accounts if isinstance(account, Account))
 
     def booked(self, line: StreamClosing) -> "BudgetStatus":
-        """Return how it would stand after the end of a stream."""
+        """Return the status after the end of a stream."""
         return _status_of(account.book(line) for account in self._accounts())
 
     def times(self, charge: SingleRelease) -> int:
@@ -141,7 +141,7 @@ def amounts(account: Account) -> tuple[Fraction | None, Fraction | None, Fractio
 
 
 def share_left(account: Account, now: Account | None = None) -> Fraction:
-    """Return which part of its budget an account has left, in its fullest segment: from 1 to 0, whatever its kind.
+    """Return the share of its budget that an account has left in its fullest segment: from 1 to 0, for any budget.
 
     An (epsilon, delta) budget admits a question as long as one of its two accounts does, so that the larger of the two
     parts counts: of the sum of epsilons, and of the Gaussian residue, of which equal releases take equal parts. `now`

@@ -106,7 +106,7 @@ def cell_text(cell: BoundedValue) -> str:
 
 
 def rows_names(counted: Sequence[str]) -> list[str]:
-    """Return the names of the columns that say over how many rows these columns were computed."""
+    """Return the names of the columns with the number of rows that these columns were computed over."""
     return ["rows"] if len(counted) == 1 else [f"rows of {name}" for name in counted]
 
 

@@ -293,10 +293,10 @@ def _plan(asked: CanonicalQuestion) -> Plan:
 
 
 def read_back(charge: Record, end: Record, receipt: Receipt, budget: Guarantee) -> Answer | None:
-    """Return an answer from the entries of its charge and its end alone, under names that say nothing.
+    """Return an answer from the entries of its charge and its outcome alone, under generic names.
 
-    What was asked and what was released stand in them, and how it was released follows from the price. Where several
-    statistics were read from one release, their columns stand in no entry: then there is None.
+    The entries have the question and the released numbers, and the mechanism follows from the price. Where several
+    statistics share one release, their columns are in no entry: then the result is None.
     """
     parts = from_text(tuple[PricedPlan, ...], charge["question"])
     releases = [_released(_named(_plan(part.question)), part.event, budget) for part in parts]

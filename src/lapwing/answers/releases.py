@@ -80,7 +80,7 @@ class PricedColumn(ABC):
         return id(self.source), self.meaning.part_of_rows
 
     def margin(self, confidence: Exact) -> Number | None:
-        """Return how far off all numbers of the answer are at most; None where that depends on what comes out."""
+        """Return an upper bound on the error of all numbers at once; None where it depends on the released numbers."""
         wanted = probability("confidence", confidence)
         if wanted not in self._margins:
             if len(self._margins) == _MOST_MARGINS:
@@ -93,7 +93,7 @@ class PricedColumn(ABC):
         return self.meaning.margin_of_choice(self.source.plan, self.mechanism, confidence)
 
     def error_if(self, rows: int, confidence: Exact) -> Number | None:
-        """Return about how far off it would be if this number of rows counted, where that decides; otherwise None."""
+        """Return the approximate error for this number of rows, where it depends on that; otherwise None."""
         return self.meaning.error_if(self.source.plan, self.mechanism, confidence, rows)
 
     def shown_from(self, confidence: Exact) -> tuple[int, int] | None:
@@ -201,7 +201,7 @@ class CountsByKey(Reading):
         """Return None: what is shown near the threshold was lifted there by its noise, and may be far off."""
 
     def shown_from(self, plan: Plan, mechanism: PartitionSelection, confidence: Exact) -> tuple[int, int]:
-        """Return the threshold, with noise, and the margin of a count that would be shown whatever its noise."""
+        """Return the threshold, with noise, and the margin of a count so large that it is shown with any noise."""
         del plan
         return mechanism.threshold, int(Spread(tail_of(mechanism.law)).margin(confidence, 1))
 
@@ -391,7 +391,7 @@ class PricedQuestion:
 
     @property
     def _bounded(self) -> Iterator[Plan]:
-        """The plans that say how people are bounded: those of the columns, unless a release bounds them otherwise."""
+        """The plans whose contribution bounds apply: those of the columns, unless a release has other bounds."""
         for one in self.several():
             released = one.source.plan
             same = one.plan.aggregate.bounding == released.aggregate.bounding

@@ -98,7 +98,7 @@ class Within:
 
 @frozen()
 class WithinByEpsilon(Within):
-    """The same accuracy, paid in epsilon alone, whatever it would cost in rho."""
+    """The same accuracy, paid in epsilon even where rho would be cheaper."""
 
 
 class TargetWords(TypedDict, total=False):
@@ -163,7 +163,7 @@ def require_price(given: Mapping[str, object]) -> None:
 
 
 def plausible_price(name: str, given: object) -> Fraction:
-    """Return a price that somebody can have meant."""
+    """Return a price, if its size is plausible."""
     number = positive(name, as_written(given))
     if not SMALLEST_EPSILON <= number <= LARGEST_EPSILON:
         raise ParameterError(
@@ -176,7 +176,7 @@ def plausible_price(name: str, given: object) -> Fraction:
 
 
 def short(name: str, number: Fraction, finest: Fraction = FINEST) -> Fraction:
-    """Return a price if it has few digits, or the next larger one that has, and say so.
+    """Return a price if it has few digits, or, with a warning, the next larger one that has.
 
     >>> short("epsilon", Fraction(1, 3)), short("epsilon", Fraction(1, 8))
     (Fraction(1, 3), Fraction(1, 8))

@@ -134,7 +134,7 @@ class AttackTarget:
 
     @property
     def people(self) -> int:
-        """How many they are."""
+        """The number of people."""
         return len(self.names)
 
 

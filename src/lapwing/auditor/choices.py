@@ -226,7 +226,7 @@ class CountedChoice(FiniteModel):
         return PairOfLaws(inputs=inputs, here=np.concatenate(heres), there=np.concatenate(theres), outcomes=names)
 
     def _counts(self, inputs: Inputs, chosen: tuple[int, ...]) -> PairOfLaws:
-        """Return the law of the counts of chosen cells; those that do not move tell nothing."""
+        """Return the law of the counts of chosen cells; those that do not move reveal nothing."""
         moves = tuple(inputs[1][cell] - inputs[0][cell] for cell in chosen if inputs[1][cell] != inputs[0][cell])
         if not moves:
             return PairOfLaws(inputs=inputs, here=np.zeros(1), there=np.zeros(1), outcomes=["alike"])

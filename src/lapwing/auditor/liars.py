@@ -188,7 +188,7 @@ STREAM_LIARS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneShotLiar:
-    """A release with a false claim. What is computed is all that it `loses`, so that says nothing more."""
+    """A release with a false claim. Its loss is computed exactly, so `loses` is None."""
 
     name: str  # the lie in a few words
     source: str  # where it was printed, or how it comes about

@@ -53,7 +53,7 @@ class Outcomes:
 
     @property
     def columns(self) -> int:
-        """How many there are."""
+        """The number of columns."""
         return int(self.numbers.shape[1])
 
     def widened(self, columns: int) -> "Outcomes":
@@ -220,7 +220,7 @@ def _leaves(output: Any) -> Iterator[Any]:
 
 
 def _parts(output: Any) -> str:
-    """Return the heading of a row; a tuple with a name says it, and else a tuple, a list and an array are the same."""
+    """Return the heading of a row: its length, and its type unless it is a plain tuple, list or array."""
     plain = f"{len(output)} parts"
     return plain if type(output) in {list, tuple, np.ndarray} else f"{type(output).__name__}, {plain}"
 

@@ -1,4 +1,4 @@
-"""The exact probability of anything a sparse vector can say, for every variant that was ever printed, right or wrong.
+"""The exact probability of any transcript of a sparse vector, for every variant that was ever printed, right or wrong.
 
 Given the noise on the threshold, the answers are independent. So the probability of a transcript is one integral (on a
 lattice: one sum) over the threshold noise, of a product of one factor per question. The factors here are written from

@@ -118,7 +118,7 @@ def achieved_by(witness: Witness, variant: SparseVectorVariant, claim: PureDP) -
 def transcript_laws(
     variant: SparseVectorVariant, pair: NeighbouringPair, *, above: Sequence[Outcome] | None = None
 ) -> PairOfLaws:
-    """Return the laws of everything the variant may say on the questions of `pair`.
+    """Return the laws of all transcripts of the variant on the questions of `pair`.
 
     >>> from lapwing.auditor.noise_laws import AuditedGeometric
     >>> variant = SparseVectorVariant(threshold=AuditedGeometric(2), query=AuditedGeometric(4), yeses=1)

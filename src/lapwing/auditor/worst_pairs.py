@@ -1,4 +1,4 @@
-"""The exact privacy loss of what a sparse vector says, and a search for the tables and the transcript that lose most.
+"""The exact privacy loss of transcripts of a sparse vector, and a search for the pair and transcript that lose most.
 
 The loss of a transcript is ln P(transcript) - ln P'(transcript); a claim of epsilon-differential privacy says that no
 transcript, on no pair of neighbours and in neither order, loses more than epsilon.
@@ -63,7 +63,7 @@ def witness_of(variant: SparseVectorVariant, pair: NeighbouringPair, transcript:
 def every_transcript(
     variant: SparseVectorVariant, length: int, *, above: Sequence[Outcome] | None = None
 ) -> Iterator[Transcript]:
-    """Yield what the variant may say to `length` questions: transcripts of that length, and shorter ones that halted.
+    """Yield the transcripts of the variant on `length` questions: of that length, and shorter ones that halted.
 
     A value above the threshold may have the outcomes `above`, such as `gap_bins(0, 2, inf)`: a bare yes if not given.
 

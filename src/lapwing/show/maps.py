@@ -61,7 +61,7 @@ class GridLayout:
 
     @staticmethod
     def of(cells: Sequence[GridCell]) -> "GridLayout":
-        """Return where each of some cells stands: its column, and its row.
+        """Return the place of each of some cells: its column, and its row.
 
         >>> cells = [GridCell({"sex": a, "age": b}, True, "") for a in "FM" for b in ("old", "older", "oldest")]
         >>> GridLayout.of(cells).rows, GridLayout.of(cells).places[-1]

@@ -59,7 +59,7 @@ def escape(said: Any) -> str:
 
 
 def axis(low: float, high: float, first: float, last: float) -> Scale:
-    """Return where a value stands: `low` at `first`, `high` at `last`."""
+    """Return the coordinate of a value: `low` is at `first`, `high` at `last`."""
     span = (high - low) or 1.0
     return lambda value: first + (last - first) * (value - low) / span
 

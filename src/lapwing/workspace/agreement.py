@@ -32,9 +32,9 @@ _TAKE_BACK: Final = "take the change back: once something was asked, "
 
 
 class _Difference(NamedTuple):
-    """Where settings say something else than the ledger about who is protected, and what never changes then.
+    """A difference of settings and ledger about who is protected, and what never changes then.
 
-    With a `table` it is about that one alone.
+    With a `table` it is a difference of that table alone.
     """
 
     place: tuple[str, ...]
@@ -44,7 +44,7 @@ class _Difference(NamedTuple):
 
 
 class Agreement:
-    """A ledger, and what the settings of a workspace may say about the populations in it."""
+    """Checks the settings of a workspace against a ledger."""
 
     def __init__(self, ledger: Ledger, fingerprints: Fingerprints) -> None:
         self._ledger, self._fingerprints = ledger, fingerprints
@@ -176,7 +176,7 @@ class Agreement:
         return is_lower or not same_people or set(account.filters) != set(people.segment_titles or (EVERYONE,))
 
     def _differences(self, declared: PopulationSettings) -> Iterator[_Difference]:
-        """Go through what says that other people are protected than the ledger says, in all tables or in one."""
+        """Yield the differences of settings and ledger about who is protected, in all tables or in one."""
         people, kept = declared.population, self._ledger.population(declared.population.name)
         for what in ("person_key", "adjacency", "protects_groups_of"):
             if getattr(kept.unit, what) != getattr(people.unit, what):

@@ -291,7 +291,7 @@ def _analyst(one: Analyst, allowance: Budget) -> dict[str, Any]:
 
 
 def _segment(title: str) -> tuple[str, dict[str, int]]:
-    """Return a segment as lapwing.toml says it, from what the ledger calls it."""
+    """Return the entry of a segment in lapwing.toml, from its name in the ledger."""
     name, _, bounds = title.rpartition(": ")
     first, _, last = bounds.partition(" to ")
     return name, {"first": int(first), "last": int(last)}

@@ -296,7 +296,7 @@ def _remark(stored: str | None) -> str:
 
 
 def without_defaults(options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that say something else than their defaults, in the order of their rows."""
+    """Return the options that differ from their defaults, in the order of their rows."""
     found = {option.word: (option, given[option.word]) for option in options if given.get(option.word) is not None}
     return {
         word: entry

@@ -60,7 +60,7 @@ def read_options(given: Mapping[str, Sequence[str]]) -> dict[str, ColumnInput]:
 
 
 def _option(option: Option, text: str) -> list[tuple[str, Any]]:
-    """Return the columns that an option names on a line, each with what it says of them."""
+    """Return the columns that an option names on a line, each with the value of the option."""
     if option.is_flag:
         return [(name.strip(), read_option(option, name)) for name in text.split(",")]
     name, equals, said = text.partition("=")
@@ -132,7 +132,7 @@ def declared_columns(
             for name, kind in taken.items()
         }
     _require_stored(table, [*columns, *said], stored, key)
-    if set(stored.values()) == {None}:  # a CSV file, which alone does not say what it holds
+    if set(stored.values()) == {None}:  # a CSV file, which has no types
         _require_no_empty_value(columns)
     for name, one in sorted(said.items()):
         if name not in columns:

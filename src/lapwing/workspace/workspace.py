@@ -188,7 +188,7 @@ class Workspace:
                 _write(undone, "")
                 raise
             _write(undone, "")
-            self.reload()  # before somebody else decides: half of what they do would not agree with the ledger
+            self.reload()  # still under the lock: the next change must start from these settings
 
     def finish_change(self) -> None:
         """Take back what a process wrote into lapwing.toml that died before it was in the ledger, if that is so.
@@ -243,7 +243,7 @@ class Workspace:
         return unreadable(self.settings.declared(population), self._log)
 
     def misfits(self, population: str | None = None, *, table: str | None = None) -> "list[Misfit]":
-        """Return what does not fit in the tables (or in this one), in exact numbers.
+        """Return misfits of the tables (or of this one), in exact numbers.
 
         It is for the custodian: nothing of it is private, so no analyst may see it.
         """
@@ -359,7 +359,7 @@ def open_workspace(folder: str | Path, settings: str | None = None) -> Workspace
 
 
 def _is_undone(folder: Path) -> bool:
-    """Say whether somebody changes the settings just now, or died while they did."""
+    """Return whether a change of the settings is under way, or its process died."""
     try:
         return (folder / UNDONE).stat().st_size > 0
     except OSError:

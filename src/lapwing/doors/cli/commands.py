@@ -220,7 +220,7 @@ def failure_record(failure: Failure) -> dict[str, Any]:
 
 
 def refusal_record(refusal: LapwingError | None) -> dict[str, Any] | None:
-    """Return why a preview says no, as the same failure is reported when it happens."""
+    """Return the refusal in a preview, as the same failure is reported when it happens."""
     told: dict[str, Any] | None = None if refusal is None else failure_record(refusal)["error"]
     return told
 
@@ -349,7 +349,7 @@ USERS: Final = {
 
 
 class Commands(click.Group):
-    """A group that loads a command when it is called, and tells failures in one sentence, or in one JSON object."""
+    """A group that loads a command when it is called, and prints failures as one sentence, or as one JSON object."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click asks so
         """Return the commands in the order in which they are used."""

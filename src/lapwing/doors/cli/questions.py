@@ -89,7 +89,7 @@ def put(
     dry_run: bool = False,
     plot: Path | None = None,
 ) -> None:
-    """Preview, rehearse or ask a question, and tell what came of it; what can be refused is refused before."""
+    """Preview, rehearse or ask a question, and print the result; bad input is refused before the charge."""
     confidence = as_confidence(offer.get("confidence", "0.95"))
     if plot is not None and any(isinstance(one, TopCategories) for one in question.values()):
         raise ParameterError("plot", str(plot), reason="draws numbers, and these are names", remedy="leave it out")
@@ -133,7 +133,7 @@ def put_lines(
 
 
 def lines_of(file: TextIO) -> list[str]:
-    """Return the lines that say something: empty ones and remarks are left out."""
+    """Return the lines without empty ones and comments."""
     lines = [line.strip() for line in file]
     return [line for line in lines if line and not line.startswith("--")]
 

@@ -58,7 +58,7 @@ _BUDGET: Final = (
 
 
 def complete(draft: Draft) -> Draft:
-    """Ask for all that a draft does not say, and return it complete."""
+    """Ask for all that a draft lacks, and return it complete."""
     say(paragraph(_WELCOME))
     if draft.folder is None:
         draft = replace(draft, folder=_ask("\nFolder of the workspace", _new_folder, "clinic"))
@@ -262,7 +262,7 @@ def _ask_for_table(draft: Draft) -> Draft | None:
         key = _ask(f"It has no {key}. Whose row is it, by which column", lambda text: _stored(text, stored))
         options["person_key"] = key
     options["key_type"] = _known_key(draft, stored[key])
-    if options["key_type"] is None:  # a CSV file does not tell, so it is asked once
+    if options["key_type"] is None:  # a CSV file has no types, so it is asked once
         options["key_type"] = _ask("What does it hold, integer or text", lambda text: _word(text, _KEYS), "integer")
     rows = _ask("How many rows can a person have here, one or many", lambda text: _word(text, ["one", "many"]), "one")
     options["rows"] = rows

@@ -36,15 +36,15 @@ _MOST: Final = 40 * 1024 * 1024
 _MOST_VALUES: Final = 4_000_000
 """Commas and brackets in one: what it becomes in memory grows with them, and 100,000 numbers have 2 million."""
 _WAITS: Final = 20
-"""Seconds after which a server says that a question takes longer; then it is asked for again."""
+"""Seconds after which a server replies that a question takes longer; then the client polls."""
 _TOO_MANY: Final = 429
 _UNAVAILABLE: Final = 503
 _TRIES: Final = 5
-"""How often a server is asked that says that it cannot answer just now."""
+"""How often a request is sent to a server that is busy or unavailable."""
 _LONGER: Final = 202
 _REFUSED: Final = 400
 _LEAST_WAIT: Final = 0.25
-"""Seconds between two looks at a server that answered at once, whatever it says."""
+"""The least number of seconds between two polls of a server that answered at once."""
 _PAUSES: Final = (0.0, 0.1, 0.3, 1.0)
 """Seconds before the next tries where the connection was lost: one that was idle for long is opened anew at once."""
 
@@ -129,15 +129,15 @@ class ServerConnection:
         return f"<connection to {self.url}>"
 
     def get(self, path: str) -> Any:
-        """Return what is there."""
+        """Return the JSON value at a path."""
         return self._until_told("GET", path, None, {}, None)
 
     def post(self, path: str, body: Mapping[str, Any], *, key: str | None = None) -> Any:
-        """Return what comes of a request that charges nothing, but may be about a key."""
+        """Return the reply to a request that charges nothing, but may have an idempotency key."""
         return self._until_told("POST", path, body, {} if key is None else {"Idempotency-Key": key}, None)
 
     def charge(self, path: str, body: Mapping[str, Any] | None, *, key: str, progress: Progress | None = None) -> Any:
-        """Return the end of a request that may charge, once under its key; without a body it ends something."""
+        """Return the reply to a request that may charge, once under its idempotency key; without a body, a DELETE."""
         method = "DELETE" if body is None else "POST"
         return self._until_told(method, path, body, {"Idempotency-Key": key}, progress)
 
@@ -153,7 +153,7 @@ class ServerConnection:
     def _until_told(
         self, method: str, path: str, body: Mapping[str, Any] | None, more: Mapping[str, str], progress: Progress | None
     ) -> Any:
-        """Send a request, and again while the server is away, is busy, or says that it takes longer."""
+        """Send a request, and again while the server is away, is busy, or works on it."""
         data = None if body is None else json.dumps(body, ensure_ascii=False).encode()
         lost, busy, since = 0, 0, time.monotonic()
         while True:
@@ -234,17 +234,17 @@ class PopulationDoor:
         self._lock = threading.Lock()
 
     def get(self, path: str = "") -> Any:
-        """Return what is there."""
+        """Return the JSON value at a path."""
         return self.connection.get(self._path(path))
 
     def post(self, path: str, body: Mapping[str, Any], *, key: str | None = None) -> Any:
-        """Return what comes of a request that charges nothing, but may be about a key."""
+        """Return the reply to a request that charges nothing, but may have an idempotency key."""
         return self.connection.post(self._path(path), self._about(body), key=None if key is None else key_of(key))
 
     def charge(
         self, path: str, body: Mapping[str, Any] | None, *, key: str | None, progress: Progress | None = None
     ) -> Any:
-        """Return the end of a request that may charge, once under its key; without a body it ends something."""
+        """Return the reply to a request that may charge, once under its idempotency key; without a body, a DELETE."""
         chosen = key_of(key)
         with self._lock:
             self._running.add(chosen)
@@ -270,7 +270,7 @@ class PopulationDoor:
 
 
 def key_of(given: str | None) -> str:
-    """Return an idempotency key as servers take it: a fresh one, the given one, or what stands for it.
+    """Return an idempotency key as servers take it: a fresh one, the given one, or its digest.
 
     >>> key_of("asthma-study-17"), len(key_of("week 3")), key_of("week 3") == key_of("week 3")
     ('asthma-study-17', 64, True)

@@ -52,7 +52,7 @@ def error_of(status: int, told: Any) -> LapwingError:
 
 
 def refusal_of(kind: type[LapwingError], record: Mapping[str, Any]) -> LapwingError:
-    """Return an error of a kind that says what a record says."""
+    """Return an error of a kind with the message and the fields of a record."""
     error = kind.__new__(kind)
     error.args = (_message(record),)
     for name, value in record.items():

@@ -1,4 +1,4 @@
-"""The population that a server tells of, as the noun that questions are planned with. All of it is public."""
+"""The population of a server, decoded, as questions are planned with it. All of it is public."""
 
 from collections.abc import Callable, Mapping
 from datetime import date
@@ -74,7 +74,7 @@ class RemoteVocabulary:
 
     @property
     def _path(self) -> Path:
-        """Where it was put, once it was fetched."""
+        """The path of the fetched file."""
         return Path(self._folder.name if self._folder else "") / f"vocabulary{self._suffix}"
 
 
@@ -110,14 +110,14 @@ def _population(told: Mapping[str, Any], fetch: Callable[[str], Any]) -> Populat
 
 
 def told_name(told: Any) -> str:
-    """Return a name that a server tells, if it is one that a terminal may show."""
+    """Return a name of a reply, if a terminal may show it."""
     if not isinstance(told, str) or not told.isprintable():
         raise TypeError(told)
     return told
 
 
 def told_number(told: Any, *, least: int, most: int) -> int:
-    """Return a whole number that a server tells, if it is one between these."""
+    """Return a whole number of a reply, if it is within these limits."""
     if type(told) is not int or not least <= told <= most:
         raise ValueError
     return told

@@ -203,7 +203,7 @@ class RemoteSession(AskingSession):
         return price_under(self._budget, questions, self.population, self._pricing, **words)
 
     def _check(self, question: QuestionLike, ways: Sequence[PricedQuestion], words: Mapping[str, Any]) -> Any:
-        """Let the server say what a question means there, and refuse one that is not the question that is meant."""
+        """Compare the server's canonical text of a question with the one planned here; refuse another."""
         body = {**self._body(question, words), "means": meanings_of([one] for one in ways)}
         told = self._door.post("/previews", body)
         text = as_told("a preview", lambda: str(told["question"]))
@@ -231,7 +231,7 @@ class RemoteSession(AskingSession):
         return as_told("a stream", lambda: RemoteStream(self._door, self.population, told, self._lifetime, name=name))
 
     def _status(self, segments: frozenset[str] | None, refused: LapwingError | None = None) -> BudgetStatus:
-        """Return how the account of these segments (or of all) stands, and why this analyst may not spend, if so."""
+        """Return the status of the account of these segments (or of all), and why this analyst may not spend, if so."""
         told = self._door.get("/budget")
 
         def read() -> BudgetStatus:

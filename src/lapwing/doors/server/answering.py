@@ -35,7 +35,7 @@ class Answering:
         """Return the reply to a request."""
         request.scope["audit"]["operation"] = API + operation.path
         try:
-            if self._server.is_remote:  # who it is, and how the ledger stands, is asked over a network
+            if self._server.is_remote:  # the person and the state of the ledger are queried over a network
                 call = await to_thread.run_sync(self._call, operation, request, limiter=self._server.threads)
             else:
                 call = self._call(operation, request)

@@ -40,7 +40,7 @@ from lapwing.vocabulary.frozen import frozen
 from lapwing.workspace.workspace import Workspace
 
 RECOVERY = 30
-"""How many seconds there are between two looks for what dead processes left behind; the first is at the start."""
+"""Seconds between two recoveries of what dead processes left behind; the first is at the start."""
 PATIENCE = 10.0
 """Grace period in seconds for questions under way, when the server is stopped."""
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
@@ -50,7 +50,7 @@ _EMPTY: Final = frozenset({204, 304})
 
 @frozen()
 class DoorSettings:
-    """How the server shows itself: its names and address, whether clients come by TLS, limits, and the tick."""
+    """Settings of the server: its names and address, whether clients come by TLS, limits, and the tick."""
 
     hosts: frozenset[str] = LOOPBACK
     address: str = "http://127.0.0.1:8431"

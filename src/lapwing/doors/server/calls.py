@@ -133,7 +133,7 @@ class ServerCall:
 
     @property
     def _text(self) -> bytes:
-        """The body as we write it, whatever it was padded with: what is kept must not grow with what means nothing."""
+        """The body in our own spelling, without padding: what is kept must not grow with white space."""
         return b"" if self.body is None else msgspec.json.encode(self.body, order="deterministic")
 
     def remember(self, entry: int = LEDGER) -> int:
@@ -166,9 +166,9 @@ class ServerCall:
         return await self.server.look(self.person, lambda: work(self))
 
     async def run(self, work: Work, *, stream: str | None = None) -> Reply:
-        """Do work that may charge, as a job: return its end, or say where to look for it when it takes longer.
+        """Run work that may charge as a job: return its reply, or where to poll for it when it takes longer.
 
-        While it is done, all processes see that somebody who lives works on its key.
+        Meanwhile all processes see that a live process works on its key.
         """
 
         def seen(job: Job) -> Any:

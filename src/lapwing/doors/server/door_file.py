@@ -52,7 +52,7 @@ class Certificate:
 
 @frozen()
 class Listening:
-    """Where a server listens, and how it shows itself there."""
+    """The address that a server listens on, and its settings."""
 
     host: str = HOST
     port: int = PORT
@@ -78,7 +78,7 @@ class Listening:
 
     @property
     def has_a_name(self) -> bool:
-        """Whether door.toml says what clients elsewhere call it."""
+        """Whether door.toml has a host name for clients on other machines."""
         return bool(self.door.hosts - LOOPBACK)
 
     @property

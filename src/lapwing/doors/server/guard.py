@@ -60,7 +60,7 @@ _HARMLESS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 @frozen()
 class GuardLimits:
-    """How much and how slowly a client may send; `larger` are the last parts of paths that take `most_in_larger`."""
+    """Limits on size and time of a request; `larger` are the last parts of paths that take `most_in_larger`."""
 
     most_bytes: int = 64 * 1024
     most_in_larger: int = 1024 * 1024
@@ -133,7 +133,7 @@ class Guard:
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
                 if progress.started:
-                    return  # one answer, whatever goes wrong after it
+                    return  # one answer, also if something fails after it
                 progress.started, progress.status = True, message["status"]
                 message["headers"] = self._dressed(message["headers"], scope, hangs_up=progress.hangs_up)
             await send(message)
@@ -147,7 +147,7 @@ class Guard:
                 await self.app(scope, _replayed(scope["body"], receive), answer)
         except TooMuchError as failure:
             refused = failure.refused
-        except Exception:  # noqa: BLE001 - whatever it is may depend on data: one body for all of it
+        except Exception:  # noqa: BLE001 - any failure may depend on data: one body for all
             refused = Refused(*AFTER_DATA)
         try:
             if refused is not None and not progress.started:
@@ -262,7 +262,7 @@ def _same_site(headers: Mapping[bytes, bytes], host: str) -> bool:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that hands out a body that is here already, and then whatever comes."""
+    """Return a `receive` that hands out a body that was read already, and then later messages."""
     told = False
 
     async def replayed() -> Message:

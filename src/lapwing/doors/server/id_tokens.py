@@ -69,7 +69,7 @@ def claims_of(token: str, keys: KeySet, *, issuer: str, client: str, nonce: str)
 
 
 def _require_for(claims: Mapping[str, Any], client: str) -> None:
-    """Refuse a token that is meant for somebody else, or for somebody else as well and was not asked for by us."""
+    """Refuse a token for another audience, or for several where we are not the authorized party."""
     meant = claims.get("aud")
     audience = [meant] if isinstance(meant, str) else meant
     if not isinstance(audience, list) or client not in audience:

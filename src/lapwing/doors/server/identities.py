@@ -1,4 +1,4 @@
-"""Who somebody at a provider is here, and the sign-ins that have begun there and are not back yet.
+"""Links from accounts at a provider to people here, and the sign-ins that have begun there and are not back yet.
 
 A person is known by issuer and subject together. Somebody new gets an id that follows from both, so that no name which
 can be chosen at a provider is ever taken for the id of somebody here.
@@ -35,7 +35,7 @@ class Identities:
             self._store.do("insert into identities values (?, ?, ?, ?)", issuer, subject, known, self._now())
 
     def person_of(self, issuer: str, subject: str) -> Person | None:
-        """Return who somebody at a provider is here, if that is known."""
+        """Return the person linked to an account at a provider, if there is one."""
         row = self._store.one("select person from identities where issuer = ? and subject = ?", issuer, subject)
         return None if row is None else self._people.person(row[0])
 

@@ -33,7 +33,7 @@ _TO_THE_END: Final = 3.0
 
 
 class JobName(NamedTuple):
-    """Whose job it is, and its key."""
+    """The name of a job: population, person and idempotency key."""
 
     population: str
     person: str
@@ -41,7 +41,7 @@ class JobName(NamedTuple):
 
 
 class JobState(StrEnum):
-    """How far a job has come."""
+    """The state of a job."""
 
     QUEUED = "queued"
     RUNNING = "running"

@@ -47,7 +47,7 @@ _MOST_LISTED: Final = 4_000_000
 LEDGER: Final = 0
 """Stands for the entry of what the ledger has, or will have, under the key itself."""
 FREE: Final = -1
-"""Stands for no entry: nothing was charged under the key, and what came of it stands here alone."""
+"""No entry: nothing was charged under the key, and its outcome is kept here alone."""
 _OK: Final = 200
 
 

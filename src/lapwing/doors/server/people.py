@@ -54,7 +54,7 @@ _FORGET_MAKERS: Final = "delete from token_makers where token not in (select id 
 
 @frozen()
 class Person:
-    """Who is here, and what they may do now: all that their role may, or what their `token` carries of it."""
+    """A person and their rights now: all rights of their role, or those that their `token` carries."""
 
     id: str
     name: str
@@ -178,7 +178,7 @@ class Directory:
         return hmac.new(kept.encode(), f"known browser {person} {name}".encode("utf-8", "replace"), sha256).hexdigest()
 
     def vouched_for(self, id_: str, *, adds_guests: bool) -> Person | None:
-        """Return who somebody trusted says is there; None if they are not known, or may not come in.
+        """Return the person that a trusted proxy names; None if they are not known, or may not come in.
 
         A person who is not known is added as a guest, who has no role before a custodian gives them one, or refused.
         """
@@ -256,7 +256,7 @@ class Directory:
         return secret, next(one for one in self.tokens(person.id) if one["id"] == id_)
 
     def _end_of(self, person: Person) -> int:
-        """Return when what somebody makes has to end, which is when the token ends by which they came."""
+        """Return the expiry of tokens that a person makes: that of the token by which they came."""
         if person.token is None:
             return _NEVER
         found = self._store.one(_GOOD_UNTIL, person.token, person.id, self._now())
@@ -265,7 +265,7 @@ class Directory:
         return int(found[0])
 
     def by_token(self, token: str) -> Person | None:
-        """Return whose token this is, with what it may do now; None if it is dead, whatever the reason."""
+        """Return the owner of a token, with its rights now; None if it is invalid, for any reason."""
         if not _TOKEN.fullmatch(token):
             return None
         now, hashed, known = self._now(), digest_of(token), self._known_tokens()

@@ -1,6 +1,6 @@
-"""How often, and how many at once: token buckets and turns by name.
+"""Limits on rate and concurrency by name: token buckets and semaphores.
 
-A name that was not seen for longest is forgotten first, so memory is bounded.
+The buckets are an LRU cache of names, so memory is bounded.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ MOST_WAITING: Final = 20
 
 @frozen()
 class Rate:
-    """How many are let in at once, and how many a second after that."""
+    """A rate limit: the size of a burst, and how many a second after that."""
 
     burst: float
     a_second: float
@@ -60,9 +60,9 @@ class Buckets:
 
 
 class AtOnce:
-    """How many at once, of each name: others wait for their turn, and too many who wait are refused.
+    """A limit on concurrent work of each name: more waits for its turn, and is refused where too many wait.
 
-    It is for the loop: who waits holds no thread.
+    It is for the event loop: waiting holds no thread.
     """
 
     def __init__(self, at_once: int, most_waiting: int = MOST_WAITING) -> None:
@@ -86,7 +86,7 @@ class AtOnce:
 
 
 class TooManyError(Exception):
-    """So many are under way or wait already."""
+    """Too many are under way or wait already."""
 
 
 class _Turn:

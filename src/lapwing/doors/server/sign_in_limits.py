@@ -17,7 +17,7 @@ _PLACES: Final = 256
 """Names of one network that are counted apart."""
 _MOST_PLACES: Final = 100_000
 _WHOLE_NETWORK: Final = 4
-"""How many times as often as from one address a name may be tried from its network: one neighbour is not enough."""
+"""The rate of a name in a network, in multiples of that of an address: one neighbour cannot use it up."""
 NEAR: Final = {4: 32, 6: 64}
 _AROUND: Final = {4: 24, 6: 48}
 """The bits of an address that one subscriber has, and those of the network around it, by the version of IP."""
@@ -44,7 +44,7 @@ class SignInLimits:
         return self._names.take(self._place(address, name)) if name else 0.0
 
     def give_back(self, address: str, *, name: str, browser: str = "") -> None:
-        """Give a try back with which somebody signed in: who knows the password guesses nothing."""
+        """Give back the try of a successful sign-in: it was no guess."""
         if browser:
             self._browsers.give_back(browser)
         else:
@@ -52,7 +52,7 @@ class SignInLimits:
             self._names.give_back(self._place(address, name))
 
     def _place(self, address: str, name: str) -> str:
-        """Return where a name is counted in its network; who made names up cannot find out which share a place."""
+        """Return the bucket of a name in its network; a salt hides which names share one."""
         place = int.from_bytes(sha256(f"{self._salt} {name}".encode("utf-8", "replace")).digest()[:4]) % _PLACES
         return f"{network_of(address, _AROUND)} {place}"
 

@@ -40,7 +40,7 @@ class NotSignedInError(Exception):
 
 
 class Subject(NamedTuple):
-    """Who somebody is at a provider, what they are called there, and which role that gives them here."""
+    """An account at a provider: issuer and subject, its name, and the role that its claims give here."""
 
     issuer: str
     subject: str
@@ -50,7 +50,7 @@ class Subject(NamedTuple):
 
 @frozen()
 class Provider:
-    """Who signs people in for us.
+    """An OpenID Connect provider that signs people in.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Provider:
     authorities: Path | None = None
 
     def role_of(self, claims: Mapping[str, Any]) -> Role | None:
-        """Return the role that the claims of somebody give them."""
+        """Return the role that the claims of a token give."""
         told: Any = claims
         for name in [self.claim] if self.claim in claims else self.claim.split("."):
             told = told.get(name) if isinstance(told, dict) else None
@@ -86,7 +86,7 @@ class Provider:
 
 
 class SignInService:
-    """The way to a provider and back; what the provider says about itself is looked up, and kept for five minutes."""
+    """The way to a provider and back; the provider's metadata is fetched, and kept for five minutes."""
 
     def __init__(self, provider: Provider) -> None:
         self.provider = provider
@@ -129,7 +129,7 @@ class SignInService:
         return Subject(self.provider.issuer, claims["sub"], shown or claims["sub"], self.provider.role_of(claims))
 
     def end(self) -> str:
-        """Return where people sign out at the provider; "" where it does not say."""
+        """Return the address to sign out at the provider; "" where it has none."""
         if not isinstance(self._described().get("end_session_endpoint"), str):
             return ""
         parts = urlsplit(self.provider.callback)
@@ -287,7 +287,7 @@ def _own_callback(given: str, hosts: frozenset[str]) -> str:
 
 
 def _part(secret: str, name: str) -> str:
-    """Return one of the secrets that follow from the one of a browser; none tells another."""
+    """Return one of the secrets that are derived from the browser's; none reveals another."""
     return hmac.new(secret.encode("utf-8", "replace"), f"lapwing sign-in {name}".encode(), hashlib.sha256).hexdigest()
 
 

@@ -48,7 +48,7 @@ class NotVouchedError(Exception):
 
 @frozen()
 class TrustedProxy:
-    """The proxy in front, and the headers in which it says who comes.
+    """The proxy in front, and the headers in which it names the person.
 
     Parameters
     ----------

@@ -75,7 +75,7 @@ async def left_in_counts(visit: PageVisit) -> list[tuple[str, str, int]]:
 
 
 def own_account(visit: PageVisit) -> dict[str, Any]:
-    """Return the account as somebody sees it who asks: what is left, and how it went with each of their own acts."""
+    """Return the account as an analyst sees it: what is left, and how it fell with each of their own acts."""
     ledger, mine = visit.server.state.ledger, (visit.population, visit.person.id)
     points, told = ledger.burn_down(mine[0], points=_MOST_POINTS, analyst=mine[1]), ledger.tally(*mine)
     return _shown(visit, points, visit.session().budget().remaining) | {

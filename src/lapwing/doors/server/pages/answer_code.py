@@ -105,7 +105,7 @@ def _literal(value: Any) -> str:
 
 
 def sql_text(question: dict[str, Any]) -> str:
-    """Return the same question as SQL; of what no SELECT says, its conditions."""
+    """Return the same question as SQL; its conditions, where no SELECT can express it."""
     if question["ask"] == "sql":
         return str(question["text"])
     if question["ask"] == "funnel":

@@ -80,7 +80,7 @@ def csv_of(answer: dict[str, Any]) -> str:
 
 
 def _plain(number: Any) -> Any:
-    """Return a number as spreadsheets read it; the exact fraction of a mean stands in the JSON."""
+    """Return a number as spreadsheets read it; the exact fraction of a mean is in the JSON."""
     return float(Fraction(number)) if isinstance(number, str) and "/" in number else number
 
 

@@ -1,4 +1,4 @@
-"""The cohorts that were asked, as they were built: to clone them, and to say again in words who was meant.
+"""The cohorts that were asked, as they were built: to clone them, and to show them again in words.
 
 Like everything in the store of the server it changes nothing of what was spent; if it is lost, the ledger's own words
 are shown instead.

@@ -180,12 +180,12 @@ class Dictionary:
         return None if found is None else found.field(column)
 
     def beside(self, one: Source) -> list[Source]:
-        """Return the events that can be asked about together with one: both have a day, or both say which visit."""
+        """Return the events that can be combined with one: both have a day, or share a reference such as a visit."""
         others = (other for other in self.events if other is not one)
         return [other for other in others if (one.happened and other.happened) or self.same(one, other)]
 
     def same(self, one: Source, other: Source) -> tuple[str, Source] | None:
-        """Return the column that says which rows of two tables belong to one event, and the table of these events."""
+        """Return the column that joins rows of two tables which belong to one event, and the table of these events."""
         shared = sorted(one.references & other.references & set(self._owners))
         return (shared[0], self.sources[self._owners[shared[0]]]) if shared else None
 

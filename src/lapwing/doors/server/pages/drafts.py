@@ -57,7 +57,7 @@ class AskTerms:
 
     @property
     def margin(self) -> int:
-        """How far off the answer may be."""
+        """The wanted margin of the answer."""
         return whole("within", self.custom if self.within == "custom" else self.within)
 
 
@@ -78,7 +78,7 @@ def terms_of(one: Callable[[str, str], str]) -> AskTerms:
 
 
 def whole(name: str, given: str, most: int = _MOST) -> int:
-    """Return a whole number above 0 that somebody wrote into a field."""
+    """Return a whole number above 0 from the text of a field."""
     if not given.isascii() or not given.isdecimal() or len(given) > len(str(most)) or not 0 < int(given) <= most:
         raise UnclearError(f"cohort.unclear.{name}", given=given[:40], most=most)
     return int(given)

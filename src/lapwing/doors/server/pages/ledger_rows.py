@@ -81,7 +81,7 @@ def _own_key(visit: PageVisit, entry: Record) -> str | None:
 
 
 def _said(entry: Record, say: Messages) -> str:
-    """Say what was asked, or what was decided; nothing where the kind of the entry says it all."""
+    """Return the question or the decision in words; nothing where the kind of the entry is all of it."""
     told = _TOLD.get(entry["kind"])
     return "" if told is None else told(entry, say)
 
@@ -173,7 +173,7 @@ _TOLD: Final[Mapping[str, Callable[[Record, Messages], str]]] = {
 
 
 def entry_name(entry: Record) -> str:
-    """Return which message says what an entry of the ledger is.
+    """Return the name of the message for the kind of an entry.
 
     >>> entry_name({"kind": "policy", "change": "table"}), entry_name({"kind": "write-off"})
     ('entry.policy_table', 'entry.write_off')

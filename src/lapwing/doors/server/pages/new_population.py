@@ -92,7 +92,7 @@ async def _stored(visit: PageVisit, given: Mapping[str, str]) -> dict[str, str |
 
 
 def _likely_key(stored: Mapping[str, str | None]) -> str:
-    """Return the column that is chosen before anybody chooses: the first whose name ends like that of a key.
+    """Return the column that is chosen by default: the first whose name ends like that of a key.
 
     >>> _likely_key({"day": "date", "person_id": "integer"}), _likely_key({"a": "text", "b": "text"})
     ('person_id', 'a')

@@ -64,7 +64,7 @@ def history_of(visit: PageVisit, *, most: int, skip: int = 0, holding: str = "")
 
 
 def _acts(visit: PageVisit) -> Iterator[_Found]:
-    """Go through what the ledger has of somebody, page by page."""
+    """Yield the acts of the person in the ledger, page by page."""
     before, ledger, at = None, visit.server.state.ledger, ""
     while True:
         page = HistoryPage.read(ledger, visit.population, visit.person.id, before=before, limit=_PAGE)

@@ -124,7 +124,7 @@ class PageVisit:
 
     @property
     def base(self) -> str:
-        """Where the pages of the population are."""
+        """The path of the pages of the population."""
         return f"/populations/{quote(self.population)}" if self.population else ""
 
     @property

@@ -52,7 +52,7 @@ class ColumnRow:
         return ""
 
     def missing(self) -> str:
-        """Return which message says what is missing here, if something is."""
+        """Return the name of the message about what is missing here, if something is."""
         if self.kind in _BOUNDED and bool(self.low) != bool(self.high):
             return "tables.both_bounds"
         if self.kind == "real" and not self.low:
@@ -99,7 +99,7 @@ class TableForm:
 
     @property
     def is_untyped(self) -> bool:
-        """Whether the table does not tell what its columns hold, like a CSV file."""
+        """Whether the source has no types of columns, like a CSV file."""
         return all(row.stored is None for row in self.rows)
 
     def missing(self, visit: PageVisit) -> str:
@@ -130,7 +130,7 @@ class TableForm:
 
 
 def place_of(given: Mapping[str, str]) -> dict[str, Any]:
-    """Return where a table is, as the operations say it."""
+    """Return the place of a table, as the operations take it."""
     how, _, which = given["source"].partition(":")
     place = {"name": given["name"], "beside" if how == "beside" else "file": which}
     return place | {name: given[name] for name in ("inner", "schema") if given[name]}
