@@ -1,10 +1,10 @@
-"""Fingerprints of tables and vocabularies: what each was at its version, and whose it is.
+"""Fingerprints of tables and vocabularies: their content at each data version, and the population that owns them.
 
 A data version is a public number that the custodian advances. Content that changed while its number did not is refused
 before anything is charged: two answers under one version must be about the same data. So are the data of one population
-under the name of another. Of a table in a database the fingerprint is what tells it from others: rows that come there
-are not seen, another table in its place is. No receipt may tell anything about data, so fingerprints are kept in a file
-of the workspace, and never in the ledger.
+under the name of another. The fingerprint of a table in a database is its identity: new rows are not detected, another
+table in its place is. No receipt may reveal anything about data, so fingerprints are kept in a file of the workspace,
+and never in the ledger.
 """
 
 import hashlib
@@ -172,7 +172,7 @@ class Fingerprints:
         return {name: one.readable for name, one in kept.items() if one and one.readable and one.stat == stats[name]}
 
     def keep_readable(self, population: str, stats: Mapping[str, tuple[int, ...]], marks: Mapping[str, str]) -> None:
-        """Remember that tables with these looks were read to the last cell."""
+        """Remember that tables with these stats were read to the last cell."""
         if marks == self.readable(population, {name: stats[name] for name in marks}):
             return
         with suppress(OSError), self._locked():  # with read access only, nothing can be remembered in it
@@ -237,7 +237,7 @@ class Fingerprints:
 
     @contextmanager
     def _changing(self, table: str) -> Iterator[KnownData]:
-        """Give what is known, to be written anew by one at a time."""
+        """Yield the known data under the lock, to be replaced."""
         try:
             with self._locked():
                 yield self._read()
@@ -270,7 +270,7 @@ def _known_data(text: str) -> KnownData:
 
 
 def stats_of(files: Mapping[str, Path]) -> dict[str, tuple[int, ...]]:
-    """Return how the files of tables look from outside: one that is replaced looks different."""
+    """Return the stats of the files of tables; a file that is replaced has another one."""
     looks: dict[str, tuple[int, ...]] = {}
     for table, file in files.items():
         try:
@@ -284,7 +284,7 @@ def stats_of(files: Mapping[str, Path]) -> dict[str, tuple[int, ...]]:
 
 
 def stat_of(name: str, file: Path) -> tuple[int, ...]:
-    """Return how one file looks from outside."""
+    """Return the stat of one file."""
     return stats_of({name: file})[name]
 
 

@@ -443,7 +443,7 @@ class Session(AskingSession):
         return f"<session of {self.analyst} at {self.population.name}: {tables}>"
 
     def _snapshot(self) -> Snapshot:
-        """Return the account and the versions of the tables as they stand now: read once for a question."""
+        """Return the current account and versions of the tables, read once for a question."""
         self._lifetime.require()
         return self.ledger.snapshot(self.population.name, self.analyst)
 
@@ -650,7 +650,7 @@ def _check_together(numbers: int, characters: int) -> None:
 def _answers(
     asked: Iterable[PricedQuestion], ends: Mapping[str, Charged | Released], *, paid: Iterable[str] = ()
 ) -> list[Answer]:
-    """Return the answers that stand in the ledger; of questions that were paid for, the first of each is."""
+    """Return the committed answers; of a question that was paid for now, only the first is not free."""
     left, answers = set(paid), []
     for one in asked:
         end = ends[one.text]
@@ -661,7 +661,7 @@ def _answers(
 
 
 def _answer(asked: PricedQuestion, told: Released, *, free: bool) -> Answer:
-    """Return the answer that stands in the ledger, under the names that its columns have now."""
+    """Return the committed answer, under the names that its columns have now."""
     stored = from_text(StoredAnswer, told.answer)
     numbers = asked.by_column(stored.released)
     return Answer(asked=asked, numbers=numbers, receipt=told.receipt, versions=stored.versions, free=free)

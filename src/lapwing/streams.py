@@ -331,7 +331,7 @@ class QuestionStream:
 
     @no_deadline()
     def _decide(self, intent: Intent, questions: Sequence[Plan | CanonicalQuestion]) -> dict[str, Decision]:
-        """Decide questions with the noise of their one seed, and commit the outcomes; return those that stand."""
+        """Decide questions with the noise of their one seed, and commit the outcomes; return the committed ones."""
         people = [people_asked_for(question.meaning) for question in questions]
         return self._unless_broken(self._read_and_decide(intent, questions, people))
 

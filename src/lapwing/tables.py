@@ -154,7 +154,7 @@ class Tables:
         return RegistrationError(self._population.name, reason="has another data version by now", remedy="ask again")
 
     def _stats(self, tables: Iterable[str]) -> dict[str, tuple[int, ...]]:
-        """Return how the files of tables look from outside: a file that is replaced looks different."""
+        """Return the stats of the files of tables; a file that is replaced has another one."""
         return stats_of(self._files_of(tables))
 
     def _files_of(self, tables: Iterable[str]) -> dict[str, Path]:

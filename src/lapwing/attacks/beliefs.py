@@ -146,7 +146,7 @@ def two_cells(ratio: Exact) -> TwoCells:
 def with_and_without(ratio: Exact, doubt: Exact) -> Fraction:
     """Return by what factor one person's data moves a belief, in the example that attains e^(2 epsilon) in the limit.
 
-    Two people's bits, almost surely both one; randomized response tells their exclusive or, and says one. With the
+    Two people's bits, almost surely both one; randomized response releases their exclusive or, and gives one. With the
     first person's data left out, as a zero, it is about the second alone (document 004, Theorem 2.1). `ratio` is
     e^epsilon, above 1, and `doubt` the prior belief that the second bit is zero.
 

@@ -33,7 +33,7 @@ Name: TypeAlias = int | str | date
 class AttackedDoor:
     """A session that is asked how many of some people have a trait, for epsilon a question.
 
-    The attacker tells them apart by a public column of the table, which holds these names; the trait is a secret one.
+    The attacker identifies them by a public column of the table, which holds these names; the trait is a secret column.
     """
 
     name: Final = "lapwing"

@@ -131,7 +131,7 @@ class Finding(Result):
     where: str  # the tables and the event that show it, in words
     refuted: bool  # whether the claim is thereby refuted
     samples: int = 0  # how many outputs were drawn, on all tables together; 0 if none
-    detail: str = ""  # whatever else there is to say in one sentence: why the audit stopped, how likely the event is
+    detail: str = ""  # a remark in one sentence: why the audit stopped, how likely the event is
 
     def __post_init__(self) -> None:
         if self.currency not in CURRENCIES:

@@ -90,7 +90,7 @@ class PairOfLaws:
         return self._best(values, order, log_here, log_there)
 
     def mu(self) -> tuple[float, WorstEvent]:
-        """Return the smallest mu for which the pair is as hard to tell apart as N(0, 1) and N(mu, 1), and the worst E.
+        """Return the smallest mu for which the pair is as hard to distinguish as N(0, 1) and N(mu, 1), and the worst E.
 
         The trade-off curve of a finite pair is a polygon, and that of two Gaussians is convex: so the polygon lies
         above it if, and only if, its corners do. A corner is an event of the chain: mu >= Φ⁻¹(P(E)) - Φ⁻¹(P'(E)).
@@ -120,7 +120,7 @@ class PairOfLaws:
         return np.concatenate(([0.0], np.exp(log_there))), np.concatenate(([1.0], missed[:-1]))
 
     def condensed(self) -> "PairOfLaws":
-        """Return the pair with outcomes of the same loss merged: it is exactly as hard to tell apart."""
+        """Return the pair with outcomes of the same loss merged: it is exactly as hard to distinguish."""
         possible = np.flatnonzero(np.maximum(self.here, self.there) > -math.inf)
         losses = np.round(self.losses[possible], _LOSS_DIGITS)
         _, first, group = np.unique(losses, return_index=True, return_inverse=True)

@@ -253,7 +253,7 @@ class _Search:
         return replace(kind, gap=gap, compared=told.get("compared"), numeric=told.get("numeric"))
 
     def _moves(self, movement: AuditedMovement) -> list[_Moves]:
-        """Return the ways to move, without those that lose less than another way whatever the values are."""
+        """Return the ways to move, without those that lose less than another way at all values."""
         allowed = list(movement.moves(len(self.kinds)))
         return [moves for moves in allowed if not any(self._outdone(moves, by=other) for other in allowed)]
 

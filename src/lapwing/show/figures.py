@@ -229,7 +229,7 @@ def others() -> tuple[str, ...]:
 
 
 def legible(texts: Sequence[str], instead: Sequence[str] | None = None) -> list[str]:
-    r"""Return texts that can be written: a text that cannot be is what stands `instead`, or has question marks.
+    r"""Return texts that can be written: a text that cannot be is replaced by `instead`, or has question marks.
 
     >>> legible(["Bern", "a\ue000"], ["1", "2"])
     ['Bern', '2']

@@ -111,7 +111,7 @@ def _with_bounds(value: float, low: float, high: float) -> str:
 
 
 def _rows(panel: Panel, title: Any) -> Drawing:
-    """Draw one row for each label, which stands above it, so that long ones have room."""
+    """Draw one row for each label, with the label above it, so that long ones have room."""
     written = panel.written
     last = WIDTH - max([118, *(9 * len(one) + 20 for one in written)])
     x = axis(*panel.extent, _LEFT, last)

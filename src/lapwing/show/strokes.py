@@ -54,7 +54,7 @@ class Drawing(str):
 
 
 def escape(said: Any) -> str:
-    """Return words as they stand in SVG; those that are escaped already say so by `__html__`."""
+    """Return words escaped for SVG, unless they are escaped already and have `__html__`."""
     return str(said.__html__()) if hasattr(said, "__html__") else html.escape(str(said))
 
 

@@ -91,7 +91,7 @@ class Draft:
         return _HEAD + (f"\nledger = {value(self.ledger)}\n" if self.ledger else "") + self.sections()
 
     def sections(self) -> str:
-        """Return its part of the lapwing.toml; what is not decided stands as a comment."""
+        """Return its part of the lapwing.toml; what is not decided is a comment."""
         analysts = (f"{key(name)} = {value(dict(part))}\n" for name, part in self.analysts.items())
         opening = _POPULATION.format(
             name=key(self.name),

@@ -201,12 +201,12 @@ class Workspace:
 
     @contextmanager
     def _changing(self) -> Iterator[LockedFile]:
-        """Be alone among all who change the settings, in this process and in others, after what the dead have left."""
+        """Hold the lock on the settings against all threads and processes; first undo what a dead process left."""
         path = self.folder / UNDONE
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         with self._deciding, LockedFile(path) as undone:
             left = undone.readall()
-            with suppress(ValueError, LookupError, TypeError):  # who died while they wrote it had changed nothing yet
+            with suppress(ValueError, LookupError, TypeError):  # a crash while this was written had changed nothing yet
                 before, after = (str(json.loads(left)[name]) for name in ("before", "after"))
                 file = self.folder / FILE
                 is_theirs = file.read_text(encoding="utf-8") == after
@@ -217,7 +217,7 @@ class Workspace:
             yield undone
 
     def _agrees(self, text: str) -> bool:
-        """Say whether settings are those of the ledger."""
+        """Return whether settings agree with the ledger."""
         try:
             for declared in read_settings(self.folder, text).populations.values():
                 self._agreement.require(declared)
@@ -226,7 +226,7 @@ class Workspace:
         return True
 
     def advance(self, table: str, population: str | None = None) -> int:
-        """Say publicly that a table or vocabulary changed, and return its new version. The account goes on as it is."""
+        """Advance the public version of a table or vocabulary that changed, and return it. The account is unchanged."""
         if table in self.settings.vocabularies:
             return self._fingerprints.accept(table, self.settings.vocabularies[table])
         people = self.settings.declared(population).population
@@ -395,7 +395,7 @@ def _require_own(ledger: Ledger, fingerprints: Fingerprints) -> None:
 def failure_log(folder: Path) -> Callable[[Exception], None]:
     """Return a function that writes the reasons of failures into the custodian's log: they may hold data.
 
-    A reason is one line, whatever it contains. A log of `_MOST_LOGGED` bytes takes the place of the one before it.
+    A reason is one line, with control characters escaped. A log of `_MOST_LOGGED` bytes replaces the one before it.
     """
 
     def write(reason: Exception) -> None:

@@ -29,12 +29,12 @@ Questions: TypeAlias = Mapping[str, Question]
 
 
 def question_of(words: Sequence[str], **options: Any) -> Questions:
-    """Return the question that was put: a SELECT in one word, or a statistic, its table and its columns.
+    """Return the question of a command line: a SELECT in one word, or a statistic, its table and its columns.
 
     Parameters
     ----------
-    words : what stands at the command line
-    options : what the command line has options for; those that were not given are None or empty
+    words : the arguments
+    options : the options; those that were not given are None or empty
 
     >>> question_of(["mean", "visits", "cost"], max_rows="3")["mean"].max_rows
     3

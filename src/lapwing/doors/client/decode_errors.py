@@ -80,7 +80,7 @@ def told_refusal(record: Any) -> LapwingError | None:
 
 
 def _message(record: Mapping[str, Any]) -> Message:
-    """Return a message whose parameters are data again: each stands in the text as Python words it."""
+    """Return a message whose parameters are data again, each spelt in the text as in Python."""
     pieces: list[Any] = [readable(record["message"])]
     settings = record.get("settings")
     for name, value in settings.items() if isinstance(settings, dict) else ():

@@ -79,9 +79,9 @@ class RemoteVocabulary:
 
 
 def read_population(told: Any, fetch: Callable[[str], Any]) -> Population:
-    """Return the population of a dictionary: its tables, who is protected, and what decides which rows count.
+    """Return the population of a dictionary: its tables, who is protected, and the contribution bounds.
 
-    Its vocabularies are looked into by `fetch`, which is given what to fetch.
+    Its vocabularies are read by `fetch`, which takes the path of one.
 
     >>> read_population({"population": "clinic", "tables": []}, lambda path: None)
     Traceback (most recent call last):

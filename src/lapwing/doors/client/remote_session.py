@@ -138,8 +138,8 @@ class RemoteSession(AskingSession):
     def stream(self, *, name: str | None = None, key: str | None = None, **terms: Unpack[StreamOffer]) -> RemoteStream:
         """Open a stream of "at least N people?" questions that is paid per yes. See `Session.stream`.
 
-        A stream is known at a server by its key. Where it is given a `name`, this stands for a key, and the same name
-        with the same terms is the same stream.
+        A server identifies a stream by its idempotency key. A `name` is turned into a key, so that the same name with
+        the same terms is the same stream.
         """
         agreed = self.preview_stream(**terms).terms
         opened = _key_of_name(name) if key is None and name is not None else key

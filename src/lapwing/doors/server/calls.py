@@ -202,7 +202,7 @@ class ServerCall:
         self.server.memory.end(*job.name, status=ending.status, outcome=ending.body)
 
     def accepted(self, job: Job) -> Reply:
-        """Say that a job goes on, and where to look for it."""
+        """Return the reply that a job is still running, with the address to poll."""
         place = f"{API}/populations/{job.name.population}/jobs/{job.name.key}"
         headers = {"Location": place, "Retry-After": "1"}
         return Reply(body=msgspec.json.encode(job.to_dict()), status=202, headers=headers)

@@ -1,7 +1,7 @@
-"""Identity tokens of OpenID Connect: who signed them, with what, for whom and when. Stands on joserfc.
+"""Identity tokens of OpenID Connect: signature, audience and times. Built on joserfc.
 
 Signatures are RSA or elliptic curves with keys that the provider publishes: "none" and keyed hashes are not on the
-list, so that a public key can never be taken for a shared secret; what a token says about its own key is not looked at.
+list, so that a public key can never be taken for a shared secret; a key inside a token is ignored.
 """
 
 import hmac

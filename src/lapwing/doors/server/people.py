@@ -114,7 +114,7 @@ class Directory:
     def change(
         self, id_: str, *, name: str | None = None, role: Role | None = None, disabled: bool | None = None
     ) -> Person:
-        """Change what is known of a person; another role, or being disabled, ends all their sign-ins."""
+        """Change the record of a person; another role, or being disabled, ends all their sign-ins."""
         with self._store.together():
             known = self.person(id_)
             named = known.name if name is None else name[:200]
@@ -222,9 +222,9 @@ class Directory:
     def make_token(
         self, person: Person, name: str, *, days: int = 90, may: Iterable[Right] | None = None
     ) -> tuple[str, dict[str, Any]]:
-        """Return a new token, shown this once, and what is known of it.
+        """Return a new token, shown this once, and its metadata.
 
-        It may do what its maker may, or less. Who came by a token makes one that ends at the latest with that one.
+        It has the rights of its maker, or fewer. One that was made by a token expires no later than that one.
         """
         rights = person.rights if may is None else frozenset(may)
         if not rights <= person.rights or not rights:

@@ -113,7 +113,7 @@ class Workers:
                 if process.is_alive():
                     continue
                 if time.monotonic() - begun < _SHORTEST_LIFE and process.exitcode != -signal.SIGKILL:
-                    self._ended.set()  # what is wrong stands in the way of all of them
+                    self._ended.set()  # the cause affects all workers
                 running[place] = (self._start(), time.monotonic())
         for process, _ in running.values():
             process.terminate()

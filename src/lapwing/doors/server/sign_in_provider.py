@@ -54,7 +54,7 @@ class Provider:
 
     Parameters
     ----------
-    name : what people call it; it stands on the button
+    name : what people call it, on the button
     issuer : its address, letter by letter as it writes it itself
     client, secret : how we are known there; without a secret, the verifier alone protects the code
     callback : where it sends people back to, as it is registered there
@@ -192,7 +192,7 @@ class SignInService:
     def _fetch(
         self, url: str, *, fields: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
-        """Return the JSON at an address; no redirect is followed, and no more is read than a provider has to say."""
+        """Return the JSON at an address; no redirect is followed, and the size is limited."""
         parts = urlsplit(url)
         if parts.scheme == "https":
             trusted = ssl.create_default_context(cafile=self.provider.authorities)

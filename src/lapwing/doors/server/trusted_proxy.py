@@ -132,7 +132,7 @@ def read_proxy(section: Section, folder: Path) -> TrustedProxy:
 
 
 def read_secret(path: Path, *, shortest: int = SHORTEST_SECRET) -> str:
-    """Return the secret in a file: one line, of characters that can stand in a header."""
+    """Return the secret in a file: one line, of characters that a header may have."""
     remedy = f"write {shortest} characters or more into it, such as openssl rand -hex 32 makes"
     try:
         secret = path.read_text(encoding="ascii").strip()

@@ -40,7 +40,7 @@ async def choose_custody(visit: PageVisit) -> Response:
 
 
 async def show_custody(visit: PageVisit, *, problem: str = "", status: int = 200) -> Response:
-    """Show what was given away, to whom, what is left to give, and what waits."""
+    """Show the spending by analyst, what is left, and what waits for a decision."""
     account = await visit.do("account")
     shown = await visit.in_thread(lambda: whole_account(visit))
     planned = _planned(visit, account["budget"])

@@ -17,7 +17,7 @@ ENGLISH: Final = "en"
 
 
 class Messages:
-    """The messages of one language, by their names; values are put in as text, whatever they hold.
+    """The messages of one language, by their names; values are put in as text, and escaped.
 
     >>> say = words_of("en")
     >>> say("count.times", n=1), say("count.times", n=1200)

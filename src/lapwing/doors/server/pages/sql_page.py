@@ -157,7 +157,7 @@ async def _shown(visit: PageVisit, draft: SqlDraft) -> dict[str, Any]:
 
 
 def _errors(visit: PageVisit, price: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Return how far off each column would be: its name, what is known beforehand, and what to know about it."""
+    """Return the error of each column: its name, the margin known beforehand, and a remark."""
     say, told = visit.say, list[tuple[str, str, str]]()
     for name, margin in price["margin"].items():
         unit = price["unit"][name]
