@@ -303,7 +303,7 @@ class QuestionStream:
 
     @contextmanager
     def _hold(self, record: ReservationRecord) -> Iterator[Mapping[str, int]]:
-        """Hold the tables and the gate of the stream until the question has its outcome: no process can settle it."""
+        """Hold the tables and the gate of the stream until the outcome, so that no process takes it for abandoned."""
         with self._tables.hold(record.versions) as held, self._ledger.store.gate.working(self.name, PATIENCE):
             yield held
 

@@ -80,7 +80,7 @@ class PricedColumn(ABC):
         return id(self.source), self.meaning.part_of_rows
 
     def margin(self, confidence: Exact) -> Number | None:
-        """Return an upper bound on the error of all numbers at once; None where it depends on the released numbers."""
+        """Return the margin: a bound on all errors at once, at a confidence; None where it depends on the release."""
         wanted = probability("confidence", confidence)
         if wanted not in self._margins:
             if len(self._margins) == _MOST_MARGINS:
