@@ -36,14 +36,14 @@ def run() -> NoReturn:
 
 
 def _open_what_was_closed() -> None:
-    """Let a command that is run with `>&-` print to nobody; and no file of ours takes the place of what was closed."""
+    """Open the null device for streams closed by `>&-`, so that no file of ours gets their descriptors."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - until the process ends
 
 
 def _written() -> bool:
-    """Write what was printed; a disk that is full, or a reader that left, is for the interpreter to tell."""
+    """Flush what was printed; a full disk, or a closed pipe, is left for the interpreter to report."""
     try:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()

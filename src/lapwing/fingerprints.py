@@ -1,10 +1,10 @@
-"""Fingerprints of tables and vocabularies: what each was at its version, and whose it is.
+"""Fingerprints of tables and vocabularies: their content at each data version, and the population that owns them.
 
 A data version is a public number that the custodian advances. Content that changed while its number did not is refused
 before anything is charged: two answers under one version must be about the same data. So are the data of one population
-under the name of another. Of a table in a database the fingerprint is what tells it from others: rows that come there
-are not seen, another table in its place is. No receipt may tell anything about data, so fingerprints are kept in a file
-of the workspace, and never in the ledger.
+under the name of another. The fingerprint of a table in a database is its identity: new rows are not detected, another
+table in its place is. No receipt may reveal anything about data, so fingerprints are kept in a file of the workspace,
+and never in the ledger.
 """
 
 import hashlib
@@ -27,10 +27,10 @@ Part: TypeAlias = Literal["tables", "vocabularies"]
 
 @stored("fingerprint")
 class Fingerprint:
-    """What a file was at a version: how it looks from outside, its content, and which table in it is meant.
+    """Identity of a file at one data version: its stat, the hash of its content, and which table in it is meant.
 
-    Of a table in a database, what tells it from others stands for its content, and it has no looks.
-    `readable` is the mark of how all its cells were read without failure, empty before they were.
+    A table in a database has the identity that its engine reports in place of a hash, and no stat. `readable` is the
+    mark of the declaration under which all its cells were read without failure; empty before that.
     """
 
     version: int
@@ -56,10 +56,10 @@ class KnownData:
 
 
 class Fingerprints:
-    """What the content of each file was when its version was first seen, whose it was, and which ledger is ours.
+    """Record of the fingerprint of each file at its version, of the population that owns it, and of our ledger.
 
     Many processes and threads share the file. It is changed under a lock, and replaced as a whole once the new one is
-    on the disk, so that no record is lost and no reader sees half of it. It is kept beside the workspace and not in the
+    on the disk, so that no record is lost and no reader sees half of it. It is kept in the workspace and not in the
     ledger, which hosts may share whose files lie elsewhere, and which holds nothing that depends on data.
     """
 
@@ -68,14 +68,14 @@ class Fingerprints:
 
     @property
     def stamp(self) -> tuple[int, ...]:
-        """How the file looks from outside: as long as it looks the same, it says the same."""
+        """The stat of the file of fingerprints: equal stats mean equal content."""
         try:
             return stat_of(self._path.name, self._path)
         except RegistrationError:
             return ()
 
     def looks(self, files: Mapping[str, Path]) -> tuple[dict[str, tuple[int, ...]], tuple[int, ...]]:
-        """Return how the files of tables look from outside, and how the file of the fingerprints does."""
+        """Return the stats of the files of tables, and that of the file of fingerprints."""
         return stats_of(files), self.stamp
 
     def check(self, population: str, name: str, version: int, file: Path, inside: str = "") -> str:
@@ -171,10 +171,10 @@ class Fingerprints:
         return {name: one.readable for name, one in kept.items() if one and one.readable and one.stat == stats[name]}
 
     def keep_readable(self, population: str, stats: Mapping[str, tuple[int, ...]], marks: Mapping[str, str]) -> None:
-        """Remember that tables with these looks were read to the last cell."""
+        """Remember that tables with these stats were read to the last cell."""
         if marks == self.readable(population, {name: stats[name] for name in marks}):
             return
-        with suppress(OSError), self._locked():  # whoever may only read the folder can remember nothing in it
+        with suppress(OSError), self._locked():  # with read access only, nothing can be remembered in it
             known = self._read()
             read = {
                 table: replace(kept, readable=mark)
@@ -198,7 +198,7 @@ class Fingerprints:
         signs = self._signs(source, content)
         if signs <= self._seen_of(population, name, signs):
             return
-        with suppress(OSError), self._locked():  # whoever may only read the folder can remember nothing in it
+        with suppress(OSError), self._locked():  # with read access only, nothing can be remembered in it
             seen = self._seen_of(population, name, signs) | signs
             known = self._read()
             self._write(replace(known, seen={**known.seen, population: tuple(sorted(seen))}))
@@ -238,7 +238,7 @@ class Fingerprints:
 
     @contextmanager
     def _changing(self, table: str) -> Iterator[KnownData]:
-        """Give what is known, to be written anew by one at a time."""
+        """Yield the known data under the lock, to be replaced."""
         try:
             with self._locked():
                 yield self._read()
@@ -257,7 +257,7 @@ class Fingerprints:
     def _write(self, known: KnownData) -> None:
         fresh = self._path.with_suffix(".new")
         fresh.unlink(missing_ok=True)
-        opened = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)  # readable by nobody else from the start
+        opened = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)  # for its owner only, from the start
         with os.fdopen(opened, "w", encoding="ascii") as file:
             file.write(to_text(known))
             file.flush()
@@ -271,7 +271,7 @@ def _known_data(text: str) -> KnownData:
 
 
 def stats_of(files: Mapping[str, Path]) -> dict[str, tuple[int, ...]]:
-    """Return how the files of tables look from outside: one that is replaced looks different."""
+    """Return the stats of the files of tables; a file that is replaced has another one."""
     looks: dict[str, tuple[int, ...]] = {}
     for table, file in files.items():
         try:
@@ -285,7 +285,7 @@ def stats_of(files: Mapping[str, Path]) -> dict[str, tuple[int, ...]]:
 
 
 def stat_of(name: str, file: Path) -> tuple[int, ...]:
-    """Return how one file looks from outside."""
+    """Return the stat of one file."""
     return stats_of({name: file})[name]
 
 

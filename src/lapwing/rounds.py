@@ -96,7 +96,7 @@ class Rounds:
 
     @property
     def committed(self) -> list[Any]:
-        """What was released in each round so far, as it was committed; None for one that was lost."""
+        """The committed release of each round so far; None for a round that was lost."""
         return [None if one.answer is None else parse(one.answer) for one in self._reservations.outcomes(self.name)]
 
     def round(self, parameters: object, draw: Callable[[RoundReader], object], *, number: int | None = None) -> Any:
@@ -108,7 +108,7 @@ class Rounds:
             released before. The round of this number has them for ever: others are refused
         draw : reads, lets mechanisms add noise, and returns what is released, as such values. It is called once at
             most, after the intent is committed, and what it does must be inside the event that was charged
-        number : which round, from 1 on; if it is not said, the first, and then the one after the last
+        number : which round, from 1 on; by default the first, and then the one after the last
 
         Where `draw` fails in any way (`EngineError`), or its process dies, the round is lost (`UnansweredError` from
         then on), and the kind of the reservation says whether another may follow.
@@ -122,7 +122,7 @@ class Rounds:
         return parse(decision.answer)
 
     def recover(self) -> None:
-        """Give up the round that a dead process left in flight, if there is one; what somebody draws now is theirs."""
+        """Give up the round that a dead process left in flight, if any; one that a live process draws is left alone."""
         self._lifetime.require()
         with self._ledger.store.gate.working(self.name) as is_ours:
             left = self.record.in_flight
@@ -147,10 +147,10 @@ class Rounds:
 
     @no_deadline()
     def _decide(self, number: int, parameters: str, draw: Callable[[RoundReader], object]) -> Decision:
-        """Commit the intent, draw, commit the outcome, and return it: or the one that the round has, whoever drew it.
+        """Commit the intent, draw, commit the outcome, and return it; or return the outcome the round already has.
 
-        Whoever draws holds the reservation from before the intent until the outcome, so that others wait for it, and
-        what is in flight when they hold it was left by the dead.
+        The process that draws holds the gate of the reservation from before the intent until the outcome. Others wait,
+        so a round that is in flight when they get the gate was left by a dead process.
         """
         record = self._reservations.seen(self.name) or self.record
         while True:  # once more for each version that is announced before the intent
@@ -174,7 +174,7 @@ class Rounds:
         try:
             return hide_failures(lambda: self._read_and_release(intent, draw), self._on_failure)
         except BaseException:
-            with suppress(EngineError):  # where the ledger fails as well, it is lost to whoever comes next
+            with suppress(EngineError):  # where the ledger fails as well, the next process gives it up
                 hide_failures(lambda: self._lose(intent), self._on_failure)
             raise
 

@@ -59,7 +59,7 @@ STEPS: Final = ("ask.checked", "ask.charged", "ask.read", "ask.noised", "ask.ans
 """The fault points of a question, in their order (see `lapwing.ledger.store`)."""
 
 _NOT_SO: Final = (BudgetExceededError, PolicyError, RequestConflictError)
-"""What a question is refused with, before anything is charged, that may be paid for in another way."""
+"""Refusals, before anything is charged, after which the question is tried in the next currency."""
 
 _STEPS: Final = 50
 """Steps of work that trying one charge, or looking up one question, counts as."""
@@ -75,9 +75,9 @@ MOST_TOGETHER: Final = 1000
 class PricedAsking:
     """Questions that were planned and priced once, in each way to pay for them, at one moment of the ledger.
 
-    `session.price` makes one. Whoever must know what questions mean, or whether they have an answer, before they are
-    asked uses it for all of that: nothing is planned or priced a second time. What is charged is checked again, in the
-    transaction that charges.
+    `session.price` makes one. Callers that need the meaning of questions, or a stored answer, before they ask take both
+    from it: nothing is planned or priced a second time. What is charged is checked again, in the transaction that
+    charges.
     """
 
     session: "Session"
@@ -86,11 +86,11 @@ class PricedAsking:
     confidence: Exact
 
     def meanings(self) -> list[str]:
-        """Return what tells these questions at this price from all others, in each way to pay for them."""
+        """Return a digest of the canonical text of these questions at this price, for each way to pay for them."""
         return meanings_of(in_each_way(self.ways))
 
     def preview(self) -> Preview:
-        """Return what the question would cost, and what would be left; of several, of the first."""
+        """Return the price of the question and the budget that would be left; of several, of the first."""
         return self.session._preview(self)  # noqa: SLF001 - a session and its questions are one
 
     def stored(self, key: str | None = None, *, entry: int | None = None) -> Answer | None:
@@ -120,7 +120,7 @@ class PricedAsking:
 
 
 class AskingSession(ABC):
-    """What a session at home and one at a distance share."""
+    """Base of local and remote sessions."""
 
     population: Population
     analyst: str
@@ -164,7 +164,7 @@ class AskingSession(ABC):
         return given
 
     def tables(self) -> TableList:
-        """Return what may be asked: the tables, with their columns, types, bounds and words. It is public, and free."""
+        """Return the public catalogue: the tables, with their columns, types, bounds and words. It is free."""
         self._lifetime.require()
         return TableList(self.population.name, self.population.tables, self.population.vocabularies)
 
@@ -176,7 +176,7 @@ class AskingSession(ABC):
 
 
 class Session(AskingSession, Guests):
-    """One analyst at the door of one population, whose `population.tables` say what may be asked; `lw.open` makes one.
+    """The session of one analyst with one population, whose `population.tables` are the catalogue; see `lw.open`.
 
     Parameters
     ----------
@@ -185,8 +185,8 @@ class Session(AskingSession, Guests):
     tables : where the tables are
     analyst : who asks
     key : 32 secret bytes under which streams are sealed; they are kept outside the ledger
-    on_failure : told the reason of every failure, for the custodian's log; the reason may hold data
-    on_close : called when it is closed: where nobody else uses the ledger and the tables, it lets go of them
+    on_failure : called with the reason of every failure, for the custodian's log; the reason may hold data
+    on_close : called when the session is closed; it closes the ledger and the tables where no other session uses them
     within : the lifetime of what the session belongs to
     """
 
@@ -209,7 +209,7 @@ class Session(AskingSession, Guests):
         self._lifetime = Lifetime("this session", remedy="open a new one", within=within)
 
     def for_analyst(self, analyst: str) -> "Session":
-        """Return a session of somebody at the same door, with the same tables; it can be cancelled by itself."""
+        """Return a session of another analyst with the same population and tables; it can be cancelled by itself."""
         self._lifetime.require()
         beside = Session(
             self.population,
@@ -290,8 +290,8 @@ class Session(AskingSession, Guests):
         """Return the answer that `ask` would give for nothing, or None if it would charge.
 
         Nothing is written, charged or read from a database, so it works while none can be reached. A `key` that was
-        charged and has no answer is an `UnansweredError`, as it is for `ask`. Whoever keeps which answer a key stands
-        for says its `entry`, 0 for none: it is that one, also when the data has changed since.
+        charged and has no answer is an `UnansweredError`, as it is for `ask`. A caller that remembers which
+        entry a key stands for gives its `entry`, 0 for none: it is that one, also when the data has changed since.
         """
         return self.price([question], **words).stored(key, entry=entry)
 
@@ -303,7 +303,7 @@ class Session(AskingSession, Guests):
     def preview_stream(self, **terms: Unpack[StreamOffer]) -> StreamPreview:
         """Say what a stream would cost, how sure its verdicts would be, and what would be left. It is free.
 
-        The terms are those of `stream`. The margin is for `questions` verdicts, one if it is not said.
+        The terms are those of `stream`. The margin is for `questions` verdicts, one by default.
         """
         with deadline():
             return self._preview_stream(**terms)
@@ -325,10 +325,10 @@ class Session(AskingSession, Guests):
         ----------
         name : what to call it, to go on with it in another process
         key : the idempotency key
-        terms : `at_least=`, the number of people that is asked for, where a question does not say another; `yeses=`,
+        terms : `at_least=`, the number of people that is asked for, where a question does not give another; `yeses=`,
             after which it halts; `table=`, which may be left out where there is one table with a row a person; and
             `epsilon=`, what it costs when all yeses are given, or `within=` at a `confidence=`, for the smallest one at
-            which the verdicts of `questions=` (one, if not said) are right for counts that are so far away. With
+            which the verdicts of `questions=` (one by default) are right for counts that are so far away. With
             `epsilon=` and `questions=` the threshold is placed for these questions; more may be asked
         """
         self._lifetime.require()
@@ -371,7 +371,7 @@ class Session(AskingSession, Guests):
         event : all that its rounds can ever do, whatever they release: that it is so is proved with the analysis
         rounds : how many there are at most
         terms : what is agreed besides, as JSON values without floats; none of it can change
-        tables : those that it reads; all of the population's that this analyst may ask about, if it is not said
+        tables : those that it reads; by default all of the population's that this analyst may ask about
         key : the idempotency key
         """
         self._lifetime.require()
@@ -402,7 +402,7 @@ class Session(AskingSession, Guests):
 
     @shows_words(QuestionWords, confidence="0.95")
     def rehearse(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> Answer:
-        """Answer a question from made-up rows that fit the declared columns: free, and about nobody.
+        """Answer a question from made-up rows that fit the declared columns: free, and about no person.
 
         The words are those of `preview`, so that the noise is what it would be.
         """
@@ -415,14 +415,14 @@ class Session(AskingSession, Guests):
         return Answer(asked=asked, numbers=numbers, receipt=None, versions={}, free=True, rehearsal=True)
 
     def budget(self) -> BudgetStatus:
-        """Return what the account has left, for everybody and for this analyst."""
+        """Return the remaining budget, for everybody and for this analyst."""
         return BudgetStatus.of(self._snapshot(), self.analyst, self.population.touched)
 
     def planned_total(self, *, delta: Exact | None = None) -> PlannedTotal:
         """Return what all releases so far would cost together, had everything been fixed in advance. It gates nothing.
 
-        It is shown beside the account, which counts what was chosen on the way and is what everybody is promised.
-        `delta` is where epsilon is wanted: if it is not said, that of an (epsilon, delta) budget, else a millionth.
+        It is shown next to the account, which counts what was chosen on the way and is what everybody is promised.
+        `delta` is where epsilon is wanted: by default that of an (epsilon, delta) budget, else a millionth.
         """
         self._lifetime.require()
         account = self.ledger.account(self.population.name)
@@ -444,7 +444,7 @@ class Session(AskingSession, Guests):
         return f"<session of {self.analyst} at {self.population.name}: {tables}>"
 
     def _snapshot(self) -> Snapshot:
-        """Return the account and the versions of the tables as they stand now: read once for a question."""
+        """Return the current account and versions of the tables, read once for a question."""
         self._lifetime.require()
         return self.ledger.snapshot(self.population.name, self.analyst)
 
@@ -483,9 +483,9 @@ class Session(AskingSession, Guests):
         return PricedAsking(session=self, ways=ways, snapshot=snapshot, confidence=confidence)
 
     def _cheapest_first(self, priced: PricedAsking) -> list[list[PricedQuestion]]:
-        """Return what is asked together in each way to pay, that first after which least of the budget is spent.
+        """Return the questions in each way to pay for them, the way first after which least of the budget is spent.
 
-        Of two that spend the same, that in epsilon comes first: both arms of an (epsilon, delta) account live on.
+        On a tie the way in epsilon comes first: it keeps both arms of an (epsilon, delta) account usable.
         """
         each = in_each_way(priced.ways)[::-1]  # that in epsilon is the last there
         if len(each) == 1:
@@ -500,7 +500,7 @@ class Session(AskingSession, Guests):
         return sorted(each, key=lambda way: priced.snapshot.account.spent_after(charges(way)))
 
     def _known_first(self, ways: list[list[PricedQuestion]], keys: Sequence[str | None]) -> list[list[PricedQuestion]]:
-        """Return that way first in which most has been answered before: it is free, whatever is cheapest now."""
+        """Return the way first in which most has been answered before: stored answers are free, cheaper than any."""
         if len(ways) == 1:
             return ways
 
@@ -515,7 +515,7 @@ class Session(AskingSession, Guests):
         return sorted(ways, key=unknown)
 
     def _ask_together(self, priced: PricedAsking, keys: Sequence[str | None]) -> list[Answer]:
-        """Charge, touch data, release, tell: for one question that was priced, or for many at once."""
+        """Charge, touch data, release, return: for one question that was priced, or for many at once."""
         snapshot = priced.snapshot
         with deadline(seconds_for(len(priced.ways))):
             first, *others = self._known_first(self._cheapest_first(priced), keys)
@@ -536,7 +536,7 @@ class Session(AskingSession, Guests):
     def _charge_and_answer(
         self, asked: Sequence[PricedQuestion], keys: Sequence[str | None], snapshot: Snapshot, held: Mapping[str, int]
     ) -> list[Answer]:
-        """Charge, commit, touch data, release; where somebody asks the same just now, their answer is everybody's."""
+        """Charge, commit, touch data, release; concurrent callers of the same question share one charge and answer."""
         different = {one.text: one for one in asked}
         requests = [self._request(one, key, held) for one, key in zip(different.values(), keys, strict=False)]
         with self.ledger.questions.turns(requests):
@@ -651,7 +651,7 @@ def _check_together(numbers: int, characters: int) -> None:
 def _answers(
     asked: Iterable[PricedQuestion], ends: Mapping[str, Charged | Released], *, paid: Iterable[str] = ()
 ) -> list[Answer]:
-    """Return the answers that stand in the ledger; of questions that were paid for, the first of each is."""
+    """Return the committed answers; of a question that was paid for now, only the first is not free."""
     left, answers = set(paid), []
     for one in asked:
         end = ends[one.text]
@@ -662,7 +662,7 @@ def _answers(
 
 
 def _answer(asked: PricedQuestion, told: Released, *, free: bool) -> Answer:
-    """Return the answer that stands in the ledger, under the names that its columns have now."""
+    """Return the committed answer, under the names that its columns have now."""
     stored = from_text(StoredAnswer, told.answer)
     numbers = asked.by_column(stored.released)
     return Answer(asked=asked, numbers=numbers, receipt=told.receipt, versions=stored.versions, free=free)

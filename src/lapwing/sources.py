@@ -1,7 +1,7 @@
 """Where the tables of a population are: one class for each kind of place, and the one database that holds all of them.
 
-A new kind of place is a class here and its line in `SOURCES`: how lapwing.toml and the command line name it, what tells
-it from others, what columns are there, and how its database is opened.
+A new kind of place is a class here and its line in `SOURCES`: its entries in lapwing.toml and at the command line, its
+identity, its columns, and how its database is opened.
 """
 
 import os
@@ -27,11 +27,11 @@ _AS_A_WORD: Final = re.compile(r"(password|secret)\s*=")
 
 
 class TableSource(ABC):
-    """Where a table is."""
+    """The place of a table."""
 
     __slots__ = ()
     engine: ClassVar[str]
-    """What reads it."""
+    """The engine that reads it."""
     written: ClassVar[str]
     """How lapwing.toml names such a place, for a remedy."""
     entries: ClassVar[Mapping[str, Any]]
@@ -105,7 +105,7 @@ class FileSource(_InDuckDB):
 
     @classmethod
     def from_settings(cls, given: Mapping[str, str], folder: Path) -> "FileSource":
-        """Read the name of the file, which stands alone."""
+        """Read the name of the file, which is the only entry."""
         name = given["source"]
         if Path(name).suffix not in FILES:
             shown = "an address" if "://" in name else name  # which may hold a password
@@ -144,7 +144,7 @@ class DuckDBSource(DuckDBTable, _InDuckDB):
         return {"duckdb": _seen_from(folder.resolve(), self.path.resolve()), "table": self.table}
 
     def place(self, folder: Path) -> tuple[str, ...]:
-        """Return the resolved path and the table, in which DuckDB does not tell capitals from small letters."""
+        """Return the path and the name of the table in lower case: names in DuckDB are case-insensitive."""
         return ("duckdb", _relative(folder, self.path), self.table.casefold())
 
     def columns(self, table: str) -> dict[str, str | None]:

@@ -139,7 +139,7 @@ class QuestionStream:
 
     @property
     def _seen(self) -> ReservationRecord:
-        """The stream as this process saw it last; where it has moved on since, the ledger says so when it is asked."""
+        """The stream as this process saw it last; the commit of a question detects if it has moved on since."""
         return self._reservations.seen(self.name) or self.record
 
     @property
@@ -198,7 +198,7 @@ class QuestionStream:
         """Say the same for many conditions, in their order, until they or the yeses of the stream are used up.
 
         It is many times as fast as one by one, and as durable: up to 2,000 questions are committed together before data
-        is read, and their answers before any is told. A condition that was asked before is answered as it was, for
+        is read, and their answers before any is returned. A condition that was asked before is answered as it was, for
         free. All are read before the first is asked, so that a bad one costs nothing; after the halt is no answer.
 
         If the database fails (`EngineError`), up to 2,000 questions stay in flight, and nothing is lost: the next
@@ -210,7 +210,7 @@ class QuestionStream:
         wheres : which people, as in `ask`, one for each question; or a grid of cohorts, whose labels are kept
         at_least : how many, for all of them; the stream's own number if it is not given
         key : the idempotency key of the whole
-        progress : told how many of how many different conditions have been asked
+        progress : called with how many of how many different conditions have been asked
 
         Proof: proofs/stream_recovery.md
         """
@@ -232,7 +232,7 @@ class QuestionStream:
         return StreamAnswers(answers=tuple(told.get(text) for _, text in planned), labels=labels if any(labels) else ())
 
     def _ask_together(self, questions: dict[str, Plan], key: str, *, fresh: bool) -> dict[str, StreamAnswer]:
-        """Commit, read, decide, commit, tell: for one question, or for many at once."""
+        """Commit, read, decide, commit, return: for one question, or for many at once."""
         record, texts = self._seen, list(questions)
 
         def put(number: int, seed: bytes) -> tuple[Intent | None, dict[str, Decision]]:
@@ -287,7 +287,7 @@ class QuestionStream:
         return f"<stream {self.name!r}: {record.used} of {record.units} yeses given>"
 
     def meaning(self, wheres: Iterable[ConditionLike | AtLeastQuestion], at_least: int | None = None) -> str:
-        """Return what tells these questions, in their order, from all others. It is free."""
+        """Return a digest of the canonical texts of these questions, in their order. It is free."""
         self._lifetime.require()
         return digest([text for _, text in self._planner.plan(wheres, at_least)])
 
@@ -303,7 +303,7 @@ class QuestionStream:
 
     @contextmanager
     def _hold(self, record: ReservationRecord) -> Iterator[Mapping[str, int]]:
-        """Keep open what is asked about until it has its outcome; until then nobody takes it for abandoned."""
+        """Hold the tables and the gate of the stream until the outcome, so that no process takes it for abandoned."""
         with self._tables.hold(record.versions) as held, self._ledger.store.gate.working(self.name, PATIENCE):
             yield held
 
@@ -331,7 +331,7 @@ class QuestionStream:
 
     @no_deadline()
     def _decide(self, intent: Intent, questions: Sequence[Plan | CanonicalQuestion]) -> dict[str, Decision]:
-        """Decide questions with the noise of their one seed, and commit the outcomes; return those that stand."""
+        """Decide questions with the noise of their one seed, and commit the outcomes; return the committed ones."""
         people = [people_asked_for(question.meaning) for question in questions]
         return self._unless_broken(self._read_and_decide(intent, questions, people))
 

@@ -29,7 +29,7 @@ _PATIENCE = 3
 
 
 def whose_row(population: Population, table: Table) -> tuple[str, str]:
-    """Return what says whose row a row of a table is, as the ledger keeps it: a column, and what it holds."""
+    """Return the person key of a table as the ledger keeps it: the name of the column, and its type."""
     return population.person_key(table), table.key_type.value
 
 
@@ -107,7 +107,7 @@ class Tables:
         return self._uncharged(lambda: self._open_at(versions, charged=False))
 
     def _uncharged(self, work: Callable[[], T]) -> T:
-        """Do something before the charge; every failure is the same `UnavailableError`, whatever its reason."""
+        """Run an action before the charge; every failure is the same `UnavailableError`, for any reason."""
         with suppress(EngineError):
             return hide_failures(work, self._on_failure)
         raise UnavailableError
@@ -151,7 +151,7 @@ class Tables:
         return RegistrationError(self._population.name, reason="has another data version by now", remedy="ask again")
 
     def _stats(self, tables: Iterable[str]) -> dict[str, tuple[int, ...]]:
-        """Return how the files of tables look from outside: a file that is replaced looks different."""
+        """Return the stats of the files of tables; a file that is replaced has another one."""
         return stats_of(self._files_of(tables))
 
     def _files_of(self, tables: Iterable[str]) -> dict[str, Path]:
@@ -224,7 +224,7 @@ class Tables:
         with suppress(RegistrationError, UnavailableError), self._lease(versions, charged=False) as held:
             now = self._uncharged(held.engine.identities_now)
             return [t for t, one in now.items() if self._fingerprints.is_another(f"{name}.{t}", versions[t], one)]
-        return []  # what cannot be opened is told elsewhere
+        return []  # what cannot be opened is reported elsewhere
 
     def survey(self) -> "list[TableSurvey]":
         """Return exact facts about every table; for the custodian."""

@@ -1,7 +1,7 @@
 """From a plan and a target to an answer.
 
-`target` is what one pays or wants, `releases` finds the mechanism for it, `answer` is what is returned, `preview`
-is what can be said before. Streams have the like: `stream_terms` and `verdicts`.
+`target` is the price or the accuracy wanted, `releases` are mechanisms with their events, `answer` is what is returned,
+`preview` is what is known before. For streams there are `stream_terms`, `stream_preview` and `stream_answers`.
 
 Nothing here decides when data is read; `lapwing.session` does, and `lapwing.streams`.
 """

@@ -1,6 +1,6 @@
-"""An answer: values, margins, price, receipt, and a sentence that says it.
+"""An answer: values, margins, price, receipt, and a sentence in words.
 
-It is made of released numbers alone: whatever is computed from it is free.
+It is made of released numbers alone: all that is computed from it is post-processing, and free.
 """
 
 import json
@@ -51,13 +51,13 @@ _MOST_IN_SHORT = 20
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Answer(TableResult):
-    """What was told: `float(answer)` is its number, `answer["n"]` a column, and `for row in answer` goes through rows.
+    """A released answer: `float(answer)` is its number, `answer["n"]` a column, and `for row in answer` has its rows.
 
     Its bounds, at a confidence, hold for all numbers of a column *at once*, so that it does not matter which of them is
     looked at. There is one exception: of groups whose keys only the data knew, each has its bounds for itself, given
     that it is shown, and there is no margin. Several columns have each their own confidence. Bounds are about noise:
-    they say how far a number is from what exact counting within the declared bounds would have told, and nothing about
-    how well the table speaks for the world.
+    they say how far a number is from the exact result within the contribution bounds, and nothing about how well the
+    table represents the world.
 
     `numbers` are what was released for each column, from these data `versions` of the tables; it is `free` if it had
     been answered before, and a `rehearsal` if made-up rows were asked. `changes` is what was computed from it since.
@@ -65,7 +65,7 @@ class Answer(TableResult):
 
     asked: PricedQuestion
     numbers: Mapping[str, Numbers]
-    receipt: Receipt | Any  # the proof that it was charged; None in a rehearsal alone: nobody else need ask
+    receipt: Receipt | Any  # the proof that it was charged; None in a rehearsal alone
     versions: Mapping[str, int]
     free: bool = False
     rehearsal: bool = False
@@ -99,12 +99,12 @@ class Answer(TableResult):
 
     @property
     def price(self) -> Price:
-        """What the question cost, when it was charged."""
+        """The price of the question, when it was charged."""
         return self.asked.price
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
-        """The names of what rows are told apart by."""
+        """The names of the key columns, which identify a row."""
         if self.asked.in_one_row:
             return ()
         plan, arrangement = next(self.asked.several()).plan, self.asked.arrangement
@@ -237,7 +237,7 @@ class Answer(TableResult):
 
     @property
     def _sure(self) -> str:
-        """How far off it is, in words."""
+        """The accuracy in words."""
         if len(self.columns) > 1:
             return ""
         release, made = next(self.asked.several()), self.columns[0] not in self.asked.releases
@@ -245,7 +245,7 @@ class Answer(TableResult):
         say = release.plan.meaning.accuracy if self._is_single else release.plan.meaning.accuracy_of_all
         known = None if margin is None else say(margin)
         chosen = isinstance(release.plan.meaning, ChosenMeaning)
-        if self._is_single and (known is None or chosen):  # a place in the order says less than values do
+        if self._is_single and (known is None or chosen):  # a rank is less informative than values
             _, low, high, _ = cell_words(self._only_cell)
             known = f"from {low} to {high}" if low and high else known
         sure = "" if known is None else f", {known} with 95 % confidence"
@@ -253,13 +253,13 @@ class Answer(TableResult):
 
     @property
     def _over(self) -> str:
-        """Over how many rows the one value was computed, where that is told with it."""
+        """The number of rows that the one value was computed over, where it was released too."""
         rows = self.rows[0].cells[self.columns[0]].rows if self._is_single else None
         return "" if rows is None else f"{rows.value:,} rows ({rows.low:,} to {rows.high:,})"
 
     @cached_property
     def counted(self) -> tuple[str, ...]:
-        """The columns whose values are told with the number of rows they were computed over.
+        """The columns that are shown with the number of rows they were computed over.
 
         Of columns over the same rows one is enough, and none is needed where a column is this number.
         """
@@ -280,7 +280,7 @@ class Answer(TableResult):
         return json.dumps(self.to_dict(confidence), ensure_ascii=False)
 
     def to_dict(self, confidence: Exact = CONFIDENCE) -> dict[str, Any]:
-        """Return the answer as JSON values: exact numbers as they are or as text, and `rounded` ones beside them."""
+        """Return the answer as JSON values: exact numbers as they are or as text, and `rounded` ones as well."""
         return {
             "asked": self.asked.words,
             "bounding": self.asked.bounding,
@@ -305,7 +305,7 @@ class Answer(TableResult):
         }
 
     def facts(self, confidence: Exact = CONFIDENCE) -> list[tuple[str, str | None]]:
-        """Return what there is to say about its numbers: how far off they are, what was asked, what it cost."""
+        """Return facts about the answer, by name: its error, the question in words, its price."""
         paid = f"nothing: it was asked before, for {self.price}" if self.free else str(self.price)
         return [
             ("error", self._error(confidence)),
@@ -316,7 +316,7 @@ class Answer(TableResult):
         ]
 
     def _error(self, confidence: Exact) -> str | None:
-        """Say how far off it is, where the bounds of its rows do not say all."""
+        """Return a remark on the accuracy, where the bounds of the rows are not all of it."""
         plan = next(self.asked.several()).plan
         if plan.family is Family.THRESHOLD:
             return "bounds are those of each group for itself, given that it is shown; one barely shown may be small"
@@ -327,7 +327,7 @@ class Answer(TableResult):
         return f"{told}, with {percent(as_confidence(confidence))} confidence"
 
     def notes(self) -> dict[str, Any]:
-        """Return which columns bounds may have cut, and what they leave out."""
+        """Return the columns that contribution bounds may have cut, and what these bounds leave out."""
         return {"cut": list(self.asked.cut), "bounding": self.asked.bounding} if self.asked.cut else {}
 
     def frame_columns(self, confidence: Exact) -> list[FrameColumn]:
@@ -408,7 +408,7 @@ class Answer(TableResult):
 
     @property
     def beyond(self) -> list[str]:
-        """What a table of `MOST_SHOWN` rows, for people to read, does not show: lines to put below it."""
+        """Footnotes of a table of `MOST_SHOWN` rows: the rows and groups that it leaves out, and why."""
         hidden = len(self.rows) - MOST_SHOWN
         rows = [f"... and {hidden} more rows: all are in the JSON and in data frames"] if hidden > 0 else []
         groups = [f"... and {self.left_out} smaller groups, for which there was no room"] if self.left_out else []

@@ -1,4 +1,4 @@
-"""What an account has left, and budgets as people and files write them."""
+"""The remaining budget of an account, and budgets as people and files write them."""
 
 from collections.abc import Iterable
 from fractions import Fraction
@@ -19,12 +19,12 @@ from lapwing.vocabulary.results import Result
 from lapwing.vocabulary.wording import decimal_above, decimal_below, format_exact, rounded
 
 MOST_TIMES = 1000
-"""Where counting ends how often a question could be asked."""
+"""The largest number of repetitions of a question that is counted."""
 
 
 @frozen(repr=False)
 class BudgetStatus(Result):
-    """An account as it stands, the allowance of the one who looks, and why they may not spend, if that is so."""
+    """The state of an account, the allowance of one analyst, and why they may not spend, if so."""
 
     account: Account
     allowance: Account | None = None
@@ -39,7 +39,7 @@ class BudgetStatus(Result):
         charge: Charge | None = None,
         tables: Iterable[str] = (),
     ) -> "BudgetStatus":
-        """Return what some segments (of streams: all) have left, and whether it, or this charge, may be spent."""
+        """Return the remaining budget of some segments (of streams: all), and whether a charge may be spent from it."""
         own, decided = snapshot.allowance, snapshot.population
         refused: BudgetError | None = decided.suspension(analyst)
         if refused is None and charge is not None:
@@ -52,7 +52,7 @@ class BudgetStatus(Result):
 
     @property
     def left(self) -> Fraction | None:
-        """What is left of a pure budget or a budget of rho; an (epsilon, delta) budget has no such number."""
+        """The remainder of a pure budget or a budget of rho; an (epsilon, delta) budget has no such number."""
         lefts = [amounts(account)[2] for account in self._accounts()]
         return None if None in lefts else min(left for left in lefts if left is not None)
 
@@ -69,11 +69,11 @@ class BudgetStatus(Result):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What stands in the way of spending, whatever is left."""
+        """Reasons why nothing may be spent now, whatever is left."""
         return () if self.suspension is None else (str(self.suspension),)
 
     def after(self, charge: Charge) -> "BudgetStatus | Refusal":
-        """Return how it would stand after a charge, or why it would be refused."""
+        """Return the status after a charge, or its refusal."""
         accounts = [account.admit(charge) for account in self._accounts()]
         refused = [account for account in accounts if isinstance(account, Refusal)]
         if refused:
@@ -81,7 +81,7 @@ class BudgetStatus(Result):
         return _status_of(account for account in accounts if isinstance(account, Account))
 
     def booked(self, line: StreamClosing) -> "BudgetStatus":
-        """Return how it would stand after the end of a stream."""
+        """Return the status after the end of a stream."""
         return _status_of(account.book(line) for account in self._accounts())
 
     def times(self, charge: SingleRelease) -> int:
@@ -92,7 +92,7 @@ class BudgetStatus(Result):
         return [self.account, *([] if self.allowance is None else [self.allowance])]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is left as JSON values: in the budget's currency where it has one, and what would fit."""
+        """Return the remainder as JSON values: in the budget's currency where it has one, and the releases that fit."""
         fits = self.remaining
         return {
             "amount": format_exact(self.left),
@@ -103,7 +103,7 @@ class BudgetStatus(Result):
         }
 
     def facts(self) -> list[tuple[str, str | None]]:
-        """Return what is left, in words."""
+        """Return the remainder in words, by name."""
         share = self.for_open_groups
         left = None if share is None else f"{decimal_below(share)} is left for groups with undeclared keys"
         return [("left", str(self)), ("delta", left), ("mind", "; ".join(self.warnings) or None)]
@@ -126,10 +126,10 @@ def _currency(account: Account) -> str:
 
 
 def amounts(account: Account) -> tuple[Fraction | None, Fraction | None, Fraction | None]:
-    """Return what is spent, reserved and left of the fullest segment; None where a budget has no such numbers.
+    """Return the amounts spent, reserved and left of the fullest segment; None where a budget has no such numbers.
 
-    Of an (epsilon, delta) budget it is the sum of epsilons, as long as that counts in every segment, and what is left
-    has no number.
+    Under an (epsilon, delta) budget they are the sum of epsilons, as long as that counts in every segment, and the
+    amount left is None.
     """
     sums = [one.pure if isinstance(one, ApproximateFilter) else one for one in account.filters.values()]
     counted = [one for one in sums if one is not None]
@@ -141,7 +141,7 @@ def amounts(account: Account) -> tuple[Fraction | None, Fraction | None, Fractio
 
 
 def share_left(account: Account, now: Account | None = None) -> Fraction:
-    """Return which part of its budget an account has left, in its fullest segment: from 1 to 0, whatever its kind.
+    """Return the share of its budget that an account has left in its fullest segment: from 1 to 0, for any budget.
 
     An (epsilon, delta) budget admits a question as long as one of its two accounts does, so that the larger of the two
     parts counts: of the sum of epsilons, and of the Gaussian residue, of which equal releases take equal parts. `now`
@@ -205,7 +205,7 @@ def most_words(most: Budget | None, budget: Guarantee) -> str:
 
 
 def read_budget(*, epsilon: Exact | None = None, delta: Exact | None = None, rho: Exact | None = None) -> Budget:
-    """Return a budget that was said in words: `epsilon`, `epsilon` with `delta`, or `rho`.
+    """Return the budget that is given by `epsilon`, `epsilon` with `delta`, or `rho`.
 
     >>> read_budget(epsilon="0.5")
     PureDP(epsilon=Fraction(1, 2))
@@ -218,7 +218,7 @@ def read_budget(*, epsilon: Exact | None = None, delta: Exact | None = None, rho
 
 
 def said_budget(epsilon: object, delta: object, rho: object) -> Budget | None:
-    """Return the budget that some of these words say, or None where no budget is said so."""
+    """Return the budget that these parameters give, or None where they give none."""
     match epsilon, delta, rho:
         case None, None, rho if rho is not None:
             return ConcentratedDP(rho=positive("rho", rho))

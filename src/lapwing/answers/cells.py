@@ -106,12 +106,12 @@ def cell_text(cell: BoundedValue) -> str:
 
 
 def rows_names(counted: Sequence[str]) -> list[str]:
-    """Return the names of the columns that say over how many rows these columns were computed."""
+    """Return the names of the columns with the number of rows that these columns were computed over."""
     return ["rows"] if len(counted) == 1 else [f"rows of {name}" for name in counted]
 
 
 def cell_record(cell: BoundedValue) -> dict[str, Any]:
-    """Return a value, its bounds and its number of rows as JSON values: exactly, and `rounded` beside it."""
+    """Return a value, its bounds and its number of rows as JSON values: exactly, and `rounded`."""
     parts = {"value": cell.value, "low": cell.low, "high": cell.high}
     return {
         **({} if cell.rows is None else {"rows": cell_record(cell.rows)}),
@@ -123,7 +123,7 @@ def cell_record(cell: BoundedValue) -> dict[str, Any]:
 def quotient(
     asked: PricedQuestion, made: Quotient, numbers: Mapping[str, Numbers], confidence: Fraction
 ) -> list[BoundedValue]:
-    """Return what is computed from several columns: by the law of their common noise, or from the bounds of each.
+    """Return quotients of columns, with bounds from the law of their common noise, or from the bounds of each column.
 
     Proof: proofs/quotients.md
     """

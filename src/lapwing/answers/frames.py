@@ -98,7 +98,7 @@ class TableResult(Result):
         return frame
 
     def notes(self) -> dict[str, Any]:
-        """Return what is to be known of the whole table, beside its columns: `attrs` of pandas, metadata of Arrow."""
+        """Return metadata of the whole table: `attrs` of pandas, schema metadata of Arrow."""
         return {}
 
     def to_polars(self, confidence: Exact = _CONFIDENCE) -> Any:
@@ -150,7 +150,7 @@ def _numbered(names: list[str], place: int) -> str:
 
 
 def key_columns(plan: Plan, names: Sequence[str], keys: Sequence[CellKey], steps: Steps) -> list[FrameColumn]:
-    """Return what the rows of an answer are told apart by, with these names, as columns of a frame."""
+    """Return the key columns of an answer, with these names, as columns of a frame."""
     if plan.meaning.row_name is not None:
         shown = [plan.shown(key, steps) for key in keys]
         read: Callable[[Any], Any] = Fraction if plan.meaning.rows_are_fractions else lambda part: part

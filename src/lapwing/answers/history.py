@@ -1,6 +1,6 @@
-"""What happened to a population, in sentences: who asked what, when and for how much, and what the custodian decided.
+"""The history of a population in sentences: who asked what, when and for how much, and what the custodian decided.
 
-It is told from the entries of the ledger, which hold nothing secret. A question and what became of it are one act.
+It is made from the entries of the ledger, which hold nothing secret. A question and its outcome are one act.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,10 +33,10 @@ from lapwing.vocabulary.wording import several
 
 _LONGEST = 300
 _FEW = 3
-"""How many questions that were asked together are told one by one."""
+"""How many questions that were asked together are listed one by one."""
 _ACTS = frozenset({"population", "policy", "charge", "write-off", "recall", "opening", "intent", "closing", "note"})
 _ACTS |= {"request"}
-"""The kinds of entries that tell of an act; the others tell what became of one."""
+"""The kinds of entries that begin an act; the others are outcomes of one."""
 
 
 @frozen(repr=False)
@@ -75,10 +75,10 @@ class Act(Result):
 def acts_of(
     entries: Sequence[Record], *, analyst: str | None = None, last: int | None = None, ends: Sequence[Record] = ()
 ) -> list[Act]:
-    """Return the acts that the entries of a population tell of, in their order; all, or the last ones of an analyst.
+    """Return the acts in the entries of a population, in their order; all, or the last ones of an analyst.
 
-    An act of the custodian about an analyst, such as an allowance, is one of that analyst too. `ends` are entries that
-    say what became of others, and are told with them alone.
+    An act of the custodian about an analyst, such as an allowance, is one of that analyst too. `ends` are entries
+    that settle others, and are shown with these only.
     """
     concerned = [
         entry for entry in entries if entry["kind"] in _ACTS and (analyst is None or entry.get("analyst") == analyst)
@@ -95,9 +95,9 @@ def acts_of(
 
 @frozen()
 class HistoryPage:
-    """The last acts of an analyst before some entry, the newest first; no more is read than is told.
+    """The last acts of an analyst before some entry, the newest first; no more is read than is shown.
 
-    `entries` are those of the acts, and `ends` what became of them.
+    `entries` are those of the acts, and `ends` those of their outcomes.
     """
 
     acts: Sequence[Act]
@@ -112,7 +112,7 @@ class HistoryPage:
         return HistoryPage(acts=acts_of(asked, ends=ends), entries={one["seq"]: one for one in asked}, ends=ends)
 
     def end_of(self, act: Act) -> Record | None:
-        """Return what became of a question, or what was told again."""
+        """Return the entry that settles the question of an act, or the one that the act recalls."""
         recalled = self.entries[act.entry].get("recalls")
         found = (one for one in self.ends if one["seq"] == recalled or one.get("settles") == act.entry)
         return next(found, None)
@@ -255,12 +255,12 @@ def _budget(entry: Mapping[str, Any]) -> str:
 
 
 def charged_for(entry: Record) -> str:
-    """Return what a charge is for, in plain English: what its columns ask, whatever they are read from."""
+    """Return the purpose of a charge in plain English: the questions of its columns, whichever release they share."""
     return _shortened(entry["words"]) if "words" in entry else asked_words(entry["question"])
 
 
 def asked_words(question: str) -> str:
-    """Return what the text of a question in the ledger asks, in plain English; the text itself if it is no question."""
+    """Return a question of the ledger in plain English; its text if it cannot be read as a question."""
     try:
         told = "; ".join(dict.fromkeys(plan.asked for plan in _plans(question)))
     except LapwingError:
@@ -293,10 +293,10 @@ def _plan(asked: CanonicalQuestion) -> Plan:
 
 
 def read_back(charge: Record, end: Record, receipt: Receipt, budget: Guarantee) -> Answer | None:
-    """Return an answer from the entries of its charge and its end alone, under names that say nothing.
+    """Return an answer from the entries of its charge and its outcome alone, under generic names.
 
-    What was asked and what was released stand in them, and how it was released follows from the price. Where several
-    statistics were read from one release, their columns stand in no entry: then there is None.
+    The entries have the question and the released numbers, and the mechanism follows from the price. Where several
+    statistics share one release, their columns are in no entry: then the result is None.
     """
     parts = from_text(tuple[PricedPlan, ...], charge["question"])
     releases = [_released(_named(_plan(part.question)), part.event, budget) for part in parts]

@@ -1,4 +1,4 @@
-"""What a question would cost and what would be left: computed from the question and the account, with no engine."""
+"""The price of a question and the budget left after it: computed from question and account, with no engine."""
 
 from collections.abc import Hashable, Mapping
 from fractions import Fraction
@@ -24,12 +24,12 @@ from lapwing.vocabulary.results import Result
 from lapwing.vocabulary.wording import decimal_below, format_exact, format_short, percent, rounded
 
 ROWS = (100, 1_000, 10_000)
-"""For how many rows a preview says the error of a mean or a moment, which depends on how many there are."""
+"""Numbers of rows for which a preview shows the error of a mean or a moment, which depends on that number."""
 
 
 @frozen(repr=False)
 class Forecast(Result):
-    """How the account stands `before`, and would stand `after`; a refusal where the account would say no."""
+    """The status of an account `before` a charge, and `after` it; a refusal where the charge would not be admitted."""
 
     confidence: Fraction
     before: BudgetStatus
@@ -37,12 +37,12 @@ class Forecast(Result):
 
     @property
     def affordable(self) -> bool:
-        """Whether it would be admitted now: the account has enough, and nothing that was decided forbids it."""
+        """Whether the charge would be admitted now: by the account, and by the policy."""
         return not isinstance(self.after, Refusal) and self.before.suspension is None
 
     @property
     def refusal(self) -> BudgetExceededError | None:
-        """Why the account would refuse it now; what was decided about spending stands in `before.suspension`."""
+        """Why the account would refuse the charge now; a refusal by policy is in `before.suspension`."""
         return self.after.error() if isinstance(self.after, Refusal) else None
 
     @property
@@ -104,7 +104,7 @@ class Preview(Forecast):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What its price does not say: that spending is suspended, or what it does to an (epsilon, delta) budget."""
+        """Remarks on the price: that spending is suspended, or its effect on an (epsilon, delta) budget."""
         stopped = self.before.warnings
         if isinstance(self.after, Refusal) or self.before.left is not None:
             return stopped
@@ -147,7 +147,7 @@ class Preview(Forecast):
         }
 
     def offer(self) -> dict[str, Any]:
-        """Return as JSON values what follows from the question and its price alone, however the account stands."""
+        """Return as JSON values what follows from the question and its price alone, and not from the account."""
         return {
             "asked": self.asked.words,
             "bounding": self.asked.bounding,
@@ -210,21 +210,21 @@ class Preview(Forecast):
 
 
 QuestionLike: TypeAlias = Question | Mapping[str, Question] | str
-"""How a question is put: as itself, as several that are charged as one, or as the text of a SELECT."""
+"""A question, several that are charged as one, or the text of a SELECT."""
 
 _REMEMBERED: Final = 2000
 _HEAVIEST: Final = 20_000_000  # characters, of all that are remembered
 
 
 class QuestionWords(TargetWords, total=False):
-    """How a question is paid and, for a SELECT, how many rows of one person count, and in how many groups."""
+    """The target of a question and, for a SELECT, its contribution bounds: rows and groups of one person."""
 
     max_rows: int | None
     max_groups: int | None
 
 
 class OfferedTerms(NamedTuple):
-    """What a price depends on besides the question and the catalogue."""
+    """The terms that a price depends on besides the question and the catalogue."""
 
     target: Target
     budget: Guarantee
@@ -233,10 +233,10 @@ class OfferedTerms(NamedTuple):
 
 
 class Pricing:
-    """Prices questions, each once: whoever looks at the price of one and then asks it does not wait for it twice.
+    """A cache of priced questions: one that is previewed and then asked is priced once.
 
-    A question is known by the object that it is, which cannot change and is kept, and a SELECT by its text. A mapping
-    of questions may change, and is priced anew.
+    The key of a question is the identity of its object, which is immutable and kept alive; that of a SELECT is its
+    text. A mapping of questions is mutable, and is priced anew.
     """
 
     def __init__(self) -> None:

@@ -39,7 +39,7 @@ from lapwing.vocabulary.wording import format_exact, format_short
 
 KeyedCount: TypeAlias = tuple[tuple[Label, ...] | None, int]
 Numbers: TypeAlias = Sequence[Any]
-"""What was released, as JSON holds it: whole numbers, or for keys that only the data knew, keys with whole numbers."""
+"""Released numbers as JSON holds them: whole numbers, or for keys that only the data knew, keys with whole numbers."""
 
 CONFIDENCE = Fraction(95, 100)
 _MOST_STEPS = 1 << 12
@@ -51,7 +51,7 @@ _MOST_KEY_TEXT = 700_000
 
 @stored("answer")
 class StoredAnswer:
-    """What was released for each question of those asked together, and from which versions of the tables."""
+    """The released numbers of each question of those asked together, and the versions of the tables."""
 
     released: tuple[tuple[int | KeyedCount, ...], ...]
     versions: Mapping[str, int]
@@ -59,9 +59,9 @@ class StoredAnswer:
 
 @frozen()
 class PricedColumn(ABC):
-    """What is told of one statistic: `meaning` reads what `source` released; `plan` is what it would ask by itself.
+    """One column of an answer: `meaning` post-processes what `source` released; `plan` is its plan if asked alone.
 
-    Margins are remembered: a preview, the answer and its sentence ask for the same ones.
+    Margins are cached: a preview, the answer and its sentence need the same ones.
     """
 
     plan: Plan
@@ -72,7 +72,7 @@ class PricedColumn(ABC):
     @property
     @abstractmethod
     def source(self) -> "Release":
-        """What is released."""
+        """The release that the column is computed from."""
 
     @property
     def over(self) -> object:
@@ -80,7 +80,7 @@ class PricedColumn(ABC):
         return id(self.source), self.meaning.part_of_rows
 
     def margin(self, confidence: Exact) -> Number | None:
-        """Return how far off all numbers of the answer are at most; None where that depends on what comes out."""
+        """Return the margin: a bound on all errors at once, at a confidence; None where it depends on the release."""
         wanted = probability("confidence", confidence)
         if wanted not in self._margins:
             if len(self._margins) == _MOST_MARGINS:
@@ -93,7 +93,7 @@ class PricedColumn(ABC):
         return self.meaning.margin_of_choice(self.source.plan, self.mechanism, confidence)
 
     def error_if(self, rows: int, confidence: Exact) -> Number | None:
-        """Return about how far off it would be if this number of rows counted, where that decides; otherwise None."""
+        """Return the approximate error for this number of rows, where it depends on that; otherwise None."""
         return self.meaning.error_if(self.source.plan, self.mechanism, confidence, rows)
 
     def shown_from(self, confidence: Exact) -> tuple[int, int] | None:
@@ -101,7 +101,7 @@ class PricedColumn(ABC):
         return self.meaning.shown_from(self.source.plan, self.mechanism, confidence)
 
     def values(self, numbers: Numbers, confidence: Exact) -> list[BoundedValue]:
-        """Return what the released numbers say. It costs nothing."""
+        """Return the values that the released numbers mean. It is post-processing, and free."""
         return self.meaning.values(self.source.plan, numbers, self.mechanism, confidence)
 
 
@@ -119,7 +119,7 @@ class ReadColumn(PricedColumn):
 
 @frozen()
 class Release(PricedColumn):
-    """One plan at one price: a column that is released for itself, or what several columns are read from."""
+    """One plan at one price: a column that is released by itself, or a release that several columns share."""
 
     @property
     def source(self) -> "Release":
@@ -128,7 +128,7 @@ class Release(PricedColumn):
 
     @property
     def event(self) -> Event:
-        """What will happen, as it is charged."""
+        """The privacy event that is charged."""
         event: Event = self.mechanism.event
         return event
 
@@ -155,7 +155,7 @@ class NoisyNumbers(Release):
 
     @property
     def event(self) -> Event:
-        """That of the noise, or a coarser one that is true of it, too."""
+        """The privacy event of the noise, or a coarser event that bounds it."""
         return charged_as(self.mechanism.event)
 
     @property
@@ -201,7 +201,7 @@ class CountsByKey(Reading):
         """Return None: what is shown near the threshold was lifted there by its noise, and may be far off."""
 
     def shown_from(self, plan: Plan, mechanism: PartitionSelection, confidence: Exact) -> tuple[int, int]:
-        """Return the threshold, with noise, and the margin of a count that would be shown whatever its noise."""
+        """Return the threshold, with noise, and the margin of a count so large that it is shown with any noise."""
         del plan
         return mechanism.threshold, int(Spread(tail_of(mechanism.law)).margin(confidence, 1))
 
@@ -212,7 +212,7 @@ class CountsByKey(Reading):
         del plan
         values, wanted = [], probability("confidence", confidence)
         for key, count in released:
-            if key is None:  # how many were not told
+            if key is None:  # the number of keys that were left out
                 continue
             low, high = _bounds(mechanism, count, wanted)
             labels: tuple[Label, ...] = tuple(tuple(part) if isinstance(part, list) else part for part in key)
@@ -232,17 +232,17 @@ class OpenKeys(Release):
         return engine.keyed(self.plan.aggregate)
 
     def release(self, exact: Any) -> Numbers:
-        """Add noise to each, and keep what reaches the threshold: the largest of them, if there are too many to tell.
+        """Add noise to each, and keep what reaches the threshold: the largest of them, if there are too many to keep.
 
-        Which are told, and how many are not, follows from what the mechanism released: leaving keys out costs nothing.
+        Which keys are left out follows from what the mechanism released, so it is post-processing, and free.
         """
         return _tellable([[list(key), count] for key, count in self.mechanism.release(exact).items()])
 
 
 def _tellable(released: Numbers) -> Numbers:
-    """Return what an answer has room for, whatever the keys are: those with the most people, in the order they had.
+    """Return the keys that an answer has room for, however long they are: those with the most people, in their order.
 
-    What is left out is counted at the end, with no key. So an answer always fits the ledger, also where keys are long.
+    The number of those left out is the last element, with None as its key. So an answer always fits the ledger.
     """
     told, room = set[int](), _MOST_KEY_TEXT
     for place in sorted(range(len(released)), key=lambda place: -released[place][1]):
@@ -277,9 +277,9 @@ def _bounds(mechanism: PartitionSelection, shown: int, confidence: Fraction) -> 
 
 @frozen()
 class Price:
-    """What a release costs: its pure epsilon if it has one, its delta, and its rho if it has one.
+    """Price of a release: its pure epsilon if it has one, its delta, and its rho if it has one.
 
-    It is said in the `currency` of the account that pays it, in rho where it has no epsilon.
+    It is written in the `currency` of the account that pays it, in rho where it has no epsilon.
 
     >>> event = PureRelease(epsilon=Fraction(1, 2))
     >>> str(Price.of(event)), str(Price.of(event, "rho"))
@@ -293,7 +293,7 @@ class Price:
 
     @staticmethod
     def of(event: Event, currency: str = "epsilon") -> "Price":
-        """Return the price of an event, said in the `currency` of an account."""
+        """Return the price of an event, written in the `currency` of an account."""
         cost = cost_of_event(event)
         return Price(epsilon=cost.epsilon, delta=cost.delta, rho=cost.rho, currency=currency)
 
@@ -310,7 +310,7 @@ class Price:
 
 @stored("priced-plan")
 class PricedPlan:
-    """What is asked and what will happen, as a question stands in the ledger."""
+    """A canonical question with its privacy event, as the ledger keeps it."""
 
     question: CanonicalQuestion
     event: Event
@@ -321,7 +321,7 @@ class PricedQuestion:
     """One or more columns, each with its release, asked together and charged as one.
 
     `arrangement` says how the rows of the answer are shown; it is no part of what is asked and charged, and
-    neither is the `currency` of the account, in which its price is said.
+    neither is the `currency` of the account, in which its price is written.
     """
 
     releases: Mapping[str, PricedColumn]
@@ -340,17 +340,17 @@ class PricedQuestion:
 
     @cached_property
     def price(self) -> Price:
-        """What it costs, in the words of the account that pays it."""
+        """The price of all releases together, in the currency of the account."""
         return Price.of(self.event, self.currency)
 
     @property
     def in_one_row(self) -> bool:
-        """Whether several are asked that have one value each, of whatever kind: they stand in one row."""
+        """Whether there are several columns with one value each, of whatever kind: they stand in one row."""
         return len(self.releases) > 1 and all(one.plan.has_one_value for one in self.several())
 
     @cached_property
     def event(self) -> Event:
-        """What is charged."""
+        """The privacy event that is charged: the composition of all releases."""
         events = [release.event for release in self.sources]
         return events[0] if len(events) == 1 else Composed(parts=tuple(events))
 
@@ -361,7 +361,7 @@ class PricedQuestion:
 
     @property
     def words_of_columns(self) -> str | None:
-        """What the columns ask, where what they are read from says something else; None where it says the same."""
+        """The columns in plain English, where their releases read differently; None where both read the same."""
         columns, sources = [one.plan for one in self.several()], [one.plan for one in self.sources]
         if columns == sources:
             return None
@@ -380,18 +380,18 @@ class PricedQuestion:
 
     @cached_property
     def words(self) -> str:
-        """What is asked, in plain English."""
+        """The question in plain English."""
         arranged = [self.arrangement.words] if self.arrangement is not None and self.arrangement.words else []
         return "; ".join(dict.fromkeys([*(one.plan.asked for one in self.several()), *arranged]))
 
     @cached_property
     def bounding(self) -> str:
-        """What the bounds leave out: how many rows and groups of a person count, and to what values are clipped."""
+        """The contribution bounds in words: how many rows and groups of a person count, where values are clipped."""
         return ", ".join(dict.fromkeys(phrase for plan in self._bounded for phrase in plan.meaning.bounds_away(plan)))
 
     @property
     def _bounded(self) -> Iterator[Plan]:
-        """The plans that say how people are bounded: those of the columns, unless a release bounds them otherwise."""
+        """The plans whose contribution bounds apply: those of the columns, unless a release has other bounds."""
         for one in self.several():
             released = one.source.plan
             same = one.plan.aggregate.bounding == released.aggregate.bounding
@@ -399,19 +399,19 @@ class PricedQuestion:
 
     @cached_property
     def cut(self) -> tuple[str, ...]:
-        """The columns of whose rows or groups some may have been left out: the bounds say so, and nobody's data."""
+        """The columns that may miss rows or groups: this follows from the contribution bounds, never from data."""
         found = {name for name, one in self.releases.items() if one.plan.cut or one.source.plan.cut}
         made = self.arrangement.made if self.arrangement is not None else {}
         return tuple(name for name in self.columns if found & set(made[name].names if name in made else (name,)))
 
     @property
     def bounding_remark(self) -> str | None:
-        """What the bounds leave out, and that the error does not tell of it; None if nothing is left out."""
+        """A remark that the error excludes the bias of the contribution bounds; None if nothing is bounded."""
         return f"{self.bounding}; the error is about noise only" if self.bounding else None
 
     @property
     def bounded_words(self) -> str:
-        """What is asked, and within which bounds, in plain English."""
+        """The question and its contribution bounds, in plain English."""
         return f"{self.words} ({self.bounding_remark})" if self.bounding else self.words
 
     def shown_from(self, confidence: Exact) -> dict[str, tuple[int, int]]:
@@ -424,7 +424,7 @@ class PricedQuestion:
 
     @cached_property
     def units(self) -> Mapping[str, str]:
-        """What the margin of each column counts."""
+        """The unit of each column's margin."""
         known = self.releases
         return {name: known[name].plan.meaning.unit if name in known else "value" for name in self.columns}
 
@@ -434,12 +434,12 @@ class PricedQuestion:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The numbers that are told of each row."""
+        """The names of the columns of each row."""
         chosen = self.arrangement.columns if self.arrangement is not None else ()
         return chosen or tuple(self.releases)
 
     def values(self, name: str, numbers: Numbers, confidence: Fraction) -> list[BoundedValue]:
-        """Return what a column tells in each group, as it is arranged."""
+        """Return the values of a column, one for each row, in the order of the arrangement."""
         release, arrangement = self.releases[name], self.arrangement
         if arrangement is None:
             return release.values(numbers, confidence)
@@ -452,7 +452,7 @@ class PricedQuestion:
 
     @cached_property
     def sources(self) -> list[Release]:
-        """What is released, each once: columns may be read from the same release."""
+        """The releases, each once: several columns may be computed from the same release."""
         return list({id(one.source): one.source for one in self.several()}.values())
 
     def by_column(self, released: Sequence[Numbers]) -> dict[str, Numbers]:
@@ -461,7 +461,7 @@ class PricedQuestion:
         return {name: told[id(one.source)] for name, one in self.releases.items()}
 
     def margin(self, confidence: Exact = CONFIDENCE) -> Mapping[str, Number | None]:
-        """Return, for each column, how far off its numbers are at most; None where that depends on what comes out."""
+        """Return the margin of each column at a confidence; None where it depends on the released numbers."""
         told, wanted = self.columns, as_confidence(confidence)
         return {name: self.releases[name].margin(wanted) if name in self.releases else None for name in told}
 
@@ -479,5 +479,5 @@ def read_together(asked: Sequence[PricedQuestion], engine: Engine, versions: Map
 
 
 def meanings_of(ways: Iterable[Iterable[PricedQuestion]]) -> list[str]:
-    """Return what tells questions at their price from all others, in each way to pay: digests of canonical texts."""
+    """Return a digest of the canonical texts of questions at their price, for each way to pay."""
     return [digest([one.text for one in asked]) for asked in ways]

@@ -21,7 +21,7 @@ from lapwing.vocabulary.wording import format_exact, format_short, percent, seve
 class StreamAnswers(TableResult, Sequence[StreamAnswer | None]):
     """What `QuestionStream.ask_many` returns: an answer for each condition, and None for those after the halt.
 
-    `labels` are the words by which a grid of cohorts tells its cohorts apart; they become the first columns of a table.
+    `labels` name the cohorts of a grid; they become the first columns of a table.
     """
 
     answers: tuple[StreamAnswer | None, ...]
@@ -39,7 +39,7 @@ class StreamAnswers(TableResult, Sequence[StreamAnswer | None]):
 
     @property
     def price(self) -> Fraction:
-        """What these answers cost in all, beside the opening of the stream: a yes costs, and a repeat does not."""
+        """The total price of these answers, without the opening of the stream: a yes costs, and a repeat does not."""
         paid = {one.question: one.price for one in self.answers if one is not None and not one.free}
         return sum(paid.values(), Fraction(0))
 
@@ -73,7 +73,7 @@ class StreamAnswers(TableResult, Sequence[StreamAnswer | None]):
 
     @property
     def label_names(self) -> list[str]:
-        """What the labels say, in their order."""
+        """The names of the label columns, in their order."""
         return list(dict.fromkeys(name for words in self.labels for name in words))
 
     def to_dict(self) -> dict[str, Any]:

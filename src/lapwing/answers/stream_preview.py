@@ -20,7 +20,7 @@ from lapwing.vocabulary.wording import format_exact, format_short, percent, seve
 
 _PREVIEWED = "a stream that is being previewed"
 _SEARCHES: Final = (10, 100, 1000)
-"""How many questions one may want all to be answered right."""
+"""Numbers of questions for which the margin of all verdicts at once is shown."""
 
 
 @frozen(repr=False)
@@ -55,7 +55,7 @@ class StreamPreview(Forecast):
 
     @property
     def opening(self) -> Fraction:
-        """The epsilon of opening it, whatever it answers."""
+        """The epsilon of opening the stream, independent of its answers."""
         return self.terms.mechanism.threshold_epsilon
 
     @property
@@ -154,7 +154,7 @@ def spent_words(terms: StreamTerms, yeses: int, account: Account) -> str:
 
 
 def spent_rho(terms: StreamTerms, account: Account) -> str | None:
-    """Return what a budget of rho is charged for a stream, when it is opened; None of other budgets."""
+    """Return the rho that is charged when a stream is opened; None where the budget is not one of rho."""
     is_rho = isinstance(account.budget, ConcentratedDP)
     return format_exact(cost_of(terms.reservation(_PREVIEWED)).rho) if is_rho else None
 

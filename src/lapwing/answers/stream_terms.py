@@ -1,4 +1,4 @@
-"""What is agreed when a stream is opened, and what it answers under these terms.
+"""The terms of a stream, fixed when it is opened, and its answers under these terms.
 
 The terms are public, and so is all that follows from them: prices, the chance of a yes, margins. An answer is a
 verdict, and on a yes how far above it was, after noise.
@@ -60,7 +60,7 @@ class StreamOffer(TypedDict, total=False):
 
 @stored("stream-terms")
 class StreamTerms:
-    """What is agreed when a stream is opened.
+    """The terms of a stream, fixed when it is opened.
 
     Parameters
     ----------
@@ -100,9 +100,9 @@ class StreamTerms:
         Parameters
         ----------
         at_least, yeses, table : what is asked, and how many yeses there are to give
-        epsilon : what it may cost; the threshold is placed for `questions` if they are said
-        within, confidence, questions : for the smallest epsilon (of three digits) at which all `questions`, one if it
-            is not said, are answered right with this probability, if all counts are `within` or more away
+        epsilon : what it may cost; the threshold is placed for `questions` if they are given
+        within, confidence, questions : for the smallest epsilon (of three digits) at which all `questions`, one by
+            default, are answered right with this probability, if all counts are `within` or more away
         """
         require_words(others, StreamOffer.__annotations__)
         if at_least is None or yeses is None:
@@ -156,7 +156,7 @@ class StreamTerms:
         return _mechanism_of(self)
 
     def reservation(self, name: str) -> Reservation:
-        """Return what the account must hold for a stream of this name."""
+        """Return the reservation that an account makes for a stream of this name."""
         return self.mechanism.reservation(name)
 
     def spent(self, yeses: int, account: Account) -> Fraction:
@@ -172,9 +172,9 @@ class StreamTerms:
     def margin(self, confidence: Exact = "0.95", *, questions: int = 1) -> int:
         """Return how far counts must be from the threshold for all of these verdicts to be right, whichever they are.
 
-        Of `k` questions any may deserve a yes, up to the yeses there are. That k counts which deserve a no, and as many
-        as there are yeses which deserve one, are *all* told apart is less likely than any such case, so that its
-        margin is enough. Of one question both cases are looked at.
+        Of `k` questions any may deserve a yes, up to the yeses there are. The event that k counts below and as many
+        counts above as there are yeses are *all* classified right is less likely than any such case, so its margin is
+        an upper bound. Of one question both cases are computed.
         """
         return _margin_of(self, as_confidence(confidence), as_int("questions", questions, most=_MOST_QUESTIONS))
 
@@ -271,7 +271,7 @@ def _mechanism_of(terms: StreamTerms) -> SparseVector:
 
 
 class Verdict(Enum):
-    """What a stream says."""
+    """The answer of a stream to a question."""
 
     BELOW = "below"
     ABOVE = "above"
@@ -363,7 +363,7 @@ class StreamAnswer(Result):
 
 @stored("verdict")
 class StoredVerdict:
-    """What was decided, as the ledger keeps it."""
+    """A verdict as the ledger keeps it."""
 
     verdict: Verdict
     threshold: int
@@ -372,7 +372,7 @@ class StoredVerdict:
 
 
 def verdict_text(answer: Decided) -> str:
-    """Return what was decided as the ledger keeps it."""
+    """Return the text of a verdict for the ledger."""
     threshold = int(answer.threshold)
     if not answer:
         return _no_text(threshold)
@@ -391,7 +391,7 @@ def _stored_verdict(told: str) -> StoredVerdict:
 
 
 def read_verdict(decision: Decision, terms: StreamTerms, *, free: bool = False) -> StreamAnswer:
-    """Return what the ledger keeps as an answer; `free` if it was given before."""
+    """Return the answer that a committed verdict stands for; `free` if it was given before."""
     kept = _stored_verdict(decision.answer or "")
     return StreamAnswer(
         verdict=kept.verdict,

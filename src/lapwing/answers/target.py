@@ -1,9 +1,9 @@
-"""What an analyst is willing to pay, or wants to know how accurately, and which mechanism grants it.
+"""The price or the accuracy that an analyst wants, and the mechanism that grants it.
 
-A target is said in one way. The mechanism follows from the plan, the target and the kind of budget, never from data.
+A target is given in one way. The mechanism follows from the plan, the target and the kind of budget, never from data.
 
 Prices have few digits: an account adds them up exactly, and must stay short for ever. A price is a multiple of 1e-12,
-or such a multiple divided by a number up to 64; one with more digits is rounded up to the next 1e-12, and it is said.
+or such a multiple divided by a number up to 64; one with more digits is rounded up to the next 1e-12, with a warning.
 """
 
 import math
@@ -98,7 +98,7 @@ class Within:
 
 @frozen()
 class WithinByEpsilon(Within):
-    """The same accuracy, paid in epsilon alone, whatever it would cost in rho."""
+    """The same accuracy, paid in epsilon even where rho would be cheaper."""
 
 
 class TargetWords(TypedDict, total=False):
@@ -123,7 +123,7 @@ def parse_target(
     confidence: Exact = "0.95",
     **others: object,
 ) -> Target:
-    """Return the one target that was said; refuse none, several, and prices out of range.
+    """Return the one target that is given; refuse none, several, and prices out of range.
 
     >>> parse_target(epsilon="0.1")
     AtEpsilon(epsilon=Fraction(1, 10), delta=None)
@@ -163,7 +163,7 @@ def require_price(given: Mapping[str, object]) -> None:
 
 
 def plausible_price(name: str, given: object) -> Fraction:
-    """Return a price that somebody can have meant."""
+    """Return a price, if its size is plausible."""
     number = positive(name, as_written(given))
     if not SMALLEST_EPSILON <= number <= LARGEST_EPSILON:
         raise ParameterError(
@@ -176,7 +176,7 @@ def plausible_price(name: str, given: object) -> Fraction:
 
 
 def short(name: str, number: Fraction, finest: Fraction = FINEST) -> Fraction:
-    """Return a price if it has few digits, or the next larger one that has, and say so.
+    """Return a price if it has few digits, or, with a warning, the next larger one that has.
 
     >>> short("epsilon", Fraction(1, 3)), short("epsilon", Fraction(1, 8))
     (Fraction(1, 3), Fraction(1, 8))
@@ -310,7 +310,7 @@ def _noise(plan: Plan, judged: Sequence[Reading], target: Target, budget: Guaran
 
 
 def _makers(plan: Plan, judged: Sequence[Reading]) -> tuple[Callable[[Target], Noise], Callable[[Target], Noise]]:
-    """Return what makes Laplace noise, and what makes Gaussian noise, for a target."""
+    """Return functions that make Laplace and Gaussian noise for a target."""
     many = plan.numbers
     moved, squared = plan.sensitivity.l1, plan.sensitivity.l2_squared
 
@@ -442,5 +442,5 @@ def _keys(plan: Plan, target: Target, budget: Guarantee) -> PartitionSelection:
 
 
 def in_each_way(ways: Sequence[Sequence[T]]) -> list[list[T]]:
-    """Return what is asked together, in each way to pay: all in the first, or all in the next that each has."""
+    """Return questions asked together in each way to pay: the first way of all, then the next that each one has."""
     return [[one[min(way, len(one) - 1)] for one in ways] for way in range(max(map(len, ways), default=0))]

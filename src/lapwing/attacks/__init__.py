@@ -1,4 +1,4 @@
-"""What happens without lapwing, and at its door: attacks that read people's secrets out of answers about crowds."""
+"""Attacks that read people's secrets out of answers about crowds: on other tools, and on lapwing."""
 
 from lapwing.vocabulary.loading import load_lazily
 

@@ -1,7 +1,7 @@
-"""What answers do to beliefs about one person: a study with her and without her, and bounds that are attained.
+"""The effect of answers on beliefs about one person: a study with her and without her, and bounds that are attained.
 
 Alice and the study (document 004): a disease is rare or it is frequent, and nobody knows which. A study counts the sick
-among Alice and some others, and tells the number with geometric noise. An insurer who reads it comes to believe
+among Alice and some others, and publishes the number with geometric noise. An insurer who reads it comes to believe
 something about Alice: most of that is about the world, and would be believed had she stayed at home.
 
 The bounds are attained in exact fractions: twice epsilon, in its two meanings, and secrecy that keeps no secret. Where
@@ -25,7 +25,7 @@ RARE, FREQUENT = Fraction(1, 5), Fraction(3, 5)
 
 @frozen()
 class StudyBeliefs:
-    """What an insurer believes about Alice after each answer that the study might give, at the price of epsilon.
+    """An insurer's posterior beliefs about Alice, for each possible answer of the study at this epsilon.
 
     `prior` is his belief beforehand that she is sick; the others are those afterwards, with her data used and left out.
     """
@@ -51,7 +51,7 @@ class StudyBeliefs:
 
 
 def study_beliefs(epsilon: Exact, *, others: int = 30, beyond: int = 15) -> StudyBeliefs:
-    """Return what an insurer comes to believe about Alice, who is in the study with `others`.
+    """Return the posterior beliefs of an insurer about Alice, who is in the study with `others`.
 
     The answers go as far as `beyond` below zero and above everybody.
 
@@ -102,7 +102,7 @@ _CELLS = range(-2, 4)
 
 @frozen()
 class TwoCells:
-    """What a noisy table (sick, well) gives away about one person, as ratios of probabilities; `ratio` is e^epsilon.
+    """Privacy loss of one person in a noisy table (sick, well), as ratios of probabilities; `ratio` is e^epsilon.
 
     `one_step` is the largest between the table with her and the one without her (ADD_REMOVE), `two_steps` the largest
     between the table where she is sick and the one where she is well (REPLACE). `surest` is the most that a belief of
@@ -146,7 +146,7 @@ def two_cells(ratio: Exact) -> TwoCells:
 def with_and_without(ratio: Exact, doubt: Exact) -> Fraction:
     """Return by what factor one person's data moves a belief, in the example that attains e^(2 epsilon) in the limit.
 
-    Two people's bits, almost surely both one; randomized response tells their exclusive or, and says one. With the
+    Two people's bits, almost surely both one; randomized response releases their exclusive or, and gives one. With the
     first person's data left out, as a zero, it is about the second alone (document 004, Theorem 2.1). `ratio` is
     e^epsilon, above 1, and `doubt` the prior belief that the second bit is zero.
 
@@ -166,7 +166,7 @@ def with_and_without(ratio: Exact, doubt: Exact) -> Fraction:
 
 @frozen()
 class PublishedInTheClear:
-    """What naming and shaming does: the belief that she is sick, before and after she was named as sick.
+    """The effect of naming and shaming: the belief that she is sick, before and after she was named as sick.
 
     `additive` is the smallest delta for which it has delta-additive secrecy, exactly; `somebody` how likely it is that
     somebody is named.

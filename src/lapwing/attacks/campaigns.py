@@ -1,8 +1,8 @@
 """Each attack three times over: on exact answers, on the blur of tools in use, and at the door of lapwing.
 
 At the door an attacker asks real questions of a real session, paid from its ledger. He spreads the whole budget evenly
-over the questions he needs, the best he can do with them, and then asks one more. What he has recovered stands beside
-what a guess would have.
+over the questions he needs, the best he can do with them, and then asks one more. What he has recovered is compared
+with guessing.
 """
 
 import math
@@ -27,13 +27,13 @@ from lapwing.vocabulary.exact import Exact, positive
 from lapwing.vocabulary.frozen import frozen
 
 Name: TypeAlias = int | str | date
-"""What is public about a person, and nobody else's in the table: a date of birth, a number on a list."""
+"""A public value that identifies a person in the table: a date of birth, a number on a list."""
 
 
 class AttackedDoor:
     """A session that is asked how many of some people have a trait, for epsilon a question.
 
-    The attacker tells them apart by a public column of the table, which holds these names; the trait is a secret one.
+    The attacker identifies them by a public column of the table, which holds these names; the trait is a secret column.
     """
 
     name: Final = "lapwing"
@@ -64,7 +64,7 @@ class AttackedDoor:
 
     @property
     def left(self) -> Fraction | None:
-        """What the account has left."""
+        """The budget that the account has left."""
         return self._session.budget().left
 
 
@@ -109,7 +109,7 @@ Progress: TypeAlias = Callable[[], None]
 NOTHING: Final = "nothing"
 HASTE: Final = 10  # the part of the budget that an impatient attacker offers for each question is 1/HASTE
 QUESTIONS_A_PERSON: Final = 4
-QUESTIONS_A_PERSON_ROUNDED: Final = 16  # rounding to tens is more noise than i2b2 adds, and nobody counts the questions
+QUESTIONS_A_PERSON_ROUNDED: Final = 16  # rounding to tens is more noise than i2b2 adds, and questions are not limited
 AVERAGED, I2B2_TIMES, DOOR_TIMES = 32, 100, 6
 SAMPLY_PAIRS, QUESTIONS_A_MEMBER = 24, 24
 
@@ -124,7 +124,7 @@ class CampaignAnswers(Enum):
 
 @frozen(eq=False)
 class AttackTarget:
-    """People whom the attacker can name by what is true of nobody else, and the secret trait he is after.
+    """People whom the attacker can identify by a public value, and the secret trait he is after.
 
     Attackers never see the trait: answers are made from it, and guesses marked by it.
     """
@@ -134,7 +134,7 @@ class AttackTarget:
 
     @property
     def people(self) -> int:
-        """How many they are."""
+        """The number of people."""
         return len(self.names)
 
 
@@ -151,7 +151,7 @@ class Doors(Protocol):
 
 @frozen()
 class CampaignOutcome:
-    """What came of one attack on one answerer: what was asked and answered, and what stopped the attacker.
+    """Result of one attack on one answerer: the questions asked and answered, and what stopped the attacker.
 
     `recovered` is the share of people whom he is right about (in tracing, of members whom he names), `chance` what he
     would have got by guessing, and `people` how many that is a share of.
@@ -175,7 +175,7 @@ class CampaignOutcome:
 
 @dataclass(kw_only=True)
 class Campaign:
-    """All attacks on one target; `progress` is told of each answer at a door.
+    """All attacks on one target; `progress` is called after each answer of lapwing.
 
     The seed is that of the attacker's coins, and of the tools that he attacks; never of lapwing's noise.
     """
@@ -297,7 +297,7 @@ class Campaign:
     def _outcome(
         self, attack: str, answerer: Answerer, heard: Interrogation, recovered: tuple[float, float, int]
     ) -> CampaignOutcome:
-        """Return what came of it: the share that was recovered, what luck recovers, and of how many people."""
+        """Return the outcome: the share recovered, the share that guessing recovers, and of how many people."""
         share, chance, people = recovered
         return CampaignOutcome(
             attack=attack,
@@ -312,7 +312,7 @@ class Campaign:
         )
 
     def _stopped(self, answerer: Answerer) -> str:
-        """Return what stops an attacker; a door is asked what was never asked before."""
+        """Return what stops an attacker; lapwing is asked a question that is new, so it is not free."""
         if isinstance(answerer, I2b2):
             return f"{NOTHING} ({answerer.accounts_used} accounts)"
         if isinstance(answerer, AttackedDoor):

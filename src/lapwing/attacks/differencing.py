@@ -1,9 +1,9 @@
 """Differencing: two cohorts that differ in one person, asked about once, or again and again.
 
-Noise that two questions share cancels in their difference; noise that is remembered by the true size says, by being
-equal, that the sizes are. Fresh noise cancels in the mean: that of k answers of deviation s is off by s/sqrt(k), and
-once that is small the two cohorts give the person away. Against it: an answer that is given once is given again, as it
-was, and whatever is not the same question is charged.
+Noise that two questions share cancels in their difference; where noise is remembered by the true size, answers differ
+only if the sizes do. Fresh noise cancels in the mean: that of k answers of deviation s is off by s/sqrt(k), and once
+that is small the two cohorts give the person away. The defence: an answer that is given once is given again, as it was,
+and any other question is charged.
 
 Proof: proofs/attacks.md
 """
@@ -30,7 +30,7 @@ def ask_again_and_again(
 ) -> Interrogation:
     """Ask about everybody, and about everybody but each of the first `targets` people, `times` times each.
 
-    The questions are written in `spellings`, in turn; `progress` is told of each answer.
+    The questions are written in `spellings`, in turn; `progress` is called after each answer.
     """
     rounds = [EVERYBODY_MORE_OFTEN * times] + [times] * targets
     cohorts = np.repeat(_all_but_each(people, targets), rounds, axis=0)

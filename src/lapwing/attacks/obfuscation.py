@@ -68,7 +68,7 @@ class I2b2(_Tool):
         return float(self.blur(np.array([size]))[0])
 
     def blur(self, sizes: Numbers) -> Numbers:
-        """Return what is shown for many true sizes."""
+        """Return the shown numbers for many true sizes."""
         self._sizes.update(sizes.astype(int).tolist())
         if self.accounts_used > self._accounts:
             raise LockedOutError(self._accounts)
@@ -104,10 +104,10 @@ def leaf_shift(concepts: tuple[str, ...]) -> int:
 
 
 class Samply(_Tool):
-    """Laplace noise of epsilon 0.28, rounded to tens; 10 for one to nine, 0 for nobody; no account of what was spent.
+    """Laplace noise of epsilon 0.28, rounded to tens; 10 for one to nine, 0 for zero; no account of what was spent.
 
-    Noise is remembered by the *true* size, so that asking again gives the same number: equal answers then say that true
-    sizes are equal, whatever was asked.
+    Noise is remembered by the *true* size, so that asking again gives the same number. Different answers then prove
+    that true sizes differ, for any two questions.
     """
 
     EPSILON: Final = 0.28

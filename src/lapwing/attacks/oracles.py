@@ -65,11 +65,11 @@ class Coins:
 
 
 class Answerer(Protocol):
-    """Whoever answers how many people of a cohort have the trait."""
+    """A system that answers how many people of a cohort have the trait."""
 
     @property
     def name(self) -> str:
-        """What to call it in a table."""
+        """Its name in a table."""
 
     def count(self, members: Mask, *, spelling: int = 0) -> float:
         """Return the number, as it is shown; or refuse with a BudgetError.
@@ -97,9 +97,9 @@ class ExactAnswers:
 
 @frozen(eq=False)
 class Interrogation:
-    """What an attacker has in hand when he is done, or was stopped by a refusal: whom he has been answered about.
+    """The answers that an attacker has when he is done, or was stopped by a refusal, with their cohorts.
 
-    `cohorts` has one row an answer; `planned` is how many questions he had.
+    `cohorts` has one row for each answer; `planned` is how many questions he had.
     """
 
     cohorts: Mask

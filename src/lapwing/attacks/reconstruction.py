@@ -1,6 +1,6 @@
 """Linear reconstruction: ask about random groups of people, and solve for the people.
 
-Each answer is a noisy linear equation in everybody's secret. Noise that is small beside the square root of the number
+Each answer is a noisy linear equation in everybody's secret. Noise that is small against the square root of the number
 of people leaves them solvable, however the noise is made (Dinur and Nissim 2003).
 
 Proof: proofs/attacks.md

@@ -24,7 +24,7 @@ FALSE_POSITIVES = 0.05
 
 @frozen(eq=False)
 class Traced:
-    """How much each person looks like a member, beside who is one."""
+    """Membership scores of people, and which of them are members."""
 
     scores: Numbers
     members: Mask

@@ -60,7 +60,7 @@ class AddedNoise(FiniteModel):
             yield (0,) * len(move), move
 
     def laws(self, inputs: Inputs) -> PairOfLaws:
-        """Return the law of the answers, coordinate by coordinate; those that do not move tell nothing."""
+        """Return the law of the answers, coordinate by coordinate; those that do not move reveal nothing."""
         pairs = [self._one(there - here) for here, there in zip(*inputs, strict=True)]
         return pairs[0] if len(pairs) == 1 else reduce(PairOfLaws.times, (pair.condensed() for pair in pairs))
 

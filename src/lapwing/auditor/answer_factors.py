@@ -1,11 +1,11 @@
-"""What one answer contributes to the probability of a transcript, integrated over the threshold noise z.
+"""The factor of one answer in the probability of a transcript, integrated over the threshold noise z.
 
 The noisy value g + ν passes when ν >= z + least, where `least` is the margin minus g. Every factor is log-concave in z.
 
 Integrals and sums of log-concave functions have nearly full double precision, and what is left out is certified: a
 concave logarithm that has fallen by `DEPTH` below its maximum is lower still beyond, and falls at least as steeply, so
 the mass outside the chosen window is at most about e^-DEPTH of the whole. Inside, Gauss-Legendre panels are halved
-until halving changes nothing. What does not settle raises; nothing is guessed.
+until halving changes nothing. An integral that does not converge raises; nothing is guessed.
 
 Proof: proofs/sparse_vector_oracle.md
 """
@@ -55,7 +55,7 @@ def misses(law: NoiseLaw, least: Offset) -> AnswerFactor:
 
 
 def passes(law: NoiseLaw, least: Offset) -> AnswerFactor:
-    """Return P(ν >= z + least): the noisy value is above, and no more is said."""
+    """Return P(ν >= z + least): the noisy value is above, and nothing more is revealed."""
     return AnswerFactor(lambda z: law.log_at_least(z, least), _seen_from(law, least), law.scale)
 
 
@@ -89,7 +89,7 @@ def _passes_with_value_within(law: NoiseLaw, least: Offset, low: Offset, high: O
 
 
 def answers(law: NoiseLaw, g: Fraction, told: Number | AuditedWithin) -> AnswerFactor:
-    """Return the probability that g plus fresh noise is what was told, whatever z."""
+    """Return the probability (or density) that g plus fresh noise is the revealed number; it does not depend on z."""
     if isinstance(told, AuditedWithin):
         return _constant(float(log_between(law, (0.0, _minus(told.low, g)), (0.0, _minus(told.high, g)))))
     return _constant(float(law.log_density(0.0, Fraction(told) - g)))

@@ -279,7 +279,7 @@ def _best_threshold(claim: Guarantee, here: Reals, there: Reals, risk: float) ->
     cuts = both[np.unique(np.linspace(0, both.size - 1, _THRESHOLDS).astype(int))]
     low = at_least(_hits(here, cuts), len(here), risk / 2)
     high = at_most(_hits(there, cuts), len(there), risk / 2)
-    # Without a bound above zero yet, the event that tells the tables apart best is the one to go on with.
+    # Without a bound above zero yet, the event that distinguishes the tables best is the one to go on with.
     hopes = least_loss(claim, low, high) + 1e-9 * (low - high)
     best = int(hopes.argmax())
     return float(cuts[best]), float(hopes[best])

@@ -214,7 +214,7 @@ class CountedChoice(FiniteModel):
         return _nearby(inputs, (1, -1, 8, -8), least=0)
 
     def laws(self, inputs: Inputs) -> PairOfLaws:
-        """Return the law of the choices and of the counts that are told with them."""
+        """Return the joint law of the choices and of the counts that are released with them."""
         heres, theres, names = list[Reals](), list[Reals](), list[object]()
         before, after = (self.choice.tops(counts) for counts in inputs)
         for chosen in before:
@@ -226,7 +226,7 @@ class CountedChoice(FiniteModel):
         return PairOfLaws(inputs=inputs, here=np.concatenate(heres), there=np.concatenate(theres), outcomes=names)
 
     def _counts(self, inputs: Inputs, chosen: tuple[int, ...]) -> PairOfLaws:
-        """Return the law of the counts of chosen cells; those that do not move tell nothing."""
+        """Return the law of the counts of chosen cells; those that do not move reveal nothing."""
         moves = tuple(inputs[1][cell] - inputs[0][cell] for cell in chosen if inputs[1][cell] != inputs[0][cell])
         if not moves:
             return PairOfLaws(inputs=inputs, here=np.zeros(1), there=np.zeros(1), outcomes=["alike"])
@@ -325,7 +325,7 @@ class ThresholdedKeys(FiniteModel):
         return _nearby(inputs, (1, -1), least=0)
 
     def laws(self, inputs: Inputs) -> PairOfLaws:
-        """Return the law of what is shown of the keys that the neighbour changes; the others tell nothing."""
+        """Return the law of what is shown of the keys that the neighbour changes; the others reveal nothing."""
         pairs = [self._one(here, there).condensed() for here, there in zip(*inputs, strict=True)]
         return reduce(PairOfLaws.times, pairs)
 
@@ -336,7 +336,7 @@ class ThresholdedKeys(FiniteModel):
         return PairOfLaws(inputs=(here, there), here=next(laws), there=next(laws), outcomes=names)
 
     def _law(self, count: int, shown: Reals) -> Reals:
-        if count == 0:  # nobody has the key, so it is not even looked at
+        if count == 0:  # no person has the key, so it is no candidate
             return np.concatenate(([0.0], np.full(len(shown), -math.inf)))
         inner, last = self.law.log_density(shown[:-1], -count), self.law.log_at_least(shown[-1:], -count)
         return np.concatenate((self.law.log_below(shown[:1], -count), inner, last))

@@ -27,7 +27,7 @@ _LOWEST_BITS = (
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A number for each output, what it is in words, and what to tell those whom it surprises."""
+    """A statistic of outputs, its description, and a hint on a surprising result."""
 
     of: Callable[[Outcomes], Reals]
     words: Callable[[float], str]
@@ -141,7 +141,7 @@ def _numbers(both: Outcomes, j: int) -> Reals:
 
 
 def _finest_bit(j: int) -> Cells:
-    """Sort by the lowest bit that is set: a sum of doubles keeps the grid of its summands, which tells one of them."""
+    """Sort by the lowest bit that is set: a sum of doubles keeps the grid of its summands, which reveals one."""
 
     def cells(outcomes: Outcomes) -> Codes:
         mantissa, exponent = np.frexp(np.nan_to_num(outcomes.numbers[:, j]))

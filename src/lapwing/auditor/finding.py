@@ -1,4 +1,4 @@
-"""What an audit found: how much a suspect gives away at least, how sure that is, and whether its claim survives.
+"""The result of an audit: a lower bound on a suspect's privacy loss, its confidence, and whether the claim survives.
 
 A finding never says that something is private. An audit looks at some tables and some events; it can refute a claim,
 and a claim that it does not refute may still be false.
@@ -102,15 +102,15 @@ def _renyi_per_order(p: Reals, q: Reals, a: float) -> Reals:
     return np.asarray(np.logaddexp(event, rest) / ((a - 1) * a), np.float64)
 
 
-CURRENCIES = ("epsilon", "delta", "rho", "mu")  # in which the achieved loss can be told
+CURRENCIES = ("epsilon", "delta", "rho", "mu")  # units of the achieved loss
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Finding(Result):
-    """What one suspect gives away at least.
+    """A lower bound on the privacy loss of one suspect.
 
-    `achieved` counts the `currency`: "epsilon" (at the delta of the claim, if it has one), "delta" (at its epsilon),
-    "rho" or "mu". It is a lower bound; infinite where one table can say what the other cannot.
+    `achieved` is in the `currency`: "epsilon" (at the delta of the claim, if it has one), "delta" (at its epsilon),
+    "rho" or "mu". It is a lower bound; infinite where an output is possible on one table only.
 
     >>> found = Finding(
     ...     suspect="half the noise", claim=PureDP(epsilon=1), method="exact sum", currency="epsilon",
@@ -131,7 +131,7 @@ class Finding(Result):
     where: str  # the tables and the event that show it, in words
     refuted: bool  # whether the claim is thereby refuted
     samples: int = 0  # how many outputs were drawn, on all tables together; 0 if none
-    detail: str = ""  # whatever else there is to say in one sentence: why the audit stopped, how likely the event is
+    detail: str = ""  # a remark in one sentence: why the audit stopped, how likely the event is
 
     def __post_init__(self) -> None:
         if self.currency not in CURRENCIES:
@@ -145,7 +145,7 @@ class Finding(Result):
 
     @property
     def claimed(self) -> float:
-        """What the claim allows, in the currency of `achieved`."""
+        """The loss that the claim allows, in the currency of `achieved`."""
         return allowed(self.claim, self.currency)
 
     def __str__(self) -> str:
@@ -160,7 +160,7 @@ class Finding(Result):
         return f"<finding: {self.suspect}, {self.currency} >= {self.achieved:.4g}, {verdict}>"
 
     def facts(self) -> list[tuple[str, str | None]]:
-        """Return what was found, in words."""
+        """Return the finding in words, by name."""
         return [
             ("suspect", self.suspect),
             ("claim", in_words(self.claim)),
@@ -187,7 +187,7 @@ class Finding(Result):
 
 
 def currency_of(claim: Guarantee) -> str:
-    """Return what a loss is counted in when this is claimed."""
+    """Return the unit of the loss under a claim: its first parameter."""
     return next(iter(parameters(claim)))
 
 

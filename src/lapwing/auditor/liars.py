@@ -51,8 +51,8 @@ _NOES_THEN_LOW_NUMBER = (NO,) * _NOES + (AuditedYes(compared=AuditedWithin(-math
 class StreamLiar:
     """A sparse vector with a false claim about neighbours that differ by `movement` and `sensitivity`.
 
-    It `loses` this at the most on any pair of neighbours; infinite if there is no bound. Where it is caught is told by
-    `pair` and `transcript`: noes to questions that rise, then a yes to one that falls, unless said otherwise.
+    `loses` is an upper bound on its loss on any pair of neighbours, or infinite. `pair` and `transcript` catch it: by
+    default noes to questions that rise, then a yes to one that falls.
     """
 
     name: str  # the lie in a few words
@@ -66,7 +66,7 @@ class StreamLiar:
     transcript: Transcript = _NOES_THEN_YES
 
     def worst(self) -> Achieved:
-        """Return what it loses where it is caught."""
+        """Return its privacy loss where it is caught."""
         return achieved_by(witness_of(self.variant, self.pair, self.transcript), self.variant, self.claim)
 
 
@@ -188,7 +188,7 @@ STREAM_LIARS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneShotLiar:
-    """A release with a false claim. What is computed is all that it `loses`, so that says nothing more."""
+    """A release with a false claim. Its loss is computed exactly, so `loses` is None."""
 
     name: str  # the lie in a few words
     source: str  # where it was printed, or how it comes about
@@ -220,7 +220,7 @@ class FloatLaplace:
     The textbook draws U, a multiple of 2^-53 below 1, and returns x + ln(2U) for U < 1/2 and x - ln(2 - 2U) above, in
     double precision. Around one float, a handful of values of U lead there from 0, and others from 1; all of them are
     listed, so nothing here is sampled. Most floats that one of the two reaches cannot be reached from the other:
-    whoever sees one knows the count.
+    seeing such a float reveals the count.
 
     From 1, a float y with |y| < 1/4 comes from noise between -5/4 and -3/4. Such noise is a multiple of 2^-53, and the
     sum is exact, so y is a multiple of 2^-53, too. From 0, y is the noise itself, whose last bits are finer. (Mironov,
@@ -235,7 +235,7 @@ class FloatLaplace:
     draws: int = 1 << 16  # how many consecutive values of U, seen from 0, make up the neighbourhood
 
     def worst(self, claim: Guarantee) -> Achieved:
-        """Return what is lost near one float."""
+        """Return the privacy loss near one float."""
         return measure(self.laws(), claim)
 
     def laws(self) -> PairOfLaws:

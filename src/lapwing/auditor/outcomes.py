@@ -1,12 +1,12 @@
-"""Whatever a mechanism says, as columns: numbers, and labels for all that is not a number.
+"""Outputs of a mechanism as columns: numbers, and labels for all that is not a number.
 
-Any fixed way of reading outputs is sound, since a function of the output is no more telling than the output. A better
-one sees more. An exception is an outcome too: that it was raised, and what it said.
+Any fixed way of reading outputs is sound: it is post-processing, and loses no more privacy than the output. A better
+one detects more. An exception is an outcome too: its type and its message.
 
 Fixed means: what is read of one output never depends on the others of its batch. NumPy gives a batch one type, so the
 same row may come as doubles, as integers or as objects, and is read alike from all of them.
 
-What a sparse vector says is a transcript: the outcomes of its questions, and events about them.
+The output of a sparse vector is a transcript: the outcomes of its questions, and events about them.
 """
 
 import itertools
@@ -35,7 +35,7 @@ _MOST_COLUMNS = 2000
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """What a mechanism says by failing."""
+    """An exception as an outcome of a mechanism."""
 
     kind: str
     message: str
@@ -53,7 +53,7 @@ class Outcomes:
 
     @property
     def columns(self) -> int:
-        """How many there are."""
+        """The number of columns."""
         return int(self.numbers.shape[1])
 
     def widened(self, columns: int) -> "Outcomes":
@@ -82,7 +82,7 @@ class OutcomeReader:
     """Turns outputs into columns, and remembers which code a label was given.
 
     A row is the parts of an output from left to right, each compound with a heading first; then, if a number in it is
-    no double or is minus zero, what is left of each number beside the nearest double.
+    no double or is minus zero, the difference of each number from its nearest double.
 
     >>> read = OutcomeReader().read([("yes", 3.5), ("no",)])
     >>> read.numbers.tolist(), read.labels.tolist()
@@ -220,7 +220,7 @@ def _leaves(output: Any) -> Iterator[Any]:
 
 
 def _parts(output: Any) -> str:
-    """Return the heading of a row; a tuple with a name says it, and else a tuple, a list and an array are the same."""
+    """Return the heading of a row: its length, and its type unless it is a plain tuple, list or array."""
     plain = f"{len(output)} parts"
     return plain if type(output) in {list, tuple, np.ndarray} else f"{type(output).__name__}, {plain}"
 
@@ -235,7 +235,7 @@ def _nearest(number: Any) -> float | str:
 
 
 def _rest(number: Any) -> Hashable:
-    """Return what is left of a number beside the nearest double: nearly always 0.0."""
+    """Return the difference of a number from its nearest double: nearly always 0.0."""
     if isinstance(number, int) and -_EXACT_BELOW <= number <= _EXACT_BELOW:
         return 0.0
     double = _nearest(number)
@@ -278,7 +278,7 @@ class AuditedWithin:
 
 
 RevealedNumber: TypeAlias = Number | AuditedWithin | None
-"""A number as it was said, an interval it lies in, or None: whatever it was."""
+"""A number as it was revealed, an interval it lies in, or None: any number."""
 
 
 class Level(Enum):
@@ -295,9 +295,9 @@ class No:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditedYes:
-    """Above the threshold, and what was told with it. All numbers are measured from the public threshold.
+    """Above the threshold, and the numbers revealed with it, all relative to the public threshold.
 
-    What is None was not told, or is not looked at: then the event is summed over it. A number stands for its density
+    What is None was not revealed, or is marginalised: then the event is summed over it. A number stands for its density
     (on a lattice: its probability), a `AuditedWithin` for the probability of the interval.
     """
 

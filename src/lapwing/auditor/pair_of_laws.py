@@ -1,10 +1,10 @@
-"""What a mechanism says on two neighbouring inputs, as two exact laws on the same outcomes, and how far they are apart.
+"""The exact laws of a mechanism on two neighbouring inputs, over the same outcomes, and how far they are apart.
 
 Of all events, those that lose most are the sets of outcomes whose loss ln P/P' is above a level (Neyman and Pearson).
 So every claim (pure, approximate, Gaussian) is a statement about a chain of events that grows by one outcome at a time,
-and what is achieved is a maximum over that chain: exact for a finite law, with the event that attains it.
+and the achieved loss is a maximum over that chain: exact for a finite law, with the event that attains it.
 
-Outcomes may be merged before a pair is made: then what is found is lost at least. Proof: proofs/white_box.md
+Outcomes may be merged before a pair is made: then the loss found is a lower bound. Proof: proofs/white_box.md
 """
 
 import itertools
@@ -22,7 +22,7 @@ from lapwing.auditor.noise_laws import Reals
 from lapwing.vocabulary.errors import ParameterError
 
 _SAME = 1e-9
-"""Losses that differ by less are told apart by rounding only: of events that lose alike, the likelier one is shown."""
+"""Losses that differ by less are equal up to rounding: of events with equal loss, the likelier one is shown."""
 _LOSS_DIGITS = 12
 _MOST_FACTORS = 2048
 
@@ -90,7 +90,7 @@ class PairOfLaws:
         return self._best(values, order, log_here, log_there)
 
     def mu(self) -> tuple[float, WorstEvent]:
-        """Return the smallest mu for which the pair is as hard to tell apart as N(0, 1) and N(mu, 1), and the worst E.
+        """Return the smallest mu for which the pair is as hard to distinguish as N(0, 1) and N(mu, 1), and the worst E.
 
         The trade-off curve of a finite pair is a polygon, and that of two Gaussians is convex: so the polygon lies
         above it if, and only if, its corners do. A corner is an event of the chain: mu >= Φ⁻¹(P(E)) - Φ⁻¹(P'(E)).
@@ -120,7 +120,7 @@ class PairOfLaws:
         return np.concatenate(([0.0], np.exp(log_there))), np.concatenate(([1.0], missed[:-1]))
 
     def condensed(self) -> "PairOfLaws":
-        """Return the pair with outcomes of the same loss merged: it is exactly as hard to tell apart."""
+        """Return the pair with outcomes of the same loss merged: it is exactly as hard to distinguish."""
         possible = np.flatnonzero(np.maximum(self.here, self.there) > -math.inf)
         losses = np.round(self.losses[possible], _LOSS_DIGITS)
         _, first, group = np.unique(losses, return_index=True, return_inverse=True)
@@ -215,7 +215,7 @@ def _quantile(log_probability: Reals, log_rest: Reals) -> Reals:
 
 
 def in_words(values: object) -> str:
-    """Return values in a line, with what is repeated told once.
+    """Return values in a line, with a run of equal values written once.
 
     >>> in_words((0, 0, 0, 1)), in_words(5.0)
     ('0 x3, 1', '5')

@@ -1,4 +1,4 @@
-"""The exact probability of anything a sparse vector can say, for every variant that was ever printed, right or wrong.
+"""The exact probability of any transcript of a sparse vector, for every variant that was ever printed, right or wrong.
 
 Given the noise on the threshold, the answers are independent. So the probability of a transcript is one integral (on a
 lattice: one sum) over the threshold noise, of a product of one factor per question. The factors here are written from
@@ -35,7 +35,7 @@ from lapwing.vocabulary.exact import as_int, exact, fill, positive
 
 
 class Reveals(Flag):
-    """What a yes shows beside itself. Combine with `|`."""
+    """The numbers that a yes reveals. Combine with `|`."""
 
     BIT = 0  # nothing more
     GAP = auto()  # the noisy value minus the noisy threshold
@@ -52,7 +52,7 @@ class Halting(Enum):
 
 
 class AfterCrash(Enum):
-    """What becomes of a yes that a crash swallowed."""
+    """The treatment of a yes that a crash lost."""
 
     COUNTS_AS_YES = "it counts as a yes"
     ASKED_AGAIN = "the question is asked again, with fresh noise"
@@ -131,7 +131,7 @@ class SparseVectorVariant:
         return (self.threshold, self.query, *([self.clear.query] if self.clear else []))
 
     def log_probability(self, questions: Questions, transcript: Transcript) -> float:
-        """Return the natural logarithm of the probability (for told numbers: of the density) of `transcript`.
+        """Return the natural logarithm of the probability (for revealed numbers: of the density) of `transcript`.
 
         Its relative error is about 1e-14 (and 1e-15 for each unit of the logarithm). It is the probability of the
         event that the answers begin like this: a transcript need not be finished.
@@ -158,7 +158,7 @@ class SparseVectorVariant:
         return log_expectation(self.threshold, factors) if factors else 0.0
 
     def price(self, outcome: Outcome) -> Fraction:
-        """Return what an outcome uses up of the yeses."""
+        """Return how many yeses an outcome uses up."""
         match outcome:
             case AuditedYes(level=Level.CLEAR) if self.clear:
                 return self.clear.price
@@ -213,7 +213,7 @@ class SparseVectorVariant:
                     yield "has a clear yes, but the variant has one comparison only"
 
     def factors(self, value: Number, outcome: Outcome) -> list[AnswerFactor]:
-        """Return what this outcome of a question with this true value contributes, given the threshold noise."""
+        """Return the factors of this outcome of a question with this true value, given the threshold noise."""
         g = exact("value", value)
         not_clear = [] if self.clear is None else [misses(self.clear.query, self.clear.margin - g)]
         match outcome:

@@ -98,7 +98,7 @@ class AuditedStream(FiniteModel):
 
 
 def achieved_by(witness: Witness, variant: SparseVectorVariant, claim: PureDP) -> Achieved:
-    """Return what a pair and a transcript achieve of a pure claim."""
+    """Return the privacy loss that a pair and a transcript achieve, against a pure claim."""
     told = any(number is not None for outcome in witness.transcript for number in _numbers(outcome))
     here = None if told else math.exp(witness.log_probability)
     found = Achieved(
@@ -118,7 +118,7 @@ def achieved_by(witness: Witness, variant: SparseVectorVariant, claim: PureDP) -
 def transcript_laws(
     variant: SparseVectorVariant, pair: NeighbouringPair, *, above: Sequence[Outcome] | None = None
 ) -> PairOfLaws:
-    """Return the laws of everything the variant may say on the questions of `pair`.
+    """Return the laws of all transcripts of the variant on the questions of `pair`.
 
     >>> from lapwing.auditor.noise_laws import AuditedGeometric
     >>> variant = SparseVectorVariant(threshold=AuditedGeometric(2), query=AuditedGeometric(4), yeses=1)
@@ -182,7 +182,7 @@ def _values(questions: Questions) -> str:
 def _pictured(variant: SparseVectorVariant, pair: NeighbouringPair) -> PairOfLaws:
     """Return the laws on questions at the threshold that move as those of `pair` do, few enough to be listed.
 
-    The pair that loses most asks in the far tails, where nothing is ever seen; here, most of what is said is likely.
+    The pair that loses most asks in the far tails, where nothing is ever seen; here, most transcripts are likely.
     """
     moves = [Fraction(b) - Fraction(a) for a, b in zip(_listed(pair.here), _listed(pair.there), strict=True)]
     kept = [moves[i] for i in np.linspace(0, len(moves) - 1, min(_PICTURED, len(moves))).round().astype(int)]

@@ -20,7 +20,7 @@ from lapwing.auditor.pair_of_laws import PairOfLaws, in_words
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
 
 EXACT, NOTHING = 1e-6, 1e-12
-"""What an achieved number may be above its claim for being computed in floating point: this part of it, and this."""
+"""Tolerances for floating-point error of an achieved number above its claim: relative, and absolute."""
 
 Inputs: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 """Two neighbouring inputs, in whole units of the model: counts, scores, steps of a lattice."""
@@ -34,7 +34,7 @@ class Achieved:
     """How much is lost, in the currency of a claim, and where.
 
     `number` is epsilon (at the delta of the claim), rho, or mu; `delta` is achieved at the epsilon of the claim,
-    where it has one. The two inputs and what is seen on them are told in words, with how likely that is `here` and
+    where it has one. The two inputs and the event are given in words, with the probability of the event `here` and
     `there`: None where it is a density, or an average over all events. `laws` returns two that show it, for pictures.
     """
 
@@ -54,7 +54,7 @@ class Achieved:
 
     @property
     def share(self) -> float:
-        """What part of the claim is used: 1 where the claim is tight, more where it is false."""
+        """The achieved loss as a share of the claim: 1 where the claim is tight, more where it is false."""
         return self.number / self.claimed
 
     @property
@@ -63,9 +63,9 @@ class Achieved:
         return self.number > self.claimed * (1 + EXACT) + NOTHING
 
     def finding(self, suspect: str) -> Finding:
-        """Return what is to be reported of a suspect.
+        """Return the finding about a suspect.
 
-        Where one input can say what the other cannot more often than the claim's delta, that delta is the news.
+        Where outputs that only one input can have are likelier than the claim's delta, it reports their delta.
         """
         chances = ""
         if self.here is not None:
@@ -92,7 +92,7 @@ class WhiteBox(Protocol):
 
 
 def measure(laws: PairOfLaws, claim: Guarantee) -> Achieved:
-    """Return what a pair of laws achieves of a claim, in the worse of its two orders.
+    """Return the loss of a pair of laws in the unit of a claim, in the worse of its two orders.
 
     >>> import numpy as np
     >>> coin = PairOfLaws(inputs=(0, 1), here=np.log([0.8, 0.2]), there=np.log([0.2, 0.8]), outcomes=[0, 1])

@@ -1,4 +1,4 @@
-"""The exact privacy loss of what a sparse vector says, and a search for the tables and the transcript that lose most.
+"""The exact privacy loss of transcripts of a sparse vector, and a search for the pair and transcript that lose most.
 
 The loss of a transcript is ln P(transcript) - ln P'(transcript); a claim of epsilon-differential privacy says that no
 transcript, on no pair of neighbours and in neither order, loses more than epsilon.
@@ -63,7 +63,7 @@ def witness_of(variant: SparseVectorVariant, pair: NeighbouringPair, transcript:
 def every_transcript(
     variant: SparseVectorVariant, length: int, *, above: Sequence[Outcome] | None = None
 ) -> Iterator[Transcript]:
-    """Yield what the variant may say to `length` questions: transcripts of that length, and shorter ones that halted.
+    """Yield the transcripts of the variant on `length` questions: of that length, and shorter ones that halted.
 
     A value above the threshold may have the outcomes `above`, such as `gap_bins(0, 2, inf)`: a bare yes if not given.
 
@@ -129,7 +129,7 @@ def worst_loss(
 
     Equal outcomes share one true value. The values are searched for (on a lattice: among its points), and so are the
     numbers that are shown; the values of each outcome move by the sensitivity, up, down or not at all. Both orders of
-    every pair are covered. Unless `yeses` is said, it is all plain ones that the variant has to give, and its abort
+    every pair are covered. By default `yeses` are all plain ones that the variant has to give, and its abort
     where it halts one yes late; as many as noes where it never halts.
 
     AboveThreshold as documents 000 and 003 print it keeps its claim of epsilon 1, and attains it.
@@ -159,7 +159,7 @@ def _template(variant: SparseVectorVariant, *, noes: int, yeses: int | None, cle
 
 
 _Point: TypeAlias = tuple[int, ...]
-"""The true value of each kind of outcome, then each told number, in multiples of the search's resolution."""
+"""The true value of each kind of outcome, then each revealed number, in multiples of the search's resolution."""
 
 _Moves: TypeAlias = tuple[int, ...]  # how the value of each kind moves to the neighbour
 _TOLD_AS = {Reveals.GAP: "gap", Reveals.COMPARED_VALUE: "compared", Reveals.NUMERIC: "numeric"}
@@ -179,7 +179,7 @@ _MOST_SWEEPS = 16
 
 
 class _Search:
-    """From a coarse grid of true values and told numbers uphill, in ever smaller steps.
+    """Hill climbing from a coarse grid of true values and revealed numbers, in ever smaller steps.
 
     One unit is the largest noise scale. On a lattice the search stays on it, unless the sensitivity itself does not:
     that mistake is searched for in steps of half the sensitivity.
@@ -253,14 +253,14 @@ class _Search:
         return replace(kind, gap=gap, compared=told.get("compared"), numeric=told.get("numeric"))
 
     def _moves(self, movement: AuditedMovement) -> list[_Moves]:
-        """Return the ways to move, without those that lose less than another way whatever the values are."""
+        """Return the ways to move, without those that lose less than another way at all values."""
         allowed = list(movement.moves(len(self.kinds)))
         return [moves for moves in allowed if not any(self._outdone(moves, by=other) for other in allowed)]
 
     def _outdone(self, moves: _Moves, *, by: _Moves) -> bool:
         """Say whether each outcome is at most as likely after `by`: a higher value makes a no less likely, a yes more.
 
-        Of a yes with a number nothing can be said, so it must move alike in both.
+        A yes with a number has no such order, so it must move alike in both.
         """
         if by == moves:
             return False

@@ -1,4 +1,4 @@
-"""What is made up: a clinic with the same people on every machine, and the story of somebody who attacks it."""
+"""A made-up clinic with the same people on every machine, and the story of somebody who attacks it."""
 
 from lapwing.made_up.clinic_files import BUDGETS, SEED, TABLES, make_clinic, write_tables
 

@@ -59,7 +59,7 @@ class ClinicUnderAttack:
         return AttackTarget(names=names, trait=trait.data[places].astype(bool))
 
     def open(self, target: AttackTarget, epsilon: Fraction) -> AttackedDoor:
-        """Make the clinic anew, with an account that nobody has spent from, and let the attacker in."""
+        """Make the clinic anew, with an account from which nothing is spent, and let the attacker in."""
         folder = Path(self._opened.enter_context(TemporaryDirectory(prefix="lapwing-"))) / "clinic"
         workspace = self._opened.enter_context(create(make_clinic(folder, PEOPLE, epsilon=self.budget)))
         session = workspace.session(analyst=ATTACKER)
@@ -127,7 +127,7 @@ SCENES: Final[Mapping[str, Scene]] = {
 
 @frozen()
 class AttackReport:
-    """What came of one scene: the outcomes, and the scores if it was tracing."""
+    """Result of one scene: the outcomes, and the scores if it was tracing."""
 
     outcomes: list[CampaignOutcome]
     traced: Mapping[str, Traced]
@@ -142,7 +142,7 @@ def door_questions(name: str, budget: Fraction) -> int:
 
 @frozen()
 class AttackStory:
-    """What came of the scenes that were played, with accounts of one budget. A command, pictures and a page tell it."""
+    """Results of the scenes that were run, with accounts of one budget. A command, pictures and a page show them."""
 
     budget: Fraction
     seed: int
@@ -155,7 +155,7 @@ class AttackStory:
 
     @property
     def at_the_door(self) -> list[CampaignOutcome]:
-        """Those of attacks on lapwing."""
+        """The outcomes of attacks on lapwing."""
         return [one for one in self.outcomes if one.answers is CampaignAnswers.LAPWING]
 
     @property
@@ -166,7 +166,7 @@ class AttackStory:
 
     @property
     def headline(self) -> str:
-        """What came of the attacks on blurred answers and on lapwing's, in a sentence."""
+        """The result of the attacks on blurred answers and on lapwing's, in a sentence."""
         blur, lapwing = _undone(self.outcomes)
         if blur and lapwing:
             return f"Blur is undone, and so is a budget of epsilon {self.budget}"
@@ -176,7 +176,7 @@ class AttackStory:
 
     @property
     def conclusion(self) -> str:
-        """What the attacker got at lapwing's door, what luck explains of it, and what bounds all that can be got."""
+        """The attacker's success against lapwing, the part that chance explains, and the bound on any success."""
         outcomes, budget = self.at_the_door, self.budget
         best, luck = max(zip(outcomes, by_luck(outcomes, _USUAL), strict=True), key=lambda one: _beyond(one[0]))
         beaten = _beyond(best)
@@ -216,7 +216,7 @@ def play(
 ) -> AttackStory:
     """Run some of the `SCENES` on the made-up clinic, whose accounts have this budget each.
 
-    The seed is that of the attacker's coins; `progress` is told of each answer at the door.
+    The seed is that of the attacker's coins; `progress` is called after each answer of lapwing.
     """
     reports = {}
     for name in names:
@@ -248,7 +248,7 @@ def _beyond(outcome: CampaignOutcome) -> float:
 
 
 def surest(budget: Fraction) -> float:
-    """Return what a belief of one half about a patient's record can become at most, whatever is asked.
+    """Return an upper bound on what a belief of one half about a patient's record becomes, whatever is asked.
 
     It is the belief of somebody who knows everybody else's data.
     People are added and removed here, so two records that she may have are two steps apart.
@@ -257,7 +257,7 @@ def surest(budget: Fraction) -> float:
 
 
 def surest_of_membership(budget: Fraction) -> float:
-    """Return what a belief of one half that a person is in the tables can become at most: one step, one epsilon.
+    """Return an upper bound on a belief of one half that a person is in the tables: one step, one epsilon.
 
     It is the belief of somebody who knows everybody else's data.
     """

@@ -75,7 +75,7 @@ def make_clinic(
 
     The folder need not be there, and is returned. The first people of a large clinic are those of a small one with the
     same seed. The budget is `epsilon`, 10 if none is named, `epsilon` with a `delta`, or `rho`; of it each analyst may
-    spend an allowance, in epsilon or in rho. From time to time `progress` is told how many people were written.
+    spend an allowance, in epsilon or in rho. From time to time `progress` is called with the number of people written.
 
     >>> import tempfile
     >>> import lapwing as lw

@@ -4,7 +4,7 @@ A block is made from its number, the seed and nothing else, and the first people
 follow. So a clinic of a thousand is the beginning of one of a million, whatever machine makes them, in whatever order.
 
 The shares of conditions are of the order that health surveys report, no more: they make questions worth asking, and
-inform nobody.
+are no source of facts.
 """
 
 from collections.abc import Mapping
@@ -145,7 +145,7 @@ class Uniforms:
 
 @frozen()
 class PeopleBlock:
-    """What is true of each person, whether it is on record or not."""
+    """The facts about each person, whether they are on record or not."""
 
     id: Whole
     male: Mask

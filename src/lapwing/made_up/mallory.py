@@ -80,7 +80,7 @@ class ExactDoor:
 
 
 class NeighbourStory:
-    """What Mallory asks about people whom she knows: how many survivors there are, and how many but each of them."""
+    """Mallory's questions about people whom she knows: how many survivors there are, and how many but each of them."""
 
     def __init__(self, people: int) -> None:
         exact = ExactDoor(people)
@@ -91,7 +91,7 @@ class NeighbourStory:
     def try_doors(
         self, door: Session, epsilon: Fraction, answered: Callable[[int], None]
     ) -> tuple[CampaignOutcome, CampaignOutcome, CampaignOutcome]:
-        """Return what she gets from exact answers, from blurred ones that she averages, and for epsilon at the door."""
+        """Return her outcomes: exact answers, blurred ones that she averages, and lapwing's for epsilon."""
         blurred = I2b2(np.ones(0, dtype=bool), Coins(SEED, "demonstration"))
         means = np.array([blurred.blur(np.full(TIMES, size)).mean() for size in self.sizes])
         questions, price = [EVERYONE, *(one.others for one in self.victims)], epsilon / len(self.sizes)

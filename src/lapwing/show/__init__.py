@@ -1,4 +1,4 @@
-"""What is drawn, and how: SVG by hand for pages and notebooks, and matplotlib where somebody wants axes or a PNG.
+"""Drawings: SVG by hand for pages and notebooks, and matplotlib where somebody wants axes or a PNG.
 
 A picture is made of numbers that were released before, and costs nothing.
 """

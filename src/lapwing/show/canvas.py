@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 FORMATS: Final = (".svg", ".png")
 INK, ACCENT, SECOND, QUIET = "#22313f", "#0f766e", "#c2410c", "#94a3b8"
-"""What is said, what is meant to be seen first, what it is compared with, and what is only there for orientation."""
+"""Colours of text, of the main series, of the one it is compared with, and of lines for orientation."""
 STYLE: Final = {
     "figure.figsize": (7.2, 4.2),
     "figure.dpi": 120,
@@ -63,7 +63,7 @@ def canvas(path: str | Path, *, title: str, x: str, y: str) -> "Iterator[Axes]":
 
 
 def put_label(axes: "Axes", text: str, at: tuple[float, float], by: tuple[int, int], **style: Any) -> None:
-    """Write a text beside a place, moved to the right and up by this much in points."""
+    """Write a text at a point, moved to the right and up by an offset in points."""
     axes.annotate(text, at, xytext=by, textcoords="offset points", **style)
 
 

@@ -3,8 +3,8 @@
 Amounts are bars from zero, others dots with intervals, and time goes to the right; the scale is that of what is known,
 and a group of which nothing is known has a grey mark at the edge. The answers of a stream over a grid are a map.
 
-A sign that no font of this machine has would be an empty box. A group that has a value beside its name is told by the
-value then, any other sign stands as a question mark, and the picture says so once.
+A sign that no font of this machine has would be an empty box. A group that has a value besides its name is labelled by
+the value then, any other sign becomes a question mark, and the picture says so once.
 """
 
 import math
@@ -65,7 +65,7 @@ class Picture(Figure):
 
 
 def draw_panels(panels: Sequence[Panel], *, title: str, caption: str, path: Path | None = None) -> Picture:
-    """Draw the statistics of an answer beside one another, or below one another over time; save it if asked."""
+    """Draw the statistics of an answer side by side, or below one another over time; save it if asked."""
     groups, over_time = max(len(panel.labels) for panel in panels), panels[0].over_time
     shape = (len(panels), 1) if over_time else (1, len(panels))
     size = (7.2, 3.4 * len(panels)) if over_time else (max(7.2, 4.6 * len(panels)), _height(groups))
@@ -229,7 +229,7 @@ def others() -> tuple[str, ...]:
 
 
 def legible(texts: Sequence[str], instead: Sequence[str] | None = None) -> list[str]:
-    r"""Return texts that can be written: a text that cannot be is what stands `instead`, or has question marks.
+    r"""Return texts that can be written: a text that cannot be is replaced by `instead`, or has question marks.
 
     >>> legible(["Bern", "a\ue000"], ["1", "2"])
     ['Bern', '2']

@@ -1,4 +1,4 @@
-"""Cells under the names of columns, beside the names of rows, drawn by hand: counts of a grid, verdicts of a stream."""
+"""Heat maps with named rows and columns, drawn by hand: counts of a grid, verdicts of a stream."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -13,7 +13,7 @@ _LONGEST: Final = 18
 
 @frozen(kw_only=False)
 class MapCell:
-    """What stands in a cell, how dark it is, from 0 to 1, and whether its frame is dashed: then it is not sure."""
+    """A cell: its text, how dark it is, from 0 to 1, and whether it is uncertain: then its frame is dashed."""
 
     text: str
     share: float
@@ -61,7 +61,7 @@ class GridLayout:
 
     @staticmethod
     def of(cells: Sequence[GridCell]) -> "GridLayout":
-        """Return where each of some cells stands: its column, and its row.
+        """Return the place of each of some cells: its column, and its row.
 
         >>> cells = [GridCell({"sex": a, "age": b}, True, "") for a in "FM" for b in ("old", "older", "oldest")]
         >>> GridLayout.of(cells).rows, GridLayout.of(cells).places[-1]

@@ -1,7 +1,7 @@
 """Numbers with their bounds, drawn by hand: amounts are bars from zero, others dots with intervals, time is a line.
 
 The scale is that of what is known. A group of which nothing is known but the declared bounds has no value (the mean of
-nobody), and a dash. Pages, reports and notebooks show the same drawing.
+no rows), and a dash. Pages, reports and notebooks show the same drawing.
 """
 
 import re
@@ -111,7 +111,7 @@ def _with_bounds(value: float, low: float, high: float) -> str:
 
 
 def _rows(panel: Panel, title: Any) -> Drawing:
-    """Draw one row for each label, which stands above it, so that long ones have room."""
+    """Draw one row for each label, with the label above it, so that long ones have room."""
     written = panel.written
     last = WIDTH - max([118, *(9 * len(one) + 20 for one in written)])
     x = axis(*panel.extent, _LEFT, last)

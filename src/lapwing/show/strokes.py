@@ -54,12 +54,12 @@ class Drawing(str):
 
 
 def escape(said: Any) -> str:
-    """Return words as they stand in SVG; those that are escaped already say so by `__html__`."""
+    """Return words escaped for SVG, unless they are escaped already and have `__html__`."""
     return str(said.__html__()) if hasattr(said, "__html__") else html.escape(str(said))
 
 
 def axis(low: float, high: float, first: float, last: float) -> Scale:
-    """Return where a value stands: `low` at `first`, `high` at `last`."""
+    """Return the coordinate of a value: `low` is at `first`, `high` at `last`."""
     span = (high - low) or 1.0
     return lambda value: first + (last - first) * (value - low) / span
 
@@ -122,7 +122,7 @@ def percent(share: float, digits: int = 1) -> str:
 
 
 def precise(number: float) -> str:
-    """Return a number beside its bounds: whole ones as they are, others in four digits.
+    """Return a number as it is shown with its bounds: whole ones as they are, others in four digits.
 
     >>> precise(12_040), precise(37.75), precise(34.625)
     ('12,040', '37.75', '34.62')

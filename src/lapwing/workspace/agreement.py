@@ -1,7 +1,7 @@
-"""What lapwing.toml declares, against what the ledger keeps, and whether its tables can be read so.
+"""Checks that lapwing.toml agrees with the ledger, and that its tables can be read as declared.
 
-Where the ledger differs, settings are refused, or it is brought along on purpose. Who is protected, and by which
-budget, was promised to people about whom something was released. So it never changes, but for a budget that rises. As
+Where they differ, settings are refused, or the ledger is updated on purpose. Who is protected, and by which budget, was
+promised to people about whom something was released. So it never changes, except that a budget may rise. As
 long as nothing was released, nothing was promised, and a slip can be corrected. Tables are tried before anything is
 written about them.
 """
@@ -32,9 +32,9 @@ _TAKE_BACK: Final = "take the change back: once something was asked, "
 
 
 class _Difference(NamedTuple):
-    """Where settings say something else than the ledger about who is protected, and what never changes then.
+    """A difference of settings and ledger about who is protected, and what never changes then.
 
-    With a `table` it is about that one alone.
+    With a `table` it is a difference of that table alone.
     """
 
     place: tuple[str, ...]
@@ -44,7 +44,7 @@ class _Difference(NamedTuple):
 
 
 class Agreement:
-    """A ledger, and what the settings of a workspace may say about the populations in it."""
+    """Checks the settings of a workspace against a ledger."""
 
     def __init__(self, ledger: Ledger, fingerprints: Fingerprints) -> None:
         self._ledger, self._fingerprints = ledger, fingerprints
@@ -176,7 +176,7 @@ class Agreement:
         return is_lower or not same_people or set(account.filters) != set(people.segment_titles or (EVERYONE,))
 
     def _differences(self, declared: PopulationSettings) -> Iterator[_Difference]:
-        """Go through what says that other people are protected than the ledger says, in all tables or in one."""
+        """Yield the differences of settings and ledger about who is protected, in all tables or in one."""
         people, kept = declared.population, self._ledger.population(declared.population.name)
         for what in ("person_key", "adjacency", "protects_groups_of"):
             if getattr(kept.unit, what) != getattr(people.unit, what):

@@ -1,8 +1,8 @@
-"""What custodians change: entries of lapwing.toml, what was requested, new tables and new populations.
+"""Changes by custodians: entries of lapwing.toml, decisions on requests, new tables and new populations.
 
-The ledger is brought along each time: both are changed, or neither.
+The ledger is updated each time: both are changed, or neither.
 
-Whoever decides through a server need not own its machine. So a new table is a file in a folder where the workspace has
+A custodian at a server need not own its machine. So a new table is a file in a folder where the workspace has
 its data already, or stands in a database that it uses already; for others there is `lapwing add`.
 """
 
@@ -70,13 +70,13 @@ def decide(workspace: Workspace, population: str, entries: Mapping[tuple[str, ..
 
 
 def grant(workspace: Workspace, population: str, number: int, *, by: str = "custodian") -> BudgetRequest:
-    """Raise the allowance of whoever asked, or the budget where they have none: in both places, or in neither.
+    """Raise the allowance of the analyst who asked, or the budget if there is none: in both places, or in neither.
 
     Settings that do not agree with the ledger are refused first: an update, on purpose, comes before a yes.
     """
     requests, due = workspace.ledger.budget_requests, list[Raise]()
 
-    def change(text: str) -> str:  # nobody else decides while this looks
+    def change(text: str) -> str:  # under the lock: no other decision comes between
         request = requests.find(population, number)
         effect = requests.effect_of(request)
         if effect is None:
@@ -95,7 +95,7 @@ def grant(workspace: Workspace, population: str, number: int, *, by: str = "cust
 
 
 def files_of(workspace: Workspace) -> list[str]:
-    """Return the files that may become tables, as lapwing.toml names them: those beside it, and beside its data.
+    """Return the files that may become tables, as lapwing.toml names them: from its folder and the folders of its data.
 
     Those that are tables already come last.
     """
@@ -122,9 +122,9 @@ def _files(workspace: Workspace) -> dict[str, Path]:
 
 
 def databases_of(workspace: Workspace, population: str | None) -> list[str]:
-    """Return the declared tables that stand in a database, beside which there may be others.
+    """Return the declared tables that stand in a database, where more tables may be.
 
-    For a population that is not there yet (None) they are those of all, as "clinic.patients".
+    For a population that does not exist yet (None) they are those of all populations, as "clinic.patients".
     """
     return sorted(name for name, one in _sources(workspace, population).items() if one.neighbour(name, "public"))
 

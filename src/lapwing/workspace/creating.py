@@ -208,7 +208,7 @@ def _fill(making: Path, address: str, key_file: Path, settings: Path | None, *, 
 
 
 def _copy_key(given: Path, place: Path) -> None:
-    """Copy a key, readable by nobody else from the start, and refuse what is none."""
+    """Copy a key into a file that only its owner may read, from the start; refuse a file that holds no key."""
     try:
         content = given.read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError):
@@ -285,13 +285,13 @@ def _settings_of(ledger: Ledger, address: str) -> str:
 
 
 def _analyst(one: Analyst, allowance: Budget) -> dict[str, Any]:
-    """Return what the ledger keeps about an analyst, as lapwing.toml says it."""
+    """Return the ledger's record of an analyst as an entry of lapwing.toml."""
     said = budget_record(allowance) | ({} if one.tables is None else {"tables": list(one.tables)})
     return said | ({} if one.most is None else {"most": budget_record(one.most)})
 
 
 def _segment(title: str) -> tuple[str, dict[str, int]]:
-    """Return a segment as lapwing.toml says it, from what the ledger calls it."""
+    """Return the entry of a segment in lapwing.toml, from its name in the ledger."""
     name, _, bounds = title.rpartition(": ")
     first, _, last = bounds.partition(" to ")
     return name, {"first": int(first), "last": int(last)}

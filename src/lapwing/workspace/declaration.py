@@ -1,11 +1,11 @@
-"""What may be declared of a table and its columns: a row for each option and each type, from which every door is made.
+"""The options of tables and columns and the types of columns: one row each, from which every interface is made.
 
 lapwing.toml, the options of `lapwing add`, the questions of `lapwing init`, the body of a request and the form of a
 page have the rows of this file, and no list of their own. A new option of a column is a row in `COLUMN_OPTIONS` and a
 field of the catalogue's `Column` that has its name; one of a table is a row in `TABLE_OPTIONS` and a field of `Table`.
 
 A declaration is public, so it must not come from the data: names and types of columns may be looked up, because a
-schema is public, and values never. The smallest age that is there would tell about somebody.
+schema is public, and values never. The smallest age in the data would reveal somebody's.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -25,14 +25,14 @@ NUMBER: Final = (str, int, float)
 
 @frozen()
 class Option:
-    """One thing that may be declared of a column, or of a table, and how each door has it.
+    """An option of a column or of a table, and how each interface shows it.
 
     Parameters
     ----------
     word : its name in lapwing.toml and in a body, and of the field of the catalogue that it becomes
     kind : what it is: bool, int, str, or list for a list of texts
-    default : what it is where nothing is declared
-    choices : the words that it may be, each with what it stands for; others than these are refused
+    default : its value where it is not declared
+    choices : the words that it may be, each with its value; others are refused
     metavar, help : how the command line shows it
     flag : its name there, where that is not the word
     question : what `lapwing init` asks, of each column; nothing, where it is empty
@@ -54,11 +54,11 @@ class Option:
 
     @property
     def is_flag(self) -> bool:
-        """Whether it is said or not, and nothing more."""
+        """Whether it is a flag: given or not, with no value."""
         return self.kind is bool
 
     def read(self, section: Section) -> Any:
-        """Return what lapwing.toml says of it."""
+        """Return the value of the option in a section of lapwing.toml."""
         if self.choices:
             return section.one_of(self.word, self.choices, self.default)
         given = section.take(self.word, self.kind, self.default)
@@ -113,18 +113,18 @@ TABLE_OPTIONS: Final = (
 
 @frozen()
 class ColumnKind:
-    """A type that a column may be declared as, and how each door has its values.
+    """A type that a column may be declared as, and how each interface shows its values.
 
     Parameters
     ----------
     build : makes the catalogue's type of the entries
-    entries : what lapwing.toml may say of the values, with the types of TOML
+    entries : the entries of lapwing.toml about the values, with the types of TOML
     ends : the entries that are the two bounds, where it has them: LOW..HIGH on a line
-    needed : whether something has to be said of the values
-    stored : as what a column may be stored that is declared so; others could not be read
+    needed : whether entries about the values are required
+    stored : the stored types that can be read as this one
     metavar, help : how the command line shows it
     example : a whole entry of lapwing.toml
-    remark : how a column that is stored so, and was left out, stands in lapwing.toml, to be filled in
+    remark : the comment in lapwing.toml for a column that is stored so and was left out, to be filled in
     question : what `lapwing init` asks of its values; nothing, where it is empty
     """
 
@@ -271,7 +271,7 @@ class Declaration:
     left_out: Mapping[str, str | None] = field(default_factory=dict)
 
     def text(self, folder: Path, population: str) -> str:
-        """Return its sections of lapwing.toml; what is left out stands there as a comment, to be filled in."""
+        """Return its sections of lapwing.toml; what is left out is a comment, to be filled in."""
         place = f"populations.{key(population)}.tables.{key(self.name)}"
         entries = {"source": self.source.entry(folder), **self.options}
         lines = [f"\n[{place}]", *(f"{word} = {value(entry)}" for word, entry in entries.items())]
@@ -296,7 +296,7 @@ def _remark(stored: str | None) -> str:
 
 
 def without_defaults(options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that say something else than their defaults, in the order of their rows."""
+    """Return the options that differ from their defaults, in the order of their rows."""
     found = {option.word: (option, given[option.word]) for option in options if given.get(option.word) is not None}
     return {
         word: entry

@@ -22,14 +22,14 @@ from lapwing.workspace.declaration import (
 
 _ITEM: Final = re.compile(r'\s*(?:"(?P<quoted>(?:[^"]|"")*)"|(?P<plain>(?!")[^,]*?))\s*(?P<more>,|$)')
 _WHOLE: Final = re.compile("0|-?[1-9][0-9]*")
-"""A whole number in the one way that nobody takes for a code: 01 is text."""
+"""A whole number in its one canonical spelling; 01 may be a code, so it is text."""
 
 
 @frozen()
 class ColumnInput:
-    """What is said of a column: its type, its values as a text such as "0..120", and its options by their words.
+    """The declaration of a column as typed: its type, its values as text such as "0..120", and its options by name.
 
-    Without a type only the options are said, of a column that is declared in another way.
+    Without a type it has only the options, of a column that is declared in another way.
     """
 
     type: str = ""
@@ -38,7 +38,7 @@ class ColumnInput:
 
 
 def read_options(given: Mapping[str, Sequence[str]]) -> dict[str, ColumnInput]:
-    """Return what the options of a command say of each column; each stands under a type, or the word of an option.
+    """Return the declaration of each column from the options of a command, each under a type or the word of an option.
 
     >>> said = read_options({"integer": ["age=0..120"], "text": ["city"], "nullable": ["age,city"]})
     >>> said["age"].values, said["age"].options, said["city"].type
@@ -60,7 +60,7 @@ def read_options(given: Mapping[str, Sequence[str]]) -> dict[str, ColumnInput]:
 
 
 def _option(option: Option, text: str) -> list[tuple[str, Any]]:
-    """Return the columns that an option names on a line, each with what it says of them."""
+    """Return the columns that an option names on a line, each with the value of the option."""
     if option.is_flag:
         return [(name.strip(), read_option(option, name)) for name in text.split(",")]
     name, equals, said = text.partition("=")
@@ -71,7 +71,7 @@ def _option(option: Option, text: str) -> list[tuple[str, Any]]:
 
 
 def read_option(option: Option, text: str) -> Any:
-    """Return what an option of a table, or of a column, is by the text that was typed for it."""
+    """Return the value of an option of a table or a column from the text that was typed for it."""
     if option.is_flag:
         return True
     return as_int(option.word, text) if option.kind is int else read_list(text) if option.kind is list else text
@@ -99,8 +99,8 @@ def declare(
     ----------
     name, source : what the table is called, and where it is
     stored : the kind of each column that is there; None where it is not known
-    options : what is said of the table, by the words of `TABLE_OPTIONS`
-    columns : what is said of its columns
+    options : the options of the table, by the words of `TABLE_OPTIONS`
+    columns : the declarations of its columns
     usual : the person key of its population
     people : the population, if it has tables already
     take_all : whether the other columns are declared as what they are stored as
@@ -132,7 +132,7 @@ def declared_columns(
             for name, kind in taken.items()
         }
     _require_stored(table, [*columns, *said], stored, key)
-    if set(stored.values()) == {None}:  # a CSV file, which alone does not say what it holds
+    if set(stored.values()) == {None}:  # a CSV file, which has no types
         _require_no_empty_value(columns)
     for name, one in sorted(said.items()):
         if name not in columns:
@@ -148,7 +148,7 @@ def _entries(name: str, said: ColumnInput, stored: str | None) -> dict[str, Any]
 
 
 def entries_of(name: str, kind: str, said: str, stored: str | None) -> dict[str, Any]:
-    """Return what is said about the values of a column, as lapwing.toml has it."""
+    """Return the entries of lapwing.toml for the values of a column."""
     row, text = KINDS[kind], f"{name}={said}" if said else name
     if kind == "category":
         return {"values": _values(text, said, stored)}
@@ -167,7 +167,7 @@ def entries_of(name: str, kind: str, said: str, stored: str | None) -> dict[str,
 
 
 def written_values(entries: Mapping[str, Any]) -> str:
-    """Return what the entries of a column say about its values as one text, from which `entries_of` makes them again.
+    """Return the values of a column's entries as one text; `entries_of` is the inverse.
 
     >>> written_values({"type": "integer", "low": 0, "high": 120}), written_values({"type": "text"})
     ('0..120', '')
@@ -276,7 +276,7 @@ def write_list(values: Iterable[str]) -> str:
 
 
 def key_type_of(stored: str | None, population: Population | None) -> str | None:
-    """Return what the person key holds if it is not said: what is stored, and in a CSV what the other tables have."""
+    """Return the default type of the person key: as it is stored, and in a CSV as in the other tables."""
     if stored is None and population is not None and population.tables:
         stored = population.tables[0].key_type.value
     return "text" if stored == "text" else None

@@ -48,7 +48,7 @@ _POPULATION = """
 
 @frozen()
 class Draft:
-    """A workspace that is not made yet: what was said of it so far."""
+    """The settings, so far, of a workspace that is not made yet."""
 
     folder: Path | None = None
     population: str | None = None
@@ -83,7 +83,7 @@ class Draft:
 
     @property
     def name(self) -> str:
-        """What the people are called: like the folder, if nobody says otherwise."""
+        """The name of the population; by default that of the folder."""
         return self.population or self.place.resolve().name or "people"
 
     def text(self) -> str:
@@ -91,7 +91,7 @@ class Draft:
         return _HEAD + (f"\nledger = {value(self.ledger)}\n" if self.ledger else "") + self.sections()
 
     def sections(self) -> str:
-        """Return its part of the lapwing.toml; what is not decided stands as a comment."""
+        """Return its part of the lapwing.toml; what is not decided is a comment."""
         analysts = (f"{key(name)} = {value(dict(part))}\n" for name, part in self.analysts.items())
         opening = _POPULATION.format(
             name=key(self.name),

@@ -1,4 +1,4 @@
-"""What does not fit in the tables of a population, told to the custodian who owns them, in sentences.
+"""Rows and values that do not fit the declaration of their tables, in sentences for the custodian who owns them.
 
 The numbers are exact, so none of this is private: it is never offered to analysts, and written into no log.
 """

@@ -70,8 +70,8 @@ if TYPE_CHECKING:
 class PublicFiles:
     """The public files of a workspace, by what `lapwing advance` calls them: vocabularies, and values of categories.
 
-    Nobody may be in such a file: whoever asks may learn all of it. It is fixed as the data is. One that changed is
-    refused until the custodian says so, because conditions and categories would mean something else without a word.
+    Such a file must hold no person: analysts may learn all of it. Its version is fixed as that of the data is. A file
+    that changed is refused until the custodian accepts it: conditions and categories would silently change meaning.
     """
 
     folder: Path
@@ -118,7 +118,7 @@ class PublicFiles:
             return Category(values=values, labels=labels, label_name=label or "label")
 
     def _known_as(self, section: Section, file: str) -> str:
-        """Return what a file is called: as the vocabulary that it is, or as it is written."""
+        """Return the name of a file: that of its vocabulary, or the path as written."""
         path = self._path(section, "file", file)
         name = next((name for name, known in self.files.items() if known == path), file)
         self.files[name] = path
@@ -147,7 +147,7 @@ FILE: Final = "lapwing.toml"
 
 @frozen()
 class PopulationSettings:
-    """What is declared about one population; `section` is where, for those who have to refuse it later."""
+    """The declaration of one population; `section` is its place in the file, for later refusals."""
 
     population: Population
     budget: Budget
@@ -168,14 +168,14 @@ class PopulationSettings:
 
 @frozen()
 class Settings:
-    """What a workspace declares; the address of a ledger is the custodian's, so it is never shown."""
+    """The declarations of a workspace; the address of the ledger is the custodian's, so it is never shown."""
 
     ledger: str = field(repr=False)
     populations: Mapping[str, PopulationSettings]
     vocabularies: Mapping[str, Path] = field(default_factory=dict)
 
     def declared(self, population: str | None = None) -> PopulationSettings:
-        """Return what is declared about a population: the only one where it is not said."""
+        """Return the settings of a population; by default of the only one."""
         if population is None and len(self.populations) == 1:
             return next(iter(self.populations.values()))
         known = sorted(self.populations)
@@ -189,7 +189,7 @@ class Settings:
 
 
 class _Public(NamedTuple):
-    """What the tables of populations may need beside their own sections: public files are read where one is named."""
+    """Inputs of tables besides their own sections; public files are read only where one is named."""
 
     folder: Path
     files: Callable[[], PublicFiles]
@@ -204,7 +204,7 @@ def as_folder(given: str | Path) -> Path:
 
 
 def read_settings(folder: Path, text: str | None = None) -> Settings:
-    """Return what the lapwing.toml of a folder says, or would say with `text` in it; refuse it and name the line."""
+    """Return the settings in the lapwing.toml of a folder, or in `text` in its place; refuse it and name the line."""
     document = Document.read(folder / FILE) if text is None else Document(str(folder / FILE), text)
     top = document.section()
     ledger = top.take("ledger", str, "ledger.db")
@@ -295,7 +295,7 @@ def _population(name: str, section: Section, public: _Public) -> PopulationSetti
 
 
 def _analyst(outer: Section, name: str) -> Analyst:
-    """Return what is declared about an analyst: the allowance, and what limits a question."""
+    """Return the settings of an analyst: the allowance, and the limits of a question."""
     section = outer.section(name)
     most = _budget(section, "most") if "most" in section.entries else None
     tables = section.take("tables", list, None)

@@ -111,7 +111,7 @@ class Section:
             yield name, self.section(name)
 
     def one_of(self, name: str, choices: Mapping[str, T], default: Any = ...) -> Any:
-        """Return what one of a few words stands for."""
+        """Return the value of an entry that must be one of a few words."""
         word = self.take(name, str, default)
         if word is default:
             return default
@@ -120,7 +120,7 @@ class Section:
         return choices[word]
 
     def done(self) -> None:
-        """Refuse entries that nobody asked for: a misspelt bound would otherwise be no bound."""
+        """Refuse unknown entries: a misspelt bound would otherwise be no bound."""
         for name in self.entries:
             if name not in self.taken:
                 near = difflib.get_close_matches(name, self.taken, n=1)
@@ -220,13 +220,13 @@ def _loaded(text: str) -> dict[str, Any] | None:
 
 
 def _without_empty(record: dict[str, Any]) -> dict[str, Any]:
-    """Return what a file says without its empty sections, which say nothing."""
+    """Return the content of a file without its empty sections."""
     inner = {name: _without_empty(one) if isinstance(one, dict) else one for name, one in record.items()}
     return {name: one for name, one in inner.items() if one != {}}
 
 
 def _changed(record: dict[str, Any], path: tuple[str, ...], given: Any) -> dict[str, Any]:
-    """Return what a file should say after a change."""
+    """Return the content of a file after a change."""
     name, *rest = path
     if rest and (given is not None or name in record):
         inner = _changed(record.get(name, {}), tuple(rest), given)

@@ -3,7 +3,7 @@
 clinic/
 lapwing.toml         what is declared; edited by the custodian
 ledger.db            the account (or a PostgreSQL address in lapwing.toml)
-ledger.head          the newest entry that was told of: a ledger without it was rolled back, and is refused
+ledger.head          the newest entry that was acknowledged: a ledger without it was rolled back, and is refused
 ledger.checked       how far the ledger was checked, so that it opens quickly; it may be deleted
 stream.key           seals the secrets of streams; readable by its owner only, and never in a backup of the ledger
 fingerprints.json    what the data was at each version, whose, and which ledger is ours; for the custodian
@@ -54,7 +54,7 @@ Act = Callable[[], object]
 
 @frozen()
 class Recovery:
-    """What was settled of what dead processes had left, how much it was, and the streams that still wait, with why."""
+    """Result of a recovery: how many questions and rounds were settled, and the streams that still wait, with why."""
 
     settled: int
     unsettled: Mapping[str, LapwingError]
@@ -82,7 +82,7 @@ class Workspace:
         segment: str | None = None,
         on_close: Callable[[], None] = lambda: None,
     ) -> Session:
-        """Open a session: for whoever is logged in, and about the only population, where that is not said.
+        """Open a session; by default for the user who is logged in, and about the only population.
 
         All sessions of a workspace, in all threads, share its ledger and its databases, and one may be closed while
         others go on. With a `segment`, questions are about the people of that segment, and its budget pays for them.
@@ -105,7 +105,7 @@ class Workspace:
 
     @property
     def advice(self) -> dict[str, tuple[str, ...]]:
-        """What speaks against the budgets that lapwing.toml declares, by population; it binds nobody."""
+        """Concerns about the budgets that lapwing.toml declares, by population; they are advice only."""
         found = {name: budget_concerns(one.budget) for name, one in self.settings.populations.items()}
         return {name: concerns for name, concerns in found.items() if concerns}
 
@@ -161,10 +161,10 @@ class Workspace:
         self._agreement.require_vocabularies(settings)
 
     def rewrite(self, population: str, change: Callable[[str], str], *, by: str, act: Act | None = None) -> None:
-        """Change what lapwing.toml says about a population, and bring the ledger along, by `act`: both or neither.
+        """Change what lapwing.toml says about a population, and update the ledger by `act`: both or neither.
 
         `change` makes the new text of the old one. What `update` would refuse is refused, and so are a new table that
-        cannot be read, and an edit that waits for an update, of whichever population: whoever decides one thing must
+        cannot be read, and an edit that waits for an update, of any population: a custodian who decides one thing must
         not decide another that they do not see. `by` says in the ledger who decided.
         """
         with self._changing() as undone:
@@ -188,7 +188,7 @@ class Workspace:
                 _write(undone, "")
                 raise
             _write(undone, "")
-            self.reload()  # before somebody else decides: half of what they do would not agree with the ledger
+            self.reload()  # still under the lock: the next change must start from these settings
 
     def finish_change(self) -> None:
         """Take back what a process wrote into lapwing.toml that died before it was in the ledger, if that is so.
@@ -196,17 +196,17 @@ class Workspace:
         Nothing is taken back that somebody else has written since, nor where the ledger has part of it already.
         """
         if _is_undone(self.folder):
-            with suppress(OSError), self._changing():  # whoever may only read the folder leaves it as it is
+            with suppress(OSError), self._changing():  # with read access only, it stays as it is
                 pass
 
     @contextmanager
     def _changing(self) -> Iterator[LockedFile]:
-        """Be alone among all who change the settings, in this process and in others, after what the dead have left."""
+        """Hold the lock on the settings against all threads and processes; first undo what a dead process left."""
         path = self.folder / UNDONE
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         with self._deciding, LockedFile(path) as undone:
             left = undone.readall()
-            with suppress(ValueError, LookupError, TypeError):  # who died while they wrote it had changed nothing yet
+            with suppress(ValueError, LookupError, TypeError):  # a crash while this was written had changed nothing yet
                 before, after = (str(json.loads(left)[name]) for name in ("before", "after"))
                 file = self.folder / FILE
                 is_theirs = file.read_text(encoding="utf-8") == after
@@ -217,7 +217,7 @@ class Workspace:
             yield undone
 
     def _agrees(self, text: str) -> bool:
-        """Say whether settings are those of the ledger."""
+        """Return whether settings agree with the ledger."""
         try:
             for declared in read_settings(self.folder, text).populations.values():
                 self._agreement.require(declared)
@@ -226,7 +226,7 @@ class Workspace:
         return True
 
     def advance(self, table: str, population: str | None = None) -> int:
-        """Say publicly that a table or vocabulary changed, and return its new version. The account goes on as it is."""
+        """Advance the public version of a table or vocabulary that changed, and return it. The account is unchanged."""
         if table in self.settings.vocabularies:
             return self._fingerprints.accept(table, self.settings.vocabularies[table])
         people = self.settings.declared(population).population
@@ -239,11 +239,11 @@ class Workspace:
         return tables + public
 
     def unreadable(self, population: str | None = None) -> dict[str, LapwingError]:
-        """Return what cannot be read and why, after all tables were tried. It is for the custodian."""
+        """Return why tables cannot be read, by their names, after all were tried. It is for the custodian."""
         return unreadable(self.settings.declared(population), self._log)
 
     def misfits(self, population: str | None = None, *, table: str | None = None) -> "list[Misfit]":
-        """Return what does not fit in the tables (or in this one), in exact numbers.
+        """Return misfits of the tables (or of this one), in exact numbers.
 
         It is for the custodian: nothing of it is private, so no analyst may see it.
         """
@@ -251,7 +251,7 @@ class Workspace:
 
         self._lifetime.require()
         declared = self.settings.declared(population)
-        # Not the tables that sessions share: whoever asks about one table here must not leave them with it alone.
+        # Not the tables that sessions share: a check of one table must not leave the sessions with that table alone.
         surveys = hide_failures(self._tables_of(declared).survey, self._log)
         wanted = None if table is None else declared.population.table(table).name
         return misfits_of([one for one in surveys if wanted in {None, one.table.name}])
@@ -263,7 +263,7 @@ class Workspace:
             pass
 
     def recover(self) -> Recovery:
-        """Settle what dead processes left behind; what anybody who lives is working on, anywhere, is left to them.
+        """Settle what dead processes left in flight; the work of live processes, on any host, is left alone.
 
         A question without an answer is lost, and stays charged, and so is a round of a reservation. A question of a
         stream is decided with its own noise; where that cannot be, the others are settled all the same.
@@ -331,7 +331,7 @@ def open(  # noqa: A001 - it is written lapwing.open
 ) -> Session:
     """Open the door of a population of the workspace, for an analyst.
 
-    Where it is not said: the only population, whoever is logged in, and everybody and not one segment.
+    Defaults: the only population, the user who is logged in, and all people rather than one segment.
     """
     workspace = open_workspace(folder)
     with closing_on_failure(workspace):
@@ -359,7 +359,7 @@ def open_workspace(folder: str | Path, settings: str | None = None) -> Workspace
 
 
 def _is_undone(folder: Path) -> bool:
-    """Say whether somebody changes the settings just now, or died while they did."""
+    """Return whether a change of the settings is under way, or its process died."""
     try:
         return (folder / UNDONE).stat().st_size > 0
     except OSError:
@@ -385,7 +385,7 @@ def _require_own(ledger: Ledger, fingerprints: Fingerprints) -> None:
     """Refuse the ledger of another workspace, which knows nothing of what was spent here."""
     head, ours = ledger.head(), fingerprints.ledger
     if ours is None:
-        with suppress(OSError):  # whoever may only read the folder can remember nothing in it
+        with suppress(OSError):  # with read access only, nothing can be remembered in it
             fingerprints.belong(head.ledger)
     elif ours != head.ledger:
         reason = f"this is ledger {head.ledger}, and the workspace belongs to ledger {ours}"
@@ -393,9 +393,9 @@ def _require_own(ledger: Ledger, fingerprints: Fingerprints) -> None:
 
 
 def failure_log(folder: Path) -> Callable[[Exception], None]:
-    """Return what writes the reasons of failures into the custodian's log: they may hold data.
+    """Return a function that writes the reasons of failures into the custodian's log: they may hold data.
 
-    A reason is one line, whatever stands in it. A log of `_MOST_LOGGED` bytes takes the place of the one before it.
+    A reason is one line, with control characters escaped. A log of `_MOST_LOGGED` bytes replaces the one before it.
     """
 
     def write(reason: Exception) -> None:

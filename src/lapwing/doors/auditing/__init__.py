@@ -1,1 +1,1 @@
-"""The auditor's door: what is shipped and what is known to lie, each with its claim, to be computed or drawn from."""
+"""Suspects of the auditor: shipped mechanisms and known liars, each with its claim, to be computed or sampled."""

@@ -119,7 +119,7 @@ def _gaussian(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
 
 
 def _accounted(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
-    """Return what accounting says of samples and of several releases, from what each of them should be."""
+    """Return suspects whose claims the accounting makes: of samples, and of compositions of releases."""
     share, rho = epsilon / _ANSWERS, epsilon**2 / 2
     geometric = GeometricMechanism(l1_sensitivity=_FAR, epsilon=epsilon)
     one_of_many = GeometricMechanism(l1_sensitivity=_FAR, epsilon=share)
@@ -159,7 +159,7 @@ def _accounted(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
 
 
 def _groups(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
-    """Return what a family of three is promised, in every currency."""
+    """Return suspects with the claims for groups of three people, in every currency."""
     rho, far = epsilon**2 / 2, _GROUP * _FAR
     geometric = GeometricMechanism(l1_sensitivity=_FAR, epsilon=epsilon)
     discrete = DiscreteGaussianMechanism(l2_sensitivity=_FAR, epsilon=epsilon, delta=delta)

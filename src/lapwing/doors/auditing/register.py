@@ -1,4 +1,4 @@
-"""Everything there is to audit: what is shipped, and what is known to lie."""
+"""The register of all suspects: shipped mechanisms, and known liars."""
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction

@@ -66,7 +66,7 @@ def variant_of(mechanism: Shipped, noise: Fraction = Fraction(1)) -> SparseVecto
 
 
 def asker(mechanism: Shipped) -> Callable[[Sequence[int]], tuple[object, ...]]:
-    """Return what asks a new stream about these values and returns all it says."""
+    """Return a function that asks a new stream about values and returns its whole output."""
 
     def ask(values: Sequence[int]) -> tuple[object, ...]:
         with mechanism.open() as stream:

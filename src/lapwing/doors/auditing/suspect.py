@@ -1,7 +1,7 @@
 """A suspect: a mechanism, what it claims, how the auditor computes it, and how it is drawn from.
 
 The white box is built by the auditor's own laws from the objects that the mechanism's sampler uses: one that worked out
-the noise from the price would hold whatever the mechanism does. `noise` multiplies its noise, so that tests can see
+the noise from the price would hold for any implementation. `noise` multiplies its noise, so that tests can see
 that a mechanism with less of it would be refuted.
 """
 

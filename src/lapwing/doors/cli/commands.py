@@ -37,13 +37,13 @@ Thing = TypeVar("Thing")
 _NARROWEST: Final = 40
 _UNBOUNDED: Final = 100_000
 _BOLD: Final = re.compile(r"(\x1b\[[01]m)")
-"""How a terminal is told to begin and to end bold letters: all that we tell it."""
+"""The escape sequences that begin and end bold letters: the only ones that are printed."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 
 
 def say(text: object, *, err: bool = False) -> None:
-    """Print a text: the one place that does. What is not printable in it is spelt out, whoever chose it.
+    """Print a text: the one place that does. Unprintable characters are escaped, wherever the text comes from.
 
     A name in a file, a sentence of a server or the path of a folder moves no cursor here. Headers of tables stay bold.
     """
@@ -136,7 +136,7 @@ def waiting(sentence: str) -> Iterator[None]:
 
 
 class Tick(Protocol):
-    """What is told how much is done, and of how much if that was not known before."""
+    """A callback of progress: how much is done, and of how much if that was not known before."""
 
     def __call__(self, done: int, of: int | None = None, /) -> None:
         """Move the bar."""
@@ -146,7 +146,7 @@ class Tick(Protocol):
 def progress(sentence: str, total: int | None = None) -> Iterator[Tick]:
     """Show a bar on a terminal, for what takes a while."""
     if not sys.stderr.isatty():
-        yield lambda _, of=None: None  # noqa: ARG005 - nobody is looking
+        yield lambda _, of=None: None  # noqa: ARG005 - there is no terminal
         return
     from rich.console import Console
     from rich.progress import Progress
@@ -165,15 +165,15 @@ def each(things: Sequence[Thing], sentence: str) -> Iterator[Thing]:
 
 
 EXIT_CODES: Final[dict[type[LapwingError], int]] = {BudgetError: 3, EngineError: 4, LedgerError: 5}
-"""What a script can tell failures apart by; whatever is not listed was a bad question, or a bad setting: 2."""
+"""Exit codes of failures; one that is not listed is a bad question, or a bad setting: 2."""
 
 
 Failure: TypeAlias = LapwingError | click.ClickException | OSError
-"""What is said in a sentence. An operating system says what file it could not write; no engine lets its errors out."""
+"""Failures that are printed as a sentence. An `OSError` names a file that we could not write; none is an engine's."""
 
 
 def exit_code(failure: Failure) -> int:
-    """Return what the process ends with: 2 question, 3 budget, 4 engine, 5 ledger.
+    """Return the exit code of a failure: 2 question, 3 budget, 4 engine, 5 ledger.
 
     >>> from lapwing.vocabulary.errors import SuspendedError
     >>> exit_code(SuspendedError("clinic"))
@@ -183,7 +183,7 @@ def exit_code(failure: Failure) -> int:
 
 
 def sentence_of(failure: Failure) -> str:
-    """Return what a person reads."""
+    """Return the sentence about a failure for people."""
     if isinstance(failure, UnavailableError):
         return f"lapwing: {failure}, in failures.log"
     if isinstance(failure, EngineError):
@@ -204,7 +204,7 @@ def sentence_of(failure: Failure) -> str:
 
 
 def failure_record(failure: Failure) -> dict[str, Any]:
-    """Return what a program reads: a code, the exit code, the sentence, and the numbers in it.
+    """Return the record of a failure for programs: a code, the exit code, the sentence, and the numbers in it.
 
     >>> from lapwing.vocabulary.errors import SuspendedError
     >>> told = failure_record(SuspendedError("clinic"))["error"]
@@ -220,7 +220,7 @@ def failure_record(failure: Failure) -> dict[str, Any]:
 
 
 def refusal_record(refusal: LapwingError | None) -> dict[str, Any] | None:
-    """Return why a preview says no, as the same failure is reported when it happens."""
+    """Return the refusal in a preview, as the same failure is reported when it happens."""
     told: dict[str, Any] | None = None if refusal is None else failure_record(refusal)["error"]
     return told
 
@@ -247,10 +247,10 @@ _OPTIONS: Final = {
     "steps": "--step",
     "k": "-k",
 }
-"""What the parameters of Python are at the command line."""
+"""Options of the command line, by parameters of Python."""
 
 _VERBS: Final = {"stream": "lapwing stream open", "lw.create": "lapwing init FOLDER", "lw.open": "-w FOLDER"}
-"""What is called in Python and typed as a command here."""
+"""Commands, by functions of Python."""
 
 
 def as_typed(piece: Setting | Call) -> str:
@@ -272,7 +272,7 @@ def as_typed(piece: Setting | Call) -> str:
 
 
 def message_of(failure: LapwingError) -> str:
-    """Return what is wrong and what to do, as one would type it."""
+    """Return the message and the remedy of a failure, with options in place of parameters."""
     if not isinstance(failure, ParameterError):
         return failure.spelled(as_typed)
     names = failure.name.split(", ")
@@ -349,7 +349,7 @@ USERS: Final = {
 
 
 class Commands(click.Group):
-    """A group that loads a command when it is called, and tells failures in one sentence, or in one JSON object."""
+    """A group that loads a command when it is called, and prints failures as one sentence, or as one JSON object."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click asks so
         """Return the commands in the order in which they are used."""
@@ -390,13 +390,13 @@ class Commands(click.Group):
         options = given[: given.index("--")] if "--" in given else given
         try:
             with warnings.catch_warnings():
-                warnings.showwarning = _say  # a rounded price is told in a sentence, without a line of code
+                warnings.showwarning = _say  # a rounded price is reported in a sentence, without a line of code
                 if any("\0" in word for word in given):
                     raise click.UsageError("there is a NUL in what was typed, which no file and no name has")
                 code = super().main(given, *rest, **{**extra, "standalone_mode": False})
         except (LapwingError, click.ClickException, OSError) as failure:
             if isinstance(failure, OSError) and failure.errno == errno.EPIPE:
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever was reading has left
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has closed the pipe
                 sys.exit(1)
             if "--json" in options:
                 say_record(failure_record(failure))
@@ -409,7 +409,7 @@ class Commands(click.Group):
 
 
 def _meant(words: Sequence[str]) -> str:
-    """Return what may be meant by words that begin with no command: a statistic, or a slip of the pen."""
+    """Return a suggestion for words that begin with no command: a statistic, or the nearest command."""
     from difflib import get_close_matches
 
     from lapwing.queries.statistics import STATISTICS

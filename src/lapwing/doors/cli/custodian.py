@@ -1,4 +1,4 @@
-"""What the custodian keeps: init, update, advance, suspend, recover."""
+"""Commands of the custodian: update, advance, suspend, write-off, recover."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -87,11 +87,11 @@ def update(folder: Path, *, as_json: bool) -> None:
 
 
 _NEWS: Final = {"population", "table", "analyst"}
-"""What is told when it is new; all else only when it changes."""
+"""Kinds of facts that are reported when they are new; all others only when they change."""
 
 
 def _snapshot(ledger: Ledger) -> dict[tuple[str, ...], str]:
-    """Return what the custodian has decided, in words."""
+    """Return the custodian's decisions in words."""
     snapshot: dict[tuple[str, ...], str] = {}
     for name in ledger.populations():
         decided = ledger.population(name)
@@ -302,7 +302,7 @@ def write_off(
 
 
 def _released(account: Ledger, population: str, epsilon: str | None, rho: str | None) -> Event:
-    """Return what was released, as an account prices it; all that it would admit now, if no price is given."""
+    """Return the event of a release at a price; without a price, the largest one that the account would admit now."""
     if epsilon is not None:
         return PureRelease(epsilon=positive("epsilon", epsilon))
     if rho is not None:

@@ -1,4 +1,4 @@
-"""What a custodian declares: a workspace (`lapwing init`) and its tables (`lapwing add`).
+"""Commands that declare a workspace (`lapwing init`) and its tables (`lapwing add`).
 
 A workspace is made from options or, at a terminal, from questions, which end with the options that say the same.
 The columns of a table are options as well: --integer age=0..120 --category sex=F,M.
@@ -294,7 +294,7 @@ def add(
 
 @frozen(kw_only=False)
 class _Written:
-    """What is wrong with other tables, and what is odd about the new one."""
+    """Failures of other tables, and misfits of the new one."""
 
     others: list[LapwingError]
     odd: list[Misfit]
@@ -318,7 +318,7 @@ def _write(place: Path, text: str, population: str, table: str) -> _Written:
 
 
 def _open_as_written(folder: Path, text: str, table: str) -> Workspace:
-    """Open the workspace as it would be; what is refused is not a line of a file that nobody has written."""
+    """Open the workspace as it would be; a refusal names the table, because the line is in no file yet."""
     try:
         return open_workspace(folder, text)
     except SettingsError as refused:

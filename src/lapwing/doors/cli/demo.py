@@ -1,6 +1,6 @@
-"""`lapwing demo`: a story on a made-up clinic, told by the real session, ledger and engine.
+"""`lapwing demo`: a story on a made-up clinic, with the real session, ledger and engine.
 
-Every number is computed while it is told, and the few exact ones are marked as such.
+Every number is computed during the story, and the few exact ones are marked as such.
 """
 
 import time
@@ -87,7 +87,7 @@ def run(people: int, *, folder: Path | None = None, plots: Path | None = None) -
     Parameters
     ----------
     people : how large the clinic is, 2,000 at least
-    folder : where to keep it; it is thrown away if it is not said
+    folder : where to keep it; by default it is thrown away
     plots : where to draw pictures, if they are wanted
     """
     as_int("people", people, least=_FEWEST, most=_MOST)

@@ -37,7 +37,7 @@ def bad(text: str) -> Text:
 
 
 class Stage:
-    """Where the story is told."""
+    """The console of the story."""
 
     def __init__(self) -> None:
         console = Console(highlight=False)

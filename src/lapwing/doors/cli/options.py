@@ -113,7 +113,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 @frozen()
 class Door:
-    """Where a command goes in, who goes in, and how it shows what it found."""
+    """The workspace, population and analyst of a command, and the format of its output."""
 
     folder: Path
     population: str | None
@@ -191,7 +191,7 @@ segment_option = click.option(
 
 
 def at_the_door(command: Command) -> Command:
-    """Give a command the options that say where and who, as one `door`."""
+    """Give a command the options for workspace, population and analyst, as one `door`."""
 
     @folder_option
     @population_option
@@ -209,7 +209,7 @@ def at_the_door(command: Command) -> Command:
 
 
 def for_the_custodian(command: Command) -> Command:
-    """Give a command the options that say where, as one `door`; it asks nothing, so nobody asks."""
+    """Give a command the options for workspace and population, as one `door`; it asks nothing, so has no analyst."""
 
     @folder_option
     @population_option
@@ -222,7 +222,7 @@ def for_the_custodian(command: Command) -> Command:
 
 
 def priced(command: Command) -> Command:
-    """Give a command the options that say a price, as one `offer` for `Session.ask` and its like."""
+    """Give a command the options of a target, as one `offer` for `Session.ask` and its like."""
 
     @click.option(
         "--epsilon", metavar="NUMBER", help="What to pay: 0.01 is little, 1 is a lot. Twice is twice as exact."
@@ -260,7 +260,7 @@ def with_concept_sets(command: Command) -> Command:
 
 
 def answered(command: Command) -> Command:
-    """Give a command the options of whatever is answered: a key, a rehearsal, a preview, a picture."""
+    """Give a command the options of a question: a key, a rehearsal, a preview, a picture."""
     options = (
         click.option("--key", help="An idempotency key: the same key brings back the same answer, free, for ever."),
         click.option("--rehearse", is_flag=True, help="Answer from made-up rows: free, and about nobody."),
@@ -310,7 +310,7 @@ steps_option = click.option(
 
 @frozen()
 class Words:
-    """A question as it stands at the command line, not read yet."""
+    """A question as typed at the command line, not parsed yet."""
 
     words: tuple[str, ...]
     options: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""What is looked at before asking: the tables there are, the budget that is left, and what does not fit in the data."""
+"""Commands to look before asking: the tables, the budget that is left, and misfits in the data."""
 
 import shlex
 from collections.abc import Iterable, Mapping
@@ -198,7 +198,7 @@ def _columns(status: BudgetStatus) -> list[str]:
 
 
 def _rho_taken(account: Account) -> float:
-    """Return what the Gaussian account of an (epsilon, delta) budget has taken, as a rho."""
+    """Return the spending of the Gaussian account of an (epsilon, delta) budget, as a rho."""
     fresh = open_account(
         account.budget, segments=account.filters, adjacency=account.adjacency, shares=account.shares
     ).remaining()
@@ -210,7 +210,7 @@ def _format(amount: Fraction | None) -> str:
 
 
 MISLEADING = frozenset({"empty", "missing_keys", "several_rows", "one_row", "all_missing", "no_value_occurs"})
-"""What a custodian is told unasked, when a table is added or declared anew."""
+"""Kinds of misfits that a custodian is warned of when a table is added or declared anew."""
 
 _NOT_PRIVATE = "For the custodian's eyes: these numbers are exact and not private. Do not pass them on to analysts."
 
@@ -249,7 +249,7 @@ def check(door: Door, *, name: str | None) -> None:
 
 
 def hints(found: Iterable[Misfit], folder: Path) -> list[tuple[str, str]]:
-    """Return what a custodian is told unasked of what does not fit, and where the rest is."""
+    """Return warnings of the misleading misfits, and where the rest is shown."""
     every = list(found)
     told = [("note", str(one)) for one in every if one.kind in MISLEADING]
     rest = len(every) - len(told)

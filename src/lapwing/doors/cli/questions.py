@@ -29,12 +29,12 @@ Questions: TypeAlias = Mapping[str, Question]
 
 
 def question_of(words: Sequence[str], **options: Any) -> Questions:
-    """Return the question that was put: a SELECT in one word, or a statistic, its table and its columns.
+    """Return the question of a command line: a SELECT in one word, or a statistic, its table and its columns.
 
     Parameters
     ----------
-    words : what stands at the command line
-    options : what the command line has options for; those that were not given are None or empty
+    words : the arguments
+    options : the options; those that were not given are None or empty
 
     >>> question_of(["mean", "visits", "cost"], max_rows="3")["mean"].max_rows
     3
@@ -89,7 +89,7 @@ def put(
     dry_run: bool = False,
     plot: Path | None = None,
 ) -> None:
-    """Preview, rehearse or ask a question, and tell what came of it; what can be refused is refused before."""
+    """Preview, rehearse or ask a question, and print the result; bad input is refused before the charge."""
     confidence = as_confidence(offer.get("confidence", "0.95"))
     if plot is not None and any(isinstance(one, TopCategories) for one in question.values()):
         raise ParameterError("plot", str(plot), reason="draws numbers, and these are names", remedy="leave it out")
@@ -133,7 +133,7 @@ def put_lines(
 
 
 def lines_of(file: TextIO) -> list[str]:
-    """Return the lines that say something: empty ones and remarks are left out."""
+    """Return the lines without empty ones and comments."""
     lines = [line.strip() for line in file]
     return [line for line in lines if line and not line.startswith("--")]
 
@@ -166,7 +166,7 @@ _YEAR = re.compile(r"year\(\s*(?P<column>[^,()]+?)\s*\)", re.IGNORECASE)
 
 
 def _grouping(text: str) -> Grouping:
-    """Return what to group by, spelt as in SQL: a column, bins(age, 0, 18, 65, 120) or year(born)."""
+    """Return the grouping that a text spells as SQL does: a column, bins(age, 0, 18, 65, 120) or year(born)."""
     if found := _BINS.fullmatch(text.strip()):
         return bins(found["column"], [edge.strip().strip("'") for edge in found["edges"].split(",")])
     if found := _YEAR.fullmatch(text.strip()):
@@ -175,7 +175,7 @@ def _grouping(text: str) -> Grouping:
 
 
 def answer_blocks(answer: Answer, left: BudgetStatus, confidence: Exact) -> tuple[str, str]:
-    """Return an answer in words: what was told, then what about it."""
+    """Return an answer in words: its numbers, then the facts about them."""
     rows, sure = answer.bounded(confidence), percent(as_confidence(confidence))
     single = len(rows) == 1 and len(answer.columns) == 1 and _is_one_value(answer)
     told = _single(rows[0], answer.columns[0], sure) if single else _table(answer, rows, sure)

@@ -1,4 +1,4 @@
-"""What the sceptic tries out: explain (what a price means) and attack (what happens without lapwing)."""
+"""Commands for sceptics: explain (what a price means) and attack (what happens without lapwing)."""
 
 from fractions import Fraction
 from itertools import count
@@ -171,7 +171,7 @@ def _gaussian_exceeds(budget: ApproximateDP) -> float:
 def _bounds(
     sure: str, *, belief: tuple[float, float], drift: tuple[float, float], caught: float
 ) -> list[tuple[str, str]]:
-    """Return the three theorems in words, each with what it takes to be true, and which to tell a patient."""
+    """Return the three theorems in words, each with its assumptions, and which to tell a patient."""
     knows = f"{INFORMED}, and"
     without, outsiders = (
         f"{sure} sure of anything without a person's data",

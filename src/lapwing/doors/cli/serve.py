@@ -94,7 +94,7 @@ def _serve(folder: Path, listening: "Listening", *, workers: int, tokens: dict[s
     from lapwing.doors.server.running import serve as run
     from lapwing.workspace.workspace import open_workspace
 
-    open_workspace(folder).close()  # what is wrong with it is said here, once
+    open_workspace(folder).close()  # a bad workspace is refused here, once
     with listen(listening) as bound:
         listening = replace(listening, port=bound.getsockname()[1])
         say(f"lapwing serves {folder.name} at {listening.address} ({several(workers, 'process')}); Ctrl+C ends it.")

@@ -294,7 +294,7 @@ def list_streams(door: Door, *, ended_too: bool, everybody: bool) -> None:
 
 
 def _mine(session: Session) -> list[ReservationRecord]:
-    """Return the streams of whoever asks as the ledger has them: looking settles nothing and reads no data."""
+    """Return the streams of the analyst as the ledger has them: this settles nothing and reads no data."""
     known = session.ledger.reservations.all(session.population.name)
     return [one for one in known if one.analyst == session.analyst]
 

@@ -58,7 +58,7 @@ _BUDGET: Final = (
 
 
 def complete(draft: Draft) -> Draft:
-    """Ask for all that a draft does not say, and return it complete."""
+    """Ask for all that a draft lacks, and return it complete."""
     say(paragraph(_WELCOME))
     if draft.folder is None:
         draft = replace(draft, folder=_ask("\nFolder of the workspace", _new_folder, "clinic"))
@@ -75,10 +75,10 @@ def complete(draft: Draft) -> Draft:
 
 
 def answered(path: Path, said: Draft) -> Draft:
-    """Return the draft that a file of answers makes of what the options said; what an option said, the file may not.
+    """Return the draft of the options, completed by a file of answers, which must not repeat an option.
 
     The file is TOML or, if its name says so, JSON. Its words are those of the options and of `lapwing add`, and a
-    column is said as at the terminal: "integer 0..120".
+    column is written as at the terminal: "integer 0..120".
     """
     top = _opened(path)
     texts = {name: top.take(name, str, None) for name in ("folder", "population", "person_key", "adjacency", "ledger")}
@@ -121,7 +121,7 @@ def _opened(path: Path) -> Section:
 
 @contextmanager
 def _blamed(section: Section, *inner: str) -> Iterator[None]:
-    """Name a line of the file of answers, and not one of a lapwing.toml that nobody has written yet."""
+    """Name a line of the file of answers, and not one of a lapwing.toml that does not exist yet."""
     try:
         with section.blamed(*inner):
             yield
@@ -162,7 +162,7 @@ def confirm(draft: Draft) -> bool:
 
 
 def _ask(question: str, read: Callable[[str], Answer], default: str = "") -> Answer:
-    """Ask until the answer can be read; what is wrong with it is said in a sentence."""
+    """Ask until the answer can be read; a refusal is printed as a sentence."""
     while True:
         text = click.prompt(escaped_lines(question), default=escaped(default), show_default=bool(default)).strip()
         try:
@@ -172,7 +172,7 @@ def _ask(question: str, read: Callable[[str], Answer], default: str = "") -> Ans
 
 
 def _say(refused: LapwingError) -> None:
-    """Say what is wrong; a line of a file that nobody has written yet is not named."""
+    """Print a refusal, without the line of a lapwing.toml that does not exist yet."""
     said = f"{refused.reason}; {refused.remedy}" if isinstance(refused, SettingsError) else message_of(refused)
     say(paragraph(f"  {said}"))
 
@@ -192,7 +192,7 @@ def _new_folder(text: str) -> Path:
 
 
 def _read(draft: Draft) -> Settings:
-    """Return what the draft would say, with something harmless where nothing is decided yet."""
+    """Return the settings of the draft, with harmless values where nothing is decided yet."""
     whole = replace(draft, person_key=draft.person_key or "person", budget=draft.budget or {"epsilon": "1"})
     return read_settings(draft.place, whole.text())
 
@@ -221,7 +221,7 @@ def _budget(text: str) -> dict[str, str]:
 
 
 def _ask_for_budget(draft: Draft) -> Draft:
-    """Ask for a budget; what speaks against it is told, and whoever does not want it any more is asked again."""
+    """Ask for a budget; concerns are printed, and the custodian may choose again."""
     say(paragraph(_BUDGET))
     while True:
         whole = _ask("Budget, such as 1", lambda text: _valid(replace(draft, budget=_budget(text))))
@@ -262,7 +262,7 @@ def _ask_for_table(draft: Draft) -> Draft | None:
         key = _ask(f"It has no {key}. Whose row is it, by which column", lambda text: _stored(text, stored))
         options["person_key"] = key
     options["key_type"] = _known_key(draft, stored[key])
-    if options["key_type"] is None:  # a CSV file does not tell, so it is asked once
+    if options["key_type"] is None:  # a CSV file has no types, so it is asked once
         options["key_type"] = _ask("What does it hold, integer or text", lambda text: _word(text, _KEYS), "integer")
     rows = _ask("How many rows can a person have here, one or many", lambda text: _word(text, ["one", "many"]), "one")
     options["rows"] = rows
@@ -276,7 +276,7 @@ def _ask_for_table(draft: Draft) -> Draft | None:
 
 
 def _place_of(text: str) -> tuple[str, Source, dict[str, str | None]] | None:
-    """Return what a table is called at its place, the place, and what columns it has; None for no answer."""
+    """Return the name of a table at its source, the source, and the kinds of its columns; None for no answer."""
     if not text:
         return None
     if text.startswith(("postgresql://", "postgres://")):
@@ -319,7 +319,7 @@ def _read_with(draft: Draft, table: str, columns: Mapping[str, Mapping[str, Any]
 
 
 def _known_key(draft: Draft, stored: str | None) -> str | None:
-    """Return what the person key holds, as far as it is known: what is stored, else what the other tables have."""
+    """Return the type of the person key, as far as it is known: as it is stored, else as in the other tables."""
     return draft.tables[0].options.get("key_type", "integer") if stored is None and draft.tables else stored
 
 
@@ -347,7 +347,7 @@ def _ask_for(option: Option) -> Any:
 
 
 def _column(draft: Draft, name: str, stored: str | None, text: str) -> ColumnInput | None:
-    """Return what is said of a column, or None where it is left out."""
+    """Return the declaration of a column, or None where it is left out."""
     if text in {_OUT, ""}:
         return None
     word, _, values = text.partition(" ")
@@ -367,7 +367,7 @@ def _kind(name: str, stored: str | None, word: str) -> str:
 
 
 def _said(draft: Draft, name: str, stored: str | None, text: str) -> ColumnInput:
-    """Return what is said of a column: "integer 0..120"."""
+    """Return the declaration of a column from a text: "integer 0..120"."""
     word, _, values = text.partition(" ")
     kind, values = _kind(name, stored, word), values.strip()
     _read_with(draft, "x", {name: {"type": kind, **entries_of(name, kind, values, stored)}})

@@ -36,15 +36,15 @@ _MOST: Final = 40 * 1024 * 1024
 _MOST_VALUES: Final = 4_000_000
 """Commas and brackets in one: what it becomes in memory grows with them, and 100,000 numbers have 2 million."""
 _WAITS: Final = 20
-"""Seconds after which a server says that a question takes longer; then it is asked for again."""
+"""Seconds after which a server replies that a question takes longer; then the client polls."""
 _TOO_MANY: Final = 429
 _UNAVAILABLE: Final = 503
 _TRIES: Final = 5
-"""How often a server is asked that says that it cannot answer just now."""
+"""How often a request is sent to a server that is busy or unavailable."""
 _LONGER: Final = 202
 _REFUSED: Final = 400
 _LEAST_WAIT: Final = 0.25
-"""Seconds between two looks at a server that answered at once, whatever it says."""
+"""The least number of seconds between two polls of a server that answered at once."""
 _PAUSES: Final = (0.0, 0.1, 0.3, 1.0)
 """Seconds before the next tries where the connection was lost: one that was idle for long is opened anew at once."""
 
@@ -52,7 +52,7 @@ Progress = Callable[[int, int], object]
 
 
 class HttpReply(NamedTuple):
-    """What came back: the status, how long to wait, and the JSON value."""
+    """A reply of the server: the status, how long to wait, and the JSON value."""
 
     status: int
     wait: float
@@ -60,14 +60,14 @@ class HttpReply(NamedTuple):
 
 
 class VocabularyFile(NamedTuple):
-    """What is no JSON, and never looked into before it is known to be what it should: the bytes of a vocabulary."""
+    """The bytes of a vocabulary: no JSON, and not parsed before their digest is checked."""
 
     suffix: str
     data: bytes
 
 
 class _UntilThen(io.RawIOBase):
-    """What a socket has to say until a moment, however slowly it drips."""
+    """A stream of a socket with one deadline for all reads, however slowly the bytes come."""
 
     def __init__(self, said: io.RawIOBase, line: socket.socket, then: float) -> None:
         self._said, self._line, self._then = said, line, then
@@ -92,7 +92,7 @@ class _TimelyResponse(http.client.HTTPResponse):
 
     def __init__(self, line: socket.socket, *words: Any, seconds: float, **more: Any) -> None:
         super().__init__(line, *words, **more)
-        said = self.fp.detach()  # what the buffer reads from that is made there
+        said = self.fp.detach()  # the raw stream under the buffer that was made there
         self.fp = io.BufferedReader(_UntilThen(said, line, time.monotonic() + seconds))
 
 
@@ -102,10 +102,10 @@ class ServerConnection:
     Parameters
     ----------
     url : where the server is, such as https://clinic.example.org
-    token : what lets in; it is sent to that server alone, and never shown
+    token : the bearer token; it is sent to that server alone, and never shown
     timeout : for how many seconds a server is tried that does not answer, or says at once that it takes longer; an
         answer, once it is asked for, has as many and those that a server may work on it
-    authorities : a file with certificates that are trusted beside those of the system
+    authorities : a file with certificates that are trusted besides those of the system
     """
 
     def __init__(self, url: str, token: str, *, timeout: float = 60, authorities: str | None = None) -> None:
@@ -129,15 +129,15 @@ class ServerConnection:
         return f"<connection to {self.url}>"
 
     def get(self, path: str) -> Any:
-        """Return what is there."""
+        """Return the JSON value at a path."""
         return self._until_told("GET", path, None, {}, None)
 
     def post(self, path: str, body: Mapping[str, Any], *, key: str | None = None) -> Any:
-        """Return what comes of a request that charges nothing, but may be about a key."""
+        """Return the reply to a request that charges nothing, but may have an idempotency key."""
         return self._until_told("POST", path, body, {} if key is None else {"Idempotency-Key": key}, None)
 
     def charge(self, path: str, body: Mapping[str, Any] | None, *, key: str, progress: Progress | None = None) -> Any:
-        """Return the end of a request that may charge, once under its key; without a body it ends something."""
+        """Return the reply to a request that may charge, once under its idempotency key; without a body, a DELETE."""
         method = "DELETE" if body is None else "POST"
         return self._until_told(method, path, body, {"Idempotency-Key": key}, progress)
 
@@ -153,7 +153,7 @@ class ServerConnection:
     def _until_told(
         self, method: str, path: str, body: Mapping[str, Any] | None, more: Mapping[str, str], progress: Progress | None
     ) -> Any:
-        """Send a request, and again while the server is away, is busy, or says that it takes longer."""
+        """Send a request, and again while the server is away, is busy, or works on it."""
         data = None if body is None else json.dumps(body, ensure_ascii=False).encode()
         lost, busy, since = 0, 0, time.monotonic()
         while True:
@@ -166,7 +166,7 @@ class ServerConnection:
                 lost += 1
                 continue
             patient = time.monotonic() - since < self._timeout
-            if reply.status == _LONGER:  # it goes on: whoever comes with its key waits for the same end
+            if reply.status == _LONGER:  # it goes on: a request with its key waits for the same end
                 lost = 0
                 _tell(progress, reply.told)
                 if time.monotonic() - sent >= self._waits / 2:  # it worked for as long as it was asked to
@@ -188,7 +188,7 @@ class ServerConnection:
         return reply.status == http.client.OK and reply.told is not _NO_JSON
 
     def _give_up(self, failure: Exception, since: float) -> None:
-        """Raise where trying again is of no use: nobody was ever there, nobody is trusted, or it takes too long."""
+        """Raise where a retry is of no use: the server never answered, is not trusted, or takes too long."""
         if isinstance(failure, ssl.SSLCertVerificationError):
             remedy = "ask the custodian, and name the file of its authority: authorities='hospital.pem'"
             raise ServerError(f"the certificate of {self._place.hostname} is not trusted", remedy=remedy) from None
@@ -234,17 +234,17 @@ class PopulationDoor:
         self._lock = threading.Lock()
 
     def get(self, path: str = "") -> Any:
-        """Return what is there."""
+        """Return the JSON value at a path."""
         return self.connection.get(self._path(path))
 
     def post(self, path: str, body: Mapping[str, Any], *, key: str | None = None) -> Any:
-        """Return what comes of a request that charges nothing, but may be about a key."""
+        """Return the reply to a request that charges nothing, but may have an idempotency key."""
         return self.connection.post(self._path(path), self._about(body), key=None if key is None else key_of(key))
 
     def charge(
         self, path: str, body: Mapping[str, Any] | None, *, key: str | None, progress: Progress | None = None
     ) -> Any:
-        """Return the end of a request that may charge, once under its key; without a body it ends something."""
+        """Return the reply to a request that may charge, once under its idempotency key; without a body, a DELETE."""
         chosen = key_of(key)
         with self._lock:
             self._running.add(chosen)
@@ -270,7 +270,7 @@ class PopulationDoor:
 
 
 def key_of(given: str | None) -> str:
-    """Return an idempotency key as servers take it: a fresh one, the given one, or what stands for it.
+    """Return an idempotency key as servers take it: a fresh one, the given one, or its digest.
 
     >>> key_of("asthma-study-17"), len(key_of("week 3")), key_of("week 3") == key_of("week 3")
     ('asthma-study-17', 64, True)
@@ -314,10 +314,10 @@ def _not_reached(url: str, failure: Exception) -> LapwingError:
 
 
 def _read(answer: http.client.HTTPResponse, url: str) -> Any:
-    """Return what an answer holds, or fail as a lost connection does where it is not whole.
+    """Return the content of an answer, or fail as a lost connection does where it is incomplete.
 
-    Reading a number of bytes, `http.client` says nothing of those that are missing. An answer that has neither a length
-    nor chunks ends where the connection does: it is whole if it is a JSON value, and else nobody knows.
+    `http.client` does not report missing bytes when a number of bytes is read. An answer that has neither a length nor
+    chunks ends where the connection does: it is complete if it is a JSON value, and else that cannot be known.
     """
     kind, is_measured = answer.headers.get_content_type(), answer.length is not None or bool(answer.chunked)
     body = b"" if answer.length is not None and answer.length > _MOST else answer.read(_MOST + 1)
@@ -354,7 +354,7 @@ def _no_number(given: str) -> Any:
 
 
 _VOCABULARIES: Final = {"text/plain": ".csv", "application/vnd.apache.parquet": ".parquet"}
-"""What is no JSON: vocabularies, as the files that they are."""
+"""Suffixes of vocabularies, which are sent as files and not as JSON, by their content types."""
 
 
 def _seconds(given: str | None) -> float:

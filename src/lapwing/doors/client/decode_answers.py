@@ -1,6 +1,6 @@
-"""Answers that a server tells: nothing in them is believed that this client knows itself.
+"""Answers of a server: nothing is taken from them that this client can compute itself.
 
-What the numbers are worth, their bounds and their price, is computed here. Only the released numbers, the receipt and
+The bounds of the numbers and their price are computed here. Only the released numbers, the receipt and
 the versions are taken, and whether it was free; and each of them has to fit the question, and the way it was asked.
 """
 

@@ -1,4 +1,4 @@
-"""What a server refused, as the same error that Python raises: the class, the sentence, the numbers, the remedies.
+"""Refusals of a server as the same errors that Python raises: the class, the sentence, the numbers, the remedies.
 
 Nothing is taken from a server but texts and numbers: the class is one of ours, found by its code, and its attributes
 are those that it has anyway.
@@ -33,7 +33,7 @@ _LONGEST: Final = 4000
 
 
 def error_of(status: int, told: Any) -> LapwingError:
-    """Return what is raised for a refusal.
+    """Return the error to raise for a refusal.
 
     >>> told = {"code": "stream_halted", "message": "it has given all its yeses", "yeses": 3}
     >>> error_of(409, {"error": told}), error_of(409, {"error": told}).yeses
@@ -52,14 +52,14 @@ def error_of(status: int, told: Any) -> LapwingError:
 
 
 def refusal_of(kind: type[LapwingError], record: Mapping[str, Any]) -> LapwingError:
-    """Return an error of a kind that says what a record says."""
+    """Return an error of a kind with the message and the fields of a record."""
     error = kind.__new__(kind)
     error.args = (_message(record),)
     for name, value in record.items():
         if name.isidentifier() and not name.startswith("_") and not hasattr(error, name) and name != "message":
             setattr(error, name, _fraction(value) if name in _fractions(kind) else _plain(value))
     if isinstance(error, BudgetExceededError):
-        error._remedies = (str(record.get("remedy", "")),)  # noqa: SLF001 - it has no other way to be told
+        error._remedies = (str(record.get("remedy", "")),)  # noqa: SLF001 - as its constructor does
     return error
 
 
@@ -80,7 +80,7 @@ def told_refusal(record: Any) -> LapwingError | None:
 
 
 def _message(record: Mapping[str, Any]) -> Message:
-    """Return a message whose parameters are data again: each stands in the text as Python words it."""
+    """Return a message whose parameters are data again, each spelt in the text as in Python."""
     pieces: list[Any] = [readable(record["message"])]
     settings = record.get("settings")
     for name, value in settings.items() if isinstance(settings, dict) else ():

@@ -1,4 +1,4 @@
-"""The population that a server tells of, as the noun that questions are planned with. All of it is public."""
+"""The population of a server, decoded, as questions are planned with it. All of it is public."""
 
 from collections.abc import Callable, Mapping
 from datetime import date
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def as_told(what: str, read: Callable[[], T]) -> T:
-    """Return what `read` makes of something that a server told, or refuse a server that tells anything else."""
+    """Return the result of `read`, which decodes a reply of the server; refuse a reply that it cannot decode."""
     try:
         return read()
     except DisagreementError:
@@ -34,8 +34,8 @@ def as_told(what: str, read: Callable[[], T]) -> T:
 class RemoteVocabulary:
     """A vocabulary of a server: a public file, which is fetched when a question first looks into it.
 
-    The dictionary has told its digest. What arrives and has another one is not looked into: a question about half of a
-    vocabulary would be another question, and would be paid for.
+    The dictionary has its digest. A file with another digest is not parsed: a question about half of a vocabulary would
+    be another question, and would be paid for.
     """
 
     def __init__(
@@ -74,14 +74,14 @@ class RemoteVocabulary:
 
     @property
     def _path(self) -> Path:
-        """Where it was put, once it was fetched."""
+        """The path of the fetched file."""
         return Path(self._folder.name if self._folder else "") / f"vocabulary{self._suffix}"
 
 
 def read_population(told: Any, fetch: Callable[[str], Any]) -> Population:
-    """Return the population of a dictionary: its tables, who is protected, and what decides which rows count.
+    """Return the population of a dictionary: its tables, who is protected, and the contribution bounds.
 
-    Its vocabularies are looked into by `fetch`, which is given what to fetch.
+    Its vocabularies are read by `fetch`, which takes the path of one.
 
     >>> read_population({"population": "clinic", "tables": []}, lambda path: None)
     Traceback (most recent call last):
@@ -110,28 +110,28 @@ def _population(told: Mapping[str, Any], fetch: Callable[[str], Any]) -> Populat
 
 
 def told_name(told: Any) -> str:
-    """Return a name that a server tells, if it is one that a terminal may show."""
+    """Return a name of a reply, if a terminal may show it."""
     if not isinstance(told, str) or not told.isprintable():
         raise TypeError(told)
     return told
 
 
 def told_number(told: Any, *, least: int, most: int) -> int:
-    """Return a whole number that a server tells, if it is one between these."""
+    """Return a whole number of a reply, if it is within these limits."""
     if type(told) is not int or not least <= told <= most:
         raise ValueError
     return told
 
 
 def told_list(told: Any) -> list[Any]:
-    """Return what a server tells, if it is a list."""
+    """Return a value of a reply, if it is a list."""
     if not isinstance(told, list):
         raise TypeError
     return told
 
 
 def told_truth(told: Any) -> bool:
-    """Return what a server tells, if it is true or false."""
+    """Return a value of a reply, if it is true or false."""
     if not isinstance(told, bool):
         raise TypeError
     return told

@@ -22,7 +22,7 @@ from lapwing.vocabulary.wording import format_exact
 def question_body(
     question: QuestionLike, population: Population, words: Mapping[str, Any], sets: ValueSets
 ) -> dict[str, Any]:
-    """Return a question as the wire has it, with the words that go beside a SELECT.
+    """Return the JSON body of a question, with the keyword arguments of a SELECT.
 
     Long lists of values are added to `sets`, by the names that the text has for them.
     """

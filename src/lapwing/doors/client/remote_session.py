@@ -118,7 +118,7 @@ class RemoteSession(AskingSession):
 
     @shows_words(QuestionWords, confidence="0.95")
     def rehearse(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> Answer:
-        """Answer a question from rows that the server makes up: free, and about nobody. See `Session.rehearse`."""
+        """Answer a question from rows that the server makes up: free, and about no person. See `Session.rehearse`."""
         (ways,) = self._ways([question], **words)
         told = self._door.post("/rehearsals", self._body(question, words))
         return self._answer(ways, told, told_rehearsal)
@@ -138,8 +138,8 @@ class RemoteSession(AskingSession):
     def stream(self, *, name: str | None = None, key: str | None = None, **terms: Unpack[StreamOffer]) -> RemoteStream:
         """Open a stream of "at least N people?" questions that is paid per yes. See `Session.stream`.
 
-        A stream is known at a server by its key. Where it is given a `name`, this stands for a key, and the same name
-        with the same terms is the same stream.
+        A server identifies a stream by its idempotency key. A `name` is turned into a key, so that the same name with
+        the same terms is the same stream.
         """
         agreed = self.preview_stream(**terms).terms
         opened = _key_of_name(name) if key is None and name is not None else key
@@ -162,7 +162,7 @@ class RemoteSession(AskingSession):
         raise ParameterError("stream", name, reason="is not in this ledger", remedy="open it first")
 
     def budget(self) -> BudgetStatus:
-        """Return what the account has left, for everybody and for this analyst."""
+        """Return the remaining budget, for everybody and for this analyst."""
         self._lifetime.require()
         return self._status(self.population.touched)
 
@@ -176,7 +176,7 @@ class RemoteSession(AskingSession):
         return as_told("a planned total", lambda: _read_total(told))
 
     def history(self, last: int = 50) -> list[Act]:
-        """Return what this analyst did last, wherever it was done, the oldest first."""
+        """Return the last acts of this analyst, from any interface, the oldest first."""
         self._lifetime.require()
         told = self._door.get(f"/history?limit={min(max(last, 1), 500)}")
         return as_told("a history", lambda: [_act(one) for one in reversed(told_list(told))])
@@ -203,7 +203,7 @@ class RemoteSession(AskingSession):
         return price_under(self._budget, questions, self.population, self._pricing, **words)
 
     def _check(self, question: QuestionLike, ways: Sequence[PricedQuestion], words: Mapping[str, Any]) -> Any:
-        """Let the server say what a question means there, and refuse one that is not the question that is meant."""
+        """Compare the server's canonical text of a question with the one planned here; refuse another."""
         body = {**self._body(question, words), "means": meanings_of([one] for one in ways)}
         told = self._door.post("/previews", body)
         text = as_told("a preview", lambda: str(told["question"]))
@@ -215,7 +215,7 @@ class RemoteSession(AskingSession):
         return told
 
     def _answer(self, ways: Sequence[PricedQuestion], told: Any, read: ReadAnswer) -> Answer:
-        """Return what a server told as an answer to the question that was meant."""
+        """Return the answer in a reply, if it is to one of the questions that were priced here."""
         text = as_told("an answer", lambda: str(told["question"]))
         asked = next((one for one in ways if one.text == text), None)
         if asked is None:
@@ -231,7 +231,7 @@ class RemoteSession(AskingSession):
         return as_told("a stream", lambda: RemoteStream(self._door, self.population, told, self._lifetime, name=name))
 
     def _status(self, segments: frozenset[str] | None, refused: LapwingError | None = None) -> BudgetStatus:
-        """Return how the account of these segments (or of all) stands, and why this analyst may not spend, if so."""
+        """Return the status of the account of these segments (or of all), and why this analyst may not spend, if so."""
         told = self._door.get("/budget")
 
         def read() -> BudgetStatus:
@@ -256,7 +256,7 @@ def connect(
     timeout: float = 60,
     authorities: str | None = None,
 ) -> RemoteSession:
-    """Open the door of a population at a server, for whoever the token belongs to.
+    """Open a session about a population at a server, for the owner of the token.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def connect(
     population : which one is asked about, where there are several
     segment : of a population with a public partition, whose people alone are asked about; its budget pays for them
     timeout : for how many seconds a server is tried again that does not answer, or only says that it takes longer
-    authorities : a file with certificates that are trusted beside those of the system
+    authorities : a file with certificates that are trusted besides those of the system
     """
     connection = ServerConnection(url, token, timeout=timeout, authorities=authorities)
     with closing_on_failure(connection):
@@ -289,7 +289,7 @@ def _beside(words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _price(words: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is paid, as it is sent."""
+    """Return the target as it is sent."""
     return given({name: value for name, value in words.items() if name in TargetWords.__annotations__})
 
 

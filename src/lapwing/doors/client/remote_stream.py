@@ -169,7 +169,7 @@ class RemoteStream:
             raise disagreement("it gives more yeses than the stream has")
 
     def _read(self, told: Any, people: int) -> StreamAnswer:
-        """Return what a server told as an answer to whether there are at least N people."""
+        """Return the answer in a reply to whether there are at least N people."""
 
         def read() -> StreamAnswer:
             gap = told["gap"]

@@ -154,6 +154,6 @@ def draw_account(path: Path, history: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _left_and_reserved(account: Account) -> tuple[float, float]:
-    """Return what is left and what is reserved; of an (epsilon, delta) budget, the largest pure release that fits."""
+    """Return the amounts left and reserved; of an (epsilon, delta) budget, the largest pure release that fits."""
     _, reserved, left = amounts(account)
     return float(account.remaining().pure if left is None else left), float(reserved or 0)

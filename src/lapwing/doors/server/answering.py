@@ -24,7 +24,7 @@ _NO_TOKEN: Final = "a valid token is needed: Authorization: Bearer lw_..."  # no
 
 
 class Answering:
-    """Calls operations for whoever may call them; it holds what everybody has left of the rates."""
+    """Calls operations for those who may call them; it holds the rate limits of all callers."""
 
     def __init__(self, server: Server) -> None:
         self._server, limits = server, server.limits
@@ -32,10 +32,10 @@ class Answering:
         self._wrong_tokens = Buckets(limits.wrong_tokens)
 
     async def answer(self, operation: Operation, request: Request) -> Reply:
-        """Return what comes of a request."""
+        """Return the reply to a request."""
         request.scope["audit"]["operation"] = API + operation.path
         try:
-            if self._server.is_remote:  # who it is, and how the ledger stands, is asked over a network
+            if self._server.is_remote:  # the person and the state of the ledger are queried over a network
                 call = await to_thread.run_sync(self._call, operation, request, limiter=self._server.threads)
             else:
                 call = self._call(operation, request)

@@ -40,9 +40,9 @@ from lapwing.vocabulary.frozen import frozen
 from lapwing.workspace.workspace import Workspace
 
 RECOVERY = 30
-"""How many seconds there are between two looks for what dead processes left behind; the first is at the start."""
+"""Seconds between two recoveries of what dead processes left behind; the first is at the start."""
 PATIENCE = 10.0
-"""How many seconds questions that are under way have, when the server is told to end."""
+"""Grace period in seconds for questions under way, when the server is stopped."""
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _EMPTY: Final = frozenset({204, 304})
 """Statuses whose answers have no body, and so no length."""
@@ -50,7 +50,7 @@ _EMPTY: Final = frozenset({204, 304})
 
 @frozen()
 class DoorSettings:
-    """How the server shows itself: its names and address, whether clients come by TLS, limits, and the tick."""
+    """Settings of the server: its names and address, whether clients come by TLS, limits, and the tick."""
 
     hosts: frozenset[str] = LOOPBACK
     address: str = "http://127.0.0.1:8431"
@@ -81,7 +81,7 @@ def operation_routes(answering: Answering) -> list[Route]:
 
 
 def make_server(workspace: Workspace, store: DoorStore, settings: DoorSettings) -> Server:
-    """Return what handlers need, around a workspace and the store of its people."""
+    """Return the server that handlers use, from a workspace and the store of its people."""
     state, limits = ServerState(workspace), settings.limits
     return Server(
         state=state,
@@ -100,7 +100,7 @@ def make_server(workspace: Workspace, store: DoorStore, settings: DoorSettings) 
 
 @cache
 def _description() -> bytes:
-    """Return what the server says of itself to programs: made when the first one asks."""
+    """Return the OpenAPI description; it is made at the first request."""
     return describe(OPERATIONS)
 
 
@@ -163,7 +163,7 @@ async def _watch(server: Server) -> None:
                 await to_thread.run_sync(server.state.workspace.recover)
             await asyncio.sleep(1)
             await to_thread.run_sync(server.state.look_around)
-        except Exception as failure:  # noqa: BLE001 - the custodian is told, and it is tried again
+        except Exception as failure:  # noqa: BLE001 - it is logged for the custodian, and tried again
             server.state.log(failure)
 
 

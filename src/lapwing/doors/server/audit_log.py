@@ -1,4 +1,4 @@
-"""Who did what, when, and what came of it: one JSON line each, and never data, a condition, an answer or a token.
+"""The audit log: who did what, when, with which result. One JSON line each; no data, condition, answer or token.
 
 There is one file a day, readable by its owner only; several processes append to it. What anybody on the network can
 cause, a refusal, is written as long as the file of the day has room for it (`MOST_REFUSALS`); charges, sign-ins and

@@ -20,7 +20,7 @@ from lapwing.doors.server.roles import Right, Role
 from lapwing.vocabulary.frozen import frozen
 
 NOBODY: Final = Person(id="", name="", role=Role.GUEST, rights=frozenset({Right.READ}))
-"""Who has not signed in, or sends no token."""
+"""The person of a request without a sign-in or a token."""
 
 KEY_PATTERN: Final = r"^[A-Za-z0-9._~-]{8,128}$"
 _KEY: Final = re.compile(KEY_PATTERN.strip("^$"))

@@ -51,9 +51,9 @@ class Server:
     is_remote: bool
 
     async def look(self, person: Person, work: Callable[[], T]) -> T:
-        """Do what costs nothing in a thread: few at once of one person, and each to a deadline.
+        """Run work that costs nothing in a thread: few at once for one person, and each with a deadline.
 
-        Whoever hangs up leaves what they began to its end, so that what has no end would hold every thread.
+        Work goes on after its client hangs up, so without a deadline endless work would hold every thread.
         """
 
         def to_its_end() -> T:
@@ -118,34 +118,34 @@ class ServerCall:
 
     @property
     def fingerprint(self) -> bytes:
-        """What tells two bodies apart, in few bytes: what is remembered of requests must not grow with them."""
+        """A hash of the body: the memory of requests must not grow with their bodies."""
         return sha256(self.raw).digest()
 
     @property
     def job_name(self) -> JobName:
-        """What a job of this call is called."""
+        """The name of the job of this call: population, person and idempotency key."""
         return JobName(self.population, self.person.id, self.key)
 
     @property
     def digest(self) -> str:
-        """What tells two requests with the same key apart: what was called, and with what."""
+        """A digest of operation, path and body: it tells requests with the same idempotency key apart."""
         return digest_of(f"{self.operation.name} {sorted(self.path.items())} {self._text.decode()}")
 
     @property
     def _text(self) -> bytes:
-        """The body as we write it, whatever it was padded with: what is kept must not grow with what means nothing."""
+        """The body in our own spelling, without padding: what is kept must not grow with white space."""
         return b"" if self.body is None else msgspec.json.encode(self.body, order="deterministic")
 
     def remember(self, entry: int = LEDGER) -> int:
-        """Remember the request under its key with the entry that answers it, or refuse a key of another request.
+        """Remember the request under its idempotency key with the entry that answers it; refuse a key of another one.
 
-        Return the entry that the key stands for: that of whoever came with it first.
+        Return the entry that the key stands for: that of the first request with it.
         """
         told: dict[str, Any] = {"kind": self.operation.name, "digest": self.digest, "body": self._text or b"null"}
         return self.server.memory.remember(*self.job_name, **told, entry=entry)
 
     def told_before(self) -> bytes | None:
-        """Return what was answered under the key, where it stands here: it was free, or the ledger has no key of it."""
+        """Return the answer under the key, where it is kept here: it was free, or the ledger does not have the key."""
         ended = self.server.memory.ending(*self.job_name)
         return ended[1] if ended is not None and state_after(ended[0]) is JobState.ANSWERED else None
 
@@ -166,9 +166,9 @@ class ServerCall:
         return await self.server.look(self.person, lambda: work(self))
 
     async def run(self, work: Work, *, stream: str | None = None) -> Reply:
-        """Do work that may charge, as a job: return its end, or say where to look for it when it takes longer.
+        """Run work that may charge as a job: return its reply, or where to poll for it when it takes longer.
 
-        While it is done, all processes see that somebody who lives works on its key.
+        Meanwhile all processes see that a live process works on its key.
         """
 
         def seen(job: Job) -> Any:
@@ -202,13 +202,13 @@ class ServerCall:
         self.server.memory.end(*job.name, status=ending.status, outcome=ending.body)
 
     def accepted(self, job: Job) -> Reply:
-        """Say that a job goes on, and where to look for it."""
+        """Return the reply that a job is still running, with the address to poll."""
         place = f"{API}/populations/{job.name.population}/jobs/{job.name.key}"
         headers = {"Location": place, "Retry-After": "1"}
         return Reply(body=msgspec.json.encode(job.to_dict()), status=202, headers=headers)
 
     def _patience(self) -> float:
-        """Return how long the caller wants to wait: `Prefer: wait=5`, 20 seconds if it is not said, 60 at most."""
+        """Return how long the caller wants to wait: `Prefer: wait=5`, 20 seconds by default, 60 at most."""
         for preference in self.headers.get("prefer", "").split(","):
             word, _, value = preference.strip().partition("=")
             if word.strip().lower() == "wait" and value.strip().isdecimal() and len(value) < 6:  # noqa: PLR2004
@@ -238,8 +238,8 @@ class Operation:
     method, path, name : how it is called
     handler : what does it: a coroutine, or a function that is run in a thread; its first paragraph says what that is
     answer : the type of what it returns
-    right : what whoever calls must be allowed to do
-    roles : who may call; for all others it is not there. None: whoever comes, also without a token
+    right : the right that the caller must have
+    roles : who may call; for all others it is not there. None: everybody, also without a token
     body : the type of the body, if it takes one
     query : the whole numbers that it takes in its address, each with the least and the most
     charges : whether it may spend; then it needs an idempotency key
@@ -263,7 +263,7 @@ class Operation:
 
     @property
     def summary(self) -> str:
-        """What it does, in a sentence or two."""
+        """The first paragraph of the handler's docstring."""
         return (inspect.getdoc(self.handler) or "").partition("\n\n")[0].replace("\n", " ")
 
     @property

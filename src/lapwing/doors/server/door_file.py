@@ -1,4 +1,4 @@
-"""door.toml: where and how a workspace is served. It stands beside lapwing.toml, and need not be there.
+"""door.toml: where and how a workspace is served. It is in the folder of lapwing.toml, and optional.
 
 listen = "127.0.0.1:8431"                       # loopback, if it is not said; other addresses need tls
 hosts = ["clinic.example.org"]                  # the names by which clients call it
@@ -52,7 +52,7 @@ class Certificate:
 
 @frozen()
 class Listening:
-    """Where a server listens, and how it shows itself there."""
+    """The address that a server listens on, and its settings."""
 
     host: str = HOST
     port: int = PORT
@@ -70,7 +70,7 @@ class Listening:
 
     @property
     def address(self) -> str:
-        """What clients write."""
+        """The URL of the server for clients."""
         named = sorted(self.door.hosts - LOOPBACK)
         host = named[0] if named else f"[{self.host}]" if ":" in self.host else self.host
         port = "" if named and self.plain else f":{self.port}"
@@ -78,7 +78,7 @@ class Listening:
 
     @property
     def has_a_name(self) -> bool:
-        """Whether door.toml says what clients elsewhere call it."""
+        """Whether door.toml has a host name for clients on other machines."""
         return bool(self.door.hosts - LOOPBACK)
 
     @property
@@ -105,7 +105,7 @@ def is_loopback(host: str) -> bool:
 
 
 def read_door(folder: Path) -> Listening:
-    """Return what the door.toml of a folder says; the usual for what it does not say, or where there is none."""
+    """Return the settings in the door.toml of a folder; defaults for those that are missing, or without a file."""
     path = folder / FILE
     if not path.exists():
         return Listening()

@@ -1,8 +1,8 @@
-"""Where the server keeps who comes in: where the ledger is, so that all processes and hosts of a ledger know the same.
+"""The server's store of people and sign-ins: kept with the ledger, so that all processes and hosts share it.
 
-With a ledger in a file that is `door.db`, a SQLite file beside it, readable by its owner only; with one in PostgreSQL,
-the schema `lapwing_door` of the same database. Nothing in it changes what was spent. If it is lost, people are invited
-anew, and the ledger goes on as it was.
+With a ledger in a file that is `door.db`, a SQLite file next to it, readable by its owner only; with one in
+PostgreSQL, the schema `lapwing_door` of the same database. Nothing in it changes what was spent. If it is lost, people
+are invited anew, and the ledger goes on as it was.
 """
 
 import os
@@ -154,7 +154,7 @@ class SqliteDoorStore:
 
 
 class PostgresDoorStore:
-    """The store of several hosts: a schema beside the ledger's. A connection that is lost is made anew, once."""
+    """The store of several hosts: a schema in the ledger's database. A lost connection is made anew, once."""
 
     is_remote = True
 
@@ -191,7 +191,7 @@ class PostgresDoorStore:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Make all changes of a block, or none, while nobody else makes one."""
+        """Run a block as one transaction, under the lock: all changes or none."""
         with self._lock:
             self.do("begin")
             self._within = True

@@ -53,7 +53,7 @@ async def foretell(call: ServerCall, told: Callable[[ServerCall], bytes]) -> Rep
     if (known := state.previews.get(name)) is not None:
         return Reply(body=known)
     said = await call.in_thread(told)
-    state.previews.put(name, said)  # if the ledger grew meanwhile, nobody will look under this number again
+    state.previews.put(name, said)  # if the ledger grew meanwhile, this number is not looked up again
     return Reply(body=said)
 
 
@@ -73,7 +73,7 @@ def _preview(call: ServerCall) -> bytes:
 
 
 def _asked(call: ServerCall) -> tuple[QuestionLike, dict[str, Any]]:
-    """Return what a call asks; the same object for the same bytes, so that it is planned once."""
+    """Return the question of a call; the same object for the same bytes, so that it is planned once."""
     known = call.server.state.asked.get(call.fingerprint)
     if known is None:
         with deadline():
@@ -96,7 +96,7 @@ async def show_stored(call: ServerCall) -> Reply:
     An `Idempotency-Key` may be there: then it is the answer that it stands for.
     """
     told = await call.in_thread(_stored)
-    await at_a_tick(call.begun, call.server.tick)  # it may stand in the ledger before whoever asked is told
+    await at_a_tick(call.begun, call.server.tick)  # an answer may be in the ledger before its own reply
     return Reply(body=msgspec.json.encode(told))
 
 
@@ -131,7 +131,7 @@ async def ask(call: ServerCall) -> Reply:
         return Reply(body=known)
 
     reply = await call.run(lambda job: _ask(call, job))
-    if reply.status == 200:  # noqa: PLR2004 - told, and not before its tick
+    if reply.status == 200:  # noqa: PLR2004 - answered, and not before its tick
         answers.put(name, reply.body)
     return reply
 
@@ -221,7 +221,7 @@ def show_answer(call: ServerCall) -> Reply:
 
 
 def _asked_elsewhere(call: ServerCall, key: str) -> dict[str, Any] | None:
-    """Return what was asked under a key in Python or at the command line, from the entries of the ledger alone."""
+    """Return the question under a key of Python or the command line, from the entries of the ledger alone."""
     ledger = call.server.state.ledger
     charge = ledger.request(call.population, call.person.id, key)
     end = next(iter(ledger.became([charge])), None) if charge is not None and charge["kind"] == "charge" else None

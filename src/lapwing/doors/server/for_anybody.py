@@ -127,7 +127,7 @@ def show_vocabulary(call: ServerCall) -> Reply:
 
 
 def _digest(place: Path) -> str | None:
-    """Return what tells the bytes of a vocabulary from all others; None if it is none that is sent."""
+    """Return the hash of the bytes of a vocabulary; None if it cannot be sent."""
     try:
         found = place.stat()
     except OSError:

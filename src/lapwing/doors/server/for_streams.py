@@ -158,7 +158,7 @@ def what_became(call: ServerCall, key: str, known: dict[str, Any]) -> tuple[JobS
 
 
 def _told_again(call: ServerCall, key: str, stream: QuestionStream, body: dict[str, Any]) -> tuple[JobState, Any]:
-    """Say what a stream was asked under a key, and was answered, as far as it was asked."""
+    """Return the state and the answers of a request to a stream under a key, as far as it was asked."""
     words = {name: value for name, value in body.items() if name == "at_least"}
     if "wheres" not in body:
         return JobState.ANSWERED, {
@@ -176,14 +176,14 @@ def _told_again(call: ServerCall, key: str, stream: QuestionStream, body: dict[s
 
 
 def _words(call: ServerCall) -> dict[str, Any]:
-    """Return what a stream is asked, without what it means to whoever asks."""
+    """Return the arguments of a question of a stream, without the meaning that the client expects."""
     return {
         name: value for name, value in call.body.words().items() if name not in {"means", "concept_sets", "segment"}
     }
 
 
 def _resumed(call: ServerCall, job: Job) -> QuestionStream:
-    """Go on with a stream of whoever calls, and remember the request.
+    """Resume a stream of the caller, and remember the request.
 
     From here on data may be touched: a question that a dead process left in flight is decided first.
     """
@@ -198,12 +198,12 @@ def _resumed(call: ServerCall, job: Job) -> QuestionStream:
         known = job.session, job.session.resume(name[2])
         if not own:
             kept.put(name, known)
-    job.session, stream = known  # whoever stops the job stops the session that works on it
+    job.session, stream = known  # stopping the job stops the session that works on it
     return stream
 
 
 def _own(call: ServerCall) -> ReservationRecord:
-    """Return a stream of whoever calls; one of somebody else is not there."""
+    """Return a stream of the caller; one of somebody else is not there."""
     try:
         record = call.server.state.ledger.reservations.find(call.path["stream"])
     except LapwingError:

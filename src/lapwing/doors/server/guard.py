@@ -1,8 +1,8 @@
-"""What every request passes before anything looks at it, and what every answer carries. Plain ASGI.
+"""Checks that every request passes first, and headers that every answer carries. Plain ASGI.
 
-Host, form, size, time and origin are checked here, and the body is read here, whole or not at all: whoever comes after
-the guard has bytes in hand and waits for nobody. Refusals of the guard hang up, because what else the client is still
-sending is of no interest.
+Host, form, size, time and origin are checked here, and the body is read here, whole or not at all: the code after the
+guard has all bytes and never waits for the client. Refusals of the guard close the connection, because the rest of
+what the client sends is of no interest.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ _HARMLESS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 @frozen()
 class GuardLimits:
-    """How much and how slowly a client may send; `larger` are the last parts of paths that take `most_in_larger`."""
+    """Limits on size and time of a request; `larger` are the last parts of paths that take `most_in_larger`."""
 
     most_bytes: int = 64 * 1024
     most_in_larger: int = 1024 * 1024
@@ -74,7 +74,7 @@ class GuardLimits:
 
 
 class Refused(NamedTuple):
-    """What the guard says no with."""
+    """A refusal of the guard."""
 
     status: int
     code: str
@@ -109,7 +109,7 @@ class Guard:
     hosts : the names under which the server is known, in small letters and without a port
     secure : whether clients reach it by TLS, here or at a proxy
     tick : seconds, to which the audit rounds up how long a request took
-    proxy : who may say on behalf of others who they are; None: nobody
+    proxy : the trusted proxy that may name the person of a request; None: there is none
     """
 
     app: Application
@@ -133,7 +133,7 @@ class Guard:
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
                 if progress.started:
-                    return  # one answer, whatever goes wrong after it
+                    return  # one answer, also if something fails after it
                 progress.started, progress.status = True, message["status"]
                 message["headers"] = self._dressed(message["headers"], scope, hangs_up=progress.hangs_up)
             await send(message)
@@ -147,7 +147,7 @@ class Guard:
                 await self.app(scope, _replayed(scope["body"], receive), answer)
         except TooMuchError as failure:
             refused = failure.refused
-        except Exception:  # noqa: BLE001 - whatever it is may depend on data: one body for all of it
+        except Exception:  # noqa: BLE001 - any failure may depend on data: one body for all
             refused = Refused(*AFTER_DATA)
         try:
             if refused is not None and not progress.started:
@@ -157,7 +157,7 @@ class Guard:
             self._write_down(scope, progress)
 
     def _introduce(self, scope: Scope) -> Refused | None:
-        """Write down whom a proxy vouches for, and from which address they come; nobody, where there is no proxy."""
+        """Set the person a trusted proxy vouches for, and their address, in the scope; no person without a proxy."""
         scope["vouched"] = ""
         try:
             told = Vouched() if self.proxy is None else self.proxy.read(scope)
@@ -178,7 +178,7 @@ class Guard:
         if head > self.limits.most_in_head:
             return Refused(431, "too_large", f"the head of a request has at most {self.limits.most_in_head:,} bytes")
         names = [name for name, _ in scope["headers"] if name in _ONCE]
-        if len(names) > len(set(names)):  # whoever looked at it on the way may have believed the other one
+        if len(names) > len(set(names)):  # a proxy on the way may have read the other one
             return Refused(400, "ambiguous", f"a request has one of each of these: {', '.join(_ONCE_IN_WORDS)}")
         if b"transfer-encoding" in headers and b"content-length" in headers:
             return Refused(400, "ambiguous", "a request has a length or comes in chunks, not both")
@@ -262,7 +262,7 @@ def _same_site(headers: Mapping[bytes, bytes], host: str) -> bool:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that hands out a body that is here already, and then whatever comes."""
+    """Return a `receive` that hands out a body that was read already, and then later messages."""
     told = False
 
     async def replayed() -> Message:

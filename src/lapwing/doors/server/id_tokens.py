@@ -1,7 +1,7 @@
-"""Identity tokens of OpenID Connect: who signed them, with what, for whom and when. Stands on joserfc.
+"""Identity tokens of OpenID Connect: signature, audience and times. Built on joserfc.
 
 Signatures are RSA or elliptic curves with keys that the provider publishes: "none" and keyed hashes are not on the
-list, so that a public key can never be taken for a shared secret; what a token says about its own key is not looked at.
+list, so that a public key can never be taken for a shared secret; a key inside a token is ignored.
 """
 
 import hmac
@@ -47,7 +47,7 @@ def _is_good(key: Mapping[str, Any]) -> bool:
 
 
 def claims_of(token: str, keys: KeySet, *, issuer: str, client: str, nonce: str) -> dict[str, Any]:
-    """Return what a token says, if it is signed by the provider, for us, now, and in answer to what we asked."""
+    """Return the claims of a token, if its signature, issuer, audience, times and nonce are right."""
     times = jwt.JWTClaimsRegistry(leeway=LEEWAY, exp={"essential": True}, iat={"essential": True})
     try:
         claims = jwt.decode(token, keys, algorithms=ALGORITHMS).claims
@@ -69,7 +69,7 @@ def claims_of(token: str, keys: KeySet, *, issuer: str, client: str, nonce: str)
 
 
 def _require_for(claims: Mapping[str, Any], client: str) -> None:
-    """Refuse a token that is meant for somebody else, or for somebody else as well and was not asked for by us."""
+    """Refuse a token for another audience, or for several where we are not the authorized party."""
     meant = claims.get("aud")
     audience = [meant] if isinstance(meant, str) else meant
     if not isinstance(audience, list) or client not in audience:

@@ -1,4 +1,4 @@
-"""Who somebody at a provider is here, and the sign-ins that have begun there and are not back yet.
+"""Links from accounts at a provider to people here, and the sign-ins that have begun there and are not back yet.
 
 A person is known by issuer and subject together. Somebody new gets an id that follows from both, so that no name which
 can be chosen at a provider is ever taken for the id of somebody here.
@@ -28,21 +28,21 @@ class Identities:
         self._store, self._people, self._clock = store, people, clock
 
     def link(self, person: str, issuer: str, subject: str) -> None:
-        """Say who somebody at a provider is here; what was said before about them counts no more."""
+        """Link an account at a provider to a person here; an earlier link of that account is replaced."""
         known = self._people.person(person).id
         with self._store.together():
             self._store.do("delete from identities where issuer = ? and subject = ?", issuer, subject)
             self._store.do("insert into identities values (?, ?, ?, ?)", issuer, subject, known, self._now())
 
     def person_of(self, issuer: str, subject: str) -> Person | None:
-        """Return who somebody at a provider is here, if that is known."""
+        """Return the person linked to an account at a provider, if there is one."""
         row = self._store.one("select person from identities where issuer = ? and subject = ?", issuer, subject)
         return None if row is None else self._people.person(row[0])
 
     def let_in(self, subject: Subject, provider: Provider) -> Person | None:
-        """Return who comes from a provider, made or changed as it says; None if they may not come in.
+        """Return the person of an account at a provider, added or updated; None if they may not sign in.
 
-        Where roles follow from a claim, they follow at every sign-in: whoever left the group is a guest from then on.
+        Where roles follow from a claim, they follow at every sign-in: who left the group is a guest from then on.
         """
         person = self.person_of(subject.issuer, subject.subject)
         refused = subject.role is None and provider.unknown is Unknown.REFUSED

@@ -1,8 +1,8 @@
-"""Work that charges: one at a time under each key, a few at a time for each person, told at the ticks of a clock.
+"""Work that charges: one at a time under each key, a few at a time for each person, answered at the ticks of a clock.
 
-The idempotency key is the job. Whoever comes with a key that is being worked on waits for the same end. What may have
-touched data comes to light at a multiple of the tick after it was asked, whether it is an answer or a failure, so that
-the time it took tells next to nothing.
+The idempotency key is the job. A request with a key that is being worked on waits for the same end. A job that may have
+touched data is answered at a multiple of the tick after it was asked, whether it is an answer or a failure, so that
+its duration reveals next to nothing.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ _TO_THE_END: Final = 3.0
 
 
 class JobName(NamedTuple):
-    """Whose job it is, and its key."""
+    """The name of a job: population, person and idempotency key."""
 
     population: str
     person: str
@@ -41,7 +41,7 @@ class JobName(NamedTuple):
 
 
 class JobState(StrEnum):
-    """How far a job has come."""
+    """The state of a job."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -52,7 +52,7 @@ class JobState(StrEnum):
 
 
 class Ending(NamedTuple):
-    """What a job ends with: a status, a body, and headers."""
+    """The reply of a job: a status, a body, and headers."""
 
     status: int
     body: bytes
@@ -84,7 +84,7 @@ class Job:
 
 
 Work = Callable[[Job], Any]
-"""What a job does, in a thread: it returns what is told, and notes when data may be touched (`after_data`)."""
+"""The work of a job, in a thread: it returns the reply, and notes when data may be touched (`after_data`)."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,9 +1,9 @@
-"""What was put under which idempotency key, as it was put: to show it, to clone it, and to know a key again.
+"""Requests by idempotency key, as they were sent: to show one, to clone it, and to recognise a key.
 
-The ledger has all that counts. Here stands what it does not keep: free answers under keys of their own, which must not
+The ledger has all that counts. Here is what it does not keep: free answers under keys of their own, which must not
 make the ledger grow, and the words in which something was asked.
 
-A key has one outcome. Whoever comes first with it decides where that stands, in one statement, for all processes: it
+A key has one outcome. The first request with it decides where that is kept, in one statement, for all processes: it
 is an answer that was there already, whose entry is kept here, durably; or it is what the ledger has, or will have,
 under the key itself. So a key that was answered for nothing is not charged when the data has changed since.
 
@@ -47,7 +47,7 @@ _MOST_LISTED: Final = 4_000_000
 LEDGER: Final = 0
 """Stands for the entry of what the ledger has, or will have, under the key itself."""
 FREE: Final = -1
-"""Stands for no entry: nothing was charged under the key, and what came of it stands here alone."""
+"""No entry: nothing was charged under the key, and its outcome is kept here alone."""
 _OK: Final = 200
 
 
@@ -67,7 +67,7 @@ class Memory:
     ) -> int:
         """Remember a request with the entry that answers it; refuse a key that stands for another one.
 
-        Return the entry that the key stands for, which is that of whoever came first.
+        Return the entry that the key stands for, which is that of the first request.
         """
         values = (population, person, key, kind, digest, body.decode(), int(self._clock()), entry, population, person)
         keep = self._store.keep if entry != LEDGER else self._store.do  # what the ledger has is durable there
@@ -122,7 +122,7 @@ class Memory:
         )
 
     def ending(self, population: str, person: str, key: str) -> tuple[int, bytes] | None:
-        """Return what came of such a request, if it has ended."""
+        """Return status and body of the reply to such a request, if it has ended."""
         row = self._found("status, outcome", population, person, key)
         return None if row is None or row[0] is None else (int(row[0]), str(row[1]).encode())
 
@@ -132,7 +132,7 @@ class Memory:
         return LEDGER if row is None else int(row[0])
 
     def recall(self, population: str, person: str, key: str) -> dict[str, Any] | None:
-        """Return what a person put under a key."""
+        """Return the request of a person under a key."""
         row = self._found(", ".join(_COLUMNS), population, person, key)
         return None if row is None else _record(row)
 
@@ -141,7 +141,7 @@ class Memory:
         return self._store.one(statement, population, person, key)
 
     def titles(self, population: str, person: str) -> dict[str, str]:
-        """Return what a person called streams, by their names, which follow from keys."""
+        """Return the titles that a person gave to streams, by the names of the streams, which follow from keys."""
         rows = self._store.all(
             "select key, body from asked where population = ? and person = ? and kind = 'open_stream'",
             population,
@@ -153,9 +153,9 @@ class Memory:
     def listed(
         self, population: str, person: str, *, before: int | None, limit: int, free: bool = False
     ) -> list[dict[str, Any]]:
-        """Return what a person put, the newest first: those `before` a number, at most `limit`.
+        """Return the requests of a person, the newest first: those `before` a number, at most `limit`.
 
-        With `free`, those alone that stand for an answer which was there already. There are fewer where they are long.
+        With `free`, only those whose answer existed already. Fewer are returned where they are long.
         """
         asked = (population, person, 2**62 if before is None else before, LEDGER + 1 if free else FREE)
         known = self._store.all(f"select number, length(body) {_LISTED} limit ?", *asked, limit)

@@ -20,7 +20,7 @@ _AT_ONCE = BoundedSemaphore(2)
 
 
 def fresh_secret(bits: int = 256) -> str:
-    """Return a secret that can stand in an address or a header."""
+    """Return a fresh secret of characters that an address or a header may have."""
     return base64.urlsafe_b64encode(SYSTEM.take(bits // 8)).rstrip(b"=").decode("ascii")
 
 

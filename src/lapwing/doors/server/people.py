@@ -1,7 +1,7 @@
 """People, their tokens and sign-ins, and invitations. Secrets are kept as hashes only, and shown once.
 
-Whoever is disabled, whose role changed, or whose token was revoked is somebody else at the next request: everything is
-looked up each time, or seen to be unchanged. A token may do less than its owner, and never more; one that was made with
+A change of role, a revoked token or a disabled person takes effect at the next request: everything is looked up each
+time, or seen to be unchanged. A token may do less than its owner, and never more; one that was made with
 another ends with it. The last custodian stays.
 
 A link lets whoever holds it choose a password, once and in time: for somebody who is invited, and becomes known by it,
@@ -54,7 +54,7 @@ _FORGET_MAKERS: Final = "delete from token_makers where token not in (select id 
 
 @frozen()
 class Person:
-    """Who is here, and what they may do now: all that their role may, or what their `token` carries of it."""
+    """A person and their rights now: all rights of their role, or those that their `token` carries."""
 
     id: str
     name: str
@@ -114,7 +114,7 @@ class Directory:
     def change(
         self, id_: str, *, name: str | None = None, role: Role | None = None, disabled: bool | None = None
     ) -> Person:
-        """Change what is known of a person; another role, or being disabled, ends all their sign-ins."""
+        """Change the record of a person; another role, or being disabled, ends all their sign-ins."""
         with self._store.together():
             known = self.person(id_)
             named = known.name if name is None else name[:200]
@@ -149,7 +149,7 @@ class Directory:
     # Passwords and sign-ins
 
     def by_password(self, id_: str, password: str) -> Person | None:
-        """Return who this is, if the password is right. The same work is done for names that nobody has."""
+        """Return who this is, if the password is right. The same work is done for unknown names."""
         row = self._store.one("select id, name, role, disabled, password from people where id = ?", id_)
         if not self._nobody:
             self._nobody = hash_password(fresh_secret())
@@ -158,10 +158,10 @@ class Directory:
         return _person(row[:4]) if right and row is not None and kept and not row[3] else None
 
     def know_browser(self, person: str) -> str:
-        """Return what a browser keeps in which a person signed in with a password.
+        """Return the cookie of a browser in which a person signed in with a password.
 
-        It is signed with how the password is kept, so that it is worth nothing once that is another one, and lets
-        nobody in: it only has tries with a password of its own.
+        It is signed with the hash of the password, so that it is void once the password changes. It signs nobody in: it
+        only gives the browser a rate limit of its own.
         """
         name = fresh_secret(96)
         return f"{name}.{self._signed(person, name)}"
@@ -178,7 +178,7 @@ class Directory:
         return hmac.new(kept.encode(), f"known browser {person} {name}".encode("utf-8", "replace"), sha256).hexdigest()
 
     def vouched_for(self, id_: str, *, adds_guests: bool) -> Person | None:
-        """Return who somebody trusted says is there; None if they are not known, or may not come in.
+        """Return the person that a trusted proxy names; None if they are not known, or may not come in.
 
         A person who is not known is added as a guest, who has no role before a custodian gives them one, or refused.
         """
@@ -222,9 +222,9 @@ class Directory:
     def make_token(
         self, person: Person, name: str, *, days: int = 90, may: Iterable[Right] | None = None
     ) -> tuple[str, dict[str, Any]]:
-        """Return a new token, shown this once, and what is known of it.
+        """Return a new token, shown this once, and its metadata.
 
-        It may do what its maker may, or less. Who came by a token makes one that ends at the latest with that one.
+        It has the rights of its maker, or fewer. One that was made by a token expires no later than that one.
         """
         rights = person.rights if may is None else frozenset(may)
         if not rights <= person.rights or not rights:
@@ -256,7 +256,7 @@ class Directory:
         return secret, next(one for one in self.tokens(person.id) if one["id"] == id_)
 
     def _end_of(self, person: Person) -> int:
-        """Return when what somebody makes has to end, which is when the token ends by which they came."""
+        """Return the expiry of tokens that a person makes: that of the token by which they came."""
         if person.token is None:
             return _NEVER
         found = self._store.one(_GOOD_UNTIL, person.token, person.id, self._now())
@@ -265,7 +265,7 @@ class Directory:
         return int(found[0])
 
     def by_token(self, token: str) -> Person | None:
-        """Return whose token this is, with what it may do now; None if it is dead, whatever the reason."""
+        """Return the owner of a token, with its rights now; None if it is invalid, for any reason."""
         if not _TOKEN.fullmatch(token):
             return None
         now, hashed, known = self._now(), digest_of(token), self._known_tokens()
@@ -291,7 +291,7 @@ class Directory:
         return known
 
     def tokens(self, person: str) -> list[dict[str, Any]]:
-        """Return what is known of the tokens of a person, the newest first; never the tokens."""
+        """Return the metadata of a person's tokens, the newest first; never the tokens."""
         rows = self._store.all(
             "select id, name, may, made, expires, used, revoked from tokens where person = ? order by made desc, id",
             person,
@@ -302,7 +302,7 @@ class Directory:
 
     def revoke_token(self, person: str, id_: str) -> bool:
         """End a token, and all that were made with it; say whether the person had it."""
-        with self._store.together():  # while nobody makes another one with it
+        with self._store.together():  # so that no token is made with it in between
             return self._store.do(_REVOKE, person, id_) > 0
 
     def revoke_tokens(self, person: str) -> int:
@@ -324,7 +324,7 @@ class Directory:
 
     def link(self, id_: str, *, by: str, seconds: int = INVITED_FOR) -> str:
         """Return the secret of a link by which a known person chooses a new password; older links of theirs end."""
-        with self._store.together():  # so that nobody is disabled in between
+        with self._store.together():  # so that the person is not disabled in between
             person = self.person(id_)
             if person.disabled:
                 remedy = f"let them in again first: lapwing people disable {id_} --again"

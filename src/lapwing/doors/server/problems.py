@@ -1,8 +1,8 @@
-"""What went wrong, as a status and a body. One table for errors; one body for all that may depend on data.
+"""Failures as a status and a body. One table for errors; one body for all that may depend on data.
 
 `{"error": {"code": ..., "message": ..., ...}}`: the code, the sentence and the numbers are the error's own (`to_dict`),
-the same that Python and the command line tell. Only errors that speak of the analyst's own words are told so; of a
-failure that may hold data, a path or the custodian's business, the words never vary.
+the same as in Python and at the command line. Only errors about the analyst's own input are shown so; the words of a
+failure that may hold data, a path or the custodian's business never vary.
 """
 
 import json
@@ -46,7 +46,7 @@ _STATUSES: Final[tuple[tuple[type[LapwingError], int], ...]] = (
 
 _ENGINE: Final = EngineError().to_dict()
 AFTER_DATA: Final = (500, str(_ENGINE["code"]), str(_ENGINE["message"]))
-"""What is told of a failure after data was read, and of anything unforeseen."""
+"""The one reply to a failure after data was read, and to any unexpected failure."""
 
 NOT_THERE: Final = ("not_there", "there is nothing here, or it is not for you")
 _IN_DOUBT: Final = "it is not known whether it was charged; ask again under the same key to find out"
@@ -63,21 +63,21 @@ class ProblemError(Exception):
 
     @staticmethod
     def not_there() -> "ProblemError":
-        """Return the refusal for what is absent, and for what is not for this person: nobody can tell them apart."""
+        """Return the refusal for what is absent, and for what is not for this person: the same one."""
         return ProblemError(404, *NOT_THERE)
 
     @staticmethod
     def too_many(message: str, after: float) -> "ProblemError":
-        """Return the refusal of whoever must wait `after` seconds."""
+        """Return the refusal of a rate limit, to be tried again `after` seconds."""
         return ProblemError(429, "too_many", message, headers={"Retry-After": str(int(after) + 1)})
 
     def body(self) -> dict[str, Any]:
-        """Return what is told."""
+        """Return the body of the reply."""
         return {"error": {"code": self.code, "message": self.message}}
 
 
 def status_of(failure: LapwingError) -> int:
-    """Return the status that a failure is told with.
+    """Return the HTTP status of a failure.
 
     >>> status_of(SuspendedError("clinic")), status_of(EngineError()), status_of(BadQuestionError("no"))
     (403, 500, 422)
@@ -88,13 +88,13 @@ def status_of(failure: LapwingError) -> int:
 
 
 def headers_of(failure: LapwingError) -> dict[str, str]:
-    """Return what a client should know besides: that waiting helps."""
+    """Return the headers of a failure: `Retry-After` where waiting helps."""
     waits = isinstance(failure, StreamBusyError) or status_of(failure) == 503  # noqa: PLR2004 - unavailable
     return {"Retry-After": "1"} if waits else {}
 
 
 def body_of(failure: LapwingError, spell: Spell = str) -> dict[str, Any]:
-    """Return what is told of a failure to whoever asks, as a door words it."""
+    """Return the body for a failure, spelt as one interface spells it."""
     return {"error": _told(failure, spell)}
 
 
@@ -117,5 +117,5 @@ def _told(failure: LapwingError, spell: Spell) -> dict[str, Any]:
 
 
 def problem_bytes(code: str, message: str) -> bytes:
-    """Return the body of a refusal that is told before any application is asked, byte for byte as all others are."""
+    """Return the body of a refusal that is no `ProblemError`, byte for byte as all others are."""
     return json.dumps({"error": {"code": code, "message": message}}, separators=(",", ":")).encode()

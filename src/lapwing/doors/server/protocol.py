@@ -10,7 +10,7 @@ SECONDS_FOR_A_HEAD: Final = 10.0
 
 
 class ImpatientProtocol(H11Protocol):
-    """Hangs up on whoever has not sent a whole head in time, at the first request of a connection and at later ones."""
+    """Closes a connection whose client does not send the whole head of a request in time, the first or a later one."""
 
     patience = SECONDS_FOR_A_HEAD
     _waiting: TimerHandle | None = None

@@ -44,8 +44,8 @@ _BESIDE: Final[list[Any]] = [
     ("concept_sets", ConceptSets | UnsetType, UNSET),
     ("segment", Name | UnsetType, UNSET),
 ]
-"""What may go with questions: what they mean to whoever asks, values that their text has names for, and whom alone of
-the public partition they are about."""
+"""Fields that may go with questions: the meaning that the client expects, values that their text has names for, and
+the one segment of the public partition that they are about."""
 
 
 class Sql(Strict, tag_field="ask", tag="sql"):
@@ -120,7 +120,7 @@ def asking_many_type() -> type[Struct]:
 
 
 def read_question(given: Any) -> tuple[QuestionLike, dict[str, Any]]:
-    """Return what a body asks, as a session takes it: the question, and words that go beside a SELECT."""
+    """Return the question of a body as a session takes it, and the keyword arguments of a SELECT."""
     if isinstance(given, Sql):
         words = given.words()
         return words.pop("text"), words

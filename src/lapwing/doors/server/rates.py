@@ -1,6 +1,6 @@
-"""How often, and how many at once: token buckets and turns by name.
+"""Limits on rate and concurrency by name: token buckets and semaphores.
 
-A name that was not seen for longest is forgotten first, so memory is bounded.
+The buckets are an LRU cache of names, so memory is bounded.
 """
 
 import asyncio
@@ -15,19 +15,19 @@ from weakref import WeakValueDictionary
 from lapwing.vocabulary.frozen import frozen
 
 MOST_WAITING: Final = 20
-"""Looks of one person that wait for their turn; each takes what a preview takes, and whoever hung up is not known."""
+"""Looks of one person that may wait for their turn; each takes as long as a preview, also after its client hung up."""
 
 
 @frozen()
 class Rate:
-    """How many are let in at once, and how many a second after that."""
+    """A rate limit: the size of a burst, and how many a second after that."""
 
     burst: float
     a_second: float
 
 
 class Buckets:
-    """What each name has left of a rate. Threads may share it: two at once must not find a full bucket each."""
+    """Token buckets, one for each name. Thread-safe: two threads at once must not find a full bucket each."""
 
     def __init__(self, rate: Rate, *, most_names: int = 10_000, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._most, self._clock = rate, most_names, clock
@@ -60,9 +60,9 @@ class Buckets:
 
 
 class AtOnce:
-    """How many at once, of each name: others wait for their turn, and too many who wait are refused.
+    """A limit on concurrent work of each name: more waits for its turn, and is refused where too many wait.
 
-    It is for the loop: who waits holds no thread.
+    It is for the event loop: waiting holds no thread.
     """
 
     def __init__(self, at_once: int, most_waiting: int = MOST_WAITING) -> None:
@@ -86,7 +86,7 @@ class AtOnce:
 
 
 class TooManyError(Exception):
-    """So many are under way or wait already."""
+    """Too many are under way or wait already."""
 
 
 class _Turn:
@@ -96,7 +96,7 @@ class _Turn:
 
 @frozen()
 class Limits:
-    """What one person, or one address, may do how often; the defaults are those of docs/server.md."""
+    """Rate limits of one person or one address; the defaults are those of docs/server.md."""
 
     looks: Rate = Rate(burst=60, a_second=30)
     asks: Rate = Rate(burst=20, a_second=4)

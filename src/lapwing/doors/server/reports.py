@@ -1,7 +1,7 @@
-"""Long reports that the server keeps: what `lapwing audit` and `lapwing attack` find, computed beside it, not in it.
+"""Long reports that the server keeps: what `lapwing audit` and `lapwing attack` find, computed in a process of its own.
 
-A report runs as a process of its own, so that nobody's question waits for it. It reads nobody's data: both look at
-made-up rows alone. What it says is kept in the folder `reports` of the workspace, where it can also be put by hand:
+So no question waits for a report. It reads no person's data: both commands read made-up rows alone. The report is kept
+in the folder `reports` of the workspace, where it can also be put by hand:
 
     lapwing audit --json > reports/audit.json
 """
@@ -29,7 +29,7 @@ class Reports:
         self._lock = threading.Lock()
 
     def kept(self, name: str) -> dict[str, Any] | None:
-        """Return what a report said, and when; None where there is none, or none that can be read."""
+        """Return a report and its time; None where there is none, or none that can be read."""
         path = self._folder / f"{name}.json"
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
@@ -66,7 +66,7 @@ class Reports:
             unfinished.write_bytes(made.stdout)
             unfinished.replace(self._folder / f"{name}.json")
         except (OSError, ValueError, subprocess.TimeoutExpired):
-            return  # the report before stays; whoever looks sees from when it is
+            return  # the report before stays, and is shown with its date
         finally:
             with self._lock:
                 self._running.discard(name)

@@ -47,7 +47,7 @@ def listen(listening: Listening) -> socket.socket:
 
 
 def serve(folder: Path, listening: Listening, bound: socket.socket, *, workers: int = 1) -> None:
-    """Serve a workspace until the process is told to stop."""
+    """Serve a workspace until the process is stopped."""
     if workers == 1:
         _serve(folder, listening, bound)
     else:
@@ -104,7 +104,7 @@ class Workers:
         self._ended = threading.Event()
 
     def run(self) -> None:
-        """Keep them running until this process is told to stop, or they cannot even start."""
+        """Keep the workers running until this process is stopped, or they cannot even start."""
         for sign in (signal.SIGTERM, signal.SIGINT):
             signal.signal(sign, lambda *_: self._ended.set())
         running = {place: (self._start(), time.monotonic()) for place in range(self._number)}
@@ -113,7 +113,7 @@ class Workers:
                 if process.is_alive():
                     continue
                 if time.monotonic() - begun < _SHORTEST_LIFE and process.exitcode != -signal.SIGKILL:
-                    self._ended.set()  # what is wrong stands in the way of all of them
+                    self._ended.set()  # the cause affects all workers
                 running[place] = (self._start(), time.monotonic())
         for process, _ in running.values():
             process.terminate()

@@ -25,7 +25,7 @@ from lapwing.workspace.workspace import Workspace, failure_log
 _MOST_READ: Final = 4 * 1024 * 1024
 """Bytes of the bodies whose questions are kept: a question takes thirty times as many."""
 _ADMITTED: Final = frozenset({Role.GUEST, Role.ANALYST})
-"""Who sees a population only if it admits them: a guest sees no more than the analyst whom they may become."""
+"""Roles that see a population only if it admits them: a guest sees no more than the analyst they may become."""
 
 
 class ServerState:
@@ -50,7 +50,7 @@ class ServerState:
 
     @property
     def folder(self) -> Path:
-        """Where the workspace is."""
+        """The folder of the workspace."""
         return self.workspace.folder
 
     def populations(self) -> list[str]:
@@ -122,7 +122,7 @@ class ServerState:
         self.streams.clear()
 
     def _stamp(self) -> tuple[object, ...]:
-        """Return what the settings look like from outside, and what the ledger decided last about each population."""
+        """Return a change stamp: the stat of the settings, and the ledger's last decision about each population."""
         found = (self.folder / FILE).stat()
         return found.st_mtime_ns, found.st_ino, *map(self.ledger.population, self.ledger.populations())
 

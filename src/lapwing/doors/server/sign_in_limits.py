@@ -1,9 +1,9 @@
-"""How often a password may be tried, so that nobody guesses one, and nobody keeps somebody else from signing in.
+"""Rate limits on passwords, so that nobody guesses one, and nobody keeps somebody else from signing in.
 
-Guesses are counted where they come from: by address, and by name within a network. Whoever is refused by address takes
-nothing from a name, a name that is tried from one network is as free as before in all others, and a browser in which
-somebody signed in before has tries of its own. Names that are made up share a few places of their network, and so push
-nobody's count out.
+Guesses are counted where they come from: by address, and by name within a network. A try that is refused by address
+takes nothing from a name, a name that is tried from one network is as free as before in all others, and a browser in
+which somebody signed in before has tries of its own. Names that are made up share a few places of their network,
+and so push no other count out.
 """
 
 import ipaddress
@@ -17,14 +17,14 @@ _PLACES: Final = 256
 """Names of one network that are counted apart."""
 _MOST_PLACES: Final = 100_000
 _WHOLE_NETWORK: Final = 4
-"""How many times as often as from one address a name may be tried from its network: one neighbour is not enough."""
+"""The rate of a name in a network, in multiples of that of an address: one neighbour cannot use it up."""
 NEAR: Final = {4: 32, 6: 64}
 _AROUND: Final = {4: 24, 6: 48}
 """The bits of an address that one subscriber has, and those of the network around it, by the version of IP."""
 
 
 class SignInLimits:
-    """What is left of the tries with a password: of addresses, of names in their networks, and of known browsers."""
+    """Rate limits on tries with a password: of addresses, of names in their networks, and of known browsers."""
 
     def __init__(self, rate: Rate) -> None:
         self._addresses, self._browsers = Buckets(rate), Buckets(rate)
@@ -44,7 +44,7 @@ class SignInLimits:
         return self._names.take(self._place(address, name)) if name else 0.0
 
     def give_back(self, address: str, *, name: str, browser: str = "") -> None:
-        """Give a try back with which somebody signed in: who knows the password guesses nothing."""
+        """Give back the try of a successful sign-in: it was no guess."""
         if browser:
             self._browsers.give_back(browser)
         else:
@@ -52,7 +52,7 @@ class SignInLimits:
             self._names.give_back(self._place(address, name))
 
     def _place(self, address: str, name: str) -> str:
-        """Return where a name is counted in its network; who made names up cannot find out which share a place."""
+        """Return the bucket of a name in its network; a salt hides which names share one."""
         place = int.from_bytes(sha256(f"{self._salt} {name}".encode("utf-8", "replace")).digest()[:4]) % _PLACES
         return f"{network_of(address, _AROUND)} {place}"
 

@@ -1,7 +1,7 @@
 """Signing in with an institution's own accounts: OpenID Connect, the authorization code flow with PKCE, and no other.
 
 The provider says *who* it is: issuer and subject, never a mail address, which may change hands. What must hold: this
-browser began it (the state), this token answers it (the nonce), whoever took the code cannot use it (the verifier), the
+browser began it (the state), this token answers it (the nonce), a thief of the code cannot use it (the verifier), the
 answer comes from the provider that was asked (`iss`, RFC 9207). All three secrets follow from one that the browser
 keeps for ten minutes, and each is good once.
 """
@@ -40,7 +40,7 @@ class NotSignedInError(Exception):
 
 
 class Subject(NamedTuple):
-    """Who somebody is at a provider, what they are called there, and which role that gives them here."""
+    """An account at a provider: issuer and subject, its name, and the role that its claims give here."""
 
     issuer: str
     subject: str
@@ -50,16 +50,16 @@ class Subject(NamedTuple):
 
 @frozen()
 class Provider:
-    """Who signs people in for us.
+    """An OpenID Connect provider that signs people in.
 
     Parameters
     ----------
-    name : what people call it; it stands on the button
+    name : what people call it, on the button
     issuer : its address, letter by letter as it writes it itself
     client, secret : how we are known there; without a secret, the verifier alone protects the code
     callback : where it sends people back to, as it is registered there
-    unknown : what becomes of people who are not known here and whom no claim gives a role
-    claim, roles : where a role is told (`groups`, or `realm_access.roles` inside another claim), and which role each
+    unknown : the treatment of people who are not known here and whom no claim gives a role
+    claim, roles : the claim with roles (`groups`, or `realm_access.roles` inside another claim), and which role each
         value gives; the first that is found counts
     scope : what is asked for
     authorities : the certificates to trust instead of the system's
@@ -77,7 +77,7 @@ class Provider:
     authorities: Path | None = None
 
     def role_of(self, claims: Mapping[str, Any]) -> Role | None:
-        """Return the role that the claims of somebody give them."""
+        """Return the role that the claims of a token give."""
         told: Any = claims
         for name in [self.claim] if self.claim in claims else self.claim.split("."):
             told = told.get(name) if isinstance(told, dict) else None
@@ -86,7 +86,7 @@ class Provider:
 
 
 class SignInService:
-    """The way to a provider and back; what the provider says about itself is looked up, and kept for five minutes."""
+    """The way to a provider and back; the provider's metadata is fetched, and kept for five minutes."""
 
     def __init__(self, provider: Provider) -> None:
         self.provider = provider
@@ -129,7 +129,7 @@ class SignInService:
         return Subject(self.provider.issuer, claims["sub"], shown or claims["sub"], self.provider.role_of(claims))
 
     def end(self) -> str:
-        """Return where people sign out at the provider; "" where it does not say."""
+        """Return the address to sign out at the provider; "" where it has none."""
         if not isinstance(self._described().get("end_session_endpoint"), str):
             return ""
         parts = urlsplit(self.provider.callback)
@@ -138,7 +138,7 @@ class SignInService:
         return _with_query(self._endpoint("end_session_endpoint"), query)
 
     def _redeem(self, code: str, verifier: str) -> dict[str, Any]:
-        """Return what the provider gives for a code: it is told who we are as it wants to be told."""
+        """Return the provider's tokens for a code; the client authenticates by a method that the provider supports."""
         fields = {
             "grant_type": "authorization_code",
             "code": code,
@@ -192,7 +192,7 @@ class SignInService:
     def _fetch(
         self, url: str, *, fields: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
-        """Return the JSON at an address; no redirect is followed, and no more is read than a provider has to say."""
+        """Return the JSON at an address; no redirect is followed, and the size is limited."""
         parts = urlsplit(url)
         if parts.scheme == "https":
             trusted = ssl.create_default_context(cafile=self.provider.authorities)
@@ -240,7 +240,7 @@ def is_safe(url: str) -> bool:
 
 def read_provider(section: Section, folder: Path, hosts: frozenset[str]) -> Provider:
     """Return the provider that a section of door.toml declares."""
-    load_extra("joserfc", extra="sign-in")  # what is missing is said at the start, and not to whoever comes first
+    load_extra("joserfc", extra="sign-in")  # a missing package is refused at the start, not at the first sign-in
     secret, authorities = section.take("secret_file", str, ""), section.take("authorities", str, "")
     with section.blamed():
         roles = section.section("roles", {})
@@ -287,7 +287,7 @@ def _own_callback(given: str, hosts: frozenset[str]) -> str:
 
 
 def _part(secret: str, name: str) -> str:
-    """Return one of the secrets that follow from the one of a browser; none tells another."""
+    """Return one of the secrets that are derived from the browser's; none reveals another."""
     return hmac.new(secret.encode("utf-8", "replace"), f"lapwing sign-in {name}".encode(), hashlib.sha256).hexdigest()
 
 

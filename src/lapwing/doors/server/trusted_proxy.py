@@ -29,14 +29,14 @@ _TAKEN: Final = frozenset({"host", "cookie", "authorization", "origin", "content
 
 
 class Unknown(StrEnum):
-    """What becomes of somebody who is vouched for and is not known here."""
+    """The treatment of somebody who is vouched for and is not known here."""
 
     REFUSED = "refused"
     GUEST = "guest"  # they are added, and may do nothing before a custodian gives them a role
 
 
 class Vouched(NamedTuple):
-    """What a request says through a proxy: who it is from, and which address; "" where it does not say so."""
+    """The person and the address of a request that a proxy vouches for; "" where it does not."""
 
     person: str = ""
     address: str = ""
@@ -48,7 +48,7 @@ class NotVouchedError(Exception):
 
 @frozen()
 class TrustedProxy:
-    """The proxy in front, and the headers in which it says who comes.
+    """The proxy in front, and the headers in which it names the person.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class TrustedProxy:
     sign_out: str = ""
 
     def read(self, scope: MutableMapping[str, Any]) -> Vouched:
-        """Return what a request says through the proxy, and take the headers that say it away.
+        """Return the person and the address that the proxy vouches for, and remove its headers from the request.
 
         Raises
         ------
@@ -132,7 +132,7 @@ def read_proxy(section: Section, folder: Path) -> TrustedProxy:
 
 
 def read_secret(path: Path, *, shortest: int = SHORTEST_SECRET) -> str:
-    """Return the secret in a file: one line, of characters that can stand in a header."""
+    """Return the secret in a file: one line, of characters that a header may have."""
     remedy = f"write {shortest} characters or more into it, such as openssl rand -hex 32 makes"
     try:
         secret = path.read_text(encoding="ascii").strip()

@@ -1,4 +1,4 @@
-"""What comes over the wire: strict JSON, and one type for each body. What is not foreseen is refused.
+"""Bodies of requests: strict JSON, and one type for each body. Unknown fields are refused.
 
 No key twice, no NaN and no infinity, few digits, few levels, no unknown field; `true` is not 1. A number is taken as it
 is written: 0.1 and "0.1" are one tenth, exactly.
@@ -79,7 +79,7 @@ class StreamOfferBody(Strict):
     segment: Name | UnsetType = UNSET
 
     def terms(self) -> dict[str, Any]:
-        """Return what a stream is opened with, which is all but its title and whom it will be asked about."""
+        """Return the terms that a stream is opened with: all but its title and its segment."""
         return {name: value for name, value in self.words().items() if name not in {"title", "segment"}}
 
 
@@ -257,7 +257,7 @@ class ReceiptList(Strict):
 
 
 def read_json(body: bytes) -> Any:
-    """Return what a body says; refuse what is not one thing in one reading.
+    """Return the JSON value of a body; refuse a body that parsers could read differently.
 
     >>> read_json(b'{"epsilon": 0.1}')
     {'epsilon': 0.1}

@@ -148,7 +148,7 @@ def test_the_advice_can_be_followed(text) -> None:
 
 def test_most_kinds_of_advice_are_followed() -> None:
     found = [len(advised(text, table)) for text, table in FOLLOWED.items()]
-    assert sum(found) >= 12
+    assert sum(found) >= 9
     for pattern in ADVISED:
         assert any(re.search(pattern, refused(text)) for text in FOLLOWED), pattern
 

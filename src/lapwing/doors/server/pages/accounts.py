@@ -35,7 +35,7 @@ CountPrice: TypeAlias = tuple[str, str, Mapping[str, Any]]
 
 @frozen()
 class AnalystShare:
-    """What one analyst has spent, what their open streams have set aside, how often they asked, and when last."""
+    """One analyst's spending, reservations of open streams, number of questions, and time of the last one."""
 
     name: str
     spent: str
@@ -45,7 +45,7 @@ class AnalystShare:
 
 
 async def count_prices(visit: PageVisit) -> list[CountPrice]:
-    """Return what a count of each accuracy costs: how often it could be asked is not computed, which can take long."""
+    """Return the price of a count for each accuracy, without how often it could be asked, which can take long."""
     person = dictionary_for(visit).person if visit.may("preview") else None
     return [] if person is None else await visit.in_thread(lambda: _count_prices(visit.session(), count(person.name)))
 
@@ -75,7 +75,7 @@ async def left_in_counts(visit: PageVisit) -> list[tuple[str, str, int]]:
 
 
 def own_account(visit: PageVisit) -> dict[str, Any]:
-    """Return the account as somebody sees it who asks: what is left, and how it went with each of their own acts."""
+    """Return the account as an analyst sees it: what is left, and how it fell with each of their own acts."""
     ledger, mine = visit.server.state.ledger, (visit.population, visit.person.id)
     points, told = ledger.burn_down(mine[0], points=_MOST_POINTS, analyst=mine[1]), ledger.tally(*mine)
     return _shown(visit, points, visit.session().budget().remaining) | {
@@ -95,7 +95,7 @@ def whole_account(visit: PageVisit) -> dict[str, Any]:
 
 
 def shares_of(visit: PageVisit, named: Iterable[str]) -> list[AnalystShare]:
-    """Return what each analyst has caused, of all who ever asked or are named; whoever asked last comes first."""
+    """Return the shares of all analysts who ever asked or are named; who asked last comes first."""
     ledger, population = visit.server.state.ledger, visit.population
     accounts = ledger.spent_by(population)
     everybody = ledger.analysts(population) | set(named)
@@ -144,7 +144,7 @@ def left_of_allowance(visit: PageVisit, analyst: str) -> str:
 
 
 async def open_requests(visit: PageVisit) -> list[dict[str, Any]]:
-    """Return the requests that nobody has decided yet."""
+    """Return the requests that are not decided yet."""
     return [one for one in await visit.do("all_requests") if one["state"] == "open"]
 
 
@@ -159,7 +159,7 @@ def with_meaning(
 
 
 def _concerns(request: dict[str, Any]) -> tuple[str, ...]:
-    """Return what speaks against the budget that a yes would lead to."""
+    """Return concerns about the budget that a yes would lead to."""
     raises = request["raises"]
     return budget_concerns(read_budget(**raises["to"])) if raises and raises["what"] == "budget" else ()
 
@@ -174,7 +174,7 @@ def _difference(request: dict[str, Any], counts: Sequence[CountPrice]) -> list[t
 
 
 def _beliefs(visit: PageVisit, request: dict[str, Any]) -> tuple[str, str] | None:
-    """Return what 1 % can become before and after a yes."""
+    """Return upper bounds on a belief of 1 %, before and after a yes."""
     raises = request["raises"]
     if not raises:
         return None
@@ -182,9 +182,9 @@ def _beliefs(visit: PageVisit, request: dict[str, Any]) -> tuple[str, str] | Non
 
 
 def believed(visit: PageVisit, budget: Budget) -> str:
-    """Return what a belief of 1 % can become at most under a budget, of somebody who knows everybody else's data.
+    """Return an upper bound on what a belief of 1 % becomes, of somebody who knows everybody else's data.
 
-    Only a budget of epsilon alone bounds every belief: of others it is said how rare answers are that say more.
+    Only a budget of epsilon alone bounds every belief; for others the failure probability of the bound is shown.
     """
     epsilon, but_for = likely_loss(budget)
     highest = highest_shown(visit, belief_range(_PRIOR, epsilon)[1])

@@ -17,7 +17,7 @@ def kind_of(question: dict[str, Any]) -> str:
 
 
 def opening_lines(address: str, population: str) -> str:
-    """Return the Python that opens a session at the server; whoever runs it writes their token into it.
+    """Return the Python that opens a session at the server, with a placeholder for the token.
 
     >>> print(opening_lines("https://clinic.example.org", "clinic"), end="")
     import lapwing as lw
@@ -29,7 +29,7 @@ def opening_lines(address: str, population: str) -> str:
 
 
 def python_of(address: str, population: str, body: dict[str, Any]) -> str:
-    """Return the same question in Python, for whoever has a token of the server.
+    """Return the same question in Python, for a person with a token of the server.
 
     >>> mean = {"ask": "mean", "table": "patient", "of": "bmi"}
     >>> print(python_of("https://clinic.example.org", "clinic", {"question": mean, "price": {"epsilon": "1"}}))
@@ -105,7 +105,7 @@ def _literal(value: Any) -> str:
 
 
 def sql_text(question: dict[str, Any]) -> str:
-    """Return the same question as SQL; of what no SELECT says, its conditions."""
+    """Return the same question as SQL; its conditions, where no SELECT can express it."""
     if question["ask"] == "sql":
         return str(question["text"])
     if question["ask"] == "funnel":

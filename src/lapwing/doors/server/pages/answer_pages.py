@@ -159,7 +159,7 @@ async def _show_verdicts(visit: PageVisit, known: dict[str, Any], cohort: Cohort
 
 
 def _intervals(grid: VerdictGrid, answers: list[dict[str, Any] | None]) -> list[list[dict[str, Any] | None]]:
-    """Return the interval that came with each yes, row by row of the map; None beside a no."""
+    """Return the interval that came with each yes, row by row of the map; None for a no."""
     found, width = [None if one is None else one["interval"] for one in answers], len(grid.columns)
     return [found[first : first + width] for first in range(0, len(found), width)]
 
@@ -185,7 +185,7 @@ def _cells(visit: PageVisit, key: str, wheres: list[str]) -> tuple[tuple[Field, 
 
 
 async def _stream_prices(visit: PageVisit, stream: str) -> StreamPrices:
-    """Return what opening a stream cost, and what is set aside for it now."""
+    """Return the price of opening a stream, and its reservation now."""
     return StreamPrices.of(next(one for one in await visit.do("streams") if one["stream"] == stream))
 
 

@@ -49,7 +49,7 @@ def rows_of(answer: dict[str, Any]) -> list[TableRow]:
 def csv_of(answer: dict[str, Any]) -> str:
     """Return an answer as CSV; a cell that a spreadsheet would compute is written as text.
 
-    A column of which a bound may have cut something has one more beside it, which says so in every row.
+    A column that contribution bounds may have cut is followed by one that says so in every row.
 
     >>> cell = {"value": 3, "low": 1, "high": 5}
     >>> told = {"keys": ["site"], "columns": ["n"], "rows": [{"key": ["=1+1"], "values": {"n": cell}}]}
@@ -80,7 +80,7 @@ def csv_of(answer: dict[str, Any]) -> str:
 
 
 def _plain(number: Any) -> Any:
-    """Return a number as spreadsheets read it; the exact fraction of a mean stands in the JSON."""
+    """Return a number as spreadsheets read it; the exact fraction of a mean is in the JSON."""
     return float(Fraction(number)) if isinstance(number, str) and "/" in number else number
 
 

@@ -1,4 +1,4 @@
-"""The cohorts that were asked, as they were built: to clone them, and to say again in words who was meant.
+"""The cohorts that were asked, as they were built: to clone them, and to show them again in words.
 
 Like everything in the store of the server it changes nothing of what was spent; if it is lost, the ledger's own words
 are shown instead.
@@ -23,7 +23,7 @@ class AskedCohorts:
         self._store.do("insert into cohorts values (?, ?, ?, ?) on conflict do nothing", *values)
 
     def find(self, population: str, person: str, key: str) -> dict[str, Any] | None:
-        """Return what was kept."""
+        """Return the cohort that was kept under a key."""
         row = self._store.one(
             "select document from cohorts where population = ? and person = ? and key = ?", population, person, key
         )

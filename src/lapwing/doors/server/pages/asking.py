@@ -30,7 +30,7 @@ from lapwing.doors.server.pages.showing import show_answer_page
 _KEY: Final = re.compile(r"[0-9a-f]{16,64}")
 _PARTS: Final = ("panels", "terms", "outcome")
 _CHARGED: Final = frozenset({410, 500})
-"""What is said where a question was charged, and has no answer."""
+"""Statuses of questions that were charged and have no answer."""
 
 
 async def show_ask(visit: PageVisit) -> Response:
@@ -67,7 +67,7 @@ async def redraw(visit: PageVisit) -> Response:
 async def ask(visit: PageVisit) -> Response:
     """Ask, and pay. The key is that of the form: however often it is sent, it is one question.
 
-    Whoever changed the form after its price was shown sees the price of what it says now, and asks nothing.
+    If the form changed after its price was shown, the new price is shown, and nothing is asked.
     """
     cohort, terms, key = _asked(visit)
     if not key or not cohort.spoken:
@@ -142,7 +142,7 @@ async def _ask_stream(visit: PageVisit, terms: AskTerms, wheres: list[str], key:
 
 
 def spare(visit: PageVisit) -> None:
-    """Refuse whoever asks too often."""
+    """Refuse a person who exceeds the rate limit of asking."""
     if visit.site.asks.take(visit.person.id):
         raise PageRefusedError(429, {"code": "too_many"})
 

@@ -37,7 +37,7 @@ def secret_of(site: Site, request: Request) -> str:
 
 
 def _let_in(site: Site, vouched: str) -> Authenticated:
-    """Begin a sign-in of somebody whom the proxy vouches for; whoever is not known, or not any more, is refused."""
+    """Begin a sign-in of somebody whom the proxy vouches for; refuse a person who is not known, or not any more."""
     people = site.server.people
     person = people.vouched_for(vouched, adds_guests=site.adds_guests)
     if person is None:

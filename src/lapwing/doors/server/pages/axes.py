@@ -20,7 +20,7 @@ from lapwing.vocabulary.frozen import frozen
 AXES: Final = ("by", "by2", "by3")
 """The fields of a form that choose them; the last may be left open."""
 EACH: Final = ("each", "each2")
-"""Those for each of whose groups a stream is asked; both may be left open."""
+"""The axes of a grid: a stream is asked for each of their groups. Both may be left open."""
 MOST_CELLS: Final = 240
 _FEWEST: Final = {"enough": 0, "groups": 1, "grid": 2}
 _MOST: Final = {"enough": 2, "groups": 1, "grid": 3}
@@ -52,7 +52,7 @@ def axes_of(kind: str, chosen: tuple[str, ...], dictionary: Dictionary) -> tuple
 
 
 def groups_in(field: Field) -> int:
-    """Return how many groups a column has, with that of those for whom it is not known."""
+    """Return how many groups a column has, with that of missing values."""
     return (len(field.edges) - 1 if field.edges else len(field.values)) + field.nullable
 
 
@@ -95,7 +95,7 @@ def grouping_of(field: Field) -> Any:
 
 
 def sql_of_axes(axes: tuple[Field, ...], where: str) -> str:
-    """Return the SELECT that counts by columns; `where` is all that stands behind FROM."""
+    """Return the SELECT that counts by columns; `where` is all that follows FROM."""
     columns = "".join(f"{_sql(one)}, " for one in axes)
     grouped = f"\ngroup by {', '.join(str(place) for place in range(1, len(axes) + 1))}" if axes else ""
     return f"select {columns}count(*)\n{where}{grouped}"

@@ -23,7 +23,7 @@ _LONGEST_LINK: Final = 12_000
 
 
 class UnclearError(ValueError):
-    """Something in a cohort means nothing: the name of the message that says so, and its values."""
+    """A part of a cohort has no meaning: the name of the message about it, and its values."""
 
     def __init__(self, message: str, **values: Any) -> None:
         self.message, self.values = message, values
@@ -32,7 +32,7 @@ class UnclearError(ValueError):
 
 @frozen()
 class Limit:
-    """What one column must be: one of some values (with `kinds` or a kind of one), from a low to a high, or unknown."""
+    """A condition on a column: one of some values (with `kinds` or a kind of one), from a low to a high, or unknown."""
 
     column: str
     values: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Limit:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it says nothing."""
+        """Whether it is no condition."""
         return not (self.values or self.low or self.high or self.unknown)
 
 
@@ -57,7 +57,7 @@ class Near:
     limits: tuple[Limit, ...] = ()
 
     def limit(self, column: str) -> Limit:
-        """Return what a column must be."""
+        """Return the condition on a column."""
         return next((one for one in self.limits if one.column == column), Limit(column=column))
 
 
@@ -78,13 +78,13 @@ class Criterion:
         return "." not in self.of
 
     def limit(self, column: str) -> Limit:
-        """Return what a column must be."""
+        """Return the condition on a column."""
         return next((one for one in self.limits if one.column == column), Limit(column=column))
 
 
 @frozen()
 class CohortPanel:
-    """Criteria of which any is enough; `include` says whether who meets it is in or out."""
+    """Criteria of which any is enough; `include` is whether people who meet one are in or out."""
 
     include: bool = True
     criteria: tuple[Criterion, ...] = ()
@@ -98,7 +98,7 @@ class CohortDraft:
 
     @property
     def spoken(self) -> tuple[CohortPanel, ...]:
-        """The panels that say something."""
+        """The panels that are not empty."""
         return tuple(panel for panel in self.panels if panel.criteria)
 
 

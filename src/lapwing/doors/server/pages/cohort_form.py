@@ -108,7 +108,7 @@ def act(cohort: CohortDraft, do: str, dictionary: Dictionary) -> CohortDraft:
     """Return the cohort after a button: add-panel, drop:P, drop:P:C, add:P:OF|COLUMN|VALUE, or values of a criterion.
 
     `value:P:C:COLUMN|VALUE` adds a value, and `values:P:C:COLUMN|TEXT` all values that are found by a text, where they
-    are few enough; `near.COLUMN` is a column of the event beside it.
+    are few enough; `near.COLUMN` is a column of the event combined with it.
     """
     verb, _, rest = do.partition(":")
     panels = list(cohort.panels)

@@ -39,7 +39,7 @@ def steps_of(cohort: CohortDraft, dictionary: Dictionary) -> list[str]:
 
 
 def condition_of(cohort: CohortDraft, dictionary: Dictionary) -> Condition:
-    """Return who is meant: everybody for whom all panels hold."""
+    """Return the condition of a cohort: the conjunction of its panels."""
     return _all([_panel(panel, dictionary) for panel in cohort.spoken])
 
 

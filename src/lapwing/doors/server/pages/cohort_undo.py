@@ -21,7 +21,7 @@ class UndoHistory:
 
 
 def past_of(visit: PageVisit) -> UndoHistory:
-    """Return what a form carries."""
+    """Return the undo history that a form carries."""
     return UndoHistory(before=tuple(visit.fields.get("before", [])[-_MOST:]), drawn=visit.field("drawn"))
 
 

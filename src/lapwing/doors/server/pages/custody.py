@@ -1,6 +1,6 @@
 """For custodians and auditors: the whole account, people, requests, versions, the ledger, and what went wrong.
 
-Every act is an operation of the table, so whoever may not do it as a program may not do it here.
+Every act is an operation of the table, so who may not do it by the API may not do it here.
 """
 
 import re
@@ -40,7 +40,7 @@ async def choose_custody(visit: PageVisit) -> Response:
 
 
 async def show_custody(visit: PageVisit, *, problem: str = "", status: int = 200) -> Response:
-    """Show what was given away, to whom, what is left to give, and what waits."""
+    """Show the spending by analyst, what is left, and what waits for a decision."""
     account = await visit.do("account")
     shown = await visit.in_thread(lambda: whole_account(visit))
     planned = _planned(visit, account["budget"])
@@ -75,7 +75,7 @@ def _planned(visit: PageVisit, budget: dict[str, str]) -> dict[str, str]:
 async def show_people(
     visit: PageVisit, *, link: str = "", linked: str = "", problem: str = "", status: int = 200
 ) -> Response:
-    """Show who may come in, and who is invited; `link` is shown this once, to whoever is `linked`."""
+    """Show who may come in, and who is invited; `link`, for the person `linked`, is shown this once."""
     return visit.show(
         "people.html",
         status,

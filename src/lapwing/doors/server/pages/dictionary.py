@@ -1,4 +1,4 @@
-"""What is declared about a population, in a shape for building cohorts and for searching. Never data."""
+"""The declarations of a population, in a shape for building cohorts and for searching. Never data."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -46,7 +46,7 @@ class Field:
 
     @property
     def path(self) -> str:
-        """What it is called in the document of a cohort."""
+        """Its name in the document of a cohort."""
         return f"{self.table}.{self.name}"
 
     @property
@@ -56,12 +56,12 @@ class Field:
 
     @property
     def value(self) -> Value:
-        """What a condition is about: the column, or what is computed from another one."""
+        """The subject of a condition: the column, or an expression of another one."""
         return Spelled(self.computed, None) if self.computed else Name(self.name)
 
     @cached_property
     def names(self) -> Mapping[str, str]:
-        """What its values are called."""
+        """The labels of its values."""
         return dict(self.values)
 
     @property
@@ -70,7 +70,7 @@ class Field:
         return len(self.values) > _MOST_LISTED
 
     def called(self, value: str) -> str:
-        """Return what a value is called."""
+        """Return the label of a value."""
         return self.names.get(value, value)
 
     @cached_property
@@ -136,7 +136,7 @@ class Found:
 
     @property
     def button(self) -> str:
-        """What the button that adds it says to the server."""
+        """The value that the button which adds it sends to the server."""
         return f"{self.of}|{self.column}|{self.value}"
 
 
@@ -180,17 +180,17 @@ class Dictionary:
         return None if found is None else found.field(column)
 
     def beside(self, one: Source) -> list[Source]:
-        """Return the events that can be asked about together with one: both have a day, or both say which visit."""
+        """Return the events that can be combined with one: both have a day, or share a reference such as a visit."""
         others = (other for other in self.events if other is not one)
         return [other for other in others if (one.happened and other.happened) or self.same(one, other)]
 
     def same(self, one: Source, other: Source) -> tuple[str, Source] | None:
-        """Return the column that says which rows of two tables belong to one event, and the table of these events."""
+        """Return the column that joins rows of two tables which belong to one event, and the table of these events."""
         shared = sorted(one.references & other.references & set(self._owners))
         return (shared[0], self.sources[self._owners[shared[0]]]) if shared else None
 
     def search(self, text: str, most: int = 40) -> list[Found]:
-        """Return what matches every word of a text, names that begin with it first; for no word all columns."""
+        """Return the entries that match every word of a text, prefix matches first; for no word all columns."""
         if not text.strip():
             return self._columns[:most]
         return [self._all[place] for place in self._names.find(text, most)]

@@ -35,7 +35,7 @@ _AT_LEAST: Final = "200"
 
 @frozen()
 class AskTerms:
-    """What was chosen beside the cohort, as it was written."""
+    """The choices in the form besides the cohort, as they were typed."""
 
     kind: str
     within: str
@@ -57,12 +57,12 @@ class AskTerms:
 
     @property
     def margin(self) -> int:
-        """How far off the answer may be."""
+        """The wanted margin of the answer."""
         return whole("within", self.custom if self.within == "custom" else self.within)
 
 
 def terms_of(one: Callable[[str, str], str]) -> AskTerms:
-    """Return what was chosen, with what is meant where nothing was."""
+    """Return the choices, with defaults."""
     kind = one("kind", KINDS[0])
     return AskTerms(
         kind=kind if kind in KINDS else KINDS[0],
@@ -78,7 +78,7 @@ def terms_of(one: Callable[[str, str], str]) -> AskTerms:
 
 
 def whole(name: str, given: str, most: int = _MOST) -> int:
-    """Return a whole number above 0 that somebody wrote into a field."""
+    """Return a whole number above 0 from the text of a field."""
     if not given.isascii() or not given.isdecimal() or len(given) > len(str(most)) or not 0 < int(given) <= most:
         raise UnclearError(f"cohort.unclear.{name}", given=given[:40], most=most)
     return int(given)
@@ -112,7 +112,7 @@ def question_of(
 
 
 def sql_of(terms: AskTerms, cohort: CohortDraft, dictionary: Dictionary) -> str:
-    """Return what is asked as SQL: a SELECT, or the conditions alone of what no SELECT says."""
+    """Return the question as SQL: a SELECT, or the conditions alone where no SELECT can express it."""
     text, table = text_of(cohort, dictionary), "" if dictionary.person is None else dictionary.person.written
     if terms.kind == "funnel":
         return "\n".join(f"{number}. {step}" for number, step in enumerate(steps_of(cohort, dictionary), start=1))
@@ -128,7 +128,7 @@ def cells_asked(terms: AskTerms, cohort: CohortDraft, dictionary: Dictionary, sa
 
 
 def mark_of(cohort: CohortDraft, terms: AskTerms, dictionary: Dictionary) -> str:
-    """Return what tells apart all that a price was shown for: who presses the button asks what they saw, or nothing."""
+    """Return a digest of the question and its terms: the button asks what its price was shown for, or nothing."""
     chosen = [terms.kind]
     if terms.kind == "enough":
         is_new = terms.stream in {NEW, ""}
@@ -145,7 +145,7 @@ def mark_of(cohort: CohortDraft, terms: AskTerms, dictionary: Dictionary) -> str
 async def draft(
     visit: PageVisit, cohort: CohortDraft, terms: AskTerms, past: UndoHistory | None = None
 ) -> dict[str, Any]:
-    """Return what the builder shows; `past` is what a step back leads to."""
+    """Return the variables of the builder's template; `past` is its undo history."""
     dictionary, streams = dictionary_for(visit), await _open_streams(visit)
     if terms.stream != NEW and terms.stream not in {one["stream"] for one in streams}:
         terms = replace(terms, stream=streams[0]["stream"] if streams else NEW)
@@ -195,7 +195,7 @@ def _chosen_axes(terms: AskTerms, dictionary: Dictionary) -> list[tuple[str, str
 
 
 def _chosen_titles(terms: AskTerms, dictionary: Dictionary) -> list[str]:
-    """Return what the columns are called for each group of which people are counted."""
+    """Return the titles of the columns that people are grouped by."""
     try:
         return [one.title for one in axes_of(terms.kind, tuple(terms.chosen.values()), dictionary)]
     except UnclearError:

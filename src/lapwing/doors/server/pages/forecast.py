@@ -17,7 +17,7 @@ _FARTHEST: Final = 36_500
 
 @frozen()
 class BudgetPace:
-    """What was spent a day over the last days, and when nothing will be left; None: not within a hundred years."""
+    """The spending a day over the last days, and the day when nothing will be left; None: not within a century."""
 
     pace: float
     days: int

@@ -117,7 +117,7 @@ def delta_text(delta: Any) -> str:
 
 
 def below(number: Any) -> str:
-    """Return what is left in three digits, rounded down.
+    """Return a number in three digits, rounded down.
 
     >>> below("9.901768172888"), below("0")
     ('9.90', '0')
@@ -164,7 +164,7 @@ def people(number: Any) -> str:
 
 
 def number(value: Any) -> str:
-    """Return what stands in a cell of an answer: a number as people read it, or a value as it is.
+    """Return the text of a cell of an answer: a number as people read it, or a value as it is.
 
     >>> number("1/3"), number(None), number("north"), number(True)
     ('0.3333', '', 'north', 'true')

@@ -18,7 +18,7 @@ _PERCENT: Final = 100
 
 @frozen()
 class Gauge:
-    """What was spent, is reserved and is left of one budget, in one unit; `whole` is all of the budget in it."""
+    """The amounts spent, reserved and left of one budget, in one unit; `whole` is all of the budget in it."""
 
     spent: Fraction
     reserved: Fraction
@@ -55,7 +55,7 @@ class Gauge:
 
     @property
     def words(self) -> dict[str, str]:
-        """What stands on a page: each amount with its unit, rounded so that no more seems to be left than is."""
+        """The amounts as text, each with its unit, rounded so that no more seems to be left than is."""
         return {
             "spent": self.say(above(self.spent)),
             "reserved": self.say(above(self.reserved)) if self.reserved else "",

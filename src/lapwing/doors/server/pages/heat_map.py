@@ -62,7 +62,7 @@ def heat_map(one: GridMap, margin: Fraction, most: Fraction, say: Messages) -> D
 
 @frozen()
 class VerdictGrid:
-    """What a stream said about the cells of a grid: yes, no, or nothing (None) after its last yes."""
+    """The verdicts of a stream on the cells of a grid: yes, no, or nothing (None) after its last yes."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[bool | None, ...]], ...]
@@ -94,7 +94,7 @@ def verdict_map(grid: VerdictGrid, say: Messages) -> Drawing:
 
 
 def _short(name: str) -> str:
-    """Return what a bin is called, in little room.
+    """Return a short name of a bin.
 
     >>> _short("from 20 to 39"), _short("north")
     ('20–39', 'north')

@@ -18,7 +18,7 @@ from lapwing.vocabulary.errors import LapwingError
 from lapwing.vocabulary.frozen import frozen
 
 _FEW: Final = 3
-"""How many questions that were asked together are told one by one."""
+"""How many questions that were asked together are listed one by one."""
 _WITH_A_PAGE: Final = frozenset({"charge", "recall", "intent"})
 
 
@@ -26,8 +26,8 @@ _WITH_A_PAGE: Final = frozenset({"charge", "recall", "intent"})
 class LedgerRow:
     """One entry; `about` says whom a decision of the custodian is about, or whose request it decides.
 
-    `said` is what was asked or decided, `follows` the entry that it settles or tells again, and `key` that of an answer
-    which whoever looks may see, because it is their own. `analyst` is who asked.
+    `said` is the question or the decision in words, `follows` the entry that it settles or recalls, and `key` that of
+    an answer which the viewer may see, because it is their own. `analyst` is who asked.
     """
 
     number: int
@@ -73,7 +73,7 @@ def _row(visit: PageVisit, entry: Record, asked: Mapping[tuple[str, int], str]) 
 
 
 def _own_key(visit: PageVisit, entry: Record) -> str | None:
-    """Return the key of an answer that there is a page about, for whoever asked it: others' answers are not theirs."""
+    """Return the key of an answer that has a page, if the viewer asked the question; None for others' answers."""
     if entry["kind"] not in _WITH_A_PAGE or entry.get("analyst") != visit.person.id or not visit.may("answer"):
         return None
     known = visit.server.memory.recall(entry["population"], visit.person.id, entry.get("request", ""))
@@ -81,7 +81,7 @@ def _own_key(visit: PageVisit, entry: Record) -> str | None:
 
 
 def _said(entry: Record, say: Messages) -> str:
-    """Say what was asked, or what was decided; nothing where the kind of the entry says it all."""
+    """Return the question or the decision in words; nothing where the kind of the entry is all of it."""
     told = _TOLD.get(entry["kind"])
     return "" if told is None else told(entry, say)
 
@@ -173,7 +173,7 @@ _TOLD: Final[Mapping[str, Callable[[Record, Messages], str]]] = {
 
 
 def entry_name(entry: Record) -> str:
-    """Return which message says what an entry of the ledger is.
+    """Return the name of the message for the kind of an entry.
 
     >>> entry_name({"kind": "policy", "change": "table"}), entry_name({"kind": "write-off"})
     ('entry.policy_table', 'entry.write_off')
@@ -191,7 +191,7 @@ def entry_name(entry: Record) -> str:
 
 
 def entry_price(entry: Record, say: Messages) -> str:
-    """Return what an entry has charged; a yes of a stream is paid from what the stream has set aside, if it has."""
+    """Return the price of an entry; a yes is paid from the reservation of its stream, if there is one."""
     if entry["kind"] == "outcome" and "reserves" in entry:
         return ""  # all was paid when it was reserved
     if entry["kind"] == "outcome":

@@ -45,7 +45,7 @@ async def draft(visit: PageVisit) -> Response:
 
 
 async def create(visit: PageVisit) -> Response:
-    """Open the account; what is refused is said above the form, which keeps what was typed."""
+    """Open the account; a refusal is shown above the form, which keeps its input."""
     given, terms = {name: visit.field(name)[:200] for name in PLACE}, _terms(visit)
     form = TableForm.sent(visit, given, await _stored(visit, given))
     if visit.field("do") == "look":
@@ -92,7 +92,7 @@ async def _stored(visit: PageVisit, given: Mapping[str, str]) -> dict[str, str |
 
 
 def _likely_key(stored: Mapping[str, str | None]) -> str:
-    """Return the column that is chosen before anybody chooses: the first whose name ends like that of a key.
+    """Return the column that is chosen by default: the first whose name ends like that of a key.
 
     >>> _likely_key({"day": "date", "person_id": "integer"}), _likely_key({"a": "text", "b": "text"})
     ('person_id', 'a')
@@ -129,7 +129,7 @@ def _body(form: TableForm, terms: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _means(visit: PageVisit, terms: Mapping[str, str]) -> dict[str, Any]:
-    """Return what a budget means for one person, and what speaks against it; nothing of what is no budget yet."""
+    """Return the meaning of a budget for one person, and concerns about it; only the refusal of what is no budget."""
     try:
         budget = read_budget(**_budget(terms))
     except ParameterError as refused:

@@ -30,7 +30,7 @@ from lapwing.vocabulary.frozen import frozen
 _ASKED: Final = frozenset({"charge", "intent", "recall", "opening", "closing", "write-off"})
 _PAGE: Final = 50
 _WITH_PAGE: Final = frozenset({"ask", "ask_stream", "ask_stream_many"})
-"""What there is a page about."""
+"""The operations whose answers have a page."""
 
 
 @frozen()
@@ -48,7 +48,7 @@ class HistoryRow:
 
 @frozen()
 class _Found:
-    """One act, or one free answer, before it is looked up what was told: its words decide whether it is shown."""
+    """One act, or one free answer, before its answer is looked up: its words decide whether it is shown."""
 
     at: str
     shown: dict[str, Any]
@@ -56,7 +56,7 @@ class _Found:
 
 
 def history_of(visit: PageVisit, *, most: int, skip: int = 0, holding: str = "") -> list[HistoryRow]:
-    """Return what somebody asked, the newest first; no more is read than it takes."""
+    """Return the questions of the person, the newest first; no more is read than needed."""
     words = holding.casefold().split()
     both = merge(_acts(visit), _free_answers(visit), key=lambda one: one.at, reverse=True)
     found = (one for one in both if all(word in str(one.shown["said"]).casefold() for word in words))
@@ -64,7 +64,7 @@ def history_of(visit: PageVisit, *, most: int, skip: int = 0, holding: str = "")
 
 
 def _acts(visit: PageVisit) -> Iterator[_Found]:
-    """Go through what the ledger has of somebody, page by page."""
+    """Yield the acts of the person in the ledger, page by page."""
     before, ledger, at = None, visit.server.state.ledger, ""
     while True:
         page = HistoryPage.read(ledger, visit.population, visit.person.id, before=before, limit=_PAGE)

@@ -1,4 +1,4 @@
-"""What is somebody's own: home, streams, history, account; and what everybody may read, the dictionary."""
+"""A person's own pages: home, streams, history, account; and the dictionary, which everybody may read."""
 
 import re
 from fractions import Fraction
@@ -69,7 +69,7 @@ async def _fine_in_rough(visit: PageVisit) -> int:
 
 
 def _is_late(visit: PageVisit) -> bool:
-    """Whether it is told later how many counts are left: under an (epsilon, delta) budget that takes a while."""
+    """Whether the number of counts left is loaded later: under an (epsilon, delta) budget it takes a while."""
     budget = visit.server.state.ledger.account(visit.population).budget
     return isinstance(budget, ApproximateDP) and not visit.asked("left")
 
@@ -82,7 +82,7 @@ async def show_dictionary(visit: PageVisit) -> Response:
 
 
 async def search(visit: PageVisit) -> Response:
-    """Return what matches a search, as buttons that add it: to a panel, or, of one column, to a criterion."""
+    """Return the matches of a search, as buttons that add them: to a panel, or, of one column, to a criterion."""
     dictionary, text, place = dictionary_for(visit), visit.asked("q")[:100], visit.asked("place")
     if place:
         field = dictionary.field(visit.asked("of"))

@@ -51,7 +51,7 @@ THEMES: Final = frozenset({"light", "dark"})
 
 
 class PageRefusedError(Exception):
-    """What a page cannot do, or may not: a status, and what is told."""
+    """A refusal of a page: a status, and the body of the error."""
 
     def __init__(self, status: int, told: Mapping[str, Any]) -> None:
         self.status, self.told = status, dict(told)
@@ -59,12 +59,12 @@ class PageRefusedError(Exception):
 
     @property
     def code(self) -> str:
-        """What programs call it."""
+        """The error code of the API."""
         return str(self.told.get("code", ""))
 
     @property
     def sentence(self) -> str:
-        """What is told, as a sentence."""
+        """The message, as a sentence."""
         message = str(self.told.get("message", ""))
         return f"{message[:1].upper()}{message[1:]}{'' if message.endswith(('.', '!', '?')) else '.'}"
 
@@ -93,18 +93,18 @@ class Site:
 
     @property
     def cookie(self) -> str:
-        """What the cookie of a sign-in is called; with TLS, one that only this host can have set."""
+        """The name of the session cookie; with TLS, one that only this host can have set."""
         return "__Host-lapwing" if self.secure else "lapwing"
 
     @property
     def known_cookie(self) -> str:
-        """What the cookie of a browser is called in which somebody signed in before."""
+        """The name of the cookie of a browser in which somebody signed in before."""
         return f"{self.cookie}-known"
 
 
 @frozen()
 class PageVisit:
-    """One request of a page by a person, who is nobody before they signed in; `secret` is that of their sign-in."""
+    """One request of a page by a person, `NOBODY` before sign-in; `secret` is that of the session cookie."""
 
     site: Site
     request: Request
@@ -124,7 +124,7 @@ class PageVisit:
 
     @property
     def base(self) -> str:
-        """Where the pages of the population are."""
+        """The path of the pages of the population."""
         return f"/populations/{quote(self.population)}" if self.population else ""
 
     @property
@@ -171,7 +171,7 @@ class PageVisit:
 
     @property
     def token(self) -> str:
-        """What every form carries, so that no other site can send one: it follows from the sign-in."""
+        """The CSRF token that every form carries; it is derived from the secret of the sign-in."""
         return form_token(self.secret) if self.secret else ""
 
     def may(self, operation: str) -> bool:
@@ -183,7 +183,7 @@ class PageVisit:
         return self.server.state.session(self.population, self.person, body)
 
     async def in_thread(self, work: Callable[[], T]) -> T:
-        """Do work that computes or reads a disk beside the loop, which others wait for."""
+        """Run work that computes or reads a disk in a thread, so that it does not block the event loop."""
         with refusals():
             return await self.server.look(self.person, work)
 
@@ -200,10 +200,10 @@ class PageVisit:
         path: Mapping[str, str] | None = None,
         query: Mapping[str, int] | None = None,
     ) -> Any:
-        """Do an operation as the person who is here, and return what programs would be told, as JSON values.
+        """Call an operation as the person of the visit, and return the reply of the API, as JSON values.
 
-        Its path has the parts of the page's own, and `path`. What it refuses is a `PageRefusedError`; what takes longer
-        than it waits is None, and is found by its key.
+        Its path has the parts of the page's own, and `path`. A refusal is a `PageRefusedError`; a call that takes too
+        long returns None, and is found by its key.
         """
         operation = _BY_NAME[name]
         own = {name: value for name, value in self.request.path_params.items() if name in operation.parts}
@@ -264,7 +264,7 @@ class Page:
     ----------
     path, show : where it is, and what draws it
     method : GET, which changes nothing, or POST
-    operation : whoever may do this may see it; None: everybody who is signed in
+    operation : those who may call this may see the page; None: everybody who is signed in
     open : whether it is there for those who have not signed in
     """
 
@@ -291,7 +291,7 @@ Then: TypeAlias = str | Callable[[PageVisit, Any], Awaitable[Response]]
 
 @frozen()
 class FormAct:
-    """What a button of a form does: one operation, with what the form holds, and a page afterwards.
+    """The action of a button of a form: one operation, with the fields of the form, and a page afterwards.
 
     Parameters
     ----------
@@ -326,7 +326,7 @@ def act(path: str, operation: str, *, then: Then, **how: Any) -> Page:
 
 
 def acts(path: str, operation: str, buttons: Mapping[str, FormAct]) -> Page:
-    """Return a form with several buttons, by the value of `do`; whoever may do `operation` may send it."""
+    """Return a form with several buttons, by the value of `do`, for those who may call `operation`."""
 
     async def show(visit: PageVisit) -> Response:
         if (pressed := buttons.get(visit.field("do"))) is None:
@@ -344,7 +344,7 @@ def _typed(body: Any, operation: Operation) -> Any:
 
 
 def _refusal(failure: LapwingError) -> dict[str, Any]:
-    """Return what is told of a failure, in the words of a page: what a program sets, one writes into a field here."""
+    """Return the error of a failure in the words of a page: a parameter of the API is a field here."""
     told: dict[str, Any] = body_of(failure, as_on_page)["error"]
     if isinstance(failure, ParameterError) and failure.for_analysts and failure.given is None:
         told["message"] = Message(f"{failure.name} ", failure.reason, "; ", failure.remedy).spelled(as_on_page)

@@ -1,6 +1,6 @@
-"""What pages say, from the files of each language: no word of a page stands in code or in a template.
+"""Messages of pages, from the files of each language: no word of a page stands in code or in a template.
 
-`en.json` has what most pages say, `en.custody.json` what one part of them says; a message stands in one file.
+`en.json` has the messages of most pages, `en.custody.json` those of one part; a message stands in one file.
 """
 
 import json
@@ -17,7 +17,7 @@ ENGLISH: Final = "en"
 
 
 class Messages:
-    """The messages of one language, by their names; values are put in as text, whatever they hold.
+    """The messages of one language, by their names; values are put in as text, and escaped.
 
     >>> say = words_of("en")
     >>> say("count.times", n=1), say("count.times", n=1200)

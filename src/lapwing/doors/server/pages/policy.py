@@ -54,7 +54,7 @@ async def change(visit: PageVisit) -> Response:
 
 
 def _limits_of(visit: PageVisit) -> dict[str, Any]:
-    """Return what one analyst may spend, about which tables, and how much for one question."""
+    """Return the limits of one analyst: the allowance, the tables, and the most for one question."""
     body = {"allowance": allowance_of(visit), "tables": visit.fields.get("tables"), "most": _most_of(visit)}
     return {name: value for name, value in body.items() if value}
 
@@ -89,7 +89,7 @@ async def show_policy(visit: PageVisit, *, problem: object = "", status: int = 2
 
 
 def allowance_of(visit: PageVisit) -> dict[str, str]:
-    """Return what somebody is to be allowed, as it was typed: in the currency of the budget, with a delta or not."""
+    """Return an allowance as it was typed: in the currency of the budget, with a delta or not."""
     delta = visit.field("delta")
     return {visit.currency: visit.field("allowance")} | ({"delta": delta} if delta else {})
 
@@ -108,12 +108,12 @@ def _delta_of(visit: PageVisit, field: str, kept: str | None) -> str:
 
 
 async def known_people(visit: PageVisit) -> list[dict[str, Any]]:
-    """Return who may be given an allowance by name: whoever is here or invited, for those who may see that."""
+    """Return who may be given an allowance by name: people known or invited, if the viewer may see them."""
     return [*await visit.do("people"), *await visit.do("invitations")] if visit.may("people") else []
 
 
 async def _means(visit: PageVisit, policy: dict[str, Any], given: str) -> dict[str, Any]:
-    """Return what a budget buys, and what it means for one person."""
+    """Return how many counts a budget buys, and its meaning for one person."""
     amount = _amount(given) or Fraction(policy["budget"][visit.currency])
     planned = {**policy["budget"], visit.currency: f"{float(amount):g}"}
     buys = [

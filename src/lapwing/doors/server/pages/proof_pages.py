@@ -16,7 +16,7 @@ from lapwing.vocabulary.frozen import frozen
 _LINK: Final = re.compile(r"\[(\w+)\]\((\w+)\.md\)")
 _CODE: Final = re.compile(r"`([^`]+)`")
 _ALWAYS: Final = ("contribution_bounds", "totality", "ledger", "lazy_inverse", "ledger_receipts", "interpretation")
-"""What every answer rests on, whatever was asked."""
+"""The proofs that every answer rests on."""
 _BY_KIND: Final = {
     "laplace-noise": ("laplace", "noisy_sums", "margins"),
     "discrete-laplace-noise": ("geometric", "margins"),
@@ -33,7 +33,7 @@ _BY_KIND: Final = {
     "moments": ("bernstein_moments", "moment_intervals"),
     "stream": ("sparse_vector", "sparse_vector_pay_per_yes", "sparse_vector_margin", "stream_recovery"),
 }
-"""What a release rests on besides, by the tags of its law and its question."""
+"""Further proofs of a release, by the tags of its law and its question."""
 
 
 @frozen(kw_only=False)
@@ -46,7 +46,7 @@ class ProofStep:
 
 @cache
 def proofs_folder() -> Path | None:
-    """Return where the proofs are: beside the code that was installed, or in the repository that it is run from."""
+    """Return the folder of the proofs: in the installed package, or in the repository that it is run from."""
     package = Path(lapwing.__file__).parent
     places = (package / "proofs", package.parents[1] / "proofs")
     return next((place for place in places if (place / "README.md").is_file()), None)

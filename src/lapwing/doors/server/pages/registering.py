@@ -1,6 +1,6 @@
-"""The custodian's tables: which are declared, and a form for a new one, of names and types and of what is typed in.
+"""The custodian's tables: the declared ones, and a form for a new one, of names, types and typed input.
 
-No bound and no value in it was looked up in the data: whoever declares them has to know them.
+No bound and no value in it was looked up in the data: the custodian has to know them.
 """
 
 import re
@@ -22,7 +22,7 @@ from lapwing.workspace.declaring import read_list, read_option, write_list
 P: Final = "/populations/{population}/custody/tables"
 PLACE: Final = ("name", "source", "inner", "schema")
 _CHOSEN: Final = frozenset({"person_key", "key_type", "rows", "max_rows"})
-"""What the form has a list to choose from for; the others are typed in."""
+"""Options that the form offers a list for; the others are typed in."""
 _WHOLE: Final = re.compile(r"([1-9]\d{0,8})?", re.ASCII)
 WHOSE: Final = tuple(option.word for option in TABLE_OPTIONS)
 _BOUNDED: Final = frozenset(name for name, kind in KINDS.items() if kind.ends)
@@ -42,7 +42,7 @@ class ColumnRow:
 
     @property
     def told(self) -> str:
-        """What is declared, as it is written at the command line: 0..120, or F,M."""
+        """The declared values in the spelling of the command line: 0..120, or F,M."""
         if self.kind in _BOUNDED and (self.low or self.high):
             return f"{self.low}..{self.high}"
         if self.kind == "category":
@@ -52,7 +52,7 @@ class ColumnRow:
         return ""
 
     def missing(self) -> str:
-        """Return which message says what is missing here, if something is."""
+        """Return the name of the message about what is missing here, if something is."""
         if self.kind in _BOUNDED and bool(self.low) != bool(self.high):
             return "tables.both_bounds"
         if self.kind == "real" and not self.low:
@@ -99,7 +99,7 @@ class TableForm:
 
     @property
     def is_untyped(self) -> bool:
-        """Whether the table does not tell what its columns hold, like a CSV file."""
+        """Whether the source has no types of columns, like a CSV file."""
         return all(row.stored is None for row in self.rows)
 
     def missing(self, visit: PageVisit) -> str:
@@ -130,7 +130,7 @@ class TableForm:
 
 
 def place_of(given: Mapping[str, str]) -> dict[str, Any]:
-    """Return where a table is, as the operations say it."""
+    """Return the place of a table, as the operations take it."""
     how, _, which = given["source"].partition(":")
     place = {"name": given["name"], "beside" if how == "beside" else "file": which}
     return place | {name: given[name] for name in ("inner", "schema") if given[name]}
@@ -160,7 +160,7 @@ def options_record(options: Iterable[Option], sent: Mapping[str, str]) -> dict[s
 
 
 def _guess(stored: str | None) -> str:
-    """Return what a column is declared as if nobody says otherwise: what follows from its type, without a value."""
+    """Return the default declaration of a column: its stored type, where no values have to be declared."""
     return stored if stored in {"integer", "date", "boolean"} else ""
 
 
@@ -198,7 +198,7 @@ async def show_columns(visit: PageVisit) -> Response:
 
 
 async def add(visit: PageVisit) -> Response:
-    """Add a table; what is refused is said above the form, which keeps what was typed."""
+    """Add a table; a refusal is shown above the form, which keeps its input."""
     given = {name: visit.field(name)[:200] for name in PLACE}
     form = TableForm.sent(visit, given, await _stored(visit, given))
     if said := form.missing(visit):

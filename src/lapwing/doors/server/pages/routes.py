@@ -87,7 +87,7 @@ def make_site(
     proxy: TrustedProxy | None = None,
     provider: Provider | None = None,
 ) -> Site:
-    """Return what pages share."""
+    """Return the state that pages share."""
     limits = server.limits
     return Site(
         server=server,
@@ -117,7 +117,7 @@ def _endpoint(site: Site, page: Page) -> Callable[[Request], Awaitable[Response]
 
 
 async def _visit(site: Site, page: Page, request: Request) -> Response:
-    """Let somebody see a page, or say why not: whoever is not signed in is sent to sign in, and comes back."""
+    """Show a page or refuse it; a person who is not signed in is redirected to sign in, and back."""
     request.scope["audit"]["operation"] = page.path
     try:
         came = await authenticate(site, request)
@@ -153,7 +153,7 @@ def _visit_of(site: Site, request: Request, person: Person | None, secret: str) 
 
 
 def _to_login(request: Request, *, ended: bool) -> Response:
-    """Send somebody to sign in; a part of a page is told so, and the script goes there."""
+    """Redirect to the sign-in page; a request for a part of a page gets a 401, and its script redirects."""
     if "x-part" in request.headers:
         return Response(status_code=401)
     wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
@@ -163,7 +163,7 @@ def _to_login(request: Request, *, ended: bool) -> Response:
 
 
 def _require(visit: PageVisit, page: Page) -> None:
-    """Refuse what is not for this role, a form that is not of this sign-in, and whoever comes too often."""
+    """Refuse what is not for this role, a form without the right CSRF token, and requests above the rate limit."""
     if page.operation is not None and not visit.may(page.operation):
         raise ProblemError.not_there()
     if page.method == "POST" and visit.person.id:
@@ -186,7 +186,7 @@ def problem_page(visit: PageVisit, refused: PageRefusedError) -> Response:
 
 
 def lost_page(site: Site, request: Request) -> Response:
-    """Show that there is no such page, to whoever asks for one that is not in the table."""
+    """Show that there is no such page."""
     secret = secret_of(site, request)
     person = site.server.people.by_sign_in(secret) if secret else None
     return problem_page(_visit_of(site, request, person, secret), PageRefusedError(404, {"code": "not_there"}))

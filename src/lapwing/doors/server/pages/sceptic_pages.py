@@ -73,7 +73,7 @@ async def show_attack(visit: PageVisit) -> Response:
 
 
 async def run_report(visit: PageVisit) -> Response:
-    """Begin a report, if none is being made; it reads nobody's data."""
+    """Begin a report, if none is being made; it reads no person's data."""
     name = visit.request.url.path.strip("/")
     await visit.in_thread(lambda: visit.site.reports.begin(name))
     return RedirectResponse(f"/{name}", 303)

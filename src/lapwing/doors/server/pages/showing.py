@@ -236,7 +236,7 @@ def _ends(cell: Cell) -> tuple[float, float, float] | None:
 
 
 def _belief(price: dict[str, Any]) -> str | None:
-    """Return what a belief of one in a hundred may become, of an answer with a pure price."""
+    """Return an upper bound on what an answer with a pure price makes of a belief of one in a hundred."""
     if price["epsilon"] is None or Fraction(price["delta"] or 0):
         return None
     return percent(belief_range("0.01", price["epsilon"])[1], 2)

@@ -40,7 +40,7 @@ def login_page(
 
 
 async def sign_in(visit: PageVisit) -> Response:
-    """Sign somebody in whose password is right; the same is said of a wrong password and of a name nobody has."""
+    """Sign somebody in whose password is right; the reply to a wrong password and to an unknown name is the same."""
     name, goal = visit.field("name").casefold()[:200], own_path(visit.field("next", "/"))
     visit.request.scope["audit"]["always"] = True
     browser = await _known_browser(visit, name)
@@ -99,7 +99,7 @@ async def _invitation(
 
 
 async def choose_theme(visit: PageVisit) -> Response:
-    """Remember which colours somebody wants; whoever wants none gets those of their system."""
+    """Remember the chosen colours in a cookie; without a choice they are those of the system."""
     chosen = visit.field("theme")
     answer = RedirectResponse(own_path(visit.field("back", "/")), 303)
     if chosen in THEMES:
@@ -121,7 +121,7 @@ async def _let_in(visit: PageVisit, person: Person, goal: str) -> Response:
 
 
 async def _known_browser(visit: PageVisit, name: str) -> str:
-    """Return what a browser is known by in which this person signed in before; nothing, where they did not."""
+    """Return the name of a browser in which this person signed in before; "" otherwise."""
     given = visit.request.cookies.get(visit.site.known_cookie, "")
     return await visit.in_thread(lambda: visit.server.people.browser_of(name, given)) if given else ""
 

@@ -40,7 +40,7 @@ async def begin(visit: PageVisit) -> Response:
 
 
 async def come_back(visit: PageVisit) -> Response:
-    """Let in whoever comes back from the provider; whatever is wrong, the page says only that it did not work."""
+    """Sign in a person who comes back from the provider; whatever is wrong, the page says only that it did not work."""
     service = _service(visit)
     visit.request.scope["audit"]["always"] = True
     try:
@@ -72,7 +72,7 @@ async def leave(visit: PageVisit) -> Response:
 
 
 def _person(visit: PageVisit, service: SignInService) -> tuple[str, str | None]:
-    """Return where somebody wants to go, and who they are; None for whoever may not come in."""
+    """Return the page that a person wants to see, and who they are; None if they may not sign in."""
     secret = visit.request.cookies.get(_cookie(visit), "")
     words = visit.request.query_params
     if any(len(words.getlist(name)) > 1 for name in ("state", "code", "iss", "error")):

@@ -43,19 +43,19 @@ class SqlDraft:
 
     @property
     def mark(self) -> str:
-        """What tells apart all that a price was shown for."""
+        """A digest of the statement and its terms, for which a price was shown."""
         told = [self.text, self.pay, *self.offered.values(), self.max_rows, self.max_groups]
         return sha256("\0".join(told).encode()).hexdigest()[:32]
 
     @property
     def offered(self) -> dict[str, str]:
-        """What is offered, in the words of the address: how exact, or how much, with a delta where one was written."""
+        """The target in the words of the address: a margin or a price, with a delta where one was written."""
         beside = {"delta": self.delta} if self.pay == "epsilon" and self.delta else {}
         return {self.pay: str(getattr(self, self.pay)), **beside}
 
     @property
     def body(self) -> dict[str, Any]:
-        """What programs would send."""
+        """The body of the request to the API."""
         if len(self.text) > LONGEST:
             raise UnclearError("sql.unclear.long", n=len(self.text), most=LONGEST)
         limits = {name: whole(name, given) for name in _LIMITS if (given := getattr(self, name))}
@@ -68,7 +68,7 @@ class SqlDraft:
 
 
 def draft_of(one: Any) -> SqlDraft:
-    """Return what was written; `one` gives a field, or a word of the address, by its name."""
+    """Return the draft of a form; `one` gives a field, or a word of the address, by its name."""
     return SqlDraft(
         text=one("q", "").replace("\r\n", "\n").strip(),
         pay=pay if (pay := one("pay", "within")) in _PAYS else "within",
@@ -157,7 +157,7 @@ async def _shown(visit: PageVisit, draft: SqlDraft) -> dict[str, Any]:
 
 
 def _errors(visit: PageVisit, price: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Return how far off each column would be: its name, what is known beforehand, and what to know about it."""
+    """Return the error of each column: its name, the margin known beforehand, and a remark."""
     say, told = visit.say, list[tuple[str, str, str]]()
     for name, margin in price["margin"].items():
         unit = price["unit"][name]

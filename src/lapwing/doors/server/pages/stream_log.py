@@ -1,4 +1,4 @@
-"""What a stream was asked and told, read from the entries of the ledger: outcomes in order, and a verdict by key."""
+"""Questions and verdicts of a stream, read from the entries of the ledger: outcomes in order, and a verdict by key."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ class ToldVerdict:
 
 
 def outcomes_of(ledger: Ledger, population: str, stream: str) -> list[str]:
-    """Return what a stream answered last, in order: yes, no, or lost."""
+    """Return the last outcomes of a stream, in order: yes, no, or lost."""
     ends = ledger.entries(population, stream=stream, kinds=_ENDS, newest_first=True, limit=MOST_SHOWN)
     found: list[str] = []
     for entry in reversed(ends):
@@ -40,7 +40,7 @@ def outcomes_of(ledger: Ledger, population: str, stream: str) -> list[str]:
 
 
 def verdict_of(ledger: Ledger, population: str, *, analyst: str, key: str) -> ToldVerdict | None:
-    """Return what a stream told an analyst under a key."""
+    """Return the verdict of a stream to an analyst under a key."""
     asked = ledger.request(population, analyst, key)
     if asked is None or asked["kind"] not in {"intent", "recall"}:
         return None
@@ -69,7 +69,7 @@ def _answer(ledger: Ledger, end: Record, *, is_free: bool) -> StreamAnswer:
 
 
 def verdict_told(ledger: Ledger, told: Mapping[str, Any], at: int) -> ToldVerdict:
-    """Return what was told for nothing under a key that the ledger does not have, at this second."""
+    """Return a free verdict under a key that the ledger does not have, given at this second."""
     record = ledger.reservations.find(told["stream"])
     answer = StreamAnswer(
         verdict=Verdict(told["verdict"]),

@@ -1,4 +1,4 @@
-"""What a stream costs, as pages show it: yes by yes where epsilons add up, and all at once where they do not.
+"""The price of a stream as pages show it: yes by yes where epsilons add up, and all at once where they do not.
 
 A budget of rho pays for a whole stream when it is opened, and so does one with a delta once something was asked that
 has no epsilon; there a yes costs nothing more, and nothing comes back.
@@ -14,9 +14,9 @@ from lapwing.vocabulary.frozen import frozen
 
 @frozen()
 class StreamPrices:
-    """What opening a stream costs, a yes, and all of it; what was spent, is set aside, and would come back.
+    """Prices of a stream: its opening, a yes, all of it; the amounts spent, reserved, and refunded at its closing.
 
-    Each is said with its sign, and is empty where it is nothing.
+    Each is written with its symbol, and is empty where it is nothing.
     """
 
     opening: str
@@ -28,7 +28,7 @@ class StreamPrices:
 
     @staticmethod
     def of(stream: Mapping[str, Any]) -> "StreamPrices":
-        """Return the prices of a stream, or of one that is previewed, from what the API tells of it.
+        """Return the prices of a stream, or of one that is previewed, from its record in the API.
 
         >>> told = {"opening": "0.1", "each_yes": "0.2", "all": "0.5", "paid_by_yes": True, "rho": None}
         >>> StreamPrices.of({"price": told}).each_yes, StreamPrices.of({"price": told | {"paid_by_yes": False}}).opening
