@@ -110,6 +110,9 @@ class PricedAsking:
 
     def ask(self, key: str | None = None) -> Answer:
         """Ask the question, and pay for it. See `Session.ask`."""
+        if len(self.ways) != 1:
+            reason = "is the number of questions that were priced together"
+            raise ParameterError("questions", len(self.ways), reason=reason, remedy="use ask_together")
         (answer,) = self.session._ask_together(self, [key])  # noqa: SLF001
         return answer
 
@@ -238,6 +241,7 @@ class Session(AskingSession, Guests):
             return self.price([question], **words).preview()
 
     def _preview(self, priced: PricedAsking) -> Preview:
+        self._lifetime.require()
         segments, previews = self.population.touched, list[Preview]()
         for (asked,) in self._cheapest_first(priced):
             charge = SingleRelease(event=asked.event, segments=segments)
@@ -296,6 +300,7 @@ class Session(AskingSession, Guests):
         return self.price([question], **words).stored(key, entry=entry)
 
     def _find_stored(self, ways: Sequence[PricedQuestion], key: str | None, entry: int | None) -> Answer | None:
+        self._lifetime.require()
         found = self.ledger.questions.find_stored([self._request(asked, key) for asked in ways], entry=entry)
         return found and _answer(ways[found[0]], found[1], free=True)
 
@@ -520,6 +525,7 @@ class Session(AskingSession, Guests):
         with deadline(seconds_for(len(priced.ways))):
             first, *others = self._known_first(self._cheapest_first(priced), keys)
         while True:  # once more for each version that is announced before the charge
+            self._lifetime.require()
             # What they are about stays open until they have their end.
             with suppress(MovedOnError), self._tables.hold(snapshot.versions, reads=True) as held:
                 fault_point("ask.checked")

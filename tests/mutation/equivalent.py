@@ -93,9 +93,6 @@ EQUIVALENT: dict[str, str] = {
     "_is_absurd: max(map(abs, law.span(_RARE))) -> min(map(abs, law.span(_RARE)))": (
         "a law with one end that lies far away is composed all the same, which gives a bound as well"
     ),
-    "_within: meaning.margin(plan, at(search.guess), target.confidence) or 0 -> meaning.margin(plan, at(": (
-        "what has no margin was refused on the lines before"
-    ),
     "_line: raise BadQuestionError(": "a column of text is refused on every way that leads there",
     "spoiling: if len(group) == 1: -> if False:": "what fails alone is tried once more alone, and fails as before",
     "_replanned: (aggregate.cell_count or 0) * aggregate.terms -> (aggregate.cell_count or 0) + aggregate.terms": (

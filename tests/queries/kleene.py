@@ -116,9 +116,9 @@ class Kleene:
                 return self.value(inner, rows)
             case Applied("abs" | "floor" | "ceil" | "round" as function, inner, argument):
                 found = self.value(inner, rows)
-                return None if found is None else rounded(function, found, argument.value if argument else 0)
+                return None if found is None else rounded(function, found, argument.value if argument is not None else 0)
             case Applied("sign" | "//" | "greatest" | "least" as function, inner, argument):
-                found, other = self.value(inner, rows), argument.value if argument else 1
+                found, other = self.value(inner, rows), argument.value if argument is not None else 1
                 return None if found is None else of_number(function, found, other)
             case Applied(function, inner):
                 return self.text(function, inner, rows)

@@ -41,7 +41,7 @@ def test_within_is_paid_in_the_way_that_is_allowed(quick_path, limit) -> None:
         clinic, cheapest_is_forbidden = door(ledger, FixedNumber(100)), 0
         for number in range(40):
             question = lw.count("patients", f"age > {number}")
-            (cheapest,), *_ = clinic._cheapest_first(*clinic._ways([question], within=20))
+            (cheapest,), *_ = clinic._cheapest_first(clinic.price([question], within=20))
             preview = clinic.preview(question, within=20)
             assert (preview.affordable, str(preview.price)) == (True, "epsilon 0.146"), number
             assert clinic.ask(question, within=20).price == preview.price

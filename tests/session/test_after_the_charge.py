@@ -52,6 +52,7 @@ ANY_INTERRUPT = {KeyboardInterrupt: ["", "injected"]}
 THIN = {"hide_failures", "opaque.<locals>.hidden", "_constant", "_constant.<locals>.<listcomp>"}
 THIN |= {
     "Session.ask",
+    "PricedAsking.ask",
     "Session._ask_together",
     "Session._charge_and_answer",
     "Session._charge_and_answer.<locals>.<dictcomp>",

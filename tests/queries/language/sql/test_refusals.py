@@ -101,7 +101,6 @@ ADVICE = {
 
 
 ADVISED = (
-    r"list the values, as (?P<condition>.+?), or group by (?P<group>.+?) and add",
     r"write (?P<condition>floor\(.+?), and for groups (?P<group>floor\(.+)$",
     r"group by (?P<group>date_trunc\(.+?\)|month\(.+?\), day\(.+?\)|dayofweek\(.+?\))",
     r"for groups write (?P<group>bins\(.+?\))",

@@ -180,6 +180,8 @@ def _picture(
         if event["kind"] in _LAPLACE:
             return noise_picture(value, off, float(Fraction(event["scale"])), visit.say)
         return noise_picture(value, off, max(off, 1.0) / _SURE, visit.say, is_gaussian=True)
+    if not rows:  # no group was shown
+        return Markup()
     panels = [_panel(answer, rows, place) for place in range(len(answer["columns"][:_MOST_PICTURES]))]
     return Markup().join(draw_panel(one, answer["asked"] if len(panels) == 1 else one.name) for one in panels)
 

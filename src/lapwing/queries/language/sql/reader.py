@@ -233,7 +233,7 @@ class Reader:
         only(node, "this", "expression")
         truth = literal(node.expression).value
         inner = node.this.unnest()
-        stated = isinstance(inner, exp.Predicate | exp.Connector | exp.Not | exp.Exists)
+        stated = isinstance(inner, exp.Predicate | exp.Connector | exp.Not | exp.Exists | exp.Escape)
         if truth is None and not stated:
             return Missing(self.value(node.this))
         return Is(self.condition(node.this), truth)  # type: ignore[arg-type] # a truth value, or none
