@@ -115,8 +115,8 @@ class Kleene:
             case CastTo(inner, _):
                 return self.value(inner, rows)
             case Applied("abs" | "floor" | "ceil" | "round" as function, inner, argument):
-                found = self.value(inner, rows)
-                return None if found is None else rounded(function, found, argument.value if argument is not None else 0)
+                found, places = self.value(inner, rows), argument.value if argument is not None else 0
+                return None if found is None else rounded(function, found, places)
             case Applied("sign" | "//" | "greatest" | "least" as function, inner, argument):
                 found, other = self.value(inner, rows), argument.value if argument is not None else 1
                 return None if found is None else of_number(function, found, other)

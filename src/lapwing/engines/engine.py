@@ -216,7 +216,7 @@ class Generation:
 
     def serves(self, versions: Mapping[str, int]) -> bool:
         """Return whether the engine reads these versions."""
-        return all(self.versions.get(table) == version for table, version in versions.items())
+        return versions.items() <= self.versions.items()
 
 
 class Generations:
@@ -301,9 +301,9 @@ def check_keyed(aggregate: Aggregate) -> None:
 
 def all_numbers(aggregate: Aggregate, rows: Iterable[Row]) -> tuple[int, ...]:
     """Return the numbers of all public cells, zero where the database sent none."""
-    sent, cells = numbers_by_cell(aggregate, rows), aggregate.cells or ()
+    sent, cells, zeros = numbers_by_cell(aggregate, rows), aggregate.cells or (), (0,) * aggregate.terms
     _require(cells != ((),) or bool(sent), "no number where there always is one")
-    numbers = tuple(number for cell in cells for number in sent.pop(cell, (0,) * aggregate.terms))
+    numbers = tuple(number for cell in cells for number in sent.pop(cell, zeros))
     _require(not sent, "a cell that was not asked for")
     return numbers
 

@@ -14,10 +14,9 @@ Proof: proofs/contribution_bounds.md
 
 import hashlib
 import itertools
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from lapwing.queries.algebra import term as terms
 from lapwing.queries.algebra.predicate import InIntervals, InTexts, IsMissing, IsPresent, Predicate, atom, every, some
@@ -167,8 +166,8 @@ class Aggregate:
             case DistinctKeys():
                 return ((),)
             case _:
-                labels = [_labels(key) for key in self.keys]
-                return None if None in labels else tuple(itertools.product(*(known for known in labels if known)))
+                labels = list(map(_labels, self.keys))
+                return None if None in labels else tuple(itertools.product(*filter(None, labels)))
 
     @property
     def cell_count(self) -> int | None:
@@ -198,8 +197,13 @@ class Aggregate:
 
 def cell_count(keys: Sequence[Key]) -> int | None:
     """Return how many cells `keys` have, or None where only the data knows."""
-    labels = [_labels(key) for key in keys]
-    return None if None in labels else math.prod(len(known) for known in labels if known is not None)
+    count = 1
+    for key in keys:
+        labels = _labels(key)
+        if labels is None:
+            return None
+        count *= len(labels)
+    return count
 
 
 def _labels(key: Key) -> tuple[Label, ...] | None:
@@ -370,19 +374,21 @@ def _why(reason: str, adjacency: Adjacency) -> str:
 
 def tables_of(noun: object) -> set[str]:
     """Return the tables that an aggregate reads: its own, and those its conditions look into."""
-    found: set[str] = set()
-    if isinstance(noun, tuple):
-        return found.union(*map(tables_of, noun))
-    if is_dataclass(noun):
-        for field in fields(noun):
-            part = getattr(noun, field.name)
-            match field.name:
-                case "table":
-                    found.add(part)
-                case "tables":
-                    found.update(part)
-                case _:
-                    found |= tables_of(part)
+    found, stack = set[str](), [noun]
+    while stack:
+        part: Any = stack.pop()
+        if isinstance(part, tuple):
+            stack += part
+        elif is_dataclass(part):
+            for field in fields(part):
+                held = getattr(part, field.name)
+                match field.name:
+                    case "table":
+                        found.add(held)
+                    case "tables":
+                        found.update(held)
+                    case _:
+                        stack.append(held)
     return found
 
 

@@ -294,7 +294,10 @@ class Population:
 
     def vocabulary(self, name: str) -> Vocabulary | None:
         """Return the vocabulary called `name`, whatever its case, if there is one."""
-        return next((one for one in self.vocabularies if one.name.casefold() == name.casefold()), None)
+        for one in self.vocabularies:
+            if one.name.casefold() == name.casefold():
+                return one
+        return None
 
     def with_concept_set(self, given: ConceptSet) -> "Population":
         """Return the population with values that conditions may use by their name; an older set of that name goes."""
@@ -370,11 +373,14 @@ Named = TypeVar("Named", Table, Column)
 
 def named_among(kind: str, name: str, things: tuple[Named, ...], owner: str) -> Named:
     """Return the thing of this name, whatever its case, or refuse and say which there are."""
-    matches = [t for t in things if t.name == name] or [t for t in things if t.name.casefold() == name.casefold()]
-    if not matches:
-        there = ", ".join(sorted(t.name for t in things)) or "none"
-        raise BadQuestionError(f"{owner} has no {kind} {name!r}; it has {there}")
-    return matches[0]
+    for thing in things:
+        if thing.name == name:
+            return thing
+    for thing in things:
+        if thing.name.casefold() == name.casefold():
+            return thing
+    there = ", ".join(sorted(t.name for t in things)) or "none"
+    raise BadQuestionError(f"{owner} has no {kind} {name!r}; it has {there}")
 
 
 def _check_name(kind: str, name: object) -> None:

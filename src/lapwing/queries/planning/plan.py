@@ -345,7 +345,7 @@ class Plan:
         """The canonical text of the question."""
         return to_text(self.question)
 
-    @property
+    @cached_property
     def numbers(self) -> int:
         """How many numbers are computed: the terms of every public cell; 0 where only the data knows the cells."""
         match self.aggregate.bounding:
@@ -407,7 +407,7 @@ class Plan:
             self.meaning, ChosenMeaning
         )
 
-    @property
+    @cached_property
     def group_names(self) -> tuple[str, ...]:
         """The names of the columns that are grouped by."""
         return tuple(key.column for key in self.grouped_by)

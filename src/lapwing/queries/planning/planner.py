@@ -38,34 +38,21 @@ from lapwing.queries.catalogue.population import ELSEWHERE, PeopleOf, Population
 from lapwing.queries.language.expressions import (
     EVERYONE,
     Among,
-    And,
-    Arithmetic,
     By,
     Case,
     Condition,
-    Days,
     Literal,
     Name,
-    OneOf,
-    Or,
     Value,
 )
-from lapwing.queries.language.joined import InConcepts, InConceptSet, Join, ScopedCondition, check_table_name
-from lapwing.queries.language.parts import shape, walk
+from lapwing.queries.language.joined import InConcepts, InConceptSet, Join, check_table_name
+from lapwing.queries.language.parts import check_size, shape
 from lapwing.queries.language.sized import Sized
 from lapwing.queries.limits import (
-    LONGEST_TEXT,
-    MOST_AMONG,
     MOST_CANONICAL,
-    MOST_CONDITIONS,
-    MOST_DEPTH,
-    MOST_DIGITS,
     MOST_KEYS,
     MOST_NODES,
     MOST_NUMBERS,
-    MOST_OPERATIONS,
-    MOST_STATISTICS,
-    MOST_VALUES,
 )
 from lapwing.queries.planning.binding import bind
 from lapwing.queries.planning.deriving import derive
@@ -83,6 +70,7 @@ from lapwing.vocabulary.exact import as_int, check_most
 from lapwing.vocabulary.wording import Setting
 
 _MOST_BITS = 63
+_PUBLIC = frozenset({Among, InConceptSet, InConcepts})  # what is looked up before anything is planned
 MOST_STEPS = 2**28
 """One person moves a total or a moment by at most 2^28 grid steps: noise a thousand times as large can be drawn."""
 
@@ -162,17 +150,17 @@ def plan_together(questions: Mapping[str, Question], population: Population) -> 
     What is too large is refused before anything is planned; numbers and texts are counted in all. Equal questions, such
     as a variance and its root, are planned once, and have one plan.
     """
-    check_most("statistics", len(questions), MOST_STATISTICS)
     for question in questions.values():
         if not isinstance(question, Question):
             raise BadQuestionError("this is not a question; write one with count(...), mean(...) or in SQL")
-    _check_size(*questions.values())
+    check_size(tuple(questions.values()))
     alone = len(questions) == 1
     questions = {n: one for name, asked in questions.items() for n, one in asked.columns_of(name, alone=alone).items()}
     plans, numbers, characters, parts = dict[str, Plan](), 0, 0, 0
-    known = dict[Question, _Resolved]()
+    known = dict[tuple[object, ...], _Resolved]()  # by what makes two questions equal
     for name, asked in questions.items():
-        resolved = known.get(asked) or known.setdefault(asked, _Resolved(asked, population))
+        alike = shape(asked)
+        resolved = known.get(alike) or known.setdefault(alike, _Resolved(asked, alike, population))
         parts += resolved.parts
         check_most("parts with what its joins find", parts, MOST_NODES)
         plans[name] = resolved.plan
@@ -186,8 +174,9 @@ def plan_together(questions: Mapping[str, Question], population: Population) -> 
 class _Resolved:
     """A question with its public values looked up and its joins resolved; `parts` is how many parts these have."""
 
-    def __init__(self, asked: Question, population: Population) -> None:
-        self._question, self._labels = _looked_up(asked, population)
+    def __init__(self, asked: Question, parts: tuple[object, ...], population: Population) -> None:
+        public = bool(population.vocabularies) or not _PUBLIC.isdisjoint(parts)
+        self._question, self._labels = _looked_up(asked, population) if public else (asked, {})
         self._population, self.parts = population, 0
         if self._question.joins or not self._question.table:
             self._question, self._population = resolve_joins(self._question, population)
@@ -201,10 +190,6 @@ class _Resolved:
 
 def _looked_up(asked: Question, population: Population) -> tuple[Question, Labels]:
     """Return a question with the values that it takes from vocabularies and concept sets, and what they are called."""
-    if not population.vocabularies and not any(
-        isinstance(part, Among | InConceptSet | InConcepts) for part, _ in walk((asked,))
-    ):
-        return asked, {}
     from lapwing.queries.planning.public_values import told_values, with_public_values  # noqa: PLC0415 - most questions need none
 
     question = with_public_values(asked, population)
@@ -231,7 +216,7 @@ class Planner:
             of_segment = in_segment(population.segments, population.segment, self.scope.person_key)
             self.where = every([self.where, of_segment])
         check_most("groupings", len(question.by), MOST_KEYS, "group by fewer columns")
-        self.keys: tuple[Key, ...] = tuple(self.key(by) for by in question.by)
+        self.keys: tuple[Key, ...] = tuple(map(self.key, question.by))
         if question.kept is not EVERYONE:
             self.where = every([self.where, bind(question.kept, self.scope)])
 
@@ -434,48 +419,6 @@ def scale_of(value: Measure) -> Scale:
     if low == high:
         raise BadQuestionError(f"the value is always {low * value.step}; there is nothing to ask about it")
     return Scale(low=Fraction(low) * value.step, step=value.step, extent=high - low)
-
-
-def _check_size(*asked: object) -> None:
-    """Refuse what is too large to be given a meaning: conditions, values, groupings, however they were built.
-
-    Parts that are shared are counted wherever they stand, as they will be read there.
-    """
-    conditions = values = operations = characters = 0
-    for nodes, (node, depth) in enumerate(walk(asked), start=1):
-        check_most("parts", nodes, MOST_NODES)
-        if depth > MOST_DEPTH:
-            raise BadQuestionError(f"the question is nested {depth} levels deep, more than {MOST_DEPTH}; flatten it")
-        match node:
-            case OneOf(values=listed):
-                values += len(listed)
-                conditions += 1
-            case Among(values=listed):
-                check_most("values in a concept set", len(listed), MOST_AMONG)
-                conditions += 1
-            case Literal(value=constant):
-                characters += len(constant) if isinstance(constant, str) else 0
-                _check_digits(constant)
-            case Arithmetic(right=right) if not isinstance(right, Days):  # days later is a bound of an interval
-                operations += 1
-            case Name(name=name):
-                characters += len(name)
-            case Condition() if not isinstance(node, And | Or | ScopedCondition):
-                conditions += 1
-            case _:
-                pass
-        check_most("values in lists", values, MOST_VALUES)
-        check_most("sums and products", operations, MOST_OPERATIONS)
-        check_most("conditions joined by and, or, not", conditions, MOST_CONDITIONS)
-        check_most("characters in its names and constants", characters, LONGEST_TEXT)
-
-
-def _check_digits(constant: object) -> None:
-    if isinstance(constant, Fraction):
-        _check_digits(constant.numerator)
-        _check_digits(constant.denominator)
-    elif isinstance(constant, int) and abs(constant) >= 10**MOST_DIGITS:
-        raise BadQuestionError(f"a number has more than {MOST_DIGITS} digits; write a shorter one")
 
 
 def in_segment(segments: Sequence[Segment], name: str, person_key: str) -> Predicate:

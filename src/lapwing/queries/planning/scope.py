@@ -55,17 +55,21 @@ class Scope:
         default_factory=dict, init=False, compare=False, repr=False
     )
 
-    made: dict[int, tuple[Value, Column]] = field(default_factory=dict, init=False, compare=False, repr=False)
+    made: dict[int, tuple[Value, tuple[int, Column]]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+    person_key: str = field(init=False, compare=False, repr=False)
+    _in_table: set[str] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        key = self.population.person_key(self.table)
+        object.__setattr__(self, "person_key", key)
+        object.__setattr__(
+            self, "_in_table", {column.name.casefold() for column in self.table.columns} | {key.casefold()}
+        )
         for column in self.columns or ():
             if column.casefold() not in self._in_table:
                 raise self._unknown(Name(column))
-
-    @property
-    def person_key(self) -> str:
-        """The column that says whose row it is."""
-        return self.population.person_key(self.table)
 
     def find(self, name: Name) -> "tuple[int, Scope] | None":
         """Return how many rows further out `name` is, and the scope there; without a table it is the nearest."""
@@ -118,23 +122,27 @@ class Scope:
     def seen(self, value: Value) -> tuple[int, Column]:
         """Return how many rows further out a value is, and the column there that it is."""
         spend()
-        if not isinstance(value, Name):
-            if self.derive is None:
-                raise BadQuestionError("a condition is about a column here; compare a column with a constant")
-            made = self.made.get(id(value))
-            if made is None:  # the value is kept as well, so that no other has its place
-                made = value, self.derive(self.spelled(value), self)
-                self.made[id(value)] = made
-            return 0, made[1]
-        found = self.find(value)
+        made = self.made.get(id(value))
+        if made is None:  # the value is kept as well, so that no other has its place
+            made = value, self._find_column(value) if isinstance(value, Name) else (0, self._derived(value))
+            self.made[id(value)] = made
+        return made[1]
+
+    def _derived(self, value: Value) -> Column:
+        if self.derive is None:
+            raise BadQuestionError("a condition is about a column here; compare a column with a constant")
+        return self.derive(self.spelled(value), self)
+
+    def _find_column(self, name: Name) -> tuple[int, Column]:
+        found = self.find(name)
         if found is None:
-            return 0, self._looked_up(value)
+            return 0, self._looked_up(name)
         up, scope = found
-        if scope.is_person_key(value):
+        if scope.is_person_key(name):
             raise BadQuestionError(
-                f"{value.name!r} tells people apart and cannot be asked about; ask about what people have in common"
+                f"{name.name!r} tells people apart and cannot be asked about; ask about what people have in common"
             )
-        return up, scope.table.column(value.name)
+        return up, scope.table.column(name.name)
 
     def is_day(self, value: Value) -> bool:
         """Say whether a value is a day of the calendar."""
@@ -199,10 +207,6 @@ class Scope:
     def owns(self, name: Name) -> bool:
         """Say whether `name` is the person key or a column of this row."""
         return self._called(name) and name.name.casefold() in self._in_table
-
-    @property
-    def _in_table(self) -> set[str]:
-        return {c.name.casefold() for c in self.table.columns} | {self.person_key.casefold()}
 
     def _unknown(self, name: Name) -> BadQuestionError:
         scopes = list(self.outwards())
