@@ -17,6 +17,7 @@ from lapwing.ledger.entries import recall_digest
 from lapwing.ledger.replay import verify
 from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.errors import (
+    BadQuestionError,
     BudgetExceededError,
     LapwingError,
     LedgerDamagedError,
@@ -259,3 +260,21 @@ def test_prices_of_long_questions_are_not_kept_without_end(ledger, monkeypatch) 
 
 def _given(ana):
     return ana.population, OfferedTerms(parse_target(epsilon="1"), ana._snapshot().account.budget, None, None)
+
+
+def test_what_a_closed_session_has_priced_is_neither_asked_nor_looked_for(ledger) -> None:
+    clinic, before = door(ledger, FixedNumber(0)), ledger.head().seq
+    priced = clinic.price([asking.count("patients")], epsilon="0.1")
+    clinic.close()
+    for act in (priced.ask, priced.ask_together, priced.preview, priced.stored, lambda: priced.stored_together("k")):
+        with pytest.raises(BadQuestionError, match="closed"):
+            act()
+    assert ledger.head().seq == before
+
+
+def test_several_questions_that_were_priced_together_are_asked_together(ledger) -> None:
+    before = ledger.head().seq
+    priced = door(ledger, FixedNumber(0)).price([asking.count("patients"), asking.count("visits")], epsilon="0.1")
+    with pytest.raises(ParameterError, match="use ask_together"):
+        priced.ask("one key")
+    assert ledger.head().seq == before

@@ -87,8 +87,12 @@ def row_of(applied: Applied) -> ScalarFunction:
 
 def is_whole(value: Value, scope: Scope) -> bool:
     """Say whether databases take a value for a whole number: they do not, where it was a fraction on the way."""
-    for part, _ in walk((value,)):
+    parts = [part for part, _ in walk((value,))]
+    theirs = {id(one) for part in parts if isinstance(part, PerPerson) for one, _ in walk((part,)) if one is not part}
+    for part in parts:
         match part:
+            case _ if id(part) in theirs:  # names of other rows, from which a whole number was made
+                pass
             case Name() | PerPerson() if isinstance(scope.seen(part)[1].type, Real):
                 return False
             case Applied(function) if function in ROUNDED or function == "step":

@@ -101,9 +101,7 @@ ADVICE = {
 
 
 ADVISED = (
-    r"write (?P<condition>floor\(.+?), and for groups (?P<group>floor\(.+)$",
     r"group by (?P<group>date_trunc\(.+?\)|month\(.+?\), day\(.+?\)|dayofweek\(.+?\))",
-    r"for groups write (?P<group>bins\(.+?\))",
     r"where (?P<condition>\w+ in \(.+?\)), which makes",
 )
 """Where a refusal writes out a condition or groups, which can be asked as they stand."""
