@@ -5,9 +5,11 @@ would say that there is a row: one exact bit, for next to nothing. So the range 
 is worked out here, from the catalogue and the question alone, and what might leave its type is refused before it is
 charged.
 
-The rule for whoever adds an expression to the emitter: say its range, here or in `ranges`, in the type in which the
-widest and the narrowest engine compute it. `check_total` is asked twice, when a plan is made and when its statement is
-written.
+The rule for a new expression of the emitter: give its range, here or in `ranges`, in the type in which the widest and
+the narrowest engine compute it. `check_total` runs once for each plan, before anything is charged, so that a refusal
+costs nothing and says nothing about rows; a plan that several columns share is a plan of its own. It runs once more
+where SQL is emitted, independently: the emitter trusts no caller, and an aggregate that reached it by another way is
+refused instead of failing on a row.
 
 Proof: proofs/totality.md
 """
