@@ -45,7 +45,17 @@ source = {}
             '{ postgres = "postgres:///x?b=2&a=1", table = "t" }',
         ),
         ('{ spark = "ehr.T" }', '{ spark = "EHR.t" }'),
+        ('{ spark = "t" }', '{ spark = "default.T" }'),
+        ('{ spark = "t" }', '{ spark = "spark_catalog.default.t" }'),
+        ('{ spark = "ehr.t" }', '{ spark = "Spark_Catalog.ehr.t" }'),
         ('"a.parquet"', '{ spark = "./a.parquet" }'),
+        ('"a.parquet"', '{ spark = "./nothing/../a.parquet" }'),
+        ('"/srv/a.parquet"', '{ spark = "file:/srv/a.parquet" }'),
+        ('"/srv/a.parquet"', '{ spark = "file:///srv/a.parquet" }'),
+        ('"/srv/a.parquet"', '{ spark = "FILE:////srv/./b/..//a.parquet/" }'),
+        ('"/srv/a%20b.parquet"', '{ spark = "file:///srv/a%20b.parquet" }'),
+        ('{ spark = "s3://bucket/t" }', '{ spark = "S3://Bucket//t/" }'),
+        ('{ spark = "s3://bucket" }', '{ spark = "s3://bucket/" }'),
     ],
 )
 def test_two_spellings_of_one_place_are_no_two_budgets(tmp_path, one, other) -> None:
@@ -65,6 +75,9 @@ def test_an_address_as_it_is_mostly_written_is_the_identity_that_workspaces_reme
         ('{ postgres = "postgresql://db/x", table = "t" }', '{ postgres = "postgresql://db:5433/x", table = "t" }'),
         ('{ postgres = "postgresql://db/x", table = "t" }', '{ postgres = "postgresql://db/x", table = "T" }'),
         ('{ duckdb = "a.duckdb", table = "t" }', '{ duckdb = "a.duckdb", table = "u" }'),
+        ('{ spark = "t" }', '{ spark = "ehr.t" }'),
+        ('{ spark = "ehr.t" }', '{ spark = "lake.ehr.t" }'),
+        ('{ spark = "s3://bucket/t" }', '{ spark = "hdfs://bucket/t" }'),
     ],
 )
 def test_other_places_are_told_apart(tmp_path, one, other) -> None:
@@ -81,6 +94,7 @@ def test_other_places_are_told_apart(tmp_path, one, other) -> None:
         SparkSource(table="ehr.t"),
         SparkSource(table="s3://bucket/t"),
         SparkSource(table="./t.parquet"),
+        SparkSource(table="file:/srv/t.parquet"),
     ],
     ids=str,
 )
@@ -89,6 +103,20 @@ def test_what_is_written_of_a_place_is_read_as_the_same_place(tmp_path, monkeypa
     written = TWO.format(value(source.entry(tmp_path)), '"other.csv"')
     again = read_settings(tmp_path, written).populations["a"].sources["t"]
     assert (type(again), again.place(tmp_path)) == (type(source), source.place(tmp_path))
+
+
+def test_a_link_before_two_dots_is_left_out_as_spark_does(tmp_path) -> None:
+    (tmp_path / "elsewhere" / "inside").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere" / "inside")
+    source = SparkSource(table=f"{tmp_path}/link/../a.parquet")
+    assert source.place(tmp_path) == ("file", "a.parquet")
+    assert source.entry(tmp_path) == {"spark": str(tmp_path.resolve() / "a.parquet")}
+
+
+@pytest.mark.parametrize("name", ["/srv/a.parque[t]", "./?.parquet", "s3://bucket/*", "/srv/{a}.parquet", "`ehr`.t"])
+def test_a_name_that_spark_would_read_otherwise_than_it_is_written_is_refused(tmp_path, name) -> None:
+    with pytest.raises(ParameterError, match=r"has backquotes|of a pattern"):
+        SparkSource.from_settings({"spark": name}, tmp_path)
 
 
 def test_only_a_database_has_neighbours() -> None:

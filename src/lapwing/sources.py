@@ -24,6 +24,8 @@ FILES: Final = (".parquet", ".csv")
 DATABASES: Final = (".duckdb", ".db")
 _IN_A_URL: Final = re.compile(r"[a-z]+://[^?]*:[^?]*@")
 _AS_A_WORD: Final = re.compile(r"(password|secret)\s*=")
+_URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*)(?=/|$))?(/.*|$)")  # file:/x is one, too, to Hadoop
+_PATTERN: Final = re.compile(r"[{}\[\]*?\\]")
 
 
 class TableSource(ABC):
@@ -221,28 +223,54 @@ class SparkSource(TableSource):
         name = given["spark"]
         if not name:
             raise ParameterError("spark", name, reason="is empty", remedy=f"write {cls.written}")
-        return SparkSource(table=name if "/" not in name or "://" in name else os.path.join(folder, name))  # noqa: PTH118 - it keeps the /
+        if "/" not in name:
+            if "`" in name:
+                raise ParameterError("spark", name, reason="has backquotes", remedy="write the name without them")
+            return SparkSource(table=name)
+        is_url = _URL.fullmatch(name) is not None
+        whole = name if is_url else os.path.join(folder, name)  # noqa: PTH118 - it keeps the /
+        if _PATTERN.search(whole):  # Spark would read all files that match: each file would have many names
+            shown = "an address" if is_url else whole  # which may hold a password
+            remedy = "name one file, or the folder that holds all of them"
+            raise ParameterError("spark", shown, reason="has a character {}[]*?\\ of a pattern", remedy=remedy)
+        return SparkSource(table=whole)
 
     def entry(self, folder: Path) -> dict[str, str]:  # noqa: ARG002 - files are named from the root on
         """Return the name, the address, or the whole path."""
-        return {"spark": self.table if self._path is None else str(self._path.resolve())}
+        is_path = "/" in self.table and not _URL.fullmatch(self.table)
+        return {"spark": str(_in_hadoop(self.table).resolve()) if is_path else self.table}
 
     def place(self, folder: Path) -> tuple[str, ...]:
-        """Return the name, whose case Spark ignores; or the file, which is the same for whichever engine reads it."""
+        """Return the whole name, whose case Spark ignores; or the file, the same for whichever engine reads it.
+
+        A path without a scheme passes for one of this machine, even where Spark would look for it elsewhere.
+        """
         if "/" not in self.table:
-            return ("spark", self.table.casefold())
-        return ("file", self.table if self._path is None else _relative(folder, self._path))
+            return ("spark", *(part.casefold() for part in self.whole_name.values()))
+        url = _URL.fullmatch(self.table)
+        scheme, host, path = ("file", "", self.table) if url is None else (url[1].lower(), url[2] or "", url[3] or "/")
+        if scheme == "file" and not host:
+            return ("file", _relative(folder, _in_hadoop(path)))
+        return ("file", f"{scheme}://{host.lower()}{_in_hadoop(path)}")
 
     @property
-    def _path(self) -> Path | None:
-        return None if "/" not in self.table or "://" in self.table else Path(self.table)
+    def whole_name(self) -> dict[str, str]:
+        """The catalogue, the schema and the table; a session does not choose those that are missing.
+
+        >>> SparkSource(table="person").whole_name
+        {'catalog': 'spark_catalog', 'schema': 'default', 'table': 'person'}
+        """
+        given = self.table.split(".", maxsplit=2)
+        parts = (*("spark_catalog", "default")[: 3 - len(given)], *given)
+        return dict(zip(("catalog", "schema", "table"), parts, strict=True))
 
     @classmethod
     def open(cls, population: Population, sources: Mapping[str, Any], **how: Any) -> Engine:
         """Open a session of this process."""
         driver = load_extra("lapwing.engines.spark", extra="spark")
         tables = {
-            name: one.table if "/" in one.table else driver.SparkTable.named(one.table) for name, one in sources.items()
+            name: one.table if "/" in one.table else driver.SparkTable(**one.whole_name)
+            for name, one in sources.items()
         }
         session = driver.session_of_this_process(population.name)
         engine: Engine = driver.Spark(population, tables, session, **_without_files(how))
@@ -333,6 +361,15 @@ def _without_files(how: Mapping[str, Any]) -> dict[str, Any]:
 
 def _relative(folder: Path, path: Path) -> str:
     return os.path.relpath(path.resolve(), folder.resolve())
+
+
+def _in_hadoop(path: str) -> Path:
+    """Return a path as Hadoop reads it: `a/..` is nothing, even where a is a link, and %20 is no blank.
+
+    >>> _in_hadoop("//srv/link/../a%20b.parquet/").as_posix()
+    '/srv/a%20b.parquet'
+    """
+    return Path(os.path.normpath("/" + path.lstrip("/") if path.startswith("/") else path))
 
 
 def _seen_from(home: Path, whole: Path) -> str:

@@ -84,6 +84,23 @@ def test_tables_come_from_files_catalogues_and_data_frames(spark, source, tmp_pa
             assert counted(engine, population, where) == people, where
 
 
+def test_a_table_has_one_identity_however_its_name_is_spelt(spark, tmp_path) -> None:
+    as_table(spark, tmp_path)
+    spark.sql("CREATE OR REPLACE VIEW grown_up AS SELECT * FROM people WHERE age >= 18")
+
+    def identity(**name):
+        with Spark(patients(), {"patients": SparkTable(**name)}, spark) as engine:
+            return engine.identities["patients"]
+
+    of_each = []
+    for table in ("people", "grown_up"):
+        where = {}, {"schema": "Default"}, {"schema": "default", "catalog": "spark_catalog"}
+        spellings = {identity(table=name, **before) for before in where for name in (table, table.upper())}
+        assert len(spellings) == 1, table
+        of_each.append(spellings.pop())
+    assert len(set(of_each)) == 2
+
+
 def test_nothing_of_an_engine_stays_in_the_session(spark) -> None:
     before, views = spark.conf.getAll, "show views in global_temp"
     with Spark(patients(), {"patients": spark.createDataFrame(DATA)}, spark):

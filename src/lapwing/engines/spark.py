@@ -74,16 +74,6 @@ class SparkTable:
         """The SQL of the name."""
         return ".".join(SPARK.name(part) for part in (self.catalog, self.schema, self.table) if part is not None)
 
-    @staticmethod
-    def named(name: str) -> "SparkTable":
-        """Return the table of a name with dots: a table, or its schema before it, or its catalogue before that.
-
-        >>> SparkTable.named("ehr.person").relation
-        '`ehr`.`person`'
-        """
-        table, *before = reversed(name.split(".", maxsplit=2))
-        return SparkTable(table=table, **dict(zip(("schema", "catalog"), before, strict=False)))
-
 
 Source: TypeAlias = str | Path | SparkTable | DataFrame
 """A Parquet file or folder, a table of the catalogue, or a data frame."""
@@ -115,6 +105,7 @@ _PINNED = {
 }
 _TELLING = {"Catalog", "Database", "Namespace", "Table", "Name", "View", "Type", "Provider", "Location", "Created Time"}
 _TELLING |= {"View Text"}
+_WHOLE_NAME = {"Catalog", "Database", "Table"}
 _OF_TEXTS = {"csv", "json", "xml", "text", "hive"}
 _engines = itertools.count()
 
@@ -173,7 +164,9 @@ class Spark(Engine):
         """Return the identity of a table, or of the view of this name, from the catalogue of Spark."""
         described = self._session.sql(f"DESCRIBE TABLE EXTENDED {table.relation}").collect()
         told = sorted((str(row[0]), str(row[1])) for row in described if row[0] in _TELLING)
-        return identity((table.relation, *told), _among(_columns(self._session.table(table.relation).schema), read))
+        if not {name for name, _ in told} >= _WHOLE_NAME:  # then its spelling is all that is known of its name
+            told.insert(0, ("Spelling", table.relation))
+        return identity(told, _among(_columns(self._session.table(table.relation).schema), read))
 
     def _files(self, source: str | Path) -> list[tuple[object, ...]]:
         """Return the names of the files with rows in a place, with how long each is and when it was written."""
