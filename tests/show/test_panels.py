@@ -77,7 +77,12 @@ def test_an_interval_over_time_that_reaches_below_zero_is_drawn_whole() -> None:
 
 
 def test_amounts_that_are_all_below_zero_have_zero_on_their_scale() -> None:
-    assert counts(-30, -20, low=5, high=5).extent == (-35, 0)
+    panel = counts(-30, -20, low=5, high=5)
+    assert panel.extent == (-35, 0)
+    bars, words = (
+        numbers(draw_panel(panel, "t"), *one) for one in (("c-fill", "x", "width"), ("t-strong-s", "x", "y"))
+    )
+    assert all(at > left + width for (left, width), (at, _) in zip(bars, words, strict=True)), "no number is on its bar"
 
 
 def test_rows_without_a_day_have_no_place_in_time() -> None:

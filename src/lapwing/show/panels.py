@@ -123,17 +123,19 @@ def _rows(panel: Panel, title: Any) -> Drawing:
             body += [line(_LEFT, y + 27, last, y + 27, "c-grid"), text(last + 8, y + 32, said, "quiet", "start")]
             continue
         value, low, high = map(x, ends)
+        end = max(high, value)
         if panel.from_zero:
             zero = x(0)
+            end = max(end, zero)
             body.append(rect(min(zero, value), y + 19, max(1.0, abs(value - zero)), 16, "c-fill"))
         else:
             body += [line(_LEFT, y + 27, last, y + 27, "c-grid"), dot(value, y + 27, 5, "c-dot")]
         if low != high:
             body += [
                 line(low, y + 27, high, y + 27, "c-err"),
-                *(line(end, y + 22, end, y + 32, "c-err") for end in (low, high)),
+                *(line(one, y + 22, one, y + 32, "c-err") for one in (low, high)),
             ]
-        body.append(text(max(high, value) + 8, y + 32, said, "t-strong-s", "start"))
+        body.append(text(end + 8, y + 32, said, "t-strong-s", "start"))
     return svg(_TOP + _EACH * len(written) + 8, title, body)
 
 
