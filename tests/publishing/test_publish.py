@@ -1,6 +1,8 @@
 """Publishing at the door: one charge, one release, read back for nothing, over all kinds of budget and adjacencies."""
 
 import itertools
+import re
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -97,13 +99,66 @@ def test_tables_agree_with_each_other_and_boxes_with_tables(clinic, budget) -> N
     pairs = clinic.publish(PATIENTS, COLUMNS, **offer(budget))
     for name in SHAPE:
         for other in SHAPE.keys() - {name}:
-            axes = [one for one in SHAPE if one in {name, other}]
-            summed = pairs[name, other].values.sum(axis=axes.index(other))
+            summed = pairs[name, other].values.sum(axis=1)
             assert np.allclose(summed, pairs[name].values, atol=1e-6)
     women = pairs.count("sex = 'F' and age >= 18", confidence="0.9999999")
     assert women.people == pytest.approx(pairs["sex", "age"].values[0, 1:3].sum())
     assert pairs.count().people == pytest.approx(pairs["sex"].values.sum())
     assert women.interval.low <= by_hand(("sex", "age"), (3, 4))[0, 1:3].sum() <= women.interval.high
+
+
+def test_a_table_has_its_columns_in_the_order_asked(clinic, budget) -> None:
+    pairs = clinic.publish(PATIENTS, COLUMNS, **offer(budget))
+    for shaped in (False, True):
+        one = pairs.table("sex", "age", non_negative=shaped, whole=shaped)
+        other = pairs.table("AGE", "sex", non_negative=shaped, whole=shaped)
+        assert other.names == ("age", "sex")
+        assert other.values.shape == (SHAPE["age"], SHAPE["sex"])
+        assert np.array_equal(other.values, one.values.T)
+        assert (other.sd, other.margin("0.9")) == (one.sd, one.margin("0.9"))
+        assert next(iter(other.to_rows()[0])).startswith("age")
+        rows = [{tuple(sorted(map(str, row.items()))) for row in table.to_rows()} for table in (one, other)]
+        assert rows[0] == rows[1], "the same cells with the same numbers"
+    triple = clinic.publish(PATIENTS, COLUMNS, [("sex", "age", "survivor")], **offer(budget))
+    turned = triple["age", "survivor", "sex"].values
+    assert np.array_equal(turned, triple["sex", "age", "survivor"].values.transpose(1, 2, 0))
+
+
+@pytest.mark.one_budget("nothing is drawn but once")
+def test_a_publication_goes_through_its_tables(clinic, budget) -> None:
+    pairs = clinic.publish(PATIENTS, COLUMNS, **offer(budget))
+    assert list(pairs) == list(itertools.combinations(SHAPE, 2))
+    assert len(pairs) == 6
+    assert all(names in pairs for names in pairs)
+    assert ("age", "sex") in pairs
+    assert "sex" in pairs, "a table of fewer columns"
+    for other in (("sex", "age", "bmi"), "shoe", ("sex", 3), None):
+        assert other not in pairs
+
+
+@pytest.mark.one_budget("nothing is drawn but once")
+def test_a_notebook_shows_the_numbers_of_a_table_with_their_intervals(clinic, budget) -> None:
+    table = clinic.publish(PATIENTS, COLUMNS, **offer(budget))["age", "sex"]
+    shown = table._repr_html_()
+    assert "<th>age</th><th>sex</th><th>people</th><th>95 % interval</th>" in shown
+    lines = re.findall(r"<td>([^<]*)</td><td>([^<]*)</td><td>([-\d.,]+)</td><td>([\d.,]+) to ([\d.,]+)</td>", shown)
+    assert len(lines) == table.values.size
+    for (_, sex, *numbers), row in zip(lines, table.to_rows(), strict=True):
+        people, low, high = (float(one.replace(",", "")) for one in numbers)
+        assert sex == (row["sex"] or "other or missing")
+        assert people == pytest.approx(row["people"], abs=0.6)
+        assert low <= row["low"]
+        assert row["high"] <= high
+    names = tuple(SHAPE)
+    whole = clinic.publish(PATIENTS, COLUMNS, [names], **offer(budget))[names]
+    assert "and 8 cells more" in whole._repr_html_(), "of 108, a hundred are shown"
+
+
+@pytest.mark.one_budget("nothing is drawn but once")
+def test_bounds_are_cut_at_zero_and_unbiased_estimates_are_not(clinic, budget) -> None:
+    table = clinic.publish(PATIENTS, COLUMNS, "all columns", **offer(budget, "0.01"))["bmi"]
+    low = replace(table, values=table.values - 1e6, estimates=table.estimates - 1e6)
+    assert all((row["low"], row["high"]) == (0, 0) and row["people"] < -1000 for row in low.to_rows())
 
 
 def test_columns_have_names_of_ones_own_and_boxes_are_said_by_codes(clinic, budget) -> None:
@@ -235,7 +290,7 @@ def test_tables_that_look_like_counts_say_what_was_done_to_them(clinic) -> None:
 def test_tables_go_into_data_frames_with_their_bounds(clinic, budget) -> None:
     table = clinic.publish(PATIENTS, COLUMNS, **offer(budget))["age", "sex"]
     frame = table.to_pandas()
-    assert list(frame.columns) == ["sex", "age_low", "age_high", "people", "low", "high"]
+    assert list(frame.columns) == ["age_low", "age_high", "sex", "people", "low", "high"]
     assert len(frame) == 12
     assert frame.attrs["sd"] == table.sd
     assert table.to_arrow().num_rows == 12

@@ -60,6 +60,31 @@ def test_an_amount_below_zero_goes_to_the_left_of_zero() -> None:
     assert below + width == pytest.approx(above, abs=0.2)
 
 
+def test_an_interval_that_reaches_below_zero_is_drawn_whole_and_to_scale() -> None:
+    panel = counts(10, 50, low=40, high=40)
+    assert panel.extent == (-30, 90)
+    ends = [(a, b) for a, b in numbers(draw_panel(panel, "t"), "c-err", "x1", "x2") if a != b]
+    (bar, width), _ = numbers(draw_panel(panel, "t"), "c-fill", "x", "width")
+    assert ends[0][1] - ends[0][0] == pytest.approx(ends[1][1] - ends[1][0], abs=0.2), "both margins are 40"
+    assert ends[0][0] + ends[0][1] == pytest.approx(2 * (bar + width), abs=0.3), "the value is in the middle"
+
+
+def test_an_interval_over_time_that_reaches_below_zero_is_drawn_whole() -> None:
+    panel = Panel("t", ["2000", "2001"], [10, 50], [-30, 10], [50, 90], True, True)  # noqa: FBT003
+    area = re.search(r'd="M([^"]*)Z" class="c-area"', draw_panel(panel, "t"))[1]
+    heights = [float(point.split()[1]) for point in area.split("L")]
+    assert heights[0] - heights[3] == pytest.approx(heights[1] - heights[2], abs=0.2), "both margins are 40"
+
+
+def test_amounts_that_are_all_below_zero_have_zero_on_their_scale() -> None:
+    panel = counts(-30, -20, low=5, high=5)
+    assert panel.extent == (-35, 0)
+    bars, words = (
+        numbers(draw_panel(panel, "t"), *one) for one in (("c-fill", "x", "width"), ("t-strong-s", "x", "y"))
+    )
+    assert all(at > left + width for (left, width), (at, _) in zip(bars, words, strict=True)), "no number is on its bar"
+
+
 def test_rows_without_a_day_have_no_place_in_time() -> None:
     panel = Panel("n", ["2000", "2001", "(missing)"], [5, 6, 900], [4, 5, 890], [6, 7, 910], True, True)  # noqa: FBT003
     assert panel.extent[1] == 7
@@ -68,6 +93,8 @@ def test_rows_without_a_day_have_no_place_in_time() -> None:
 
 def test_of_nothing_that_is_known_there_is_no_picture() -> None:
     assert draw_panel(Panel("m", ["a"], [None], [0], [9], False, False), "t") == ""  # noqa: FBT003
+    without_days = Panel("n", ["2000", "2001", "(missing)"], [None, None, 5], [0, 0, 4], [9, 9, 6], True, True)  # noqa: FBT003
+    assert draw_panel(without_days, "t") == ""
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import json
+import math
 import os
 import subprocess
 import sys
@@ -28,10 +29,11 @@ WORDS = lw.survey(words=10, epsilon=3)
 def client(quick_path):
     """Return a way to run the client of a survey."""
 
-    def run(*words, survey=SMOKING):
+    def run(*words, survey=SMOKING, typed=None):
         program = survey.write_client(quick_path / "client.py")
         command = [sys.executable, "-I", program, "--memory", quick_path / "memory", *words]
-        return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "HOME": ""})
+        settings = {"input": typed or "", "env": {**os.environ, "HOME": ""}}
+        return subprocess.run(command, capture_output=True, text=True, check=False, **settings)
 
     return run
 
@@ -93,6 +95,32 @@ def test_it_says_what_it_gives_away_and_draws_nothing(client, quick_path) -> Non
     assert not (quick_path / "memory").exists()
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "factor", "written"),
+    [("1.5", "4.482", "1.5"), (2, "7.39", "2"), ("1/3", "1.396", "0.3334"), ("0.01", "1.011", "0.01")],
+)
+def test_the_promise_is_a_number_that_is_large_enough(client, epsilon, factor, written) -> None:
+    survey = lw.survey(["yes", "no"], epsilon=Fraction(epsilon))
+    said = f"No report is more than {factor} times as likely for your answer as for any other (epsilon {written};"
+    assert said in client("--about", survey=survey).stdout
+    assert math.exp(Fraction(epsilon)) <= float(factor) <= 1.001 * math.exp(Fraction(epsilon))
+
+
+def test_at_a_prompt_the_answers_are_listed_and_the_report_stands_alone(client) -> None:
+    given = client(typed="daily\n")
+    assert given.stderr.startswith('Do you "smoke"? (never, sometimes, daily): ')
+    assert json.loads(given.stdout)["survey"] == SMOKING.asked.key
+    assert client(survey=lw.survey(7, epsilon=1), typed="3\n").stderr.startswith("Your answer (0 to 6): ")
+    assert "the first 10 letters count" in client(survey=WORDS, typed="flu\n").stderr
+
+
+def test_the_end_of_input_draws_nothing_and_says_so(client, quick_path) -> None:
+    ended = client()
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.endswith("): \nno answer was given; nothing was drawn\n")
+    assert list((quick_path / "memory").iterdir()) == []
+
+
 def test_it_needs_nothing_and_copies_what_is_proved() -> None:
     text = SMOKING.client()
     imported = {
@@ -112,6 +140,17 @@ def test_it_needs_nothing_and_copies_what_is_proved() -> None:
 def test_there_is_a_client_for_python_and_one_for_browsers(tmp_path) -> None:
     with pytest.raises(ParameterError, match=r'is no kind of client; end the name of the file in ".py" or ".html"'):
         SMOKING.write_client(tmp_path / "client.exe")
+
+
+def test_a_client_in_a_folder_that_is_not_there_is_refused_in_a_sentence(tmp_path) -> None:
+    with pytest.raises(ParameterError, match=r"cannot be written \(No such file.*name a file in a folder"):
+        SMOKING.write_client(tmp_path / "none" / "client.py")
+
+
+@pytest.mark.parametrize("empty", ["", " "])
+def test_an_answer_without_a_text_is_refused(empty) -> None:
+    with pytest.raises(ParameterError, match="have an empty text"):
+        lw.survey(["yes", empty], epsilon=1)
 
 
 MANY = """

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 import lapwing as lw
-from lapwing.errors import BadQuestionError, BudgetError, SettingsError
+from lapwing.errors import BadQuestionError, BudgetError, ParameterError, SettingsError
 
 SMOKING = ["never", "sometimes", "daily"]
 
@@ -119,6 +119,19 @@ def test_who_has_spent_all_that_a_person_may_spend_is_left_out(quick_path) -> No
             second.take(line(july, 1))
         assert second.take(line(july, 2))
         assert second.people == 1
+
+
+def test_a_limit_below_the_price_of_one_report_is_refused_before_a_file_is_made(quick_path) -> None:
+    june = lw.survey(["yes", "no"], epsilon="1.5")
+    with pytest.raises(ParameterError, match=r"is less than the epsilon 1\.5 of one report"):
+        june.collect(quick_path / "a.db", most_per_person=1)
+    assert not (quick_path / "a.db").exists()
+    june.collect(quick_path / "a.db", most_per_person="1.5").close()
+
+
+def test_a_folder_that_is_not_there_is_refused_in_a_sentence(survey, quick_path) -> None:
+    with pytest.raises(SettingsError, match=r"cannot be used \(unable to open database file\)"):
+        survey.collect(quick_path / "none" / "a.db")
 
 
 def test_another_file_is_not_written_to(survey, quick_path) -> None:

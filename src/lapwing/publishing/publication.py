@@ -5,7 +5,7 @@ that they share, up to what floating point loses.
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from math import sqrt
@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lapwing.answers.answer import MOST_SHOWN
 from lapwing.answers.frames import FrameColumn, TableResult, key_columns
 from lapwing.answers.releases import Price
 from lapwing.mechanisms.residual_basis import Axes
@@ -28,8 +29,8 @@ from lapwing.queries.statistics.counts import CountPeople
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, as_confidence, float_below
 from lapwing.vocabulary.frozen import frozen
-from lapwing.vocabulary.results import Interval, Result
-from lapwing.vocabulary.wording import format_exact, format_short, percent, several
+from lapwing.vocabulary.results import Interval, Result, html_table
+from lapwing.vocabulary.wording import format_bounded, format_exact, format_short, percent, several
 
 _CONFIDENCE: Final = Fraction(95, 100)
 _MOST_NAMED: Final = 6
@@ -56,13 +57,13 @@ class PublicationOffer:
         return tuple(self.columns[a].name for a in axes)
 
     def places(self, names: Sequence[str]) -> Axes:
-        """Return the places of columns in rising order, if a wanted set has all of them; refuse others."""
+        """Return the places of columns in the order of their names, if a wanted set has all of them; refuse others."""
         known = {one.name.casefold(): place for place, one in enumerate(self.columns)}
         unknown = [name for name in names if name.casefold() not in known]
         if unknown:
             there = ", ".join(one.name for one in self.columns)
             raise BadQuestionError(f"{unknown[0]!r} is not a column of this publication; it has {there}")
-        axes = tuple(sorted({known[name.casefold()] for name in names}))
+        axes = tuple(dict.fromkeys(known[name.casefold()] for name in names))
         self.require(axes)
         return axes
 
@@ -79,7 +80,8 @@ class PublicationOffer:
 class PublishedCount(Result):
     """The number of people in a box: an unbiased estimate, its standard deviation, and bounds at a `confidence`.
 
-    The bounds hold by themselves; of twenty such intervals at 95 %, about one does not.
+    The bounds hold by themselves; of twenty such intervals at 95 %, about one does not. They are cut at zero, as a
+    count is not negative; the estimate is not cut, so it may lie below both.
     """
 
     people: float
@@ -110,6 +112,9 @@ class PublishedTable(TableResult):
 
     The last code of each is for values that are missing or not declared. `values` are the unbiased
     `estimates`, unless `remark` says what was done to them; bounds are those of the estimates.
+
+    In frames, bounds are cut at zero, as a count is not negative. An unbiased estimate is not cut: it may be negative,
+    and lie below its own bounds. So draw from `low` to `high`, and do not subtract them from `people`.
     """
 
     offer: PublicationOffer
@@ -120,32 +125,35 @@ class PublishedTable(TableResult):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns."""
+        """The columns, in the order of the axes."""
         return self.offer.names(self.axes)
 
     @property
     def sd(self) -> float:
         """The standard deviation of each cell, before it was made to look like a count."""
-        return sqrt(self.offer.measurement.variance(self.axes, (1,) * len(self.axes)))
+        return sqrt(self.offer.measurement.variance(tuple(sorted(self.axes)), (1,) * len(self.axes)))
 
     def margin(self, confidence: Exact = _CONFIDENCE, *, together: bool = False) -> float:
         """Return how far off a cell is at most: each by itself, or all cells of this table `together`."""
         chance = (1 - as_confidence(confidence)) / (self.values.size if together else 1)
-        return self.offer.measurement.reach(self.axes, (1,) * len(self.axes), float_below(chance))
+        return self.offer.measurement.reach(tuple(sorted(self.axes)), (1,) * len(self.axes), float_below(chance))
 
     def frame_columns(self, confidence: Exact) -> list[FrameColumn]:
         """Return the columns of the table, and the number of people with its bounds, each by itself."""
         columns = [self.offer.columns[a] for a in self.axes]
         planned = plan(CountPeople(table=self.offer.table, by=tuple(one.by for one in columns)), self.offer.population)
         cells = list(itertools.product(*((*one.codes, None) for one in columns)))
-        margin = self.margin(confidence)
-        shown = [int(one) if one == round(one) and self.remark else float(one) for one in self.values.ravel()]
+        names, numbers = ("people", "low", "high"), self._bounded(confidence)
         return [
             *key_columns(planned, planned.titled(self.names), cells, {}),
-            FrameColumn.of("people", shown),
-            FrameColumn.of("low", [max(0.0, one - margin) for one in self.estimates.ravel().tolist()]),
-            FrameColumn.of("high", [max(0.0, one + margin) for one in self.estimates.ravel().tolist()]),
+            *(FrameColumn.of(name, one) for name, one in zip(names, numbers, strict=True)),
         ]
+
+    def _bounded(self, confidence: Exact) -> tuple[list[float], list[float], list[float]]:
+        """Return all numbers of people, their lower bounds and their upper ones, the last column fastest."""
+        margin, estimates = self.margin(confidence), self.estimates.ravel().tolist()
+        shown = [int(one) if one == round(one) and self.remark else float(one) for one in self.values.ravel()]
+        return shown, [max(0.0, one - margin) for one in estimates], [max(0.0, one + margin) for one in estimates]
 
     def notes(self) -> dict[str, Any]:
         """Return what is to be known of the whole table."""
@@ -163,13 +171,28 @@ class PublishedTable(TableResult):
             ("mind", self.remark),
         ]
 
+    def _repr_html_(self) -> str:
+        labels = itertools.product(*(self.offer.columns[a].called for a in self.axes))
+        lines = list[list[str]]()
+        for cell, *numbers in itertools.islice(zip(labels, *self._bounded(_CONFIDENCE), strict=True), MOST_SHOWN):
+            people, low, high, _ = format_bounded(*numbers)
+            lines.append([*cell, people, f"{low} to {high}"])
+        beyond = self.values.size - len(lines)
+        caption = ". ".join(f"{label}: {text}" for label, text in self.facts() if text is not None)
+        header = [*self.names, "people", f"{percent(_CONFIDENCE)} interval"]
+        return html_table(header, [*lines, *([[f"and {several(beyond, 'cell')} more"]] if beyond else [])], caption)
+
     def __repr__(self) -> str:
         cells = f"{several(self.values.size, 'cell')}, sd {format_short(round(self.sd, 1))}"
         return f"<people by {', '.join(self.names) or 'nothing'}: {cells}>"
 
 
 class Publication(Result):
-    """One release of many tables: `publication["age", "smoker"]` is one of them, `count` reads any box for nothing."""
+    """One release of many tables: `publication["age", "smoker"]` is one of them, `count` reads any box for nothing.
+
+    It goes through the wanted sets of columns, and has as many as `len` says. A table is `in` it if it can be read: a
+    wanted one, or one of fewer columns.
+    """
 
     def __init__(
         self,
@@ -193,13 +216,30 @@ class Publication(Result):
     def __getitem__(self, names: str | tuple[str, ...]) -> PublishedTable:
         return self.table(*((names,) if isinstance(names, str) else names))
 
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        return (self.offer.names(axes) for axes in self.offer.wanted)
+
+    def __len__(self) -> int:
+        return len(self.offer.wanted)
+
+    def __contains__(self, names: object) -> bool:
+        listed = names if isinstance(names, tuple) else (names,)
+        if not all(isinstance(one, str) for one in listed):
+            return False
+        try:
+            self.offer.places(listed)
+        except BadQuestionError:
+            return False
+        return True
+
     def table(self, *names: str, non_negative: bool | None = None, whole: bool | None = None) -> PublishedTable:
-        """Return the table of some columns, in the order in which they were published.
+        """Return the table of some columns: its axes, and the columns of its frames, are in the order asked.
 
         As it is, every estimate is unbiased, and tables agree with each other. With `non_negative` or `whole` it looks
         like counts, has its own sum still, and neither is so; if it is not said, it is as `publish` was asked.
         """
-        axes = self.offer.places(names)
+        asked = self.offer.places(names)
+        axes = tuple(sorted(asked))
         estimates = self._estimates(axes)
         values, done = estimates, list[str]()
         if self.non_negative if non_negative is None else non_negative:
@@ -209,7 +249,9 @@ class Publication(Result):
         remark = None
         if done:
             remark = f"put {' and '.join(done)}: the estimates are biased now, and tables may not agree with each other"
-        return PublishedTable(offer=self.offer, axes=axes, values=values, estimates=estimates, remark=remark)
+        order = [axes.index(a) for a in asked]  # after they were rounded: a table has the same cells in every order
+        values, estimates = values.transpose(order), estimates.transpose(order)
+        return PublishedTable(offer=self.offer, axes=asked, values=values, estimates=estimates, remark=remark)
 
     def count(
         self,

@@ -64,12 +64,11 @@ class Panel:
         >>> Panel("mean", ["a", "b"], [50, None], [49, 0], [51, 10**6], False, False).extent
         (48.92, 51.08)
         """
-        known = [end for _, end in self.placed]
-        high = max(end[2] for end in known)
+        known = [one for _, end in self.placed for one in end]
+        low, high = min(known), max(known)
         if self.from_zero:
-            low = min([0.0, *(end[0] for end in known)])
-            return low, max(high, low + 1)
-        low = min(end[1] for end in known)
+            low = min(0.0, low)
+            return low, max(high, low + 1, 0.0)
         spare = 0.04 * (high - low) or 1.0
         return low - spare, high + spare
 
@@ -91,8 +90,8 @@ def are_periods(labels: Sequence[str]) -> bool:
 
 
 def draw_panel(panel: Panel, title: Any) -> Drawing:
-    """Draw one statistic; nothing where no value is known."""
-    if all(value is None for value in panel.values):
+    """Draw one statistic; nothing where no value has a place."""
+    if not panel.placed:
         return Drawing()
     return _over_time(panel, title) if panel.over_time else _rows(panel, title)
 
@@ -123,18 +122,20 @@ def _rows(panel: Panel, title: Any) -> Drawing:
         if ends is None:
             body += [line(_LEFT, y + 27, last, y + 27, "c-grid"), text(last + 8, y + 32, said, "quiet", "start")]
             continue
-        value, low, high = (max(_LEFT, x(one)) for one in ends)
+        value, low, high = map(x, ends)
+        end = max(high, value)
         if panel.from_zero:
             zero = x(0)
+            end = max(end, zero)
             body.append(rect(min(zero, value), y + 19, max(1.0, abs(value - zero)), 16, "c-fill"))
         else:
             body += [line(_LEFT, y + 27, last, y + 27, "c-grid"), dot(value, y + 27, 5, "c-dot")]
         if low != high:
             body += [
                 line(low, y + 27, high, y + 27, "c-err"),
-                *(line(end, y + 22, end, y + 32, "c-err") for end in (low, high)),
+                *(line(one, y + 22, one, y + 32, "c-err") for one in (low, high)),
             ]
-        body.append(text(max(high, value) + 8, y + 32, said, "t-strong-s", "start"))
+        body.append(text(end + 8, y + 32, said, "t-strong-s", "start"))
     return svg(_TOP + _EACH * len(written) + 8, title, body)
 
 
@@ -149,7 +150,7 @@ def _over_time(panel: Panel, title: Any) -> Drawing:
         *(text(left - 6, y(tick) + 4, short(tick), "quiet", "end") for tick in marks),
     ]
     for _, several in groupby(enumerate(known), lambda one: one[1][0] - one[0]):
-        run = [(x(place), *(min(base, y(one)) for one in end)) for _, (place, end) in several]
+        run = [(x(place), *map(y, end)) for _, (place, end) in several]
         alone = len(run) == 1
         if alone:
             body.append(line(run[0][0], run[0][2], run[0][0], run[0][3], "c-err"))

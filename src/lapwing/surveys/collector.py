@@ -23,8 +23,9 @@ import numpy as np
 from lapwing.surveys.agreements import Integers
 from lapwing.surveys.estimates import ROWS, SurveyEstimates, estimate_answers
 from lapwing.surveys.questionnaire import Questionnaire
-from lapwing.vocabulary.errors import BadQuestionError, BudgetError, SettingsError
+from lapwing.vocabulary.errors import BadQuestionError, BudgetError, ParameterError, SettingsError
 from lapwing.vocabulary.exact import Exact, as_confidence, as_int
+from lapwing.vocabulary.wording import format_exact
 
 _APPLICATION: Final = 0x6C617073  # "laps": what makes this SQLite file a collector's
 _TABLES: Final = """
@@ -42,12 +43,20 @@ class Collector:
     """The reports of one round, in a file that may hold those of other rounds, too. Safe to share between processes."""
 
     def __init__(self, path: str | Path, asked: Questionnaire, *, most_per_person: Fraction | None = None) -> None:
+        if most_per_person is not None and most_per_person < asked.epsilon:
+            price = format_exact(asked.epsilon)
+            reason = f"is less than the epsilon {price} of one report, so that no report would be kept"
+            remedy = f"allow {price} or more, or ask at a lower epsilon"
+            raise ParameterError("most_per_person", format_exact(most_per_person), reason=reason, remedy=remedy)
         self.asked, self._most, self._key = asked, most_per_person, asked.key
-        self._database = sqlite3.connect(path, isolation_level=None)
         try:
-            self._prepare()
+            self._database = sqlite3.connect(path, isolation_level=None)
+            try:
+                self._prepare()
+            except sqlite3.DatabaseError:
+                self.close()
+                raise
         except sqlite3.DatabaseError as refused:
-            self.close()
             raise SettingsError(
                 str(path), 0, reason=f"cannot be used ({refused})", remedy="name another file"
             ) from None

@@ -13,6 +13,7 @@ from lapwing.surveys.estimates import KEPT, ROWS
 from lapwing.surveys.intervals import AgreementLaw
 from lapwing.surveys.phone import draw_report
 from lapwing.surveys.questionnaire import Questionnaire, ask
+from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.exact import Exact, as_confidence, as_int, as_written, positive, probability
 from lapwing.vocabulary.frozen import frozen
@@ -126,7 +127,12 @@ class Survey:
     def write_client(self, path: str | Path) -> Path:
         """Write the client to a file whose name ends in .py or .html, and return its path."""
         place = Path(path)
-        place.write_text(self.client(place.suffix[1:]), encoding="utf-8")
+        text = self.client(place.suffix[1:])
+        try:
+            place.write_text(text, encoding="utf-8")
+        except OSError as refused:
+            reason, remedy = f"cannot be written ({refused.strerror})", "name a file in a folder that is there"
+            raise ParameterError("path", str(place), reason=reason, remedy=remedy) from None
         return place
 
     def report(self, answer: str | int) -> list[int]:
@@ -136,7 +142,8 @@ class Survey:
     def collect(self, path: str | Path, *, most_per_person: Exact | None = None) -> Collector:
         """Open the file that keeps the reports, and make it if there is none.
 
-        `most_per_person` is how much epsilon a person may spend over all rounds of the file.
+        `most_per_person` is how much epsilon a person may spend over all rounds of the file: at least what one report
+        costs.
         """
         most = None if most_per_person is None else positive("most_per_person", as_written(most_per_person))
         return Collector(path, self.asked, most_per_person=most)

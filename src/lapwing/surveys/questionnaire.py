@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from fractions import Fraction
+from math import exp
 from typing import Any, Final
 
 from lapwing.surveys.phone import encode_word
@@ -16,8 +17,9 @@ from lapwing.surveys.report_law import (
     hash_prefixes,
 )
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import as_int, exactly_one_of
+from lapwing.vocabulary.exact import as_int, exactly_one_of, float_above, fraction_above
 from lapwing.vocabulary.frozen import frozen
+from lapwing.vocabulary.wording import decimal_above
 
 _GAP: Final = "·"  # stands where no letter does, in a code that is no word
 
@@ -45,7 +47,16 @@ class Questionnaire:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a client must know, as JSON values."""
-        return {"key": self.key, **self._terms()}
+        return {"key": self.key, **self._terms(), "promise": self.promise}
+
+    @property
+    def promise(self) -> str:
+        """What a report gives away at most, in words for the person who sends it; its numbers are rounded up."""
+        factor = decimal_above(fraction_above(exp(float_above(self.epsilon))))
+        return (
+            f"No report is more than {factor} times as likely for your answer as for any other "
+            f"(epsilon {decimal_above(self.epsilon)}; {factor} is e to that power, rounded up)."
+        )
 
     def _terms(self) -> dict[str, Any]:
         answers = list(self.answers) if isinstance(self.answers, tuple) else self.answers
@@ -106,6 +117,8 @@ def _listed(answers: object) -> tuple[tuple[str, ...] | int, int]:
         return number, number
     if isinstance(answers, str) or not isinstance(answers, Sequence) or not all(type(one) is str for one in answers):
         raise ParameterError("answers", answers, reason="are not a list of texts", remedy='write ["yes", "no"]')
+    if not all(one.strip() for one in answers):
+        raise ParameterError("answers", answers, reason="have an empty text", remedy="give each answer a text")
     if len(set(answers)) != len(answers):
         raise ParameterError("answers", answers, reason="are not all different", remedy="name each answer once")
     as_int("the number of answers", len(answers), least=2, most=LARGEST_DOMAIN)
