@@ -51,6 +51,9 @@ class ReservationKind:
 
     def __post_init__(self) -> None:
         name("kind", self.name)
+        if self.name == "stream" and self.if_lost is not IfLost.COUNTS:
+            reason = "is the name of streams, whose lost questions count"
+            raise ParameterError("kind", self.name, reason=reason, remedy="choose another name")
 
     @property
     def said(self) -> dict[str, str]:
