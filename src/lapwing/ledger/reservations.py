@@ -207,6 +207,8 @@ def lookups_of(store: Store, reservation: str, key: str | None = None) -> Lookup
 def _open(transaction: Transaction, opening: Opening) -> ReservationRecord:
     """Charge a reservation and store its secret; return it as it stands, also where the same key opened it before."""
     population = transaction.population(opening.population)
+    if opening.by_default and (known := transaction.reservation(opening.name)):
+        opening = replace(opening, tables=known.tables)
     _require_allowed(population, opening)
     if transaction.request(population.name, opening.analyst, request=opening.key, digest=opening.digest):
         return reservation_in(transaction, opening.name)
