@@ -37,6 +37,7 @@ def test_the_fields_of_each_kind_are_those_that_are_written() -> None:
     for kind in ("write-off", "opening", "outcome", "closing"):
         written[kind].add("allowance")  # of an analyst who has one
     written["note"] |= {"lost_until", "lost_head"}
+    written["write-off"] |= {"lost", "rest_of"}  # of entries that were lost
     assert written == FIELDS
 
 

@@ -28,7 +28,7 @@ _FIELDS: Final = {
     "population": "at by population policy account",
     "policy": "at by population policy change analyst table version budget_request account allowance",
     "charge": "at population analyst request digest question words versions account allowance",
-    "write-off": "at by population analyst reason account allowance",
+    "write-off": "at by population analyst reason lost rest_of account allowance",
     "answer": "population settles recall versions answer",
     "lost": "population settles",
     "recall": "at population analyst request digest recalls",
