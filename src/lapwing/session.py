@@ -376,7 +376,7 @@ class Session(AskingSession, Guests):
         event : all that its rounds can ever do, whatever they release: that it is so is proved with the analysis
         rounds : how many there are at most
         terms : what is agreed besides, as JSON values without floats; none of it can change
-        tables : those that it reads; by default all of the population's that this analyst may ask about
+        tables : those that it reads; by default all of the population's that this analyst may ask about at the opening
         key : the idempotency key
         """
         self._lifetime.require()
@@ -393,6 +393,7 @@ class Session(AskingSession, Guests):
             terms=canonical({"event": to_record(event), "terms": parse(public_text("terms", terms))}),
             rounds=rounds,
             kind=kind,
+            by_default=tables is None,
         )
         with self._tables.hold(self.ledger.population(self.population.name).tables):
             self.ledger.reservations.open(opening)

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from lapwing.accounting.filters.charge import Reservation, SingleRelease
-from lapwing.ledger.entries import Entry
+from lapwing.ledger.entries import Entry, recall_digest
 from lapwing.ledger.replay import Replay, verify
 from lapwing.ledger.reservation_states import (
     STREAM,
@@ -27,6 +27,7 @@ from lapwing.vocabulary.errors import (
     StreamBusyError,
     StreamError,
     SuspendedError,
+    UnnamedAnalystError,
 )
 from ledger.clinic import SEED, Place, intend_one, opening, pure, reserved, spent
 
@@ -209,6 +210,36 @@ def test_no_round_begins_while_the_spending_is_stopped_or_the_table_is_not_allow
         intend(ledger, 1)
 
 
+def test_what_is_stored_is_refused_as_well_where_the_table_is_not_allowed_or_the_analyst_not_admitted(ledger) -> None:
+    """Rounds are read back as stored answers to questions are: by those who may ask."""
+    ledger.reservations.open(rounds())
+    first = drawn(ledger, 1, "17")
+    reads = (
+        lambda: ledger.reservations.open(rounds()),
+        lambda: intend(ledger, 1),
+        lambda: ledger.reservations.outcomes("r"),
+    )
+    ledger.administration.limit_analyst("clinic", "ana", tables=["visits"], most=None)
+    for read in reads:
+        with pytest.raises(PolicyError, match="about patients"):
+            read()
+    ledger.administration.limit_analyst("clinic", "ana", tables=None, most=None)
+    ledger.administration.admit_analysts("clinic", only_named=True)
+    for read in reads:
+        with pytest.raises(UnnamedAnalystError):
+            read()
+    ledger.administration.admit_analysts("clinic", only_named=False)
+    ledger.administration.suspend("clinic")  # which stops the spending, and nothing that is free
+    assert intend(ledger, 1) == first
+    assert ledger.reservations.outcomes("r") == [first]
+
+
+def test_no_other_kind_has_the_name_of_streams() -> None:
+    with pytest.raises(ParameterError, match="is the name of streams"):
+        ReservationKind(name="stream", if_lost=IfLost.ENDS)
+    assert ReservationKind(name="stream", if_lost=IfLost.COUNTS) == STREAM
+
+
 def test_what_dead_processes_left_is_lost_and_streams_are_left_to_their_seeds(ledger) -> None:
     ledger.reservations.open(rounds())
     intend(ledger, 1)
@@ -295,9 +326,9 @@ def test_a_sound_ledger_is_replayed(sound) -> None:
         ("opening", 2, {"if_lost": "ends"}, "does not say where its stream stands"),
         ("opening", 0, {"terms": canonical({"event": to_record(pure(1))})}, "another price than its terms say"),
         ("intent", 0, {"number": 2}, "is not the next question"),
-        ("intent", 1, {"terms": "{}"}, "changes the terms"),
+        ("intent", 1, {"terms": "{}"}, "no entry of the kind 'intent' has: terms"),
         ("outcome", 1, {"reserves": "other"}, "changes what a reservation is for"),
-        ("intent", 1, {"if_lost": "counts"}, "changes the terms"),
+        ("intent", 1, {"if_lost": "counts"}, "no entry of the kind 'intent' has: if_lost"),
         ("intent", 0, {"question": None, "questions": ["p1", "p2"]}, "begins a round before the one before"),
         ("outcome", 0, {"settles": 1}, "is not in flight"),
         ("outcome", 0, {"outcome": "lost"}, "holds an answer and is lost"),
@@ -306,6 +337,21 @@ def test_a_sound_ledger_is_replayed(sound) -> None:
         ("outcome", 0, {"units": 1}, "takes 1 units"),
         ("outcome", 0, {"versions": {"patients": 7}}, "from other data versions"),
         ("outcome", 2, {"status": "open"}, "does not say where its stream stands"),
+        ("opening", 2, {"reserves": "stream"}, "names the kind of a stream"),
+        ("opening", 0, {"reserves": None}, "names the kind of a stream, or half of another kind"),
+        ("intent", 0, {"analyst": "bob"}, "of another population or analyst"),
+        ("intent", 0, {"population": "other"}, "of another population or analyst"),
+        ("intent", 0, {"versions": {}}, "has other data versions, or none"),
+        ("intent", 0, {"versions": {"patients": 1, "visits": 1}}, "reads other tables than were agreed"),
+        ("intent", 0, {"request": "k"}, "asked like a question"),
+        ("intent", 0, {"questions": ["p1"]}, "asks one question and many"),
+        ("outcome", 0, {"population": "other"}, "of another population or analyst"),
+        ("outcome", 0, {"analyst": "bob"}, "of another population or analyst"),
+        ("outcome", 0, {"number": 3}, "has the number of another question"),
+        ("outcome", 0, {"recall": recall_digest("population clinic", "q")}, "tells answer, outcome, recall, versions"),
+        ("outcome", 3, {"recalls": []}, "tells outcome, recalls, and not outcome"),
+        ("closing", 0, {"outcome": "released"}, "decides a question by the closing"),
+        ("closing", 0, {"number": 2}, "has the number of another question"),
     ],
 )
 def test_the_replay_refuses_what_the_protocol_does_not_allow(sound, kind, place, fields, wrong) -> None:

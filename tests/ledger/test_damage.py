@@ -384,6 +384,13 @@ class TestForgers:
         "a time is a number": (5, lambda r: r.update(at=1.5)),
         "an unknown kind": (5, lambda r: r.update(kind="gift")),
         "something is lost twice": (21, lambda r: r.update(settles=5)),
+        "something is lost elsewhere": (21, lambda r: r.update(population="other")),
+        "what is lost has an answer": (21, lambda r: r.update(answer="42")),
+        "a charge reads no table": (5, lambda r: r.update(versions={})),
+        "a charge has the digest of another request": (5, lambda r: r.update(digest="00")),
+        "a recall of another population": (16, lambda r: r.update(population="other")),
+        "an outcome of another population": (15, lambda r: r.update(population="other")),
+        "an outcome has the number of another": (15, lambda r: r.update(number=1)),
     }
 
     @pytest.mark.parametrize("forgery", FORGERIES)
@@ -396,6 +403,16 @@ class TestForgers:
             with pytest.raises(LedgerDamagedError) as found:
                 verify(ledger)
             assert found.value.seq == seq
+
+    def test_no_note_brings_back_an_old_account(self, file) -> None:
+        records = [entry.record for entry in entries(file)]
+        last, fresh = len(records) + 1, {"population": "clinic", "account": records[0]["account"]}
+        note = {"kind": "note", "seq": last, "at": records[0]["at"], "by": "me", "remark": "nothing", **fresh}
+        forge(file, [*records, note])
+        with Place.in_file(file).open() as ledger:
+            with pytest.raises(LedgerDamagedError, match="'note' has: account, population") as found:
+                verify(ledger)
+            assert found.value.seq == last
 
     @pytest.mark.parametrize("whose", [None, "ana"], ids=["everyone", "analyst"])
     def test_arithmetic_shows_that_a_suspension_was_passed_over(self, quick_path, whose) -> None:

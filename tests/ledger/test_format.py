@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from lapwing.ledger.claims import FIELDS
 from lapwing.ledger.entries import Entry
 from lapwing.ledger.export import check_export
 from lapwing.ledger.replay import Replay
@@ -27,6 +28,32 @@ def test_every_entry_is_found_to_be_right() -> None:
     for line in LINES:
         replay.read(Entry(line["seq"], canonical(line["entry"]), bytes.fromhex(line["hash"])))
     assert replay.accounts.keys() >= {(name, None) for name in BUDGETS}
+
+
+def test_the_fields_of_each_kind_are_those_that_are_written() -> None:
+    written: dict[str, set[str]] = {kind: set() for kind in FIELDS}
+    for record in RECORDS:
+        written[record["kind"]] |= record.keys()
+    for kind in ("write-off", "opening", "outcome", "closing"):
+        written[kind].add("allowance")  # of an analyst who has one
+    written["note"] |= {"lost_until", "lost_head"}
+    written["write-off"] |= {"lost", "rest_of"}  # of entries that were lost
+    assert written == FIELDS
+
+
+def test_a_field_of_another_kind_is_refused_in_every_entry() -> None:
+    """Entries are found by their fields: a note with an account would be found as the newest state of that account."""
+    replay, values = Replay(), {name: value for record in RECORDS for name, value in record.items()}
+    tried = 0
+    for line in LINES:
+        record = line["entry"]
+        for name in values.keys() - FIELDS[record["kind"]]:
+            with pytest.raises(LedgerDamagedError, match=f"has what no entry of the kind .* has: {name};") as refused:
+                replay.read(Entry(line["seq"], canonical({**record, name: values[name]}), b""))
+            assert refused.value.seq == line["seq"]
+            tried += 1
+        replay.read(Entry(line["seq"], canonical(record), bytes.fromhex(line["hash"])))
+    assert tried > 1000
 
 
 def test_an_entry_that_is_no_longer_understood_is_noticed() -> None:

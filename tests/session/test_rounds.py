@@ -15,6 +15,7 @@ from lapwing.vocabulary.errors import (
     BudgetExceededError,
     EngineError,
     ParameterError,
+    PolicyError,
     RequestConflictError,
     StreamError,
     UnansweredError,
@@ -232,3 +233,22 @@ def test_rounds_end_with_their_session(clinic, rounds) -> None:
 def test_what_is_spent_is_the_event_to_the_last_digit(ledger, clinic) -> None:
     reserve(clinic, "k")
     assert spent(ledger) == 3 * PRICE == Fraction(3, 100)
+
+
+def test_tables_that_were_left_out_are_those_of_the_opening(ledger, clinic) -> None:
+    """What this analyst may ask about can change later; the same key is the same request still."""
+
+    def opened() -> Rounds:
+        return clinic.reserve(COUNTS, event=EVENT, rounds=3, key="k")
+
+    ledger.administration.limit_analyst("clinic", "ana", tables=["patients"], most=None)
+    assert opened().round("p", lambda _: 7) == 7
+    ledger.administration.limit_analyst("clinic", "ana", tables=None, most=None)
+    assert opened().committed == [7]
+    assert opened().record.tables == {"patients"}
+    ledger.administration.limit_analyst("clinic", "ana", tables=["visits"], most=None)
+    with pytest.raises(PolicyError, match="about patients"):
+        opened()
+    with pytest.raises(RequestConflictError):
+        clinic.reserve(COUNTS, event=EVENT, rounds=3, key="k", tables=["visits"])
+    verify(ledger)

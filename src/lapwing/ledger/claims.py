@@ -23,6 +23,26 @@ Record = dict[str, Any]
 
 _OTHER_BUILD: Final = 1 + 1e-9
 
+_STATE: Final = "population analyst stream reserves status asked used seals"
+_FIELDS: Final = {
+    "population": "at by population policy account",
+    "policy": "at by population policy change analyst table version budget_request account allowance",
+    "charge": "at population analyst request digest question words versions account allowance",
+    "write-off": "at by population analyst reason lost rest_of account allowance",
+    "answer": "population settles recall versions answer",
+    "lost": "population settles",
+    "recall": "at population analyst request digest recalls",
+    "opening": f"at {_STATE} request digest if_lost terms tables units dearest questions account allowance",
+    "intent": f"at {_STATE} request digest number question questions versions today",
+    "outcome": f"{_STATE} settles number units outcome answer answers recall recalls versions account allowance",
+    "closing": f"at {_STATE} settles number forfeit outcome account allowance",
+    "note": "at by remark lost_until lost_head",
+    "request": "at population analyst budget_request more purpose",
+    "refusal": "at by population analyst budget_request reason",
+}
+FIELDS: Final = {kind: frozenset({"kind", "seq", *fields.split()}) for kind, fields in _FIELDS.items()}
+"""All fields that an entry of a kind may have. Entries are found by their fields, whatever their kind."""
+
 
 class ReplayError(Exception):
     """An entry that does not follow from those before it; the message is the reason."""
@@ -32,6 +52,23 @@ def require(condition: object, otherwise: str) -> None:
     """Refuse an entry if a condition does not hold; `otherwise` is the reason."""
     if not condition:
         raise ReplayError(otherwise)
+
+
+def require_fields(record: Record) -> None:
+    """Refuse an entry with a field that no entry of its kind has: a lookup would find it as a state that it is not."""
+    others = sorted(record.keys() - FIELDS[record["kind"]])
+    require(not others, f"has what no entry of the kind {record['kind']!r} has: {', '.join(others)}")
+
+
+def require_told(record: Record, *, is_stream: bool, many: bool) -> None:
+    """Refuse an outcome that lacks a part of what was decided, or has a part of another kind of outcome."""
+    due = {"outcome", "answer", "versions"} | ({"recall"} if is_stream else set())
+    if record.get("outcome") == "lost":
+        due = {"outcome"}
+    elif many:
+        due = {"answers", "recalls", "versions"}
+    told = record.keys() & {"outcome", "answer", "answers", "recall", "recalls", "versions"}
+    require(told == due, f"tells {', '.join(sorted(told))}, and not {', '.join(sorted(due))}")
 
 
 def units_of_one(record: Record, dearest: int) -> int:

@@ -9,7 +9,7 @@ the next entry starts from the claimed state, once that was checked to be no lar
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 from lapwing.accounting.filters.account import (
     Account,
@@ -32,7 +32,9 @@ from lapwing.ledger.claims import (
     offered_event,
     prices_agree,
     require,
+    require_fields,
     require_same_question,
+    require_told,
     steps_agree,
     units_of_one,
     units_of_round,
@@ -41,12 +43,10 @@ from lapwing.ledger.entries import Entry, Receipt, check_chain, recall_digest
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.reservation_states import MOST_ROUNDS, STREAM, IfLost, ReservationKind, kind_of
 from lapwing.ledger.states import Analyst, PopulationRecord
-from lapwing.vocabulary.codec import canonical, from_record, to_record
+from lapwing.vocabulary.codec import canonical, digest, from_record, to_record
 from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.results import Result
-
-_TERMS: Final = frozenset({"terms", "if_lost", "dearest", "tables"})
 
 
 @dataclass(slots=True)
@@ -69,7 +69,8 @@ class Replay:
     lines: dict[str, list[tuple[str | None, Booking]]] = field(default_factory=lambda: defaultdict(list))
     reservations: dict[str, _Reserved] = field(default_factory=dict)
     unsettled: dict[int, Record] = field(default_factory=dict)
-    answers: set[int] = field(default_factory=set)
+    answers: dict[int, str] = field(default_factory=dict)
+    """The entries that hold answers, each with its population."""
     recalls: set[tuple[str, int, int]] = field(default_factory=set)
     requests: set[tuple[str, str, str]] = field(default_factory=set)
     touched: set[tuple[str, str]] = field(default_factory=set)
@@ -101,6 +102,7 @@ class Replay:
         try:
             record = entry.record
             require(canonical(record) == entry.body and record["seq"] == entry.seq, "is not in canonical form")
+            require_fields(record)
             self._once(record)
             rules[record["kind"]](record)
         except ReplayError as wrong:
@@ -235,6 +237,8 @@ class Replay:
         offered = offered_event(record["question"])
         require(offered is None or offered == charge.event, "was charged another price than its question says")
         self._versions(record)
+        asked = [record["question"], sorted(record["versions"]), to_record(charge)]
+        require(record["digest"] == digest(asked), "has the digest of another request")
         self.unsettled[record["seq"]] = record
 
     def _write_off(self, record: Record) -> None:
@@ -247,19 +251,23 @@ class Replay:
         charge = self.unsettled.pop(record["settles"])
         require(record["population"] == charge["population"], "answers in another population")
         require_same_question(record, charge, f"population {charge['population']}")
-        self.answers.add(record["seq"])
+        self.answers[record["seq"]] = record["population"]
 
     def _lost(self, record: Record) -> None:
         require(record["settles"] in self.unsettled, "gives up what was not charged, or was answered")
-        del self.unsettled[record["settles"]]
+        charge = self.unsettled.pop(record["settles"])
+        require(record["population"] == charge["population"], "gives up in another population")
 
     def _recall(self, record: Record) -> None:
         self.populations[record["population"]].require_admitted(record["analyst"])
         require(record["recalls"] in self.answers, "recalls what was never answered")
+        require(self.answers[record["recalls"]] == record["population"], "recalls what another population answered")
 
     def _opening(self, record: Record) -> None:
         require(record["stream"] not in self.reservations, "opens a stream that exists")
         charge, kind = self._admitted(record, SingleRelease, Reservation), kind_of(record)
+        named = {"reserves", "if_lost"} & record.keys()
+        require(len(named) == (0 if kind == STREAM else 2), "names the kind of a stream, or half of another kind")
         if isinstance(charge, Reservation):
             reserved = (charge.stream, charge.yeses)
             require(reserved == (record["stream"], record["units"]), "reserves for another stream")
@@ -280,22 +288,26 @@ class Replay:
         require(stream.in_flight is None, "asks while another question is in flight")
         require(record["number"] == stream.asked + 1, "is not the next question of its stream")
         self._versions(record)
+        require(sorted(record["versions"]) == stream.opening["tables"], "reads other tables than were agreed")
         self._require_allowed(record, record["versions"])
+        require(("question" in record) != ("questions" in record), "asks one question and many, or none")
         questions = record["questions"] if "questions" in record else [record["question"]]
         require(questions and len(set(questions)) == len(questions), "asks nothing, or the same twice")
         if stream.kind == STREAM:
             self._count_today(record, len(questions))
         else:
+            require(not {"request", "digest", "today"} & record.keys(), "is a round, and asked like a question")
             require(len(questions) == 1, "begins a round before the one before it has ended")
             require(record["number"] <= stream.opening["questions"], "is more than the rounds that were charged")
         stream.asked, stream.in_flight = record["number"] + len(questions) - 1, record
         self._require_state(record, stream)
 
     def _opened(self, record: Record) -> _Reserved:
-        """Return the reservation that an entry is about, whose terms it may not change."""
+        """Return the reservation that an entry is about: it may not change whose it is, or what it is for."""
         opened = self.reservations[record["stream"]]
-        require(not _TERMS & record.keys(), "changes the terms of a reservation")
         require(record.get("reserves") == opened.opening.get("reserves"), "changes what a reservation is for")
+        same = all(record[name] == opened.opening[name] for name in ("population", "analyst"))
+        require(same, "is of another population or analyst than its reservation")
         return opened
 
     def _count_today(self, record: Record, questions: int) -> None:
@@ -317,11 +329,13 @@ class Replay:
         require(intent and record["settles"] == intent["seq"], "decides a question that is not in flight")
         if intent is None:
             return
+        require(record["number"] == intent["number"], "has the number of another question")
         many = "questions" in intent
         if stream.kind != STREAM:
             taken = units_of_round(record)
         else:
             taken = self._units_of_many(record, intent, stream) if many else units_of_one(record, opening["dearest"])
+        require_told(record, is_stream=stream.kind == STREAM, many=many)
         require(record["units"] == taken, f"takes {record['units']} units for what was decided")
         stream.used, stream.in_flight = stream.used + taken, None
         ends = record.get("outcome") == "lost" and stream.kind.if_lost is IfLost.ENDS
@@ -334,7 +348,7 @@ class Replay:
             require_same_question(record, intent, f"stream {record['stream']}")
         if "versions" in record:
             require(record["versions"] == intent["versions"], "answers from other data versions")
-            self.answers.add(record["seq"])
+            self.answers[record["seq"]] = record["population"]
 
     def _units_of_many(self, record: Record, intent: Record, stream: _Reserved) -> int:
         """Return the units that the outcomes of a batch take, and note where its stream stands after them."""
@@ -361,6 +375,8 @@ class Replay:
         require(record["forfeit"] or stream.in_flight is None, "closes a stream with a question in flight")
         left = stream.in_flight["seq"] if stream.in_flight else None
         require(record.get("settles") == left, "forgets the question in flight")
+        require(record.get("outcome") == ("lost" if left else None), "decides a question by the closing")
+        require(record["number"] == stream.asked, "has the number of another question")
         given_up = (stream.opening["units"] - stream.used) * record["forfeit"]
         stream.used, stream.status, stream.in_flight = stream.used + given_up, "closed", None
         self._require_state(record, stream)
@@ -373,7 +389,7 @@ class Replay:
     def _versions(self, record: Record) -> None:
         tables = self.populations[record["population"]].tables
         same = all(tables[table] == version for table, version in record["versions"].items())
-        require(same, "has other data versions")
+        require(same and record["versions"], "has other data versions, or none")
         self.touched |= {(record["population"], table) for table in record["versions"]}
 
     def _admitted(self, record: Record, *kinds: type[Charge]) -> Charge:

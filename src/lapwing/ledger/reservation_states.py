@@ -51,6 +51,9 @@ class ReservationKind:
 
     def __post_init__(self) -> None:
         name("kind", self.name)
+        if self.name == "stream" and self.if_lost is not IfLost.COUNTS:
+            reason = "is the name of streams, whose lost questions count"
+            raise ParameterError("kind", self.name, reason=reason, remedy="choose another name")
 
     @property
     def said(self) -> dict[str, str]:
@@ -77,6 +80,7 @@ class Opening:
     dearest: int = 0  # the units of its dearest outcome, which is also what a lost one takes; fewer left, and it halts
     rounds: int | None = None  # it halts after this number, for mechanisms whose price depends on it
     kind: ReservationKind = STREAM
+    by_default: bool = False  # the tables were left out: if it was opened before, those of that time stand
 
     def __post_init__(self) -> None:
         for what in ("analyst", "key", "name"):

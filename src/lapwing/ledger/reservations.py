@@ -186,6 +186,7 @@ class Reservations:
         """Return how the rounds of a reservation ended so far, in their order."""
         with self._store.reading() as transaction:
             known = require_reservation(transaction, reservation)
+            _require_allowed(transaction.population(known.population), known)
             found = transaction.some("where record ->> 'stream' = ? and record ->> 'settles' is not null", known.name)
             ends = [Recalled(transaction.must(one.seq), one.record, None) for one in found]
             return [decision_in(transaction, end, known) for end in sorted(ends, key=lambda one: one.entry.seq)]
@@ -206,6 +207,9 @@ def lookups_of(store: Store, reservation: str, key: str | None = None) -> Lookup
 def _open(transaction: Transaction, opening: Opening) -> ReservationRecord:
     """Charge a reservation and store its secret; return it as it stands, also where the same key opened it before."""
     population = transaction.population(opening.population)
+    if opening.by_default and (known := transaction.reservation(opening.name)):
+        opening = replace(opening, tables=known.tables)
+    _require_allowed(population, opening)
     if transaction.request(population.name, opening.analyst, request=opening.key, digest=opening.digest):
         return reservation_in(transaction, opening.name)
     if transaction.reservation(opening.name):
@@ -242,6 +246,8 @@ def _intend_round(
 ) -> Intent | Decision:
     if reservation.kind == STREAM:
         raise ParameterError("reservation", reservation.name, reason="is a stream", remedy="ask it questions")
+    population = transaction.population(reservation.population)
+    _require_allowed(population, reservation)
     if 0 < number <= reservation.asked:
         intent = intended(transaction, reservation, number)
         if intent["question"] != parameters:
@@ -252,9 +258,14 @@ def _intend_round(
         if end is None:
             raise StreamBusyError(reservation.name, number=number)
         return decision_in(transaction, Recalled(end, end.record, None), reservation)
-    population = transaction.population(reservation.population)
     require_next(population, reservation, number)
     return intend_in(transaction, reservation, number, [parameters])
+
+
+def _require_allowed(population: PopulationRecord, asked: Opening | ReservationRecord) -> None:
+    """Refuse an analyst who is not admitted, or may not ask about these tables: also what is stored is refused then."""
+    population.require_admitted(asked.analyst)
+    population.require_tables(asked.analyst, asked.tables)
 
 
 def intend_in(
