@@ -110,7 +110,7 @@ TOO_LARGE = {
     "structures": ("select " + "{'a': " * 500 + "1" + "}" * 500, "has no meaning here"),
     "lists": ("select quantile_cont(age, " + "[0.5, " * 500, "more than 20 brackets"),
     "conditions": (WHERE + " or ".join(["age = 1"] * 201), "201 conditions joined by and, or, not, more than 200"),
-    "negations": (WHERE + " or ".join(["not smoker"] * 101), "201 conditions"),
+    "negations": (WHERE + " or ".join(["not smoker"] * 101), "202 conditions"),
     "values": (WHERE + f"age in ({listed(1001)})", "1001 values in lists, more than 1000"),
     "values in all": (WHERE + f"age in ({listed(501)}) and age in ({listed(501)})", "1002 values in lists"),
     "digits": (WHERE + f"age < 1{'0' * 100}", "digits|absurdly large"),

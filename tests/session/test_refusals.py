@@ -59,7 +59,7 @@ QUESTIONS = {
     "Q2 injection in a group": lambda: count("patients", by="sex; drop table patients"),
     "Q3 division": lambda: count("patients", "1/age > 2"),
     "Q3 cast": lambda: count("patients", "cast(city as int) = 1"),
-    "Q3 remainder": lambda: count("patients", "age % 2 = 0"),
+    "Q3 remainder": lambda: count("patients", "age % bmi = 0"),
     "Q3 logarithm": lambda: count("patients", "log(age) > 1"),
     "Q3 square root": lambda: count("patients", "sqrt(age) > 1"),
     "Q3 an index": lambda: count("patients", "city[1] = 'a'"),

@@ -66,7 +66,7 @@ def compare_worlds(
 def belief_range(prior: object, epsilon: object) -> tuple[float, float]:
     """Return the range of an attacker's belief afterwards, if he knows everybody's data but one person's.
 
-    The odds of such an attacker move by a factor of at most e^epsilon, in either direction,
+    The odds of somebody who knows everybody else's data move by a factor of at most e^epsilon, in either direction,
     with the pure epsilon of everything he sees (`likely_loss` has one for other guarantees). The belief is that the
     person is in the table; where people are replaced, any statement about her record. Under `ADD_REMOVE` two
     records that she may have are two steps apart (one removed, one added): for a statement about what her record says,
