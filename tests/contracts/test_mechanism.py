@@ -233,7 +233,7 @@ def test_every_mechanism_is_here() -> None:
     import lapwing.mechanisms  # noqa: PLC0415 - only to find its files
 
     support = {"calibration", "margins", "noise_mechanism", "score_selection", "tails", "weighted_sums"}
-    # these have contracts of their own: keys that only the data knows, choices among the cells of one count, many tables
+    # these have contracts of their own: keys that only the data knows, choices among cells of one count, many tables
     others = {"partition_selection", "histogram_selection", "counted_top", "residual_basis"}
     files = {path.stem for path in Path(lapwing.mechanisms.__file__).parent.glob("[!_]*.py")}
     covered = {case.build.__module__.rpartition(".")[2] for case in CASES.values()}

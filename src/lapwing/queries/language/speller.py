@@ -256,8 +256,8 @@ class Speller:
                 return text if self._population is None else self._name(text) if value is None else self.part(value)
             case Literal(constant):
                 return self._literal(constant)
-            case Arithmetic(sign, left, right):
-                return f"({self.part(left)} {sign} {self.part(right)})"
+            case Arithmetic():
+                return self._arithmetic(part)
             case Clip(inner, low, high):
                 return f"clip({self._list((inner, low, high))})"
             case Days(number, months):
@@ -305,6 +305,13 @@ class Speller:
             such = [] if not _said(part.where) and part.most is None else [self.part(part.where)]
         most = [] if part.most is None else [self.part(part.most)]
         return f"{_PER_PERSON[part.function]}({', '.join([about, *such, *most])})"
+
+    def _arithmetic(self, part: Arithmetic) -> str:
+        """Spell a sum, a difference or a product; a division by one that leaves fractions whole is still a division."""
+        match part:
+            case Arithmetic("*", left, Literal(Fraction() as factor)) if factor in {1, -1}:
+                return f"({self.part(left)} / {factor})"
+        return f"({self.part(part.left)} {part.operator} {self.part(part.right)})"
 
     def _literal(self, constant: object) -> str:
         match constant:
