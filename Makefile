@@ -1,6 +1,7 @@
 # Needs only make and Python >= 3.11; everything else goes into .venv (and .venv-peers for the benchmarks).
 BIN := .venv/bin
 PEERS := .venv-peers/bin
+BENCH_PYTHON = $(PEERS)/python
 # The first interpreter that runs and is new enough: a shim may exist with no version behind it.
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$p; break; }; done)
@@ -16,7 +17,7 @@ SEED ?= 1
 MUTANTS ?= 200
 BENCHES := $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))
 
-.PHONY: help demo test quick test-313 check audit fuzz mutate format lint types layers docs dist container bench lock clean
+.PHONY: help demo test quick test-313 test-learning check audit fuzz mutate format lint types layers docs dist container bench lock clean
 help:      ## what can be done here
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):[^#]*## /  make \1 \t/' | expand -t 20
 
@@ -33,6 +34,9 @@ quick: .venv/dev .venv/browser      ## the tests of what has changed SINCE=main,
 
 test-313: .venv-313/dev      ## run every test on Python 3.13, the one of this machine or one that uv fetches
 	.venv-313/bin/python -m pytest -n auto --dist worksteal
+
+test-learning: .venv-learning/ready      ## what needs PyTorch: devices and modules of a training
+	PYTHONPATH=src:tests .venv-learning/bin/python -m pytest -q --noconftest -o addopts= tests/learning/with_torch.py
 
 audit: .venv/dev      ## the subtle lies, the whole blind trial, long looks at whole sessions: minutes
 	$(BIN)/python -m pytest -n auto --dist worksteal -v --durations=0 tests/audit/subtle.py
@@ -73,7 +77,7 @@ container: .venv/run      ## try the Containerfile: with a container engine, or 
 bench: $(BENCHES)      ## every benchmark beside its peers; make bench-noise etc. for one
 
 $(BENCHES): bench-%: .venv-peers/ready
-	$(PEERS)/python benchmarks/$*.py
+	$(BENCH_PYTHON) benchmarks/$*.py
 
 lock: .venv/run      ## choose new versions of what lapwing stands on
 	$(BIN)/uv pip compile --quiet --universal --upgrade --no-header --no-annotate --all-extras --group dev --group docs \
@@ -108,7 +112,21 @@ clean:      ## forget all environments
 	@$(INSTALL) --python .venv-313/bin/python -c constraints.txt -e '.[plots,postgres,spark,server,sign-in]' --group dev
 	@touch $@
 
+bench-learning: BENCH_PYTHON = .venv-learning/bin/python
+bench-learning: .venv-learning/ready
+
+# PyTorch is large: name an index that has its wheel for processors alone, TORCH_INDEX=..., where there is no GPU.
+.venv-learning/ready: .venv/run benchmarks/peers-learning.txt
+	@echo 'Setting up .venv-learning (once)'
+	@$(PYTHON) -m venv .venv-learning
+	@$(INSTALL) --python .venv-learning/bin/python $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) torch
+	@$(INSTALL) --python .venv-learning/bin/python -c constraints.txt -e '.[learning]' pytest
+	@$(INSTALL) --python .venv-learning/bin/python -r benchmarks/peers-learning.txt
+	@touch $@
+
 bench-queries: .venv-smartnoise/ready .venv-tumult/ready
+
+bench-publishing: .venv-private-pgm/ready
 
 .venv-docs/ready: .venv/run
 	@$(PYTHON) -m venv .venv-docs

@@ -4,10 +4,14 @@ import io
 import re
 import runpy
 from contextlib import redirect_stdout
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from lapwing import ApproximateDP, PureDP
+from lapwing.accounting import share
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
@@ -36,6 +40,22 @@ def test_the_shop_loses_everything_by_noise_on_the_price_and_little_by_choosing_
             assert 0 <= revenue(price, people) - revenue(price, there) <= price <= 10
     earned = [revenue(shop["choose_price"](people, "1"), people) for _ in range(400)]
     assert sum(earning >= 500 - shop["price_chooser"]("1").margin("0.95") for earning in earned) > 340  # P < 1e-14
+
+
+def test_several_items_are_priced_under_one_promise() -> None:
+    shop = runpy.run_path(str(next(path for path in EXAMPLES if path.stem == "item_pricing")))
+    items, revenue = shop["ITEMS"], shop["revenue"]
+    assert {len(valuations) for valuations in items.values()} == {300}  # the same customers
+    for promise, each in ((PureDP(epsilon=3), 1), (ApproximateDP(epsilon=3, delta="1e-6"), Fraction(1))):
+        assert each <= share(promise, times=3).best.epsilon < Fraction(1001, 1000)
+        chosen = [shop["choose_prices"](items, promise) for _ in range(100)]
+        assert all(prices.keys() == items.keys() for prices in chosen)
+        margin = shop["price_chooser"]("1").margin("0.95")
+        for item, valuations in items.items():
+            best = max(revenue(price, valuations) for price in shop["PRICES"])
+            near = sum(revenue(prices[item], valuations) >= best - margin for prices in chosen)
+            assert near > 70  # P < 1e-11 at 0.95
+    assert "figs at " in told_by("item_pricing")
 
 
 def test_two_analysts_together_get_no_more_than_the_cap_and_new_data_does_not_refill_it() -> None:

@@ -39,3 +39,9 @@ def test_what_is_no_verb_is_no_attribute(clinic) -> None:
     with pytest.raises(AttributeError, match="'Session' object has no attribute 'publsh'"):
         _ = clinic.publsh
     assert not hasattr(clinic, "__wrapped__")
+
+
+@pytest.mark.parametrize(("guess", "builder"), [("mean", "lw.mean"), ("sum", "lw.total")])
+def test_a_statistic_that_is_called_on_a_session_is_named(guess, builder) -> None:
+    with pytest.raises(AttributeError, match=builder):
+        getattr(guests.Guests(), guess)

@@ -3,6 +3,7 @@
 import ast
 import importlib
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -72,7 +73,7 @@ def test_the_stub_says_what_is_there_and_no_name_is_a_module_of_the_package_too(
 
 
 def test_the_front_stays_small() -> None:
-    assert len(set(lapwing.__all__) - set(PACKAGES)) <= 48
+    assert len(set(lapwing.__all__) - set(PACKAGES)) <= 56
 
 
 def test_every_error_is_public_and_says_so() -> None:
@@ -88,3 +89,9 @@ def test_importing_what_is_public_loads_no_numerics(name) -> None:
     )
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert loaded.stdout.strip() == ""
+
+
+@pytest.mark.parametrize(("guess", "instead"), [("sum", "lw.total"), ("avg", "lw.mean"), ("histogram", "lw.bins")])
+def test_a_name_that_people_guess_is_answered_with_the_right_one(guess, instead) -> None:
+    with pytest.raises(AttributeError, match=re.escape(instead)):
+        getattr(lapwing, guess)

@@ -9,4 +9,19 @@ from lapwing.vocabulary.loading import load_lazily
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = load_lazily(__name__)
+__getattr__, __dir__, __all__ = load_lazily(
+    __name__,
+    {
+        "sum": "lw.total(table, column)",
+        "avg": "lw.mean(table, column)",
+        "average": "lw.mean(table, column)",
+        "std": "lw.stddev(table, column)",
+        "var": "lw.variance(table, column)",
+        "quantile": "lw.quantiles(table, column, at=[0.5])",
+        "percentile": "lw.quantiles(table, column, at=[0.9])",
+        "histogram": "lw.count_rows(table, by=lw.bins(column, 10)), or sql('select histogram(column, 10) from table')",
+        "nunique": "lw.count_distinct(table, column)",
+        "corr": "lw.correlation(table, x, y)",
+        "select": "session.sql('select ...')",
+    },
+)

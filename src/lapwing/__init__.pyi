@@ -9,7 +9,10 @@ from lapwing.answers.preview import Preview as Preview
 from lapwing.answers.stream_preview import StreamPreview as StreamPreview
 from lapwing.answers.stream_terms import StreamAnswer as StreamAnswer
 from lapwing.answers.stream_terms import Verdict as Verdict
+from lapwing.bayes.priors import beta as beta
+from lapwing.bayes.priors import flat as flat
 from lapwing.doors.client.remote_session import connect as connect
+from lapwing.learning.model import load_model as load_model
 from lapwing.made_up.clinic_files import make_clinic as make_clinic
 from lapwing.queries.catalogue.public_tables import ConceptSet as ConceptSet
 from lapwing.queries.catalogue.public_tables import concept_set as concept_set
@@ -20,10 +23,13 @@ from lapwing.queries.language.builders import different_of as different_of
 from lapwing.queries.language.builders import first_of as first_of
 from lapwing.queries.language.builders import has as has
 from lapwing.queries.language.builders import last_of as last_of
+from lapwing.queries.language.builders import mean_of as mean_of
 from lapwing.queries.language.builders import number_of as number_of
+from lapwing.queries.language.builders import sum_of as sum_of
 from lapwing.queries.language.expressions import col as col
 from lapwing.queries.statements.ohdsi.definition import CohortDefinition as CohortDefinition
 from lapwing.queries.statements.ohdsi.definition import cohort_definition as cohort_definition
+from lapwing.queries.statistics.best import best_of as best_of
 from lapwing.queries.statistics.cohort_grid import cohorts as cohorts
 from lapwing.queries.statistics.counts import at_least as at_least
 from lapwing.queries.statistics.counts import count as count
@@ -36,6 +42,7 @@ from lapwing.queries.statistics.moments import mean as mean
 from lapwing.queries.statistics.moments import proportion as proportion
 from lapwing.queries.statistics.moments import stddev as stddev
 from lapwing.queries.statistics.moments import variance as variance
+from lapwing.queries.statistics.posterior_draw import posterior_draw as posterior_draw
 from lapwing.queries.statistics.quantiles import median as median
 from lapwing.queries.statistics.quantiles import quantiles as quantiles
 from lapwing.queries.statistics.top import top as top

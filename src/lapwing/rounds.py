@@ -21,12 +21,14 @@ from typing import Any, Final, Self
 
 from lapwing.engines.engine import CellKey, Engine
 from lapwing.engines.reading import CancelGroup, hide_failures
+from lapwing.engines.rows_of_person import Integers
+from lapwing.ledger.entries import Receipt
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.queue import PATIENCE
 from lapwing.ledger.reservation_states import Decision, IfLost, Intent, ReservationKind, ReservationRecord
 from lapwing.ledger.states import MovedOnError
 from lapwing.ledger.store import fault_point
-from lapwing.queries.algebra.aggregate import Aggregate
+from lapwing.queries.algebra.aggregate import Aggregate, tables_of
 from lapwing.tables import Tables
 from lapwing.vocabulary.codec import canonical, parse
 from lapwing.vocabulary.deadline import no_deadline
@@ -40,17 +42,26 @@ from lapwing.vocabulary.errors import (
 from lapwing.vocabulary.exact import Sensitive, as_int
 from lapwing.vocabulary.lifetime import Lifetime
 
-__all__ = ["IfLost", "ReservationKind", "RoundReader", "Rounds"]
+__all__ = ["IfLost", "Receipt", "ReservationKind", "RoundReader", "Rounds"]
 
 STEPS: Final = ("round.intended", "round.drawn", "round.told")
 """The fault points of a round, in their order (see `lapwing.ledger.store`)."""
 
 
 class RoundReader:
-    """Reads the data `versions` of one round; whatever it returns is wrapped, and only a mechanism opens it."""
+    """Reads the data `versions` of one round; whatever it returns is wrapped, and only a mechanism opens it.
+
+    Tables of which no version was charged for are not read: that an analyst may ask about them was not asked.
+    """
 
     def __init__(self, engine: Engine, versions: Mapping[str, int]) -> None:
         self._engine, self.versions = engine, versions
+
+    def _charged(self, aggregate: Aggregate) -> Aggregate:
+        beyond = tables_of(aggregate).difference(self.versions)
+        if beyond:
+            raise AssertionError(f"a round reads {sorted(beyond)}, which its reservation does not name")
+        return aggregate
 
     def number(self, aggregate: Aggregate) -> Sensitive[int]:
         """Return the one number of an aggregate."""
@@ -58,15 +69,23 @@ class RoundReader:
 
     def numbers(self, aggregates: Sequence[Aggregate]) -> list[Sensitive[int]]:
         """Return the one number of each of several aggregates, read together."""
-        return self._engine.numbers(aggregates, versions=self.versions)
+        return self._engine.numbers([self._charged(one) for one in aggregates], versions=self.versions)
 
     def vector(self, aggregate: Aggregate) -> Sensitive[tuple[int, ...]]:
         """Return all numbers of an aggregate with public cells."""
-        return self._engine.vector(aggregate)
+        return self._engine.vector(self._charged(aggregate))
+
+    def in_sets(self, aggregate: Aggregate) -> list[Sensitive[tuple[int, ...]]]:
+        """Return the numbers of each set of keys, of an aggregate that counts people in sets of keys in one pass."""
+        return self._engine.in_sets(self._charged(aggregate))
 
     def keyed(self, aggregate: Aggregate) -> Sensitive[Mapping[CellKey, tuple[int, ...]]]:
         """Return the numbers of an aggregate whose cells only the data knows."""
-        return self._engine.keyed(aggregate)
+        return self._engine.keyed(self._charged(aggregate))
+
+    def people(self, aggregate: Aggregate) -> Sensitive[Integers]:
+        """Return the terms of each row that an aggregate of bounded rows adds up, for what samples people."""
+        return self._engine.people(self._charged(aggregate))
 
 
 class Rounds:
@@ -98,6 +117,11 @@ class Rounds:
     def committed(self) -> list[Any]:
         """The committed release of each round so far; None for a round that was lost."""
         return [None if one.answer is None else parse(one.answer) for one in self._reservations.outcomes(self.name)]
+
+    @property
+    def receipts(self) -> list[Receipt]:
+        """The receipt of how each round so far ended."""
+        return [one.receipt for one in self._reservations.outcomes(self.name)]
 
     def round(self, parameters: object, draw: Callable[[RoundReader], object], *, number: int | None = None) -> Any:
         """Draw the next round, or read back what it released, and return that as it stands in the ledger.

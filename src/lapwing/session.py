@@ -10,17 +10,18 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Self, Unpack
+from typing import Final, Self, Unpack, cast
 
 from lapwing.accounting.composition import MOST_BOOKINGS, PlannedTotal, planned_total
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.answers.answer import Answer
 from lapwing.answers.budget import BudgetStatus
+from lapwing.answers.corridor_terms import CorridorTerms
 from lapwing.answers.preview import OfferedTerms, Preview, Pricing, QuestionLike, QuestionWords
 from lapwing.answers.releases import CONFIDENCE, PricedQuestion, StoredAnswer, meanings_of, read_together
 from lapwing.answers.stream_preview import StreamPreview
 from lapwing.answers.stream_terms import StreamOffer, StreamTerms
-from lapwing.answers.target import TargetWords, accuracy_at, in_each_way, parse_target
+from lapwing.answers.target import TargetWords, accuracy_at, given_rows, in_each_way, parse_target
 from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.guests import Guests
 from lapwing.ledger.entries import name as named
@@ -34,6 +35,10 @@ from lapwing.queries.catalogue.population import Population, TableList
 from lapwing.queries.catalogue.public_tables import ConceptSet, concept_set
 from lapwing.queries.language.builders import ConditionLike
 from lapwing.queries.limits import MOST_NUMBERS, MOST_TOGETHER_CANONICAL
+from lapwing.queries.planning.planner import Question
+from lapwing.queries.statements.catalogue_statements import read_catalogue
+from lapwing.queries.statements.select import read_each
+from lapwing.queries.statistics.best import best_of
 from lapwing.queries.statistics.funnel import funnel
 from lapwing.rounds import Rounds, public_text
 from lapwing.streams import QuestionStream, name_of_key
@@ -49,7 +54,7 @@ from lapwing.vocabulary.errors import (
     RequestConflictError,
 )
 from lapwing.vocabulary.event import Event
-from lapwing.vocabulary.exact import Exact
+from lapwing.vocabulary.exact import Exact, as_int
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Guarantee
 from lapwing.vocabulary.lifetime import Lifetime
@@ -84,6 +89,7 @@ class PricedAsking:
     ways: Sequence[Sequence[PricedQuestion]]
     snapshot: Snapshot
     confidence: Exact
+    rows: int | None = None
 
     def meanings(self) -> list[str]:
         """Return a digest of the canonical text of these questions at this price, for each way to pay for them."""
@@ -107,6 +113,10 @@ class PricedAsking:
                 return None
             answers.append(answer)
         return answers
+
+    def to_be_paid(self) -> list[PricedQuestion]:
+        """Return what asking all of them together would charge for now, each different question once."""
+        return self.session._unpaid(self)  # noqa: SLF001
 
     def ask(self, key: str | None = None) -> Answer:
         """Ask the question, and pay for it. See `Session.ask`."""
@@ -135,6 +145,14 @@ class AskingSession(ABC):
         """Ask a question, and pay for it."""
 
     @abstractmethod
+    def preview(self, question: QuestionLike, **words: Unpack[QuestionWords]) -> Preview:
+        """Say what a question would cost, how far off its answer would be, and what would be left."""
+
+    @abstractmethod
+    def budget(self) -> BudgetStatus:
+        """Return the remaining budget."""
+
+    @abstractmethod
     def close(self) -> None:
         """End the session."""
 
@@ -143,7 +161,13 @@ class AskingSession(ABC):
         """Ask one SELECT of statistics, with WHERE and GROUP BY; `key=` and the words are those of `ask` and `preview`.
 
         The statistics are charged as one, and each gets an equal share of the price; `within` is meant for each.
+
+        The catalogue is public: `show tables`, `describe visits` and SELECTs from information_schema come back as
+        `CatalogueRows`, for nothing.
         """
+        catalogue = read_catalogue(text, self.population) if isinstance(text, str) else None
+        if catalogue is not None:
+            return cast("Answer", catalogue)  # a result of another kind, which most readers of answers never meet
         return self.ask(text, key=key, **words)
 
     @shows_words(TargetWords, confidence="0.95")
@@ -155,6 +179,23 @@ class AskingSession(ABC):
         The offer is `epsilon=`, `rho=` or `within=`, as in `preview`.
         """
         return self.ask({"people": funnel(table, steps)}, key=key, **offer)
+
+    @shows_words(QuestionWords, confidence="0.95")
+    def choose(
+        self,
+        questions: "Mapping[str, Question | str]",
+        *,
+        key: str | None = None,
+        **words: Unpack[QuestionWords],
+    ) -> Answer:
+        """Ask which of several questions, by their names, has about the largest answer: one name is released.
+
+        They are counts of people, counts of rows or totals, all of one kind, or SELECTs of one such number. The one
+        that a person can move furthest decides about the noise of all. With `within=` the chosen one is at most so far
+        below the best. `preview(best_of(...))` says price and guarantee beforehand, for nothing.
+        """
+        rows = {name: words.pop(name) for name in ("max_rows", "max_groups") if name in words}
+        return self.ask(best_of(read_each(questions, **rows)), key=key, **words)
 
     def concept_set(self, name: str, ids: "Iterable[int] | Iterable[str] | str | Path") -> ConceptSet:
         """Give many values one name, for `column in concept_set('name')` in the questions of this session.
@@ -234,8 +275,10 @@ class Session(AskingSession, Guests):
         ----------
         question : a question, a SELECT, or questions by the names of their columns, which are charged as one
         words : `epsilon=`, `epsilon=` with `delta=`, or `rho=`; or `within=`, how far off all numbers may be at a
-            `confidence=`, for the smallest price that gives it; `max_rows=` and `max_groups=` are for a SELECT from
-            tables with many rows a person: any other question says them itself
+            `confidence=`, for the smallest price that gives it; of a mean, whose error depends on how many rows there
+            are, with `rows=`, about how many you suppose, and about so exact if their values fill their range;
+            `max_rows=` and `max_groups=` are for a SELECT from tables with many rows a person: any other question says
+            them itself
         """
         with deadline():
             return self.price([question], **words).preview()
@@ -246,7 +289,7 @@ class Session(AskingSession, Guests):
         for (asked,) in self._cheapest_first(priced):
             charge = SingleRelease(event=asked.event, segments=segments)
             status = BudgetStatus.of(priced.snapshot, self.analyst, segments, charge, asked.tables)
-            previews.append(Preview.of(asked, status, priced.confidence))
+            previews.append(Preview.of(asked, status, priced.confidence, priced.rows))
         return next((one for one in previews if one.affordable), previews[0])
 
     @shows_words(QuestionWords, confidence="0.95")
@@ -332,6 +375,9 @@ class Session(AskingSession, Guests):
         key : the idempotency key
         terms : `at_least=`, the number of people that is asked for, where a question does not give another; `yeses=`,
             after which it halts; `table=`, which may be left out where there is one table with a row a person; and
+            `number=True`, for a number with each yes, with noise of its own that is part of the price of a yes;
+            `total=` a value, `proportion=` a condition or `correlation=` a value, where it is not people that are asked
+            for (with `max_rows=`, how many rows of a person are added up); and
             `epsilon=`, what it costs when all yeses are given, or `within=` at a `confidence=`, for the smallest one at
             which the verdicts of `questions=` (one by default) are right for counts that are so far away. With
             `epsilon=` and `questions=` the threshold is placed for these questions; more may be asked
@@ -339,8 +385,22 @@ class Session(AskingSession, Guests):
         self._lifetime.require()
         with deadline():
             agreed = StreamTerms.of(self.population, **terms)
+        return self.open_stream(agreed, name=name, key=key)
+
+    def open_stream(
+        self, terms: StreamTerms | CorridorTerms, *, name: str | None = None, key: str | None = None
+    ) -> QuestionStream:
+        """Open a stream of any kind, a corridor among them, under terms that are agreed.
+
+        It is for rooms above the session; `name` and `key` are as for `stream`.
+        """
+        self._lifetime.require()
+        unit = self.population.unit
+        if (terms.adjacency, terms.people) != (unit.adjacency, unit.protects_groups_of):
+            reason, remedy = "protect others than this population does", "agree on terms for this population"
+            raise ParameterError("terms", terms.to_text(), reason=reason, remedy=remedy)
         given = fresh_name() if key is None else key
-        stream = self._stream(name_of_key(self.population.name, self.analyst, given) if name is None else name, agreed)
+        stream = self._stream(name_of_key(self.population.name, self.analyst, given) if name is None else name, terms)
         with self._tables.hold(self.ledger.population(self.population.name).tables):
             return stream.open(self.analyst, given)
 
@@ -486,7 +546,18 @@ class Session(AskingSession, Guests):
         snapshot = self._snapshot()
         ways = price_under(snapshot.account.budget, questions, self.population, self._pricing, **words)
         confidence = words.get("confidence", CONFIDENCE)
-        return PricedAsking(session=self, ways=ways, snapshot=snapshot, confidence=confidence)
+        rows = None if words.get("rows") is None else as_int("rows", words.get("rows"))
+        return PricedAsking(session=self, ways=ways, snapshot=snapshot, confidence=confidence, rows=rows)
+
+    def price_each(self, offers: Sequence[tuple[QuestionLike, QuestionWords]]) -> PricedAsking:
+        """Plan questions, each with words of its own, at one moment of the ledger; like `price` it writes nothing."""
+        snapshot, ways, numbers, characters = self._snapshot(), list[list[PricedQuestion]](), 0, 0
+        with deadline(seconds_for(len(offers))):
+            for question, words in offers:
+                ways += price_under(snapshot.account.budget, [question], self.population, self._pricing, **words)
+                numbers, characters = numbers + ways[-1][0].numbers, characters + len(ways[-1][0].text)
+                _check_together(numbers, characters)
+        return PricedAsking(session=self, ways=ways, snapshot=snapshot, confidence=CONFIDENCE)
 
     def _cheapest_first(self, priced: PricedAsking) -> list[list[PricedQuestion]]:
         """Return the questions in each way to pay for them, the way first after which least of the budget is spent.
@@ -519,6 +590,13 @@ class Session(AskingSession, Guests):
             return len(way) - found
 
         return sorted(ways, key=unknown)
+
+    def _unpaid(self, priced: PricedAsking) -> list[PricedQuestion]:
+        keys = [None] * len(priced.ways)
+        with deadline(seconds_for(len(priced.ways))):
+            chosen, *_ = self._known_first(self._cheapest_first(priced), keys)
+        different = {one.text: one for one in chosen}.values()
+        return [one for one in different if self.ledger.questions.stored(self._request(one, None)) is None]
 
     def _ask_together(self, priced: PricedAsking, keys: Sequence[str | None]) -> list[Answer]:
         """Charge, touch data, release, return: for one question that was priced, or for many at once."""
@@ -617,10 +695,12 @@ def price_under(
     *,
     max_rows: int | None = None,
     max_groups: int | None = None,
+    rows: int | None = None,
     **offer: Unpack[TargetWords],
 ) -> list[list[PricedQuestion]]:
     """Plan questions and choose the releases of their plans, in each way to pay under a budget."""
-    terms = OfferedTerms(parse_target(**offer), budget, max_rows, max_groups)
+    target = parse_target(**offer) if rows is None else given_rows(parse_target(**offer), rows)
+    terms = OfferedTerms(target, budget, max_rows, max_groups)
     ways, numbers, characters = list[list[PricedQuestion]](), 0, 0
     with deadline(seconds_for(len(questions))):
         for question in questions:

@@ -21,7 +21,7 @@ from functools import cached_property, wraps
 from typing import Concatenate, Final, ParamSpec, Self, TypeVar
 
 from lapwing.answers.stream_answers import StreamAnswers
-from lapwing.answers.stream_terms import StreamAnswer, StreamTerms, read_verdict, verdict_text
+from lapwing.answers.stream_terms import StreamAnswer, StreamTerms, read_verdict
 from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger
@@ -29,14 +29,17 @@ from lapwing.ledger.queue import PATIENCE
 from lapwing.ledger.reservation_states import Decision, Intent, Opening, ReservationRecord, RoundOutcome
 from lapwing.ledger.states import MovedOnError
 from lapwing.ledger.store import fault_point
+from lapwing.mechanisms.sparse_vector.corridor import CorridorStream
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus, SparseVectorStream
 from lapwing.noise.randomness import fresh_name
 from lapwing.noise.sealing import Purpose, SealedSource, fresh_seed, seal, unseal
+from lapwing.queries.algebra.predicate import Predicate
 from lapwing.queries.catalogue.population import Population
 from lapwing.queries.language.builders import ConditionLike
 from lapwing.queries.planning.plan import CanonicalQuestion, Plan
 from lapwing.queries.statistics.cohort_grid import Cohort, StreamPlanner
-from lapwing.queries.statistics.counts import AtLeastQuestion, people_asked_for
+from lapwing.queries.statistics.counts import AtLeastQuestion
+from lapwing.queries.statistics.streamed import ValueStreamPlanner, asked_for
 from lapwing.tables import Tables
 from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.deadline import no_deadline
@@ -152,11 +155,11 @@ class QuestionStream:
         """How many yeses it can still give."""
         return self.record.units_left
 
-    def chance_of_yes(self, people: int) -> float:
+    def chance_of_yes(self, people: Exact) -> float:
         """Return the probability of a yes if there were really `people`. It is free: no data is involved."""
         return self.terms.chance_of_yes(people)
 
-    def margin(self, questions: int = 1, confidence: Exact = "0.95") -> int:
+    def margin(self, questions: int = 1, confidence: Exact = "0.95") -> int | Fraction:
         """Return how far counts must be from the threshold for all of these questions to be decided right."""
         return self.terms.margin(confidence, questions=questions)
 
@@ -169,7 +172,7 @@ class QuestionStream:
         return answer.interval(confidence)
 
     def ask(
-        self, where: ConditionLike | AtLeastQuestion, *, at_least: int | None = None, key: str | None = None
+        self, where: ConditionLike | AtLeastQuestion, *, at_least: Exact | None = None, key: str | None = None
     ) -> StreamAnswer:
         """Say, after noise, whether at least a number of people have a row for which `where` is true.
 
@@ -177,7 +180,8 @@ class QuestionStream:
 
         Parameters
         ----------
-        where : which people, as SQL text or built with `col`; or the whole question, at_least(...)
+        where : which people, as SQL text or built with `col`; or the whole question, at_least(...); of a stream of
+            correlations, the value that is correlated
         at_least : how many; the stream's own number if it is not given
         key : the idempotency key
 
@@ -191,7 +195,7 @@ class QuestionStream:
         self,
         wheres: Iterable[ConditionLike | AtLeastQuestion | Cohort],
         *,
-        at_least: int | None = None,
+        at_least: Exact | Sequence[int] | None = None,
         key: str | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> StreamAnswers:
@@ -208,7 +212,7 @@ class QuestionStream:
         Parameters
         ----------
         wheres : which people, as in `ask`, one for each question; or a grid of cohorts, whose labels are kept
-        at_least : how many, for all of them; the stream's own number if it is not given
+        at_least : how many, for all of them or for each; the stream's own number if it is not given
         key : the idempotency key of the whole
         progress : called with how many of how many different conditions have been asked
 
@@ -253,7 +257,7 @@ class QuestionStream:
             record = self.record
 
     def stored(
-        self, wheres: Iterable[ConditionLike | AtLeastQuestion], *, at_least: int | None = None
+        self, wheres: Iterable[ConditionLike | AtLeastQuestion], *, at_least: Exact | None = None
     ) -> StreamAnswers | None:
         """Return the answers that `ask_many` would give for nothing, or None if it would ask something.
 
@@ -286,20 +290,25 @@ class QuestionStream:
         record = self.record
         return f"<stream {self.name!r}: {record.used} of {record.units} yeses given>"
 
-    def meaning(self, wheres: Iterable[ConditionLike | AtLeastQuestion], at_least: int | None = None) -> str:
+    def bound(self, wheres: Sequence[ConditionLike]) -> list[Predicate]:
+        """Return what conditions mean, as they would be asked. It is free."""
+        self._lifetime.require()
+        return [plan.aggregate.where for plan, _ in self._planner.plan(wheres, 1)]
+
+    def meaning(self, wheres: Iterable[ConditionLike | AtLeastQuestion], at_least: Exact | None = None) -> str:
         """Return a digest of the canonical texts of these questions, in their order. It is free."""
         self._lifetime.require()
         return digest([text for _, text in self._planner.plan(wheres, at_least)])
 
     def keys_of(
-        self, wheres: Iterable[ConditionLike | AtLeastQuestion], *, key: str, at_least: int | None = None
+        self, wheres: Iterable[ConditionLike | AtLeastQuestion], *, key: str, at_least: Exact | None = None
     ) -> list[str]:
         """Return the keys under which `ask_many` puts its parts, in their order: a part that was put stays there."""
         return _keys(key, len({text for _, text in self._planner.plan(wheres, at_least)}))
 
     @cached_property
-    def _planner(self) -> StreamPlanner:
-        return StreamPlanner(self._population, self.terms.table, self.terms.at_least)
+    def _planner(self) -> StreamPlanner | ValueStreamPlanner:
+        return planner_of(self._population, self.terms)
 
     @contextmanager
     def _hold(self, record: ReservationRecord) -> Iterator[Mapping[str, int]]:
@@ -332,7 +341,7 @@ class QuestionStream:
     @no_deadline()
     def _decide(self, intent: Intent, questions: Sequence[Plan | CanonicalQuestion]) -> dict[str, Decision]:
         """Decide questions with the noise of their one seed, and commit the outcomes; return the committed ones."""
-        people = [people_asked_for(question.meaning) for question in questions]
+        people = [asked_for(question.meaning) for question in questions]
         return self._unless_broken(self._read_and_decide(intent, questions, people))
 
     def _unless_broken(self, decided: T | SealBrokenError) -> T:
@@ -365,7 +374,9 @@ class QuestionStream:
         else:
             answers = [self._compare(lambda: stream.ask(values[0], people[0], source=source))]
         fault_point("stream.decided")
-        told = [(RoundOutcome.YES if answer else RoundOutcome.NO, verdict_text(answer)) for answer in answers]
+        told = [
+            (RoundOutcome.YES if answer else RoundOutcome.NO, self.terms.write_answer(answer)) for answer in answers
+        ]
         decisions = self._streams.decide(
             self.name, number=intent.number, answers=told, sealed=stream.suspend(self._key)
         )
@@ -386,7 +397,7 @@ class QuestionStream:
             raise
 
     @opaque
-    def _unseal(self, intent: Intent) -> tuple[SparseVectorStream, SealedSource] | SealBrokenError:
+    def _unseal(self, intent: Intent) -> tuple[SparseVectorStream | CorridorStream, SealedSource] | SealBrokenError:
         try:
             stream = self.terms.mechanism.resume(intent.state, key=self._key, sequence=intent.seals, name=self.name)
             seed = unseal(intent.sealed, key=self._key, purpose=Purpose.SEED, stream=self.name, sequence=intent.number)
@@ -421,6 +432,13 @@ class QuestionStream:
     @opaque
     def _answer(self, decision: Decision, *, free: bool) -> StreamAnswer:
         return read_verdict(decision, self.terms, free=free)
+
+
+def planner_of(population: Population, terms: StreamTerms) -> StreamPlanner | ValueStreamPlanner:
+    """Return what plans the questions of a stream with these terms."""
+    if terms.streamed is None:
+        return StreamPlanner(population, terms.table, terms.at_least)
+    return ValueStreamPlanner(population, terms.table, terms.streamed)
 
 
 def name_of_key(population: str, analyst: str, key: object) -> str:

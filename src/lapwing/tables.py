@@ -181,10 +181,14 @@ class Tables:
             if self._found_right.get(table) == looks:
                 continue
             if source.file is not None:
-                content = self._fingerprints.check(name, table, versions[table], source.file, inside_of(source))
+                content = self._fingerprints.check(name, table, versions[table], source.file, self._read_as(table))
             self._fingerprints.claim(name, table, source, content)
             self._found_right[table] = looks
         return stats
+
+    def _read_as(self, table: str) -> str:
+        """Return which table of a file it is, and how its cells are read: read otherwise, it is other data."""
+        return inside_of(self._sources[table]) or self._population.table(table).cells_written
 
     def _identify(self, versions: Mapping[str, int], identities: Mapping[str, str]) -> None:
         """Refuse a table of a database that another has taken the place of while its version is the same."""
@@ -217,7 +221,7 @@ class Tables:
             table
             for table, source in self._sources.items()
             if source.file is not None
-            and self._fingerprints.changed(f"{name}.{table}", versions[table], source.file, inside_of(source))
+            and self._fingerprints.changed(f"{name}.{table}", versions[table], source.file, self._read_as(table))
         ]
         if self._files:
             return in_files

@@ -90,7 +90,8 @@ def made_in(name):
 def test_nothing_makes_the_event_of_a_vector_but_what_draws_it_at_once_and_nothing_that_of_a_sample() -> None:
     audited = "doors/auditing/one_shot_suspects.py"  # of one number, against which accounting is held
     assert made_in("DiscreteGaussianNoise") == {"mechanisms/gaussian.py", "vocabulary/event.py", audited}
-    assert made_in("PoissonSampled") | made_in("SampledWithoutReplacement") == {"vocabulary/event.py"}
+    sampled = {"vocabulary/event.py", "mechanisms/private_gradients.py"}  # which tosses the coins itself
+    assert made_in("PoissonSampled") | made_in("SampledWithoutReplacement") == sampled
 
 
 @pytest.mark.parametrize("part", [3, [3], [1, 2, 3, 4]])

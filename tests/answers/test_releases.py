@@ -79,7 +79,7 @@ def test_the_error_of_a_mean_is_told_for_numbers_of_rows_and_falls_with_them() -
     release = release_of(plan(mean("patients", "age"), population()), WISHES["pure"][1], WISHES["pure"][0])
     few, many = (release.error_if(rows, "0.95") for rows in (1_000, 100_000))
     assert few / 110 < many < few / 90
-    with pytest.raises(ParameterError, match="offer an epsilon; the answer comes with its interval"):
+    with pytest.raises(ParameterError, match="or offer an epsilon; the answer has its interval"):
         release_of(release.plan, Within(margin=Fraction(1), confidence=Fraction(1, 2)), WISHES["pure"][0])
 
 

@@ -302,6 +302,21 @@ def names_and_shames(value, rng, size):
     return np.where(rng.random(size) < 1e-3, float(value), math.nan)
 
 
+def counts_stars_on_a_ladder_of_the_two_largest_degrees(value, rng, size):
+    """The stars of three points in a graph of five people; `value` says whether the two largest degrees are joined.
+
+    Without the edge nobody has three others; with it there is one star, and the first width is not 3, as it may be at
+    most, but 4.
+    """
+    widths = np.array([4, 7, 9] if value else [1, 3, 6, 7, 9])
+    widths = np.concatenate([widths, np.full(200, 12)])
+    weights = np.concatenate([[1.0], 2 * widths * np.exp(-0.5 * np.arange(1, widths.size + 1))])
+    rungs = rng.choice(weights.size, size, p=weights / weights.sum())
+    ends = np.concatenate([[0], np.cumsum(widths)])
+    far = ends[np.maximum(rungs - 1, 0)] + 1 + np.floor(rng.random(size) * widths[np.maximum(rungs - 1, 0)])
+    return int(value) + np.where(rungs == 0, 0, far * rng.choice([-1, 1], size))
+
+
 ONE_SHOT_LIARS = {
     liar.__name__: liar
     for liar in (
@@ -312,6 +327,7 @@ ONE_SHOT_LIARS = {
         shows_keys_at_the_threshold_and_not_only_above_it,
         counts_what_it_chose_with_the_noise_of_one_count,
         names_and_shames,
+        counts_stars_on_a_ladder_of_the_two_largest_degrees,
     )
 }
 """Each takes the true value on one table, and returns `size` answers."""

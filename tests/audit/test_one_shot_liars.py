@@ -67,6 +67,25 @@ def test_names_and_floats_are_beyond_any_epsilon() -> None:
     assert isinstance(BY_NAME["adds_laplace_noise_in_floating_point"].claim, PureDP)
 
 
+STAR_LADDER = "counts_stars_on_a_ladder_of_the_two_largest_degrees"
+
+
+def test_a_star_ladder_that_is_none_breaks_a_condition_and_loses_1_0441_on_five_people() -> None:
+    assert found(STAR_LADDER).number == pytest.approx(1.0441, abs=5e-5)
+    assert "above the next width" in BY_NAME[STAR_LADDER].box.broken[0]
+
+
+def test_the_program_of_the_star_ladder_has_the_law_that_was_computed() -> None:
+    laws = found(STAR_LADDER).laws()
+    truths = ("(1, 2)]" in laws.inputs[0] and "(0, 1)" in laws.inputs[0], True)
+    grid = np.array([one for one in laws.outcomes if isinstance(one, int)])
+    for joined, law in zip(truths, (laws.here, laws.there), strict=True):
+        answers = PROGRAMS[STAR_LADDER](joined, np.random.default_rng(6), SAMPLES)
+        counts = np.array([np.count_nonzero(answers == number) for number in range(-30, 31)])
+        chances = np.exp(law[: grid.size])[np.isin(grid, np.arange(-30, 31))]
+        assert fits(p_value(np.append(counts, SAMPLES - counts.sum()), chances))
+
+
 def test_every_program_has_a_description_and_every_description_a_program() -> None:
     assert list(PROGRAMS) == list(BY_NAME)
 

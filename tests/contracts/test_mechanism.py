@@ -5,20 +5,26 @@ import traceback
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, dataclass, fields
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from lapwing.mechanisms.exponential import ExponentialMechanism
+from lapwing.mechanisms.exponential import ExponentialMechanism, ExponentialOnRange
 from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
 from lapwing.mechanisms.histogram import gaussian_histogram, geometric_histogram
 from lapwing.mechanisms.laplace import GeometricMechanism, LaplaceMechanism
+from lapwing.mechanisms.multiplicative_weights.dual_query import DualQuery
+from lapwing.mechanisms.multiplicative_weights.mwem import MWEM
+from lapwing.mechanisms.multiplicative_weights.online import OnlineMultiplicativeWeights
 from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap, PermuteAndFlip
 from lapwing.mechanisms.randomized_response import RandomizedResponse
+from lapwing.mechanisms.residual_basis import ResidualMechanism
 from lapwing.vocabulary.errors import ParameterError
+from lapwing.vocabulary.event import GaussianNoise, checked_event
 from lapwing.vocabulary.exact import Sensitive
-from lapwing.vocabulary.guarantee import Adjacency
+from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,7 @@ ACCURACY = {"within": 20, "confidence": "0.95"}
 PURE = ({"epsilon": "0.5"}, {"scale": 4}, ACCURACY)
 GAUSSIAN = ({"rho": "0.01"}, {"epsilon": 1, "delta": "1e-6"}, ACCURACY)
 CHOICE = ({"epsilon": "0.5"}, ACCURACY)
+ON_RANGE = partial(ExponentialOnRange, low=4, high=6)  # any whole number may begin or end a range
 CASES = {
     "geometric": Case(GeometricMechanism, 17, {"l1_sensitivity": 1}, PURE, {}),
     "geometric vector": Case(GeometricMechanism, [3, 1, 2], {"l1_sensitivity": 2}, PURE, {"values": 3}),
@@ -49,6 +56,7 @@ CASES = {
     ),
     "gaussian": Case(GaussianMechanism, Fraction(1, 3), {"l2_sensitivity": "0.3"}, (*GAUSSIAN, {"sigma": 5}), {}),
     "exponential": Case(ExponentialMechanism, [1, 5, 2], {"sensitivity": 1, "candidates": 3}, CHOICE, {}),
+    "exponential on a range": Case(ON_RANGE, [1, 5, 2], {"sensitivity": 1}, CHOICE, {}),
     "permute and flip": Case(PermuteAndFlip, (1, 5, 2), {"sensitivity": 1, "candidates": 3}, CHOICE, {}),
     "noisy max": Case(NoisyMaxWithGap, np.array([1, 5, 2]), {"sensitivity": 1, "candidates": 3}, CHOICE, {}),
     "randomized response": Case(
@@ -226,6 +234,68 @@ def test_a_count_of_values_is_checked_however_the_noise_is_said(case) -> None:
                 case.build(**case.fixed, **way, values="abc")
 
 
+COUNTS = (4, 0, 9, 7)
+HALVES = np.array([[True, True, False, False], [True, False, True, False]])
+RESIDUALS = ResidualMechanism(
+    codes=(4,),
+    sigmas={(): Fraction(3), (0,): Fraction(9)},
+    unit=PrivacyUnit(person_key="id"),
+    event=GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=Fraction(3)),
+)
+LEARNING = {"questions": HALVES, "population": 20, "rounds": 2, "epsilon": 1}
+MANY_TABLES = {
+    "residual basis": (RESIDUALS, lambda counts: RESIDUALS.release({(0,): counts})),
+    "mwem": (MWEM(**LEARNING), lambda counts: MWEM(**LEARNING).release(counts).measured),
+    "dual query": (
+        DualQuery(**LEARNING, draws=2),
+        lambda counts: DualQuery(**LEARNING, draws=2).release(counts).weights.tolist(),
+    ),
+    "online multiplicative weights": (
+        ONLINE := OnlineMultiplicativeWeights(cells=4, population=20, threshold=4, updates=1, epsilon=1),
+        lambda counts: ONLINE.release(counts, HALVES),
+    ),
+}
+"""What releases more than one number or choice, and is built from more than a sensitivity and a price."""
+
+
+@pytest.fixture(params=MANY_TABLES)
+def mechanism_and_release(request):
+    return MANY_TABLES[request.param]
+
+
+def test_one_of_many_tables_is_priced_exactly_and_cannot_be_changed(mechanism_and_release) -> None:
+    mechanism, _ = mechanism_and_release
+    assert checked_event(mechanism.event) == mechanism.event
+    assert mechanism.loss.renyi(2.0) > 0
+    assert 0 < mechanism.loss.epsilon(1e-3) < math.inf
+    with pytest.raises(FrozenInstanceError):
+        mechanism.event = None
+
+
+def test_one_of_many_tables_takes_plain_and_sensitive_counts_and_adds_noise(mechanism_and_release) -> None:
+    _, release = mechanism_and_release
+    drawn = [release(counts) for counts in (COUNTS, Sensitive(COUNTS), np.array(COUNTS), list(COUNTS)) * 15]
+    assert len({type(one) for one in drawn}) == 1
+    assert len({repr(one) for one in drawn}) > 1
+
+
+def test_one_of_many_tables_refuses_without_a_word_about_the_value(mechanism_and_release) -> None:
+    _, release = mechanism_and_release
+    secret = 8675309
+    for wrong in (Sensitive(str(secret)), Sensitive((secret,) * 3), Sensitive([secret, "x", 1, 2])):
+        with pytest.raises(ParameterError) as refusal:
+            release(wrong)
+        report = traceback.TracebackException.from_exception(refusal.value, capture_locals=True)
+        assert str(secret) not in "".join(line for line in report.format() if "test_mechanism" not in line)
+
+
+@pytest.mark.parametrize("subclass", SUBCLASSES)
+def test_one_of_many_tables_refuses_an_array_that_does_its_own_arithmetic(mechanism_and_release, subclass) -> None:
+    _, release = mechanism_and_release
+    with pytest.raises(ParameterError, match=r"type\(value\) = .* hand in a plain numpy\.ndarray"):
+        release(SUBCLASSES[subclass](np.array(COUNTS)))
+
+
 def test_every_mechanism_is_here() -> None:
     """A new mechanism file is held to the contract, or says here that it is none."""
     from pathlib import Path  # noqa: PLC0415
@@ -233,8 +303,23 @@ def test_every_mechanism_is_here() -> None:
     import lapwing.mechanisms  # noqa: PLC0415 - only to find its files
 
     support = {"calibration", "margins", "noise_mechanism", "score_selection", "tails", "weighted_sums"}
-    # these have contracts of their own: keys that only the data knows, choices among cells of one count, many tables
-    others = {"partition_selection", "histogram_selection", "counted_top", "residual_basis"}
-    files = {path.stem for path in Path(lapwing.mechanisms.__file__).parent.glob("[!_]*.py")}
+    support |= {"weighted_cells", "printed_margins"}
+    # these have contracts of their own: keys that only the data knows, choices among cells or numbers, many tables
+    others = {
+        "partition_selection",
+        "histogram_selection",
+        "counted_top",
+        "screening",
+        "worst_error",
+        "named_choice",
+        "tempered_likelihood",
+        "sampled_counts",
+        "private_gradients",
+        "row_sums",
+        "running_counts",
+    }
+    folder = Path(lapwing.mechanisms.__file__).parent
+    files = {path.stem for place in (folder, folder / "multiplicative_weights") for path in place.glob("[!_]*.py")}
     covered = {case.build.__module__.rpartition(".")[2] for case in CASES.values()}
+    covered |= {type(mechanism).__module__.rpartition(".")[2] for mechanism, _ in MANY_TABLES.values()}
     assert files - support - others - covered == set()

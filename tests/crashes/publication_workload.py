@@ -21,6 +21,11 @@ class ToldOf(FixedNumber):
         super().__init__(1000)
         self._pipe = pipe
 
+    def in_sets(self, aggregate: Any) -> list[Sensitive[tuple[int, ...]]]:
+        if self._pipe is not None:
+            self._pipe.send(("read", len(aggregate.keys)))
+        return super().in_sets(aggregate)
+
     def vector(self, aggregate: Any) -> Sensitive[tuple[int, ...]]:
         if self._pipe is not None:
             self._pipe.send(("read", len(aggregate.keys)))

@@ -26,7 +26,7 @@ from ledger.clinic import Place
 from session.clinic import FixedNumber, door, population, spent
 
 PRICE = Fraction(1, 100)
-TERMS = {"at_least": 200, "yeses": 2, "epsilon": "1/10"}
+TERMS = {"at_least": 200, "yeses": 2, "epsilon": "1/10", "number": True}
 BATCHES = {"at_least": 200, "yeses": 20, "epsilon": "1/10"}
 
 
@@ -132,7 +132,7 @@ def check_batches(ledger: Ledger, releases: dict[str, Release]) -> None:
 
 
 def told(answer: StreamAnswer) -> str:
-    return f"{answer.verdict} {answer.gap}"
+    return f"{answer.verdict} {answer.gap} {answer.number}"
 
 
 def recover(ledger: Ledger) -> None:

@@ -4,6 +4,7 @@ Rows are dicts. None is NULL; floats may be NaN or infinite; a day that is none 
 infinite, is a text.
 """
 
+import itertools
 import math
 import re
 from collections import defaultdict
@@ -11,11 +12,14 @@ from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 
+import numpy as np
+
 from lapwing.engines.engine import check_keyed, check_number, check_vector
 from lapwing.queries.algebra.aggregate import (
     BinnedKey,
     BoundedRowsPerPerson,
     ClippedSumPerPerson,
+    CountInSets,
     CountPeopleOfTables,
     CountPerPerson,
     DeclaredKey,
@@ -34,12 +38,14 @@ from lapwing.queries.algebra.derived import (
     Filled,
     FirstCharacters,
     LookedUp,
+    MeanOfPerson,
     NumberOfPerson,
     OnlyWhere,
     Part,
     PartOfDay,
     Respelled,
     Spelling,
+    SumOfPerson,
     widened,
 )
 from lapwing.queries.algebra.predicate import (
@@ -76,6 +82,14 @@ from lapwing.queries.catalogue.population import Table
 from lapwing.vocabulary.exact import Sensitive
 
 
+def on_grid(value, term):
+    """The value of a column in steps of a grid, clipped: floor(value * 2^bits + 1/2)."""
+    if value in {math.inf, -math.inf}:
+        return term.high if value > 0 else term.low
+    steps = math.floor(Fraction(value) * Fraction(2) ** term.bits + Fraction(1, 2))
+    return min(max(steps, term.low), term.high)
+
+
 class RowsInMemory:
     """An engine on `tables`: a list of dicts for each table name."""
 
@@ -108,6 +122,22 @@ class RowsInMemory:
 
     def vectors(self, aggregates, **_):
         return [self.vector(aggregate) for aggregate in aggregates]
+
+    def in_sets(self, aggregate):
+        numbers = iter(self.in_order(aggregate))
+        return [Sensitive(tuple(itertools.islice(numbers, size))) for size in aggregate.sizes]
+
+    def people(self, aggregate):
+        """The one bounded row of each person, as whole numbers."""
+        people = defaultdict(list)
+        table, seen = self.seen(aggregate.table, aggregate.derived)
+        for row in seen:
+            person = row[self.population.person_key(table)]
+            if person is not None and self.true(aggregate.where, [(table, row)]):
+                people[person].append(row)
+        parts = [self.parts(aggregate, table, person, rows) for person, rows in people.items()]
+        found = [numbers for part in parts for numbers in part.values()]
+        return Sensitive(np.array(found, np.int64).reshape(-1, aggregate.terms))
 
     def keyed(self, aggregate):
         check_keyed(aggregate)
@@ -156,7 +186,7 @@ class RowsInMemory:
             table = widened(table, (one,), self.population)
         return table, rows
 
-    def derived(self, one, table, row):
+    def derived(self, one, table, row):  # noqa: PLR0912 - one for each kind of derived column
         match one:
             case LookedUp(table=name, column=column):
                 other = self.population.table(name)
@@ -165,6 +195,16 @@ class RowsInMemory:
             case ExtremeOfPerson(rows=rows, column=column, last=last):
                 found = [v for v in self.of_person(table, row, rows, column) if v is not None]
                 return (max if last else min)(found, default=None)
+            case SumOfPerson(rows=rows, term=term, low=low, high=high):
+                seen = [v for v in self.of_person(table, row, rows, term.column) if v is not None]
+                steps = [on_grid(v, term) for v in seen]
+                total = min(max(sum(steps), low), high)
+                return None if not steps else total * 2.0**-term.bits if term.bits else total
+            case MeanOfPerson(rows=rows, term=term, finer=finer):
+                seen = [v for v in self.of_person(table, row, rows, term.column) if v is not None]
+                steps = [on_grid(v, term) for v in seen]
+                mean = sum(steps) * 2**finer // len(steps) if steps else None
+                return mean if mean is None or not one.bits else mean * 2.0**-one.bits
             case NumberOfPerson(rows=rows, column=None, most=most):
                 return min(len(self.of_person(table, row, rows, None)), most)
             case NumberOfPerson(rows=rows, column=column, most=most):
@@ -177,12 +217,15 @@ class RowsInMemory:
                         Part.YEAR: day.year,
                         Part.QUARTER: (day.month + 2) // 3,
                         Part.MONTH: day.month,
+                        Part.WEEK: day.isocalendar().week,
                         Part.WEEKDAY: day.isoweekday(),
                         Part.DAY: day.day,
                     }[part]
                 )
             case Beginning(unit=unit, day=column):
                 day = cell(table, column, row)
+                if unit is Part.WEEK:
+                    return day and date.fromordinal(day.toordinal() - day.weekday())
                 months = {Part.YEAR: range(1, 13), Part.QUARTER: (1, 4, 7, 10), Part.MONTH: range(1, 13)}[unit]
                 month = 1 if unit is Part.YEAR else day and max(m for m in months if m <= day.month)
                 return day and date(day.year, month, 1)
@@ -235,7 +278,7 @@ class RowsInMemory:
         cells = defaultdict(list)
         for cell, values in known:
             cells[cell].append(values)
-        limit = bounding.max_cells
+        limit = 1 if isinstance(bounding, CountInSets) else bounding.max_cells
         if limit is not None:
             keys = aggregate.keys
             order = sorted(
@@ -243,6 +286,13 @@ class RowsInMemory:
             )
             cells = {cell: cells[cell] for cell in order[:limit]}
         match bounding:
+            case CountInSets(sets=sets):
+                all_cells = numbered(aggregate.keys, sets)
+                return {
+                    (all_cells.index((place, tuple(cell[k] for k in one))),): [1]
+                    for cell in cells
+                    for place, one in enumerate(sets)
+                }
             case CountPerPerson() | DistinctKeys():
                 return {key: [1] for key in cells}
             case ClippedSumPerPerson(low=low, high=high):
@@ -415,6 +465,12 @@ def elapsed(until, since, unit):
         return until - since
     a, b = (date.fromordinal(n + date(1970, 1, 1).toordinal()) for n in (until, since))
     return a.year - b.year - ((a.month, a.day) < (b.month, b.day))
+
+
+def numbered(keys, sets):
+    """All cells of all sets of keys, in the order of their numbers: the last key of a set fastest."""
+    codes = [itertools.product(*(range(len(keys[k].values)) for k in one)) for one in sets]
+    return [(place, one) for place, some in enumerate(codes) for one in some]
 
 
 def numbers(person, keys, cell):

@@ -14,7 +14,7 @@ from lapwing.engines.files import CSVFile
 from lapwing.queries.catalogue.column import Boolean, Column, Date, Integer, Real, Text
 from lapwing.queries.catalogue.population import KeyType, Population, Table
 from lapwing.queries.planning.planner import plan
-from lapwing.vocabulary.errors import RegistrationError
+from lapwing.vocabulary.errors import ParameterError, RegistrationError
 from lapwing.vocabulary.guarantee import PrivacyUnit
 
 COLUMNS = (
@@ -304,3 +304,61 @@ def test_every_short_line_that_is_taken_says_the_same_to_both_readers(tmp_path) 
         read = engine._connection.execute("select pid, name from lapwing.patients order by pid").fetchall()
     assert read == [(int(key), name or None) for key, name in csv.reader(lines, strict=True)]
     assert len(lines) > 3000
+
+
+WRITTEN = {
+    "days first": ({"day_order": "dmy"}, "1,31.12.1999,x,5,1.5,true", (date(1999, 12, 31), "x", 5, 1.5)),
+    "days first, with slashes": ({"day_order": "dmy"}, "1,1/2/1999,x,5,1.5,true", (date(1999, 2, 1), "x", 5, 1.5)),
+    "days first, with a time": ({"day_order": "dmy"}, "1,1-2-1999 10:00,x,5,2,true", (date(1999, 2, 1), "x", 5, 2.0)),
+    "months first": ({"day_order": "mdy"}, "1,12/31/1999,x,5,1.5,true", (date(1999, 12, 31), "x", 5, 1.5)),
+    "a comma": ({"decimal": ","}, '1,,x,5,"72,5",true', (None, "x", 5, 72.5)),
+    "a comma and points": ({"decimal": ",", "thousands": "."}, '1,,x,1.250,"1.072,5",true', (None, "x", 1250, 1072.5)),
+    "a quote between thousands": ({"thousands": "'"}, "1,,x,1'250'000,7,true", (None, "x", 1250000, 7.0)),
+    "thousands that are not marked": ({"thousands": "'"}, "1,,x,1250,7.5,true", (None, "x", 1250, 7.5)),
+    "nothing": ({"missing": ("NA", "n/a")}, "1,NA,n/a, NA ,n/a,true", (None, None, None, None)),
+    "nothing, and days": ({"missing": ("-",), "day_order": "dmy"}, "1,-,-,-,-,true", (None, None, None, None)),
+}
+NOT_SO = {
+    "month 31": ({"day_order": "mdy"}, "1,31.12.1999,x,5,1.5,true", "born"),
+    "the year first where the day is": ({"day_order": "dmy"}, "1,1999-12-31,x,5,1.5,true", "born"),
+    "two separators": ({"day_order": "dmy"}, "1,31.12/1999,x,5,1.5,true", "born"),
+    "a year of two digits": ({"day_order": "dmy"}, "1,31.12.99,x,5,1.5,true", "born"),
+    "a point where a comma is": ({"decimal": ","}, "1,,x,5,72.5,true", "bmi"),
+    "thousands of two digits": ({"thousands": "'"}, "1,,x,12'50,7,true", "age"),
+    "thousands at the end": ({"thousands": "'"}, "1,,x,1250',7,true", "age"),
+    "another word for nothing": ({"missing": ("NA",)}, "1,n/a,x,5,7,true", "born"),
+    "a comma that nobody declared": ({}, '1,,x,5,"72,5",true', "bmi"),
+}
+
+
+def written_so(folder, line, **cells):
+    table = Table(name="patients", columns=COLUMNS, **cells)
+    people = Population(name="clinic", unit=PrivacyUnit(person_key="pid"), tables=(table,))
+    (folder / "patients.csv").write_text(f"{HEADER}\n{line}\n", encoding="utf-8")
+    return DuckDB(people, {"patients": folder / "patients.csv"}, threads=1)
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_cells_are_read_as_the_custodian_says_that_they_are_written(tmp_path, name) -> None:
+    cells, line, told = WRITTEN[name]
+    with written_so(tmp_path, line, **cells) as engine:
+        rows = engine._connection.execute("select born, name, age, bmi from lapwing.patients").fetchall()
+    assert rows == [told]
+
+
+@pytest.mark.parametrize("name", NOT_SO)
+def test_cells_that_are_written_otherwise_are_refused_with_their_line(tmp_path, name) -> None:
+    cells, line, column = NOT_SO[name]
+    with pytest.raises(RegistrationError, match=f"line 2 has a cell in column {column} that is not a"):
+        written_so(tmp_path, line, **cells)
+
+
+def test_a_key_never_stands_for_nothing_and_is_never_spelt_anew(tmp_path) -> None:
+    for line, cells in (("NA,,x,5,1,true", {"missing": ("NA",)}), ("1'000,,x,5,1,true", {"thousands": "'"})):
+        with pytest.raises(RegistrationError, match="a person key"):
+            written_so(tmp_path, line, **cells)
+
+
+def test_one_sign_cannot_stand_before_decimals_and_between_thousands() -> None:
+    with pytest.raises(ParameterError, match="also stands before the decimals"):
+        Table(name="patients", columns=COLUMNS, thousands=".")

@@ -107,6 +107,31 @@ def test_the_mean_of_a_number_of_rows_is_taken_over_people(bench) -> None:
     assert mean(bench, "patients", "number_of(visits, 20)") == (2.0, 3)
 
 
+def test_the_sum_of_a_person_is_that_of_all_rows_each_clipped_as_declared(bench) -> None:
+    nights = {1: [3, None, 40, -2], 2: [None], 3: [10] * 9}  # declared from 0 to 30, and two rows a person count
+    visits = [visit(pid, nights=number, cost=number) for pid, several in nights.items() for number in several]
+    bench.load({**EMPTY, "patients": [patient(pid) for pid in (1, 2, 3, 4)], "visits": visits})
+    assert groups(bench, "patients", ask.bins("sum_of(visits.nights)", [0, 33, 34, 90, 91])) == {
+        (33, 33): 1,
+        (90, 91): 1,
+        None: 2,
+    }
+    assert mean(bench, "patients", "sum_of(visits.nights)") == ((33 + 60) / 2, 2)
+    assert mean(bench, "patients", "clip(sum_of(visits.nights), 0, 80)") == ((33 + 80) / 2, 2)
+    assert mean(bench, "patients", "clip(sum_of(visits.cost, cost < 20), -5, 500)") == ((1 + 90) / 2, 2)
+
+
+def test_the_mean_of_a_person_is_that_of_all_rows_each_clipped_as_declared(bench) -> None:
+    nights = {1: [3, None, 40, -2], 2: [None], 3: [10] * 9, 4: [1, 1, 2]}  # declared from 0 to 30
+    visits = [visit(pid, nights=number, cost=number) for pid, several in nights.items() for number in several]
+    bench.load({**EMPTY, "patients": [patient(pid) for pid in (1, 2, 3, 4, 5)], "visits": visits})
+    found, people = mean(bench, "patients", "mean_of(visits.nights)")
+    assert (found, people) == (pytest.approx((11 + 10 + 4 / 3) / 3, abs=1e-5), 3)
+    bins = groups(bench, "patients", ask.bins("mean_of(visits.nights)", [0, 10, 11, 30]))
+    assert (list(bins.values()), bins[None]) == ([1, 1, 1, 2], 2)
+    assert mean(bench, "patients", "mean_of(visits.cost, cost < 3)") == (pytest.approx((-2 + 4 / 3) / 2, abs=1e-5), 2)
+
+
 def test_first_and_last_are_those_of_days_of_the_calendar(bench) -> None:
     days = [date(2020, 6, 1), "infinity", None, date(2019, 6, 1), "-infinity"]
     visits = [*(visit(1, day=day) for day in days), visit(2, day=None)]

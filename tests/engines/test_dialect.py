@@ -5,7 +5,7 @@ It has no days and no truth values, and keeps them as texts and whole numbers: t
 
 import json
 import sqlite3
-from datetime import date
+from datetime import date, timedelta
 from hashlib import md5
 
 import pytest
@@ -56,11 +56,14 @@ CLINIC, TEXT_KEYS = clinic(), clinic(KeyType.TEXT, salt=7)
 
 def part(name, day):
     given = date.fromisoformat(day)
-    return {"YEAR": given.year, "QUARTER": (given.month + 2) // 3, "MONTH": given.month, "DAY": given.day}[name]
+    parts = {"YEAR": given.year, "QUARTER": (given.month + 2) // 3, "MONTH": given.month, "DAY": given.day}
+    return {**parts, "WEEK": given.isocalendar().week}[name]
 
 
 def beginning(unit, day):
     given = date.fromisoformat(day)
+    if unit == "week":
+        return (given - timedelta(days=given.weekday())).isoformat()
     first = {"year": 1, "quarter": (given.month - 1) // 3 * 3 + 1, "month": given.month}[unit]
     return given.replace(month=first, day=1).isoformat()
 

@@ -27,7 +27,18 @@ from queries.asked import QUESTIONS
 
 CLINIC = clinic()
 DIALECTS = {"duckdb": DUCKDB, "postgres": POSTGRES, "spark": SPARK}
-OUR_TEXTS = {"quarter", string.ascii_lowercase, string.ascii_uppercase, "1970-01-01", "0x", "x", "year", "month", "day"}
+OUR_TEXTS = {
+    "quarter",
+    string.ascii_lowercase,
+    string.ascii_uppercase,
+    "1970-01-01",
+    "0x",
+    "x",
+    "year",
+    "month",
+    "week",
+    "day",
+}
 OUR_TEXTS |= {" ", "array<BIGINT>", "array<STRING>"}
 OUR_NAMES = {"pid", "patient", "C"} | {name for t in CLINIC.tables for name in (t.name, *(c.name for c in t.columns))}
 

@@ -6,7 +6,8 @@ import pytest
 import lapwing as ask
 from engines.clinic import clinic
 from engines.workbenches import DuckDBBench
-from lapwing.engines.engine import ImpossibleError, possible_counts, possible_facts
+from lapwing.engines.engine import ImpossibleError, all_numbers, numbers_of_cells, possible_counts, possible_facts
+from lapwing.publishing.codes import count_in_tables, read_columns
 from lapwing.queries.planning.planner import plan
 from lapwing.vocabulary.errors import EngineError
 
@@ -33,6 +34,16 @@ POSSIBLE = {
     "median": (MEDIAN, [(0, 2, 2), (61, 1, 1)], (2, 1)),
     "funnel": (FUNNEL, [(1, 5)], (0, 5)),
     "distinct": (DISTINCT, [(3,)], (3,)),
+}
+SETS = count_in_tables("patients", read_columns("patients", ["sex", "smoker"], CLINIC), [(0, 1), (1,)], CLINIC)[0][1]
+IMPOSSIBLE_SETS = {
+    "a cell of no set": [(None, 3)],
+    "a cell after the last": [(15, 3)],
+    "a cell before the first": [(-1, 3)],
+    "a cell twice": [(2, 3), (2, 1)],
+    "nobody in a cell": [(2, 0)],
+    "half a cell": [(0.5, 1)],
+    "two numbers": [(2, 1, 1)],
 }
 IMPOSSIBLE = {
     "nothing at all": (PEOPLE, []),
@@ -105,6 +116,19 @@ def test_what_cannot_be_true_is_the_one_failure(case) -> None:
         answered(question, rows)
     assert str(failed.value) == str(EngineError())
     assert failed.value.__context__ is None
+
+
+def test_the_cells_of_each_set_come_by_their_numbers() -> None:
+    for read in (all_numbers, numbers_of_cells):
+        numbers = read(SETS.aggregate, [(8, 2), (12, 4), (0, 2)])
+        assert tuple(numbers) == (2, *[0] * 7, 2, 0, 0, 0, 4, 0, 0)
+
+
+@pytest.mark.parametrize("case", IMPOSSIBLE_SETS)
+def test_cells_of_sets_that_cannot_be_are_failures(case) -> None:
+    for read in (all_numbers, numbers_of_cells):
+        with pytest.raises(ImpossibleError):
+            read(SETS.aggregate, IMPOSSIBLE_SETS[case])
 
 
 @pytest.mark.parametrize("sent", [(5, 6), (5, -1), (5,), (5, 1, 1), (5, 1.0), (2**63, 1), (-1, -1)])

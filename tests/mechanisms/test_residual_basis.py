@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chi2
 
-from lapwing.mechanisms.residual_basis import ResidualMechanism, squared_move, whole_residual
+from lapwing.mechanisms.residual_basis import ResidualMechanism, squared_move, squared_mu, whole_residual
 from lapwing.vocabulary.errors import ParameterError, SecrecyError
 from lapwing.vocabulary.event import GaussianNoise
 from lapwing.vocabulary.exact import Sensitive
@@ -51,6 +51,39 @@ def test_groups_of_two_move_it_by_four_times_as_much_at_most(shape, adjacency) -
     moves = [after - before for after in people for before in befores]
     worst = max(int(((one + other) ** 2).sum()) for one, other in itertools.product(moves, repeat=2))
     assert worst == squared_move(shape, unit(adjacency, people=2))
+
+
+@pytest.mark.parametrize("people", [1, 2])
+@pytest.mark.parametrize("codes", [(2, 2), (2, 3), (3, 3), (4, 3, 2), (2, 2, 3)])
+def test_no_exchange_moves_all_residuals_together_further_than_is_said_and_one_does(codes, people) -> None:
+    """All pairs of people, over sets of columns with sigmas that favour one pattern or another."""
+    cells = list(itertools.product(*map(range, codes)))
+    sets = [axes for size in range(len(codes) + 1) for axes in itertools.combinations(range(len(codes)), size)]
+    for seed in range(4):
+        drawn = np.random.default_rng(seed).integers(1, 40, len(sets))
+        sigmas = {axes: Fraction(int(one)) for axes, one in zip(sets, drawn, strict=True)}
+        people_ = [
+            np.concatenate([moves(codes, axes, cell) / float(s) for axes, s in sigmas.items()]) for cell in cells
+        ]
+        exchanged = max(float(((one - other) ** 2).sum()) for one, other in itertools.combinations(people_, 2))
+        alone = max(float((one**2).sum()) for one in people_)
+        said = float(squared_mu(codes, sigmas, unit(Adjacency.REPLACE, people)))
+        assert said == pytest.approx(people**2 * max(exchanged, alone), rel=1e-11)
+        assert float(squared_mu(codes, sigmas, unit(people=people))) == pytest.approx(people**2 * alone, rel=1e-11)
+
+
+def moves(codes, axes, cell):
+    """Return what one person in a cell adds to the whole residual of some columns."""
+    table = np.zeros([codes[a] for a in axes], np.int64)
+    table[tuple(cell[a] for a in axes)] = 1
+    return whole_residual(table).ravel()
+
+
+def test_of_many_columns_each_residual_is_taken_at_its_worst() -> None:
+    sigmas, replaced = {(a,): Fraction(5) for a in range(21)}, unit(Adjacency.REPLACE)
+    assert squared_mu((3,) * 21, sigmas, replaced) == 21 * Fraction(squared_move((3,), replaced), 25)
+    fewer = {(a,): Fraction(5) for a in range(20)}
+    assert float(squared_mu((3,) * 20, fewer, replaced)) == pytest.approx(20 * squared_move((3,), replaced) / 25)
 
 
 def test_the_number_of_people_in_a_table_moves_by_one_also_where_people_are_exchanged() -> None:

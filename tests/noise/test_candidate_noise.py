@@ -1,3 +1,4 @@
+import math
 from itertools import permutations
 
 import mpmath as mp
@@ -7,10 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lapwing.noise import coins_and_dice as selection
-from lapwing.noise.coins_and_dice import UNIT_BITS, choose_exponential, exponential_lattice
+from lapwing.noise.coins_and_dice import (
+    UNIT_BITS,
+    choose_exponential,
+    choose_exponential_sized,
+    exponential_lattice,
+)
 from lapwing.vocabulary.errors import ParameterError
 from noise.sources import Stream
-from statistical.goodness import fits, integer_p_value
+from statistical.goodness import fits, integer_p_value, p_value
 
 UNIT = 1 << UNIT_BITS
 
@@ -108,3 +114,40 @@ def test_a_choice_from_a_source_is_a_function_of_its_bytes() -> None:
 def test_scores_off_the_lattice_are_refused(offsets) -> None:
     with pytest.raises(ParameterError, match="offsets"):
         choose_exponential(offsets)
+
+
+def test_a_trillion_candidates_far_behind_are_as_likely_as_the_best_if_they_weigh_as_much() -> None:
+    many = 2**40
+    gap = round(math.log(many) * 2**UNIT_BITS)
+    far = [choose_exponential_sized([0, -gap], [1, many]) for _ in range(2000)]
+    counts = np.bincount([index for index, _ in far], minlength=2)
+    assert fits(p_value(counts, np.array([0.5, 0.5])))
+    assert not fits(p_value(counts, np.array([0.65, 0.35])))
+    places = np.array([place for index, place in far if index])
+    assert 0 <= places.min() < many / 20  # uniform among them
+    assert many * 19 / 20 < places.max() < many
+
+
+def test_every_candidate_of_a_size_is_as_likely_as_one_of_its_own() -> None:
+    """Sizes of 0 are left out, however good their score is; places are counted from 0 in every size."""
+    offsets, sizes = [0, -(1 << UNIT_BITS), 1 << 62, -(1 << UNIT_BITS)], [1, 2, 0, 3]
+    chosen = [choose_exponential_sized(offsets, sizes) for _ in range(5000)]
+    kinds = [(0, 0), (1, 0), (1, 1), (3, 0), (3, 1), (3, 2)]
+    weights = np.array([1.0] + [math.exp(-1)] * 5)
+    counts = np.array([chosen.count(kind) for kind in kinds])
+    assert counts.sum() == len(chosen)
+    assert fits(p_value(counts, weights / weights.sum()))
+    by_size = np.array([1, *[math.exp(-1) / 2] * 2, *[math.exp(-1) / 3] * 3])  # the mistake: a size, then one of it
+    assert not fits(p_value(counts, by_size / by_size.sum()))
+
+
+@pytest.mark.parametrize("scales", [0, 1e-9, 0.3, 7.5, 63.9])
+@pytest.mark.parametrize("bits", [1, 24, 200])
+def test_the_part_that_is_kept_is_enclosed_to_less_than_three_units(scales, bits) -> None:
+    gap = round(scales * 2**UNIT_BITS)
+    for high in (1 << 192, 5 << 190, (1 << 192) // 3):
+        with mp.workdps(150):
+            truth = mp.exp(-mp.mpf(gap) / 2**UNIT_BITS) * mp.mpf(2) ** (192 + bits) / high
+            low, above = selection._ratio(gap, high, bits)
+            assert low <= truth <= above
+        assert above - low < 3

@@ -22,7 +22,7 @@ CODES = {
     "when age between 65 and 99 then 2 else 3 end",
     "bmi": "case when bmi is null or isnan(bmi) then 2 when bmi >= 10 and bmi < 25 then 0 "
     "when bmi >= 25 and bmi <= 60 then 1 else 2 end",
-    "survivor": "case when not survivor then 0 when survivor then 1 else 2 end",
+    "survivor": "case when survivor then 1 else 0 end",
 }
 """The same codes in plain SQL, written down a second time."""
 

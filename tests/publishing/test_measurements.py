@@ -2,13 +2,14 @@
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
-from lapwing.mechanisms.residual_basis import squared_move, whole_residual
+from lapwing.mechanisms.residual_basis import squared_move, squared_mu, whole_residual
 from lapwing.mechanisms.weighted_sums import Reach
 from lapwing.publishing import measurements
 from lapwing.publishing.measurements import (
@@ -120,13 +121,15 @@ def test_the_weights_of_the_draws_are_those_of_linear_algebra() -> None:
 def test_no_other_shares_of_the_price_have_a_smaller_sum_of_variances(unit) -> None:
     measured = gaussian(unit=unit, variance="2500")
     weights = weights_of_variances(CODES, PAIRS)
-    moved = {s: squared_move([CODES[a] for a in s], unit) / math.prod(CODES[a] for a in s) ** 2 for s in weights}
-    price = sum(moved[s] / v for s, v in measured.variances.items())
-    assert price == pytest.approx(1 / 2500, rel=2e-3), "what is paid is used"
+    price = squared_mu(CODES, measured.mechanism.sigmas, unit)
+    assert float(price) == pytest.approx(1 / 2500, rel=2e-3), "what is paid is used"
+    alone = replace(unit, adjacency=Adjacency.ADD_REMOVE)
+    moved = {s: squared_move([CODES[a] for a in s], alone) / math.prod(CODES[a] for a in s) ** 2 for s in weights}
+    used = sum(moved[s] / v for s, v in measured.variances.items())
     for number in range(50):
         factors = np.exp(np.random.default_rng(number).normal(0, 0.3, len(weights)))
         tried = {s: v * f for (s, v), f in zip(measured.variances.items(), factors, strict=True)}
-        stretch = sum(moved[s] / v for s, v in tried.items()) / price
+        stretch = sum(moved[s] / v for s, v in tried.items()) / used
         assert sum(weights[s] * v * stretch for s, v in tried.items()) > measured.cells
 
 

@@ -8,7 +8,7 @@ from draws import drawn_for
 from engines.clinic import clinic, rows_of_anyone
 from engines.rows_in_memory import RowsInMemory
 from engines.workbenches import ENGINES
-from lapwing.publishing.codes import count_in_codes, read_columns
+from lapwing.publishing.codes import count_in_codes, count_in_tables, read_columns
 
 CLINIC = clinic()
 COLUMNS = [
@@ -27,9 +27,17 @@ def aggregates():
     return [count_in_codes("patients", some, CLINIC).aggregate for some in (columns[:2], columns[2:], columns)]
 
 
+def in_tables():
+    """Sets of two to all columns, some of them the same as are counted by themselves."""
+    columns, sets = read_columns("patients", COLUMNS, CLINIC), [(0, 1), (2, 3, 4, 5, 6), (1, 5), (4,)]
+    ((some, planned),) = count_in_tables("patients", columns, sets, CLINIC)
+    assert some == sets
+    return planned.aggregate
+
+
 @pytest.mark.parametrize("name", [name for name in ENGINES if name != "rows"])
 def test_engines_agree_with_the_oracle(name, request) -> None:
-    asked = aggregates()
+    asked, together = aggregates(), in_tables()
     with ENGINES[name](CLINIC, request) as bench:
 
         @drawn_for(name)
@@ -43,5 +51,8 @@ def test_engines_agree_with_the_oracle(name, request) -> None:
                 assert found == oracle.vector(one).open_for_release()
                 people = {row["pid"] for row in tables["patients"] if row["pid"] is not None}
                 assert sum(found) == len(people), "everybody with a row is in one cell"
+            tables = [one.open_for_release() for one in bench.in_sets(together)]
+            assert tables == [one.open_for_release() for one in oracle.in_sets(together)]
+            assert {sum(one) for one in tables} == {len(people)}, "and in one cell of each table"
 
         agree()

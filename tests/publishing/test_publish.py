@@ -28,7 +28,7 @@ from publishing.test_codes import by_hand
 from session.clinic import Broken, door, new_ledger, same_ledger, spent
 
 PATIENTS = "patients"
-SHAPE = {"sex": 3, "age": 4, "bmi": 3, "survivor": 3}
+SHAPE = {"sex": 3, "age": 4, "bmi": 3, "survivor": 2}
 
 
 def offer(budget, amount="1"):
@@ -149,9 +149,9 @@ def test_a_notebook_shows_the_numbers_of_a_table_with_their_intervals(clinic, bu
         assert people == pytest.approx(row["people"], abs=0.6)
         assert low <= row["low"]
         assert row["high"] <= high
-    names = tuple(SHAPE)
-    whole = clinic.publish(PATIENTS, COLUMNS, [names], **offer(budget))[names]
-    assert "and 8 cells more" in whole._repr_html_(), "of 108, a hundred are shown"
+    columns = {**dict(zip(SHAPE, COLUMNS, strict=True)), "seen": lw.has("visits", "kind = 'ER'")}
+    whole = clinic.publish(PATIENTS, columns, [tuple(columns)], **offer(budget))[tuple(columns)]
+    assert "and 44 cells more" in whole._repr_html_(), "of 144, a hundred are shown"
 
 
 @pytest.mark.one_budget("nothing is drawn but once")
@@ -228,7 +228,7 @@ def test_what_does_not_fit_is_refused_and_nothing_is_read(ledger, budget, adjace
         (
             {
                 "columns": [lw.bins("bmi", 190), "age", "sex", "survivor"],
-                "marginals": [("bmi", "age", "sex"), ("bmi", "age", "survivor")],
+                "marginals": [("bmi", "age", "sex"), ("bmi", "age", "survivor"), ("bmi", "age")],
             },
             "115746 cells in all its tables",
         ),
@@ -239,6 +239,11 @@ def test_what_does_not_fit_is_refused_and_nothing_is_read(ledger, budget, adjace
             },
             f"more than {MOST_NUMBERS:,}; name wider bins",
         ),
+        (
+            {"columns": ["sex", "age"], "marginals": "all triples"},
+            r'tables of 3 columns, and 2 are given; give 1 more, or write marginals="all pairs"',
+        ),
+        ({"columns": ["sex"]}, r'tables of 2 columns, and 1 is given; give 1 more, or write marginals="all columns"'),
         ({"rho": "0.1", "epsilon": None}, "rho.*pure budget"),
         ({"delta": "1e-9"}, "delta.*pure budget"),
         ({"epsilon": None}, "say what to pay"),
@@ -262,6 +267,8 @@ def test_bad_input_gets_a_sentence_before_the_charge(clinic, ledger, words, refu
         ("sex = 'F' or survivor", "no box of codes"),
         ("sex = 'F' and survivor and age >= 18", "were not published together"),
         ("sex is null", "no box of codes"),
+        ("shoe = 3", "has no column 'shoe'; it has"),
+        ("sex = 'Q'", "'sex' has no category 'Q'; it has 'F', 'M'"),
     ],
 )
 def test_what_is_no_box_of_published_columns_is_refused(clinic, asked, refusal) -> None:
@@ -298,11 +305,27 @@ def test_tables_go_into_data_frames_with_their_bounds(clinic, budget) -> None:
     assert frame["sex"].isna().sum() == 4, "the code for all else has no value"
 
 
+@pytest.mark.one_budget("what is asked of a publication costs nothing")
+def test_a_condition_by_a_name_of_ones_own_is_told_to_say_codes(clinic) -> None:
+    named = clinic.publish(PATIENTS, {"lived": "survivor", "old": lw.bins("age", [0, 65, 120])}, epsilon="1")
+    for asked in ("lived", "lived = true and old", "old > 3"):
+        with pytest.raises(BadQuestionError, match=r"is a name of this publication.*codes=\{'(lived|old)': '"):
+            named.count(asked)
+    assert named.count("age >= 65").sd > 0
+
+
+def test_a_publication_names_the_receipt_of_what_was_released(clinic, ledger, budget) -> None:
+    pairs = clinic.publish(PATIENTS, COLUMNS, **offer(budget))
+    assert pairs.to_dict()["receipt"] == str(pairs.receipt) == dict(pairs.facts())["receipt"]
+    assert clinic.publish(PATIENTS, COLUMNS, **offer(budget)).receipt == pairs.receipt
+    assert ledger.receipt(pairs.receipt.seq) == pairs.receipt
+
+
 def test_a_publication_tells_all_of_itself(clinic, budget) -> None:
     pairs = clinic.publish(PATIENTS, COLUMNS, **offer(budget))
     preview = clinic.preview_publish(PATIENTS, COLUMNS, **offer(budget))
     assert pairs.to_dict()["sets"][0] == ["sex", "age"]
-    assert preview.to_dict()["cells"] == 63
+    assert preview.to_dict()["cells"] == 53
     assert len(preview.to_dict()["sets"]) == 6
     for one in (pairs, preview, pairs["sex"], pairs.count("survivor")):
         assert all(isinstance(label, str) for label, _ in one.facts())

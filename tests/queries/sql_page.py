@@ -22,11 +22,13 @@ from lapwing.answers.target import Target, parse_target, release_together
 from lapwing.engines.engine import Engine
 from lapwing.queries.algebra.aggregate import BinnedKey, GridKey
 from lapwing.queries.catalogue.domains import DAYS, DOUBLES, double_at
+from lapwing.queries.catalogue.population import Population
 from lapwing.queries.language.sql.clauses import items_of
 from lapwing.queries.language.sql.nodes import parsed
 from lapwing.queries.planning.plan import BoundedValue, ChosenMeaning, Family, NoisyMeaning, Plan, Scale
 from lapwing.queries.planning.planner import plan_together
-from lapwing.queries.planning.presentation import Quotient
+from lapwing.queries.planning.presentation import Arrangement, Quotient
+from lapwing.queries.statements.flattening import flatten
 from lapwing.queries.statements.select import Selection, read_sql
 from lapwing.queries.statistics import is_statistic
 from lapwing.queries.statistics.postprocessing import RowsOfSums
@@ -54,6 +56,8 @@ class Statement:
     text: str
     outcome: str
     plain: str
+    close: float = 1e-6
+    """How far the numbers may be apart, as a part of them: squares of large numbers are added up on a coarse grid."""
 
 
 def statements(section: str = "") -> list[Statement]:
@@ -63,11 +67,12 @@ def statements(section: str = "") -> list[Statement]:
     return [Statement(one["text"], one["outcome"], one["plain"] or one["text"]) for one in found]
 
 
-def asked(text: str) -> tuple[Selection, dict[str, PricedColumn]]:
+def asked(text: str, population: Population | None = None) -> tuple[Selection, dict[str, PricedColumn]]:
     """Return what a statement asks, and how each of its columns is released."""
+    population = population or omop()
     selection = read_sql(text, **BOUNDS)
-    plans = plan_together(selection, omop())
-    releases = release_together(selection, plans, omop(), _price(plans), BUDGET)
+    plans = plan_together(selection, population)
+    releases = release_together(selection, plans, population, _price(plans), BUDGET)
     PricedQuestion(releases=releases)
     return selection, releases
 
@@ -77,10 +82,10 @@ def _price(plans: dict[str, Plan]) -> Target:
     return parse_target(epsilon=1, delta="1e-6") if opened else parse_target(epsilon=1)
 
 
-def outcome(text: str) -> str:
+def outcome(text: str, population: Population | None = None) -> str:
     """Return what becomes of a statement."""
     try:
-        asked(text)
+        asked(text, population)
     except BadQuestionError as refused:
         return f"refused: {refused}".replace("|", "/").replace("\n", " ")
     return ANSWERED
@@ -88,22 +93,34 @@ def outcome(text: str) -> str:
 
 def database() -> duckdb.DuckDBPyConnection:
     """Return DuckDB with the tables, and nothing of lapwing."""
-    connection = duckdb.connect(config={"threads": 1})
+    connection = filled(omop(), rows())
     connection.execute("create schema omop")
-    for name, table in arrow_tables(omop(), rows()).items():
+    for table in omop().tables:
+        connection.execute(f"create view omop.{table.name} as from main.{table.name}")
+    return connection
+
+
+def filled(population: Population, tables: dict[str, list[dict]]) -> duckdb.DuckDBPyConnection:
+    """Return DuckDB with rows of a population."""
+    connection = duckdb.connect(config={"threads": 1})
+    for name, table in arrow_tables(population, tables).items():
         connection.register("incoming", table)
         connection.execute(f"create table {name} as from incoming")
-        connection.execute(f"create view omop.{name} as from main.{name}")
         connection.unregister("incoming")
     return connection
 
 
-def disagreement(statement: Statement, engine: Engine, truth: duckdb.DuckDBPyConnection) -> str | None:
+def disagreement(
+    statement: Statement, engine: Engine, truth: duckdb.DuckDBPyConnection, population: Population | None = None
+) -> str | None:
     """Return where the numbers of an engine, before noise, are not those of a database; None where they all agree."""
-    selection, releases = asked(statement.text)
+    selection, releases = asked(statement.text, population)
     plans = {name: one.plan for name, one in releases.items()}
-    told = truth.execute(statement.plain.replace("current_date", f"date '{NOW}'")).fetchall()
-    is_number = [is_statistic(item.node) for item in items_of(parsed(statement.plain))]  # type: ignore[arg-type]
+    now = NOW if population is None else population.now
+    told = truth.execute(statement.plain.replace("current_date", f"date '{now}'")).fetchall()
+    if selection.arrangement.labelled is not None:
+        return _unlike_union(selection.arrangement, releases, engine, told)
+    is_number = _are_numbers(statement)
     chosen = {name: plan for name, plan in plans.items() if isinstance(plan.meaning, ChosenMeaning)}
     if not any(is_number) or not chosen:
         return None if chosen else _unlike_numbers(statement, selection, releases, engine, told)
@@ -117,10 +134,32 @@ def disagreement(statement: Statement, engine: Engine, truth: duckdb.DuckDBPyCon
     return next((one for one in unlike if one is not None), None)
 
 
+def _unlike_union(
+    arrangement: Arrangement, releases: dict[str, PricedColumn], engine: Engine, told: list[tuple]
+) -> str | None:
+    """Compare the rows of a UNION ALL, labels first, with those of a database."""
+    assert arrangement.labelled is not None
+    exact = {name: next(iter(_estimates(release, engine).values())) for name, release in releases.items()}
+    row = {name: BoundedValue(key=(), value=value, low=None, high=None) for name, value in exact.items()}
+    row |= {name: _quotient(made, row) for name, made in arrangement.made.items()}
+    cells = arrangement.labelled.table(row)
+    ours = [(*key, *(cell.value for cell in cells[key].values())) for key in arrangement.shown(cells, list(cells))]
+    for mine, theirs in zip(ours, told, strict=True):
+        for one, other in zip(mine, theirs, strict=True):
+            if one != other and not _is_same(one, other):
+                return f"{mine} is not {theirs}"
+    return None
+
+
+def _are_numbers(statement: Statement) -> list[bool]:
+    """Say of each column whether it is a number, and no key."""
+    return [is_statistic(item.node) for item in items_of(flatten(parsed(statement.plain)))]  # type: ignore[arg-type]
+
+
 def _unlike_numbers(
     statement: Statement, selection: Selection, releases: dict[str, PricedColumn], engine: Engine, told: list[tuple]
 ) -> str | None:
-    is_number = [is_statistic(item.node) for item in items_of(parsed(statement.plain))]  # type: ignore[arg-type]
+    is_number = _are_numbers(statement)
     first = next(iter(releases.values())).plan
     cells: dict[Any, dict[str, BoundedValue]] = {}
     for name, release in releases.items():
@@ -130,10 +169,7 @@ def _unlike_numbers(
             exact = BoundedValue(key=key, value=of_sample, low=None, high=None)
             cells.setdefault(key, {})[name] = selection.arrangement.told(name, exact)
     columns = selection.arrangement.columns or tuple(releases)
-    for name, made in selection.arrangement.made.items():
-        for row in cells.values():
-            row[name] = _quotient(made, row)
-    shown = selection.arrangement.shown(cells, first.in_order(list(cells)), first.grouped_by)
+    shown = _computed(selection.arrangement, cells, first)
     as_days = "date_trunc" in statement.text
     ours = {_labels(first, key, as_days=as_days): [cells[key][name].value for name in columns] for key in shown}
     theirs = {
@@ -146,7 +182,7 @@ def _unlike_numbers(
         return f"groups are missing: {sorted(theirs.keys() - ours.keys(), key=str)} of {sorted(ours, key=str)}"
     for key, numbers in ours.items():
         for number, other in zip(numbers, theirs.get(key, [None] * len(numbers)), strict=True):
-            if not _is_same(number, other):
+            if not _is_same(number, other, statement.close):
                 return f"{key}: {number} is not {other}"
     order = [key for key in ours if key in theirs]
     if selection.arrangement.order and order != list(theirs) and len(selection.arrangement.order) > 1:
@@ -154,7 +190,24 @@ def _unlike_numbers(
     return None
 
 
+def _computed(arrangement: Arrangement, cells: dict[Any, dict[str, BoundedValue]], plan: Plan) -> list[Any]:
+    """Add the columns that are computed from others, and return the rows that are shown."""
+    kept = arrangement.kept(cells, plan.in_order(list(cells)), plan.grouped_by)
+    for name, window in arrangement.windows.items():
+        for key, held in window.groups(cells, kept).items():
+            cells[key][name] = window.sums({each: cells[each][window.column] for each in held}, {key: held})[key]
+    for name, ranked in arrangement.ranks.items():
+        for place in ranked.places(cells, kept):
+            cells[place.key][name] = place
+    for name, made in arrangement.made.items():
+        for row in cells.values():
+            row[name] = _quotient(made, row)
+    return arrangement.shown(cells, kept)
+
+
 def _quotient(made: Quotient, row: dict[str, BoundedValue]) -> BoundedValue:
+    if any(row[name].value is None for name in made.names):  # no group before the first
+        return BoundedValue(key=(), value=None, low=None, high=None)
     above, below = (sum(w * row[name].value for name, w in parts) for parts in (made.above, made.below))  # type: ignore[operator]
     value = above if not made.below else Fraction(above) / Fraction(below) if below else 0
     return made.rounded(BoundedValue(key=(), value=value, low=None, high=None))
@@ -200,10 +253,10 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _is_same(ours: Any, theirs: Any) -> bool:
+def _is_same(ours: Any, theirs: Any, close: float = 1e-6) -> bool:
     if theirs is None or (isinstance(theirs, float) and math.isnan(theirs)):
         return ours is None or ours == 0 or isinstance(ours, Fraction | float)
-    return ours is not None and math.isclose(ours, theirs, rel_tol=1e-6, abs_tol=1e-6)
+    return ours is not None and math.isclose(ours, theirs, rel_tol=close, abs_tol=1e-6)
 
 
 def _unlike_choice(plan: Plan, engine: Engine, told: Any) -> str | None:

@@ -53,7 +53,9 @@ def near_to(file: Path) -> list[Path]:
     if file.suffix == ".py" and TESTS in file.parents:
         needed_by = [test for test in _tests() if file in helpers_of(test)]
         return sorted(needed_by, key=lambda test: (file.parent not in test.parents, test))
-    named = [test for test in _tests() if _names(test, file)]
+    named = sorted(
+        (test for test in _tests() if _names(test, file)), key=lambda test: file.parent.name not in test.stem
+    )
     beside = next((found for folder in file.parents if (found := sorted(folder.glob("*.py")))), [])
     served = chain.from_iterable(zip_longest(*map(near_to, beside))) if SOURCE in file.parents else ()
     return list(dict.fromkeys(test for test in (*named, *served) if test is not None))

@@ -6,8 +6,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from lapwing.accounting.filters.charge import DeltaShares
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
+from lapwing.queries.algebra.term import bounds
 from lapwing.queries.catalogue.column import Boolean, Category, Column, Integer, Real, Text
 from lapwing.queries.catalogue.population import Population, RowsPerPerson, Table
 from lapwing.session import Session
@@ -67,6 +70,14 @@ class FixedNumber:
         del versions
         return [self.vector(aggregate) for aggregate in aggregates]
 
+    def in_sets(self, aggregate: Any) -> list[Sensitive[tuple[int, ...]]]:
+        return [Sensitive((self._number,) * size) for size in aggregate.sizes]
+
+    def people(self, aggregate: Any) -> Sensitive[Any]:
+        """Return that number of people, each with a row somewhere between its ends."""
+        places = np.arange(self._number)[:, None] * np.arange(1, aggregate.terms + 1)
+        return Sensitive(places % (np.array([bounds(term)[1] for term in aggregate.bounding.terms]) + 1))
+
     def keyed(self, aggregate: Any) -> Sensitive[Mapping[tuple[str], tuple[int]]]:
         del aggregate
         return Sensitive({("everywhere",): (self._number,)})
@@ -106,7 +117,7 @@ class Broken(FixedNumber):
         exact_count = 123_456_789
         raise ValueError(f"the sum overflowed at {exact_count}")
 
-    number = vector = keyed = _fail
+    number = vector = in_sets = keyed = people = _fail
 
 
 class Unreachable(FixedNumber):

@@ -439,3 +439,16 @@ def test_a_proportion_is_the_part_of_the_rows_that_meets_a_condition(clinic) -> 
     exact = plan(proportion("patients", "age >= 50", "sex = 'F'"), population())
     assert exact.sensitivity.l1 == 1
     assert exact.meaning.estimates(exact, [30, 10]) == {(): Fraction(1, 4)}
+
+
+def test_a_union_of_labelled_selects_is_one_answer_with_one_price(clinic) -> None:
+    session = clinic
+    text = "select 'x' as who, count(*) as n from patients union all select 'y', count(*) from patients where age > 50"
+    preview, answer = session.preview(text, epsilon=2), session.sql(text, epsilon=2)
+    assert (answer.keys, answer.columns, answer["who"]) == (("who",), ("n",), ["x", "y"])
+    assert answer.price.epsilon == 2
+    ends = [row.cells["n"] for row in answer.rows]
+    assert answer.margin() == preview.margin["n"] == max(cell.high - cell.value for cell in ends)
+    assert list(answer.to_pandas().columns) == ["who", "n", "n_low", "n_high"]
+    assert str(answer).splitlines()[0].split() == ["who", "n"]
+    assert session.sql(f"{text} order by n limit 1", epsilon=2).free

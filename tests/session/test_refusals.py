@@ -121,7 +121,6 @@ SELECTS = {
     "Q18 deep": "select count(*) from patients where " + "(" * 5000 + "age = 1" + ")" * 5000,
     "Q24 explain": "explain select count(*) from patients",
     "Q24 summarize": "summarize patients",
-    "Q24 describe": "describe patients",
     "names and rows": "select sex, age from patients",
 }
 

@@ -8,6 +8,8 @@ import pytest
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.ledger.replay import verify
 from lapwing.ledger.reservation_states import ReservationStatus
+from lapwing.queries.planning.planner import plan
+from lapwing.queries.statistics.counts import count
 from lapwing.rounds import IfLost, ReservationKind, Rounds
 from lapwing.session import Session
 from lapwing.vocabulary.errors import (
@@ -252,3 +254,11 @@ def test_tables_that_were_left_out_are_those_of_the_opening(ledger, clinic) -> N
     with pytest.raises(RequestConflictError):
         clinic.reserve(COUNTS, event=EVENT, rounds=3, key="k", tables=["visits"])
     verify(ledger)
+
+
+def test_a_round_does_not_read_a_table_that_its_reservation_does_not_name(clinic) -> None:
+    rounds = clinic.reserve(ENDS, event=EVENT, rounds=3, tables=["patients"])
+    planned = plan(count("patients", "has(visits, ward > 3)"), clinic.population)
+    with pytest.raises(EngineError):
+        rounds.round("first", lambda reader: COUNT.release(reader.number(planned.aggregate)))
+    assert rounds.committed == [None]

@@ -22,19 +22,23 @@ from lapwing.accounting.filters.charge import (
     StreamClosing,
     YesCharge,
 )
+from lapwing.answers.corridor_terms import CorridorTerms
 from lapwing.answers.releases import PricedPlan, StoredAnswer
-from lapwing.answers.stream_terms import StoredVerdict, StreamTerms, Verdict
+from lapwing.answers.stream_terms import FurtherTerms, StoredNumber, StoredVerdict, StreamTerms, Verdict
 from lapwing.fingerprints import Fingerprint, KnownData
 from lapwing.ledger.states import Analyst, PopulationRecord
 from lapwing.queries.algebra import aggregate, derived, predicate, term
 from lapwing.queries.catalogue.domains import Domain
 from lapwing.queries.planning import plan
 from lapwing.queries.statistics.bernstein import Moment
+from lapwing.queries.statistics.best import Best
 from lapwing.queries.statistics.counts import AtLeast, People, RowCount
 from lapwing.queries.statistics.distinct import Distinct
 from lapwing.queries.statistics.funnel import Steps
 from lapwing.queries.statistics.moments import Moments
+from lapwing.queries.statistics.posterior_draw import DrawnProportion
 from lapwing.queries.statistics.quantiles import QuantileOfGroups, Quantiles
+from lapwing.queries.statistics.streamed import AtLeastValue, StreamedKind, StreamedValue
 from lapwing.queries.statistics.top import CountedTopMeaning, Top
 from lapwing.queries.statistics.total import Total
 from lapwing.vocabulary import event
@@ -171,6 +175,16 @@ DERIVED = (
     derived.ExtremeOfPerson(name="last_of(visits.day)", rows=ROWS, column="day", last=True),
     derived.NumberOfPerson(name="number_of(visits)", rows=ROWS, column=None, most=20),
     derived.NumberOfPerson(name="different_of(visits.kind)", rows=ROWS, column="kind", most=20),
+    derived.SumOfPerson(
+        name="sum_of(visits.cost)",
+        rows=ROWS,
+        term=term.OnGrid(column="cost", bits=3, low=0, high=800),
+        low=0,
+        high=2**50,
+    ),
+    derived.MeanOfPerson(
+        name="mean_of(visits.cost)", rows=ROWS, term=term.OnGrid(column="cost", bits=3, low=0, high=800), finer=20
+    ),
     derived.Beginning(name="month of day", unit=derived.Part.MONTH, day="day"),
     derived.Branch(ADULT, "adult"),
     derived.CaseResult(name="case 1", branches=(derived.Branch(ADULT, 1), derived.Branch(MALE, None)), otherwise=0),
@@ -194,6 +208,7 @@ KEYS = (
 BOUNDINGS = (
     aggregate.CountPerPerson(max_cells=None),
     aggregate.CountPeopleOfTables(tables=("patients", "visits"), max_cells=1),
+    aggregate.CountInSets(sets=((0, 1), (1,))),
     aggregate.LastStepPerPerson(steps=(MALE, ADULT)),
     aggregate.ClippedSumPerPerson(term=AGE, low=0, high=240, max_cells=2),
     aggregate.BoundedRowsPerPerson(terms=(AGE,), most=120, max_rows=3, max_cells=None),
@@ -243,6 +258,55 @@ ANSWERS = (
     ),
     StoredVerdict(verdict=Verdict.ABOVE, threshold=200, gap=12, price=Fraction(3, 20)),
     StoredVerdict(verdict=Verdict.BELOW, threshold=200, gap=None, price=Fraction(0)),
+    CorridorTerms(
+        table="patients",
+        at_least=300,
+        yeses=2,
+        epsilon=Fraction(1, 4),
+        adjacency=Adjacency.ADD_REMOVE,
+        people=1,
+        opening=Fraction(3, 40),
+        half_width=300,
+        number=Fraction(1, 20),
+    ),
+    StoredVerdict(verdict=Verdict.OUTSIDE, threshold=1300, gap=512, price=Fraction(7, 80)),
+    StoredVerdict(verdict=Verdict.INSIDE, threshold=1300, gap=None, price=Fraction(0)),
+    FurtherTerms(
+        table="visits",
+        at_least=200,
+        yeses=5,
+        epsilon=Fraction(1),
+        adjacency=Adjacency.REPLACE,
+        people=2,
+        shift=-3,
+        opening=Fraction(1, 4),
+        number=True,
+        value=StreamedValue(
+            statistic=StreamedKind.TOTAL,
+            value="clip(cost, 0, 50)",
+            at_least=Fraction(100),
+            max_rows=3,
+            step=Fraction(1, 2),
+            up=300,
+            down=0,
+        ),
+    ),
+    StoredNumber(verdict=Verdict.ABOVE, threshold=200, gap=12, price=Fraction(3, 20), number=211),
+    AtLeastValue(steps=200, step=Fraction(1, 2)),
+    DrawnProportion(points=99),
+    Best(
+        names=("young", "old"),
+        aggregates=(AGGREGATE, AGGREGATE),
+        meanings=(People(), People()),
+        factors=(1, 2),
+        step=Fraction(1, 2),
+    ),
+    *(
+        StreamedValue(
+            statistic=kind, value="age", at_least=Fraction(1, 2), max_rows=None, step=Fraction(1, 2), up=1, down=1
+        )
+        for kind in (StreamedKind.PROPORTION, StreamedKind.CORRELATION)
+    ),
 )
 
 FINGERPRINT = Fingerprint(version=2, stat=(18, 1, 2, 3), sha256="ab" * 32, inside="", readable="cd" * 32)

@@ -68,3 +68,9 @@ def test_an_analyst_may_read_what_holds_no_path_and_no_business_of_the_custodian
     assert {errors.PolicyError, errors.BudgetExceededError, errors.StreamBusyError, errors.EngineError} <= told
     assert {kind for kind in told if issubclass(kind, kept)} == {errors.UnansweredError}
     assert not {errors.SecrecyError, errors.RandomnessError, errors.LapwingError} & told
+
+
+def test_a_notebook_shows_one_sentence() -> None:
+    assert errors.BadQuestionError("there is no 'x'; write y")._render_traceback_() == [
+        "BadQuestionError: there is no 'x'; write y"
+    ]

@@ -17,7 +17,15 @@ from lapwing.queries.catalogue.column import Column
 from lapwing.queries.catalogue.population import Table
 from lapwing.sources import FileSource
 from lapwing.vocabulary.errors import ParameterError, SettingsError
-from lapwing.workspace.declaration import COLUMN_OPTIONS, KINDS, TABLE_OPTIONS, Declaration, Option, without_defaults
+from lapwing.workspace.declaration import (
+    COLUMN_OPTIONS,
+    KINDS,
+    OF_CELLS,
+    TABLE_OPTIONS,
+    Declaration,
+    Option,
+    without_defaults,
+)
 from lapwing.workspace.declaring import (
     ColumnInput,
     declare,
@@ -81,7 +89,8 @@ def test_an_option_of_a_table_is_said_at_every_door(tmp_path, option) -> None:
     made = declare("t", FileSource(path=tmp_path / "t.csv"), stored, options=new.options, columns={}, usual="id")
     assert made.options == {option.word: given}
     if option.word != "row_key":  # which names a column that is declared
-        assert getattr(read(tmp_path, made), option.word) == option.choices.get(given, given)
+        expected = tuple(given) if option.kind is list else option.choices.get(given, given)
+        assert getattr(read(tmp_path, made), option.word) == expected
 
 
 def test_every_option_has_its_flag_its_field_and_its_words() -> None:
@@ -89,7 +98,7 @@ def test_every_option_has_its_flag_its_field_and_its_words() -> None:
     for option in (*COLUMN_OPTIONS, *TABLE_OPTIONS):
         assert f"{option.on_the_line} " in told
     assert {one.word for one in COLUMN_OPTIONS} <= set(ColumnBody.__struct_fields__)
-    typed = [*COLUMN_OPTIONS, *(one for one in TABLE_OPTIONS if one.word in {"row_key", "title"})]
+    typed = [*COLUMN_OPTIONS, *(one for one in TABLE_OPTIONS if one.word in {"row_key", "title", *OF_CELLS})]
     for language in LANGUAGES:
         assert all(words_of(language).has(f"tables.option.{option.word}") for option in typed)
 
@@ -159,3 +168,25 @@ def test_a_body_says_no_option_that_is_no_row() -> None:
     body = b'{"name": "t", "file": "t.csv", "columns": {"age": {"type": "integer", "unit": "years"}}}'
     with pytest.raises(ValueError, match="unknown field `unit`"):
         read_body(body, NewTableBody)
+
+
+def test_cells_of_a_file_are_declared_at_the_prompt_and_only_of_a_file_of_cells(quick_path) -> None:
+    (quick_path / "t.csv").write_text('id;born;fee\n1;31.12.1999;1\'250,50\n2;NA;"-, or so"\n', encoding="utf-8")
+    folder, run = str(quick_path / "clinic"), CliRunner().invoke
+    assert run(main, ["init", folder, "--person-key", "id", "--epsilon", "1"]).exit_code == 0
+    words = ["add", "t", "--source", str(quick_path / "t.csv"), "--date", "born=1900-01-01..2020-01-01", "-w", folder]
+    words += ["--real", "fee=0..5000", "--nullable", "born,fee", "--missing", 'NA,"-, or so"']
+    words += ["--day-order", "dmy", "--decimal", ",", "--thousands", "'"]
+    done = run(main, words)
+    assert done.exit_code == 0, done.output
+    place = quick_path / "clinic" / "lapwing.toml"
+    written = tomllib.loads(place.read_text())["populations"]["clinic"]["tables"]["t"]
+    assert (written["missing"], written["day_order"], written["decimal"]) == (["NA", "-, or so"], "dmy", ",")
+    asked = run(main, ["sql", "select avg(fee) from t", "--epsilon", "1", "-w", folder])
+    assert asked.exit_code == 0, asked.output
+    place.write_text(place.read_text().replace('"dmy"', '"mdy"'))  # the same file, read otherwise, is other data
+    refused = run(main, ["sql", "select count(*) from t", "--epsilon", "1", "-w", folder])
+    assert refused.exit_code != 0
+    settings = HEAD + '[populations.p.tables.t]\nsource = "t.parquet"\nmissing = ["NA"]\n'
+    with pytest.raises(SettingsError, match="says how cells of a CSV file are written"):
+        read_settings(quick_path, settings).declared()

@@ -12,6 +12,7 @@ from lapwing.accounting.interpretation import likely_loss as likely_loss
 from lapwing.accounting.interpretation import name_and_shame as name_and_shame
 from lapwing.accounting.losses.sampled import amplified as amplified
 from lapwing.accounting.pricing import price as price
+from lapwing.accounting.sharing import share as share
 from lapwing.vocabulary.event import Composed as Composed
 from lapwing.vocabulary.event import DiscreteGaussianNoise as DiscreteGaussianNoise
 from lapwing.vocabulary.event import DiscreteLaplaceNoise as DiscreteLaplaceNoise

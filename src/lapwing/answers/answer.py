@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lapwing.answers.cells import (
     Change,
@@ -20,11 +20,11 @@ from lapwing.answers.cells import (
     ends,
     no_column,
     outwards,
-    quotient,
     reach,
     rows_names,
     text_table,
 )
+from lapwing.answers.computed_columns import computed_columns
 from lapwing.answers.frames import FrameColumn, TableResult, key_columns
 from lapwing.answers.pictures import draw_below, draw_figure
 from lapwing.answers.releases import (
@@ -36,13 +36,16 @@ from lapwing.answers.releases import (
     shown_words,
 )
 from lapwing.ledger.entries import Receipt
-from lapwing.queries.planning.plan import BoundedValue, CellKey, ChosenMeaning, Family, Number, Steps
-from lapwing.queries.planning.presentation import AS_IT_IS, Quotient
+from lapwing.queries.planning.plan import BoundedValue, CellKey, ChosenMeaning, Family, Number, Shown, Steps
+from lapwing.queries.planning.presentation import AS_IT_IS, LabelledRows, Quotient
 from lapwing.show.canvas import checked_path
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, as_confidence, as_written, exact, float_above, float_below
 from lapwing.vocabulary.results import Interval, html_table
 from lapwing.vocabulary.wording import format_exact, format_short, named, percent, rounded, several
+
+if TYPE_CHECKING:
+    from lapwing.bayes.posterior import Posterior, Prior
 
 MOST_SHOWN = 100
 """How many rows of a table are shown to people; all of them are in the answer."""
@@ -105,12 +108,17 @@ class Answer(TableResult):
     @cached_property
     def keys(self) -> tuple[str, ...]:
         """The names of the key columns, which identify a row."""
+        labelled = self._labelled
         if self.asked.in_one_row:
-            return ()
+            return () if labelled is None else labelled.names
         plan, arrangement = next(self.asked.several()).plan, self.asked.arrangement
         if arrangement is None or not plan.meaning.keys_are_groups:
             return plan.key_names
         return plan.titled(arrangement.named(plan.group_names))
+
+    @property
+    def _labelled(self) -> LabelledRows | None:
+        return (self.asked.arrangement or AS_IT_IS).labelled
 
     @property
     def _steps(self) -> Steps:
@@ -136,20 +144,25 @@ class Answer(TableResult):
         """Return the rows with bounds at this confidence: for a column at once, or for each shown group."""
         plan, arrangement = next(self.asked.several()).plan, self.asked.arrangement
         table: dict[CellKey, dict[str, BoundedValue]] = {}
+        wanted, labelled = as_confidence(confidence), self._labelled
+        wanted = wanted if labelled is None else labelled.confidence_of_each(wanted)
         for name in self.asked.releases:
-            for cell in self.asked.values(name, self.numbers[name], as_confidence(confidence)):
+            for cell in self.asked.values(name, self.numbers[name], wanted):
                 key = () if self.asked.in_one_row else cell.key
                 table.setdefault(key, {})[name] = reduce(lambda one, change: change.of(one), self.changes, cell)
-        for name, made in ({} if arrangement is None else arrangement.made).items():
-            for cell in quotient(self.asked, made, self.numbers, as_confidence(confidence)):
-                changed = reduce(lambda one, change: change.of(one), self.changes, cell)
-                table.setdefault(cell.key, {})[name] = changed
         keys = plan.in_order(list(table))
         if arrangement is not None:
-            keys = arrangement.shown(table, keys, plan.grouped_by)
+            for name, cells in computed_columns(self.asked, self.numbers, table, keys, wanted):
+                for cell in cells:
+                    changed = reduce(lambda one, change: change.of(one), self.changes, cell)
+                    table.setdefault(cell.key, {})[name] = changed
+            table = table if labelled is None else labelled.table(table[()])
+            keys = list(table) if labelled is not None else plan.in_order(list(table))
+            keys = arrangement.shown(table, arrangement.kept(table, keys, plan.grouped_by))
         names, columns, steps = self.keys, self.columns, self._steps
         told = {key: {name: table[key][name] for name in columns if name in table[key]} for key in keys}
-        return tuple(Row(key=plan.shown(key, steps), cells=told[key], names=names, cell=key) for key in keys)
+        labels = plan.shown if labelled is None else _as_labels
+        return tuple(Row(key=labels(key, steps), cells=told[key], names=names, cell=key) for key in keys)
 
     def ratio(self, over: str, under: str, *, times: Exact = 1, name: str = "ratio") -> "Answer":
         """Return the one column over the other, `times` a number, with its bounds; it is free.
@@ -191,6 +204,25 @@ class Answer(TableResult):
             raise BadQuestionError(f"this answer has {len(rows)} rows; read the bounds of each: bounded({confidence})")
         cell = rows[0].cells[self._column(column)]
         return Interval(outwards(cell.low, float_below), outwards(cell.high, float_above))
+
+    def posterior(self, prior: "Prior" = None, *, row: object = None, column: str | None = None) -> "Posterior":
+        """Return what to believe of one number after this answer, by the exact law of the noise. It is free.
+
+        It is of a count or a total, of the proportion behind a table, or of the mean in it. Its intervals hold on
+        average over the prior, and not for every truth as those of the answer do. Two posteriors have a difference,
+        `a - b`, and a quotient, `a / b`.
+
+        Parameters
+        ----------
+        prior : flat(low, high), or for a proportion beta(2, 8); or a function that gives a weight for each value of an
+            array; by default all numbers that there can be are alike, and a proportion has Jeffreys' prior
+        row, column : which number, where there are several: what its row is about, and the name of its column
+        """
+        from lapwing.bayes.posterior import posterior_of  # noqa: PLC0415 - most answers are never asked for it
+
+        if column is not None and column not in self.columns:
+            raise no_column(column, self.columns)
+        return posterior_of(self, prior, row, column)
 
     def map(self, function: Callable[[Any], Any]) -> "Answer":
         """Return the answer with every value changed by `function`; its bounds are dropped.
@@ -333,7 +365,11 @@ class Answer(TableResult):
     def frame_columns(self, confidence: Exact) -> list[FrameColumn]:
         """Return the columns of the table: its keys, and each number with its bounds."""
         rows, plan = self.bounded(confidence), next(self.asked.several()).plan
-        columns = key_columns(plan, self.keys, [row.cell for row in rows], self._steps)
+        columns = (
+            key_columns(plan, self.keys, [row.cell for row in rows], self._steps)
+            if self._labelled is None
+            else [FrameColumn.of(name, [row.key[place] for row in rows]) for place, name in enumerate(self.keys)]
+        )
         told = [self._told(row) for row in rows]
         for place, name in enumerate(self.titles):
             cells = [of_row[place] for of_row in told]
@@ -415,3 +451,8 @@ class Answer(TableResult):
         told = {shown_words(*one) for one in self.asked.shown_from(CONFIDENCE).values()}
         cut = [f"cut: {self.asked.bounding_remark}"] if self.asked.cut and self.asked.bounding else []
         return [*rows, *groups, *sorted(told), *cut]
+
+
+def _as_labels(key: CellKey, _: Steps) -> tuple[Shown, ...]:
+    """Return the labels of a row that a SELECT gave it."""
+    return tuple(part for part in key if not isinstance(part, tuple))

@@ -1,4 +1,4 @@
-"""The rows and the numbers of an answer, for people and for programs: bounds, quotients, words, and tables of text."""
+"""The rows and the numbers of an answer, for people and for programs: bounds, words, and tables of text."""
 
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
@@ -6,9 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from lapwing.answers.releases import Numbers, PricedQuestion
 from lapwing.queries.planning.plan import BoundedValue, CellKey, Number, Shown
-from lapwing.queries.planning.presentation import Quotient
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.wording import format_bounded, format_exact, format_value, named, rounded
@@ -118,28 +116,6 @@ def cell_record(cell: BoundedValue) -> dict[str, Any]:
         **{name: format_exact(part) for name, part in parts.items()},
         "rounded": {name: rounded(part) for name, part in parts.items()},
     }
-
-
-def quotient(
-    asked: PricedQuestion, made: Quotient, numbers: Mapping[str, Numbers], confidence: Fraction
-) -> list[BoundedValue]:
-    """Return quotients of columns, with bounds from the law of their common noise, or from the bounds of each column.
-
-    Proof: proofs/quotients.md
-    """
-    from lapwing.queries.statistics.postprocessing import quotient_of_boxes, quotient_of_sums  # noqa: PLC0415 - few divide answers
-
-    columns = {name: asked.releases[name] for name in made.names}
-    source = next(iter(columns.values())).source
-    read = {name: one.meaning.forms(source.plan) for name, one in columns.items() if one.source is source}
-    forms = {name: form for name, form in read.items() if form}
-    if len(forms) == len(columns):
-        released, noise = numbers[made.names[0]], source.mechanism
-        return quotient_of_sums(made, forms, source.plan, numbers=released, noise=noise, confidence=confidence)
-    each, alone = 1 - (1 - confidence) / len(columns), asked.in_one_row
-    told = {name: asked.values(name, numbers[name], each) for name in columns}
-    boxes = {name: {() if alone else one.key: one for one in cells} for name, cells in told.items()}
-    return quotient_of_boxes(made, boxes)
 
 
 def no_column(name: object, known: Sequence[str]) -> BadQuestionError:

@@ -13,7 +13,7 @@ from lapwing.accounting.filters.account import Account, Budget
 from lapwing.answers.answer import Answer
 from lapwing.answers.budget import budget_words
 from lapwing.answers.releases import Price, PricedPlan, PricedQuestion, Release, StoredAnswer
-from lapwing.answers.stream_terms import StreamTerms
+from lapwing.answers.stream_terms import StreamTerms, Verdict
 from lapwing.answers.target import AtEpsilon, AtRho, Target, release_of
 from lapwing.ledger.entries import Receipt, Record
 from lapwing.ledger.export import charged_words, pays_by_yes
@@ -23,7 +23,7 @@ from lapwing.queries.algebra.aggregate import LastStepPerPerson, sensitivity
 from lapwing.queries.planning.plan import CanonicalQuestion, Plan
 from lapwing.queries.statistics.funnel import Steps
 from lapwing.queries.statistics.shared_releases import PART
-from lapwing.vocabulary.codec import from_record, from_text
+from lapwing.vocabulary.codec import from_record, from_text, parse
 from lapwing.vocabulary.errors import LapwingError
 from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.frozen import frozen
@@ -146,10 +146,23 @@ def _opening(entry: Record, _: Record | None) -> tuple[str, str | None]:
         return f"reserved {several(entry['questions'], 'round')} of {entry['reserves']}, for {cost}", cost
     try:
         terms = StreamTerms.read(entry["terms"])
-        asks = f', "at least {terms.at_least:,} people?" in {terms.table}, up to {several(terms.yeses, "yes")}'
+        asks = f', "{terms.asks}" in {terms.table}, up to {several(terms.yeses, "yes")}'
     except LapwingError:
         asks = ""
     return f"opened stream {entry['stream']}{asks}, for {cost}", cost
+
+
+_CORRIDOR = {
+    Verdict.INSIDE.value: "inside the corridor that ends there",
+    Verdict.OUTSIDE.value: "outside the corridor that ends there",
+}
+
+
+def _told(outcome: str, answer: str | None) -> str:
+    """Return an outcome in words: of a corridor, whose number is its upper end, whether the count is inside."""
+    with suppress(ValueError, AttributeError):  # no answer, or none of a session
+        return _CORRIDOR.get(parse(answer or "").get("verdict", ""), outcome)
+    return outcome
 
 
 def _intent(entry: Record, end: Record | None) -> tuple[str, str | None]:
@@ -160,11 +173,14 @@ def _intent(entry: Record, end: Record | None) -> tuple[str, str | None]:
     asked = f"{len(questions):,} questions" if len(questions) > _FEW else "; ".join(map(asked_words, questions))
     if end is None:
         return f"asked stream {entry['stream']} {asked}: it has no answer yet", None
-    answers = [outcome for outcome, _ in end["answers"]] if "answers" in end else [end.get("outcome", "lost")]
+    ends = end["answers"] if "answers" in end else [[end.get("outcome", "lost"), end.get("answer")]]
+    answers = [outcome for outcome, _ in ends]
     by_yes = "account" not in end or pays_by_yes(end)
     paid = "at the price of its yeses" if by_yes else "which was paid when the stream was opened"
     paid = "for nothing" if set(answers) == {"no"} else paid
-    told = ", ".join(answers) if len(answers) <= _FEW else f"{answers.count('yes'):,} yes, {answers.count('no'):,} no"
+    told = ", ".join(_told(*one) for one in ends)
+    if len(answers) > _FEW:
+        told = f"{answers.count('yes'):,} yes, {answers.count('no'):,} no"
     return f"asked stream {entry['stream']} {asked}: {told}, {paid}", None
 
 

@@ -21,8 +21,9 @@ _MOST_ROWS: Final = 40
 def panels_of(asked: PricedQuestion, rows: Sequence[Row]) -> list[Panel]:
     """Return all statistics of an answer by group; columns of names are refused, for there is nothing to draw."""
     plan = next(asked.several()).plan
-    labels = [", ".join(map(named, plan.called(row.key))) if row.key else "" for row in rows]
-    values_of = [", ".join(map(named, plan.without_names(row.key))) for row in rows]
+    labelled = asked.arrangement is not None and asked.arrangement.labelled is not None
+    labels = [", ".join(map(named, row.key if labelled else plan.called(row.key))) if row.key else "" for row in rows]
+    values_of = [", ".join(map(named, row.key if labelled else plan.without_names(row.key))) for row in rows]
     over_time = len(plan.grouped_by) == 1 and len(rows) > 1 and is_time(plan.grouped_by[0])
     panels = []
     for name in asked.columns:

@@ -63,11 +63,13 @@ class Preview(Forecast):
     asked: PricedQuestion
     price: Price
     margin: Mapping[str, Number | None]
+    rows: int | None = None
 
     @staticmethod
-    def of(asked: PricedQuestion, status: BudgetStatus, confidence: Exact) -> "Preview":
-        """Compute the preview of a question."""
+    def of(asked: PricedQuestion, status: BudgetStatus, confidence: Exact, rows: int | None = None) -> "Preview":
+        """Compute the preview of a question, of which the analyst supposes this number of rows."""
         return Preview(
+            rows=rows,
             asked=asked,
             price=asked.price,
             confidence=as_confidence(confidence),
@@ -84,7 +86,7 @@ class Preview(Forecast):
         are groups, this many rows count in each of them.
         """
         found = {
-            name: {rows: one.error_if(rows, self.confidence) for rows in ROWS}
+            name: {rows: one.error_if(rows, self.confidence) for rows in sorted({*ROWS, *filter(None, [self.rows])})}
             for name, one in self.asked.releases.items()
             if name in self.asked.columns
         }
@@ -185,7 +187,7 @@ class Preview(Forecast):
 
         def of(name: str, margin: Number | None) -> str:
             if margin is not None:
-                return self.asked.releases[name].plan.meaning.accuracy(margin)
+                return self.asked.plan_of(name).meaning.accuracy(margin)
             if name in shown:
                 return shown_words(*shown[name])
             if name not in by_rows:
@@ -217,10 +219,14 @@ _HEAVIEST: Final = 20_000_000  # characters, of all that are remembered
 
 
 class QuestionWords(TargetWords, total=False):
-    """The target of a question and, for a SELECT, its contribution bounds: rows and groups of one person."""
+    """The target of a question and, for a SELECT, its contribution bounds: rows and groups of one person.
+
+    `rows` is about how many rows there are, for a mean that is wanted `within` a margin.
+    """
 
     max_rows: int | None
     max_groups: int | None
+    rows: int | None
 
 
 class OfferedTerms(NamedTuple):

@@ -17,7 +17,7 @@ from lapwing.accounting.filters.charge import cost_of_event
 from lapwing.engines.engine import Engine, is_cohort
 from lapwing.mechanisms.margins import Spread, tail_of
 from lapwing.mechanisms.partition_selection import PartitionSelection
-from lapwing.queries.algebra.aggregate import Label, tables_of
+from lapwing.queries.algebra.aggregate import Aggregate, Label, tables_of
 from lapwing.queries.planning.plan import (
     BoundedValue,
     CanonicalQuestion,
@@ -29,7 +29,7 @@ from lapwing.queries.planning.plan import (
     Plan,
     Reading,
 )
-from lapwing.queries.planning.presentation import Arrangement
+from lapwing.queries.planning.presentation import AS_IT_IS, Arrangement
 from lapwing.vocabulary.codec import canonical, digest, stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import Composed, DiscreteLaplaceNoise, Event, PureRelease
@@ -133,6 +133,11 @@ class Release(PricedColumn):
         event: Event = self.mechanism.event
         return event
 
+    @property
+    def reads(self) -> Aggregate | tuple[Aggregate, ...]:
+        """What is computed from the data."""
+        return self.plan.aggregate
+
     def read(self, engine: Engine) -> Any:
         """Read the data; what comes back is wrapped."""
         return engine.vector(self.plan.aggregate)
@@ -188,6 +193,16 @@ class ChosenOnes(Release):
 
     meaning: ChosenMeaning
     mechanism: Choosing
+
+    @property
+    def reads(self) -> Aggregate | tuple[Aggregate, ...]:
+        """The histogram, or what is computed for each of several candidates."""
+        return self.meaning.reads or self.plan.aggregate
+
+    def read(self, engine: Engine) -> Any:
+        """Read the histogram, or the number of each candidate."""
+        what = self.reads
+        return [engine.vector(one) for one in what] if isinstance(what, tuple) else engine.vector(what)
 
     def release(self, exact: Any) -> Numbers:
         """Choose."""
@@ -377,7 +392,7 @@ class PricedQuestion:
     @cached_property
     def tables(self) -> frozenset[str]:
         """Every table that is read."""
-        return frozenset(table for one in self.sources for table in tables_of(one.plan.aggregate))
+        return frozenset(table for one in self.sources for table in tables_of(one.reads))
 
     @cached_property
     def words(self) -> str:
@@ -402,8 +417,8 @@ class PricedQuestion:
     def cut(self) -> tuple[str, ...]:
         """The columns that may miss rows or groups: this follows from the contribution bounds, never from data."""
         found = {name for name, one in self.releases.items() if one.plan.cut or one.source.plan.cut}
-        made = self.arrangement.made if self.arrangement is not None else {}
-        return tuple(name for name in self.columns if found & set(made[name].names if name in made else (name,)))
+        arrangement = self.arrangement or AS_IT_IS
+        return tuple(name for name in self.columns if found & arrangement.sources(name))
 
     @property
     def bounding_remark(self) -> str | None:
@@ -429,6 +444,11 @@ class PricedQuestion:
         known = self.releases
         return {name: known[name].plan.meaning.unit if name in known else "value" for name in self.columns}
 
+    def plan_of(self, column: str) -> Plan:
+        """Return the plan of a column; of one that is computed from others, that of the first of these."""
+        known = (self.arrangement or AS_IT_IS).sources(column)
+        return next(one.plan for name, one in self.releases.items() if name in known)
+
     def several(self) -> Iterator[PricedColumn]:
         """Go through the columns."""
         return iter(self.releases.values())
@@ -436,7 +456,8 @@ class PricedQuestion:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns of each row."""
-        chosen = self.arrangement.columns if self.arrangement is not None else ()
+        arrangement = self.arrangement or AS_IT_IS
+        chosen = arrangement.columns if arrangement.labelled is None else arrangement.labelled.columns
         return chosen or tuple(self.releases)
 
     def values(self, name: str, numbers: Numbers, confidence: Fraction) -> list[BoundedValue]:
@@ -463,8 +484,16 @@ class PricedQuestion:
 
     def margin(self, confidence: Exact = CONFIDENCE) -> Mapping[str, Number | None]:
         """Return the margin of each column at a confidence; None where it depends on the released numbers."""
-        told, wanted = self.columns, as_confidence(confidence)
+        told, wanted, labelled = self.columns, as_confidence(confidence), (self.arrangement or AS_IT_IS).labelled
+        if labelled is not None:
+            each = labelled.confidence_of_each(wanted)
+            return {name: self._largest_margin(labelled.of_column(name), each) for name in told}
         return {name: self.releases[name].margin(wanted) if name in self.releases else None for name in told}
+
+    def _largest_margin(self, names: Sequence[str], confidence: Fraction) -> Number | None:
+        """Return the largest of the margins of several numbers; None where one is not known."""
+        margins = [self.releases[name].margin(confidence) if name in self.releases else None for name in names]
+        return None if None in margins else max(margin for margin in margins if margin is not None)
 
 
 def read_together(asked: Sequence[PricedQuestion], engine: Engine, versions: Mapping[str, int]) -> list[list[Any]]:

@@ -59,16 +59,30 @@ class StreamAnswers(TableResult, Sequence[StreamAnswer | None]):
         return iter(self.answers)
 
     def frame_columns(self, confidence: Exact) -> list[FrameColumn]:
-        """Return the columns of the table: labels, verdicts, the numbers asked for, gaps, and where a yes lies."""
-        told = [None if one is None else (one.verdict.value, one.threshold, one.gap) for one in self.answers]
+        """Return the columns of the table: labels, verdicts, the numbers asked for, gaps, and where a yes lies.
+
+        Numbers of people are whole; those of a stream of sums are floats. Where yeses come with numbers, they follow.
+        """
+        told = [
+            None if one is None else (one.verdict.value, one.threshold, one.gap, one.number) for one in self.answers
+        ]
         lies = [None if one is None else one.interval(confidence) for one in self.answers]
+        terms = next((one.terms for one in self.answers if one is not None), None)
+        kind = int if terms is None or terms.streamed is None else float
+
+        def column(name: str, values: Sequence[Any]) -> FrameColumn:
+            return FrameColumn.of(name, [None if one is None else kind(one) for one in values], kind)
+
+        gives = terms is not None and terms.gives_number
+        numbers = [column("number", [one and one[3] for one in told])] if gives else []
         return [
             *(FrameColumn.of(name, [words.get(name) for words in self.labels]) for name in self.label_names),
             FrameColumn.of("verdict", [one and one[0] for one in told]),
-            FrameColumn.of("at_least", [one and one[1] for one in told], int),
-            FrameColumn.of("gap", [one and one[2] for one in told], int),
-            FrameColumn.of("low", [one and one.low for one in lies], int),
-            FrameColumn.of("high", [one and one.high for one in lies], int),
+            column("at_least", [one and one[1] for one in told]),
+            column("gap", [one and one[2] for one in told]),
+            *numbers,
+            column("low", [one and one.low for one in lies]),
+            column("high", [one and one.high for one in lies]),
         ]
 
     @property

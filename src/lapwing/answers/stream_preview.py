@@ -12,7 +12,8 @@ from lapwing.accounting.filters.remaining import Refusal
 from lapwing.answers.budget import BudgetStatus
 from lapwing.answers.preview import Forecast
 from lapwing.answers.releases import CONFIDENCE
-from lapwing.answers.stream_terms import StreamTerms, paid_by_yes
+from lapwing.answers.stream_terms import StreamTerms, paid_by_yes, told
+from lapwing.queries.statistics.streamed import StreamedKind
 from lapwing.vocabulary.exact import Exact, as_confidence
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import ConcentratedDP, PureDP
@@ -34,7 +35,7 @@ class StreamPreview(Forecast):
 
     terms: StreamTerms
     questions: int
-    margin: int
+    margin: int | Fraction
     at_best: BudgetStatus | Refusal
 
     @staticmethod
@@ -64,6 +65,11 @@ class StreamPreview(Forecast):
         return self.terms.mechanism.yes_price
 
     @property
+    def number_price(self) -> Fraction:
+        """The part of the price of a yes that is for its number; 0 where none comes with it."""
+        return self.terms.number_price
+
+    @property
     def total(self) -> Fraction:
         """The epsilon of the opening and of all yeses."""
         return self.terms.epsilon
@@ -77,16 +83,20 @@ class StreamPreview(Forecast):
             case _:
                 return False
 
-    def chance_of_yes(self, people: int) -> float:
-        """Return the probability of a yes if there were really `people`."""
+    def chance_of_yes(self, people: Exact) -> float:
+        """Return the probability of a yes if there were really `people`, or if the sum were really so much."""
         return self.terms.chance_of_yes(people)
 
     @property
-    def chances(self) -> dict[int, float]:
-        """The probability of a yes at a few true counts, from a margin below what is asked for to a margin above."""
-        middle, step = self.terms.at_least, max(1, self.margin // 2)
-        counts = (middle + place * step for place in (-2, -1, 0, 1, 2))
-        return {people: self.chance_of_yes(people) for people in counts if people >= 0}
+    def chances(self) -> dict[int | Fraction, float]:
+        """The probability of a yes at a few true counts, from a margin below what is asked for to a margin above.
+
+        Of a share or a correlation they are scores, around the 0 that is asked for.
+        """
+        terms = self.terms
+        middle, step = terms.at_least, max(1, int(self.margin / terms.step) // 2)
+        counts = (terms.amount(middle + place * step) for place in (-2, -1, 0, 1, 2))
+        return {count: self.chance_of_yes(count) for count in counts if count >= 0 or terms.streamed is not None}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the preview as JSON values."""
@@ -94,7 +104,8 @@ class StreamPreview(Forecast):
             **terms_record(self.terms, self.before.account),
             "confidence": format_exact(self.confidence),
             "questions": self.questions,
-            "margin": self.margin,
+            "margin": told(self.margin),
+            "number_margin": told(self.terms.number_margin(self.confidence)) if self.terms.gives_number else None,
             "chance_of_yes": {str(people): chance for people, chance in self.chances.items()},
             "affordable": self.affordable,
             "left": self.before.to_dict(),
@@ -112,17 +123,20 @@ class StreamPreview(Forecast):
         return [*terms_facts(self.terms, self.confidence, self.before.account), ("left then", left), ("mind", mind)]
 
     def __repr__(self) -> str:
-        asks = f"at least {self.terms.at_least:,}, {several(self.terms.yeses, 'yes')}"
+        wanted = self.terms.streamed.asks[:-1] if self.terms.streamed else f"at least {self.terms.at_least:,}"
+        asks = f"{wanted}, {several(self.terms.yeses, 'yes')}"
         return (
             f"<stream preview: {asks}, {spent_words(self.terms, self.terms.yeses, self.before.account)}, {self._can}>"
         )
 
     def __str__(self) -> str:
         terms = self.terms
-        asks = f"at least {terms.at_least:,} people in {terms.table}? for up to {several(terms.yeses, 'yes')}"
+        asks = f"{terms.asks[:-1]} in {terms.table}? for up to {several(terms.yeses, 'yes')}"
         price = f"costs {cost_in_words(terms, self.before.account)}"
         verdicts = "a verdict is" if self.questions == 1 else f"{self.questions:,} verdicts are all"
-        sure = f"{verdicts} right with {float(self.confidence):.4g} confidence for counts {self.margin:,} or more away"
+        counts = f"{_compared(terms)}s"
+        sure = f"{verdicts} right with {float(self.confidence):.4g} confidence for {counts} {format_short(self.margin)}"
+        sure += " or more away" + (f"; {_number_words(terms, self.confidence)}" if terms.gives_number else "")
         if isinstance(self.after, Refusal):
             return f"{asks}: {price}; {sure}; refused now: {self.after}."
         end = f"{self.after} is left while it is open and after all yeses"
@@ -138,8 +152,9 @@ def cost_in_words(terms: StreamTerms, account: Account) -> str:
         price = f"{priced}epsilon {format_short(terms.epsilon)}"
         return f"{price}, all of it at the opening: this budget is not paid yes by yes"
     opening, yes = terms.mechanism.threshold_epsilon, terms.mechanism.yes_price
+    number = f" ({format_short(terms.number_price)} of it for its number)" if terms.gives_number else ""
     by_yes = (
-        f"epsilon {format_short(opening)} to open, {format_short(yes)} for each yes, "
+        f"epsilon {format_short(opening)} to open, {format_short(yes)} for each yes{number}, "
         f"nothing for a no; {format_short(terms.epsilon)} at most"
     )
     return by_yes if isinstance(account.budget, PureDP) else f"{by_yes} ({GAUSSIAN_SIDE})"
@@ -159,19 +174,37 @@ def spent_rho(terms: StreamTerms, account: Account) -> str | None:
     return format_exact(cost_of(terms.reservation(_PREVIEWED)).rho) if is_rho else None
 
 
+def _compared(terms: StreamTerms) -> str:
+    """Return what is compared: a count, a sum, or the score that decides about a share or a correlation."""
+    of = terms.streamed
+    return "count" if of is None else "sum" if of.statistic is StreamedKind.TOTAL else "score"
+
+
+def _number_words(terms: StreamTerms, confidence: Exact) -> str:
+    """Say how far off the numbers of yeses are."""
+    sure = percent(as_confidence(confidence))
+    return (
+        f"the number of a yes is within {format_short(terms.number_margin(confidence))}, all of them at once with "
+        f"{sure} confidence"
+    )
+
+
 GAUSSIAN_SIDE = "the Gaussian account of an (epsilon, delta) budget is charged for all of it at the opening"
 
 
 def terms_record(terms: StreamTerms, account: Account) -> dict[str, Any]:
     """Return the terms of a stream as JSON values, and whether an account pays for it yes by yes; if not, its rho."""
-    mechanism = terms.mechanism
+    mechanism, of = terms.mechanism, terms.streamed
     return {
         "table": terms.table,
-        "at_least": terms.at_least,
+        "at_least": told(terms.wanted),
+        "of": None if of is None else {"statistic": of.statistic.value, "value": of.value, "asks": of.asks},
+        "number": terms.gives_number,
         "yeses": terms.yeses,
         "price": {
             "opening": format_exact(mechanism.threshold_epsilon),
             "each_yes": format_exact(mechanism.yes_price),
+            "number": format_exact(terms.number_price),
             "no": "0",
             "all": format_exact(terms.epsilon),
             "paid_by_yes": paid_by_yes(account),
@@ -182,15 +215,17 @@ def terms_record(terms: StreamTerms, account: Account) -> dict[str, Any]:
 
 def terms_facts(terms: StreamTerms, confidence: Exact, account: Account) -> list[tuple[str, str | None]]:
     """Return the terms of a stream in words, and what they cost an account."""
-    many = ", ".join(f"{n:,} if {terms.margin(confidence, questions=n):,} away" for n in _SEARCHES)
+    many = ", ".join(f"{n:,} if {format_short(terms.margin(confidence, questions=n))} away" for n in _SEARCHES)
+    what, away = _compared(terms), format_short(terms.amount(terms.at_least))
     return [
-        ("asked", f'"at least {terms.at_least:,} people?", in {terms.table}, up to {several(terms.yeses, "yes")}'),
+        ("asked", f'"{terms.asks}", in {terms.table}, up to {several(terms.yeses, "yes")}'),
         ("cost", cost_in_words(terms, account)),
         (
             "error",
             (
-                f"with {percent(as_confidence(confidence))} confidence an answer is right if the true count is "
-                f"{terms.margin(confidence):,} or more away from {terms.at_least:,}; all of {many}"
+                f"with {percent(as_confidence(confidence))} confidence an answer is right if the true {what} is "
+                f"{format_short(terms.margin(confidence))} or more away from {away}; all of {many}"
             ),
         ),
+        ("number", _number_words(terms, confidence) if terms.gives_number else None),
     ]

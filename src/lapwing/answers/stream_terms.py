@@ -1,10 +1,17 @@
 """The terms of a stream, fixed when it is opened, and its answers under these terms.
 
 The terms are public, and so is all that follows from them: prices, the chance of a yes, margins. An answer is a
-verdict, and on a yes how far above it was, after noise.
+verdict, and on a yes how far above it was, after noise; where that was agreed, with the number itself, which has
+noise of its own that the yes pays for. The value that was compared is never shown.
+
+A stream is about counts of people, or about sums of another value (`queries.statistics.streamed`), in whose steps the
+mechanism works.
+
+Proof: proofs/streamed_values.md
 """
 
 import math
+from abc import ABC
 from dataclasses import field, replace
 from enum import Enum
 from fractions import Fraction
@@ -17,13 +24,17 @@ from lapwing.accounting.filters.charge import ConcentratedFilter, Reservation
 from lapwing.answers.target import FINEST, LARGEST_EPSILON, plausible_price, require_price
 from lapwing.ledger.entries import Receipt
 from lapwing.ledger.reservation_states import Decision
-from lapwing.mechanisms.sparse_vector.pure import SparseVector
+from lapwing.mechanisms.sparse_vector.corridor import Corridor
+from lapwing.mechanisms.sparse_vector.law_probabilities import reach
+from lapwing.mechanisms.sparse_vector.pure import SparseVector, YesReveals
 from lapwing.mechanisms.sparse_vector.rule import SparseVectorAnswer as Decided
-from lapwing.mechanisms.sparse_vector.stream_mechanism import best_share
+from lapwing.mechanisms.sparse_vector.stream_mechanism import best_share, failure_probability
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.queries.catalogue.population import Population, RowsPerPerson
+from lapwing.queries.language.builders import ConditionLike, ValueLike
 from lapwing.queries.planning.plan import plain_number
-from lapwing.vocabulary.codec import from_text, stored, to_text
+from lapwing.queries.statistics.streamed import StreamedKind, StreamedValue
+from lapwing.vocabulary.codec import from_record, from_text, parse, stored, to_text
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import (
     Exact,
@@ -31,6 +42,7 @@ from lapwing.vocabulary.exact import (
     as_int,
     as_written,
     ceil_to_grid,
+    exact,
     exactly_one_of,
     positive,
     require_words,
@@ -47,19 +59,31 @@ _MOST_PEOPLE: Final = 2**62
 
 
 class StreamOffer(TypedDict, total=False):
-    """The words for a stream: what it asks, and `epsilon`, or `within` at a `confidence` for all `questions`."""
+    """The words for a stream: what it asks, and `epsilon`, or `within` at a `confidence` for all `questions`.
 
-    at_least: Required[int]
+    It asks for people, or for a `total`, a `proportion` or a `correlation`. With `number` a yes comes with a number.
+    """
+
+    at_least: Required[Exact]
     yeses: Required[int]
     epsilon: Exact
     within: Exact
     confidence: Exact
     questions: int
     table: str | None
+    number: bool
+    total: ValueLike
+    proportion: ConditionLike
+    correlation: ValueLike
+    max_rows: int
+
+
+class AgreedTerms(ABC):  # noqa: B024 - the codec reads whichever kind of terms was stored
+    """The terms of a stream of any kind."""
 
 
 @stored("stream-terms")
-class StreamTerms:
+class StreamTerms(AgreedTerms):
     """The terms of a stream, fixed when it is opened.
 
     Parameters
@@ -93,6 +117,8 @@ class StreamTerms:
         confidence: Exact = "0.95",
         questions: object = None,
         table: str | None = None,
+        number: object = False,
+        max_rows: int | None = None,
         **others: object,
     ) -> "StreamTerms":
         """Return the terms of a stream about `population`, or refuse them.
@@ -100,10 +126,14 @@ class StreamTerms:
         Parameters
         ----------
         at_least, yeses, table : what is asked, and how many yeses there are to give
+        number : whether a yes comes with the number, with noise of its own that the yes pays for
+        max_rows : how many rows of one person count, where rows are added up
+        others : `total=`, `proportion=` or `correlation=`, where something else than people is asked for
         epsilon : what it may cost; the threshold is placed for `questions` if they are given
         within, confidence, questions : for the smallest epsilon (of three digits) at which all `questions`, one by
             default, are answered right with this probability, if all counts are `within` or more away
         """
+        asked = {kind.value: others.pop(kind.value, None) for kind in StreamedKind}
         require_words(others, StreamOffer.__annotations__)
         if at_least is None or yeses is None:
             raise BadQuestionError(
@@ -115,9 +145,21 @@ class StreamTerms:
         require_price({"epsilon": epsilon, "within": within})
         way = exactly_one_of("price", {"epsilon": epsilon, "within": within}, ("epsilon",), ("within",))
         confidence = as_confidence(confidence)
-        terms = StreamTerms(
-            table=population.table(table or _only_table(population)).name,
-            at_least=as_int("at_least", at_least, most=_MOST_PEOPLE),
+        if not isinstance(number, bool):
+            remedy = "write True for a number with each yes, or leave it out"
+            raise ParameterError("number", number, reason="is neither true nor false", remedy=remedy)
+        name = population.table(table or _only_table(population)).name
+        of: StreamedValue | None = None
+        if any(one is not None for one in asked.values()):
+            of = StreamedValue.of(population, name, at_least=at_least, max_rows=max_rows, **asked)
+        elif max_rows is not None:
+            remedy = "leave it out: of people each counts once"
+            raise ParameterError("max_rows", max_rows, reason="does not go with counts of people", remedy=remedy)
+        terms = _terms(
+            number=number,
+            streamed=of,
+            table=name,
+            at_least=as_int("at_least", at_least, most=_MOST_PEOPLE) if of is None else of.threshold,
             yeses=as_int("yeses", yeses, most=_MOST_YESES),
             epsilon=LARGEST_EPSILON if epsilon is None else plausible_price("epsilon", epsilon),
             adjacency=population.unit.adjacency,
@@ -134,9 +176,9 @@ class StreamTerms:
 
         The price of a yes is the best one, rounded down, and the opening gets the rest: together they are `epsilon`.
         """
-        best = best_share(self.sensitivity.in_steps(Fraction(1)), self.yeses)
-        yes = math.floor(epsilon * (1 - best) / self.yeses / FINEST) * FINEST
-        if not yes:
+        best, deciding = best_share(self.sensitivity.in_steps(Fraction(1)), self.yeses), epsilon * self.deciding_share
+        yes = math.floor((epsilon - deciding * best) / self.yeses / FINEST) * FINEST
+        if yes * self.yeses <= epsilon - deciding:
             raise ParameterError(
                 "epsilon",
                 epsilon,
@@ -146,12 +188,62 @@ class StreamTerms:
         return replace(self, epsilon=epsilon, opening=epsilon - self.yeses * yes)
 
     @property
-    def sensitivity(self) -> ValueSensitivity:
-        """How far the protected people move a count."""
-        return ValueSensitivity.of_counts(self.adjacency, people=self.people)
+    def gives_number(self) -> bool:
+        """Whether a yes comes with the number, with noise of its own."""
+        return False
 
     @property
-    def mechanism(self) -> SparseVector:
+    def streamed(self) -> StreamedValue | None:
+        """What is added up for a question; None where people are counted."""
+        return None
+
+    @property
+    def deciding_share(self) -> Fraction:
+        """The part of epsilon that decides; the rest is for numbers."""
+        return Fraction(1, 2) if self.gives_number else Fraction(1)
+
+    @property
+    def number_price(self) -> Fraction:
+        """The part of the price of a yes that is for its number."""
+        return self.mechanism.number_price
+
+    @property
+    def step(self) -> Fraction:
+        """What one step of the mechanism stands for: one person, or a step of the sum."""
+        return Fraction(1) if self.streamed is None else self.streamed.step
+
+    @property
+    def wanted(self) -> int | Fraction:
+        """The number that is asked for, where a question does not say another."""
+        return self.at_least if self.streamed is None else plain_number(self.streamed.at_least)
+
+    @property
+    def asks(self) -> str:
+        """What is asked, in words."""
+        return f"at least {self.at_least:,} people?" if self.streamed is None else self.streamed.asks
+
+    def amount(self, steps: int | Fraction) -> int | Fraction:
+        """Return a number of steps as what they stand for."""
+        return plain_number(Fraction(steps) * self.step)
+
+    def number_margin(self, confidence: Exact = "0.95") -> int | Fraction:
+        """Return how far off the numbers of all yeses are at most, all at once; 0 where there are none."""
+        noise = self.mechanism.rule.fresh_noise
+        if noise is None:
+            return 0
+        return self.amount(reach(noise, failure_probability(as_confidence(confidence)) / self.yeses / 2))
+
+    @property
+    def sensitivity(self) -> ValueSensitivity:
+        """How far the protected people move a count, or a sum in its steps."""
+        if self.streamed is None:
+            return ValueSensitivity.of_counts(self.adjacency, people=self.people)
+        return ValueSensitivity.of_arrivals(
+            self.adjacency, up=self.streamed.up, down=self.streamed.down, people=self.people
+        )
+
+    @property
+    def mechanism(self) -> SparseVector | Corridor:
         """The sparse vector that decides."""
         return _mechanism_of(self)
 
@@ -165,17 +257,26 @@ class StreamTerms:
             return self.epsilon
         return self.mechanism.threshold_epsilon + yeses * self.mechanism.yes_price
 
-    def chance_of_yes(self, people: int, *, at_least: int | None = None) -> float:
-        """Return the probability of a yes if there were really `people`."""
-        return self.mechanism.chance_of_yes(as_int("people", people, least=0, most=_MOST_PEOPLE), at_least)
+    def chance_of_yes(self, people: Exact, *, at_least: int | None = None) -> float:
+        """Return the probability of a yes if there were really `people`, or if the sum were really so much.
 
-    def margin(self, confidence: Exact = "0.95", *, questions: int = 1) -> int:
+        Of a share or a correlation it is the score that decides, which is asked to be at least 0.
+        """
+        if self.streamed is None:
+            return self.mechanism.chance_of_yes(as_int("people", people, least=0, most=_MOST_PEOPLE), at_least)
+        steps = round(exact("people", as_written(people)) / self.step)
+        return self.mechanism.chance_of_yes(steps, at_least)
+
+    def margin(self, confidence: Exact = "0.95", *, questions: int = 1) -> int | Fraction:
         """Return how far counts must be from the threshold for all of these verdicts to be right, whichever they are.
 
         Of `k` questions any may deserve a yes, up to the yeses there are. The event that k counts below and as many
         counts above as there are yeses are *all* classified right is less likely than any such case, so its margin is
-        an upper bound. Of one question both cases are computed.
+        an upper bound. Of one question both cases are computed. Of sums it is in their unit; see `StreamedValue`.
         """
+        return self.amount(self._margin(confidence, questions))
+
+    def _margin(self, confidence: Exact, questions: int) -> int:
         return _margin_of(self, as_confidence(confidence), as_int("questions", questions, most=_MOST_QUESTIONS))
 
     def to_text(self) -> str:
@@ -185,7 +286,12 @@ class StreamTerms:
     @staticmethod
     def read(text: str) -> "StreamTerms":
         """Return the terms that were written as `text`."""
-        return from_text(StreamTerms, text)
+        read: StreamTerms = from_text(AgreedTerms, text)  # type: ignore[assignment] # all are
+        return read
+
+    def write_answer(self, answer: Decided) -> str:
+        """Return an answer as the ledger keeps it."""
+        return verdict_text(answer)
 
     def placed_for(self, questions: int, confidence: Exact) -> "StreamTerms":
         """Return the terms with the shift at which the margin for these questions is smallest."""
@@ -209,12 +315,52 @@ class StreamTerms:
                 "within",
                 within,
                 reason=f"would cost more than epsilon {LARGEST_EPSILON}",
-                remedy=f"allow {least} or more, ask fewer questions, or open the stream for fewer yeses",
+                remedy=f"allow {format_short(least)} or more, ask fewer questions, or open the stream for fewer yeses",
             )
         search = decimals(digits=3)
         while search.open:
             search.tell(suffices(search.guess))
         return at(plausible_price("epsilon", search.above))
+
+
+@stored("stream-terms-with-more")
+class FurtherTerms(StreamTerms):
+    """The terms of a stream that gives numbers, or that is about something else than people.
+
+    Parameters
+    ----------
+    number : whether a yes comes with the number
+    value : what is added up; None where people are counted
+    """
+
+    number: bool
+    value: StreamedValue | None
+
+    @property
+    def gives_number(self) -> bool:
+        """Whether a yes comes with the number, with noise of its own."""
+        return self.number
+
+    @property
+    def streamed(self) -> StreamedValue | None:
+        """What is added up for a question; None where people are counted."""
+        return self.value
+
+
+def _terms(*, number: bool, streamed: StreamedValue | None, **agreed: Any) -> StreamTerms:
+    """Return terms; those of counts without numbers are written as they always were."""
+    return (
+        FurtherTerms(number=number, value=streamed, **agreed)
+        if number or streamed is not None
+        else StreamTerms(**agreed)
+    )
+
+
+def _parsed(text: str) -> object:
+    try:
+        return parse(text)
+    except (ValueError, RecursionError):
+        return text  # which is no record, and refused as that
 
 
 def paid_by_yes(account: Account) -> bool:
@@ -266,7 +412,8 @@ def _mechanism_of(terms: StreamTerms) -> SparseVector:
         threshold=terms.at_least,
         sensitivity=terms.sensitivity,
         shift=terms.shift,
-        threshold_share=None if terms.opening is None else terms.opening / terms.epsilon,
+        reveals=YesReveals.NUMBER if terms.gives_number else YesReveals.GAP,
+        threshold_share=None if terms.opening is None else terms.opening / (terms.epsilon * terms.deciding_share),
     )
 
 
@@ -275,6 +422,13 @@ class Verdict(Enum):
 
     BELOW = "below"
     ABOVE = "above"
+    INSIDE = "inside"  # of a corridor around a guess
+    OUTSIDE = "outside"
+
+    @property
+    def is_yes(self) -> bool:
+        """Whether it is one that is paid for."""
+        return self in {Verdict.ABOVE, Verdict.OUTSIDE}
 
 
 @frozen(repr=False)
@@ -284,14 +438,15 @@ class StreamAnswer(Result):
     Parameters
     ----------
     gap : on a yes, a noisy distance from the threshold. A yes was given for a large one, so it errs upwards
+    number : on a yes of a stream that gives numbers, the number with noise of its own, which errs neither way
     price : what this answer cost when it was given; a no costs nothing beyond the opening of the stream
     question : which question of the stream it was, counting from 1
     free : whether it had been given before, so that nothing was charged this time
     """
 
     verdict: Verdict
-    threshold: int
-    gap: int | None
+    threshold: int | Fraction
+    gap: int | Fraction | None
     price: Fraction
     question: int
     yeses_left: int
@@ -299,36 +454,46 @@ class StreamAnswer(Result):
     stream: str
     terms: StreamTerms = field(compare=False)
     free: bool = field(default=False, compare=False)
+    number: int | Fraction | None = None
 
     def __post_init__(self) -> None:
+        if (self.number is not None) is not (bool(self) and self.terms.gives_number):
+            raise ParameterError("number", self.number, reason="does not go with its terms", remedy="see terms")
         if (self.gap is None) is bool(self):
             raise ParameterError("gap", self.gap, reason=f"does not go with {self.verdict.value}", remedy="see verdict")
 
     def __bool__(self) -> bool:
-        return self.verdict is Verdict.ABOVE
+        return self.verdict.is_yes
 
     def __str__(self) -> str:
-        return f"ABOVE, by about {self.gap}" if self else "BELOW"
+        if self.verdict is Verdict.OUTSIDE and self.gap is not None:
+            return f"OUTSIDE, about {self.threshold + self.gap}"
+        if self.number is not None:
+            return f"ABOVE, {_short(self.number)}"
+        return f"ABOVE, by about {_short(self.gap or 0)}" if self else self.verdict.name
 
     def __repr__(self) -> str:
         paid = "free" if self.free or not self.price else f"epsilon {format_short(self.price)}"
         return f"<stream answer: {self}, {paid}>"
 
     def interval(self, confidence: Exact = "0.95") -> Interval | None:
-        """Return where the count of a yes lies; None for a no. It is free.
+        """Return where the count, or the sum, of a yes lies; None for a no. It is free.
 
         All intervals of the stream hold at once with this probability, so that it does not matter which of them is
-        looked at; they are much wider than the noise of one answer, because a yes was given *for* a large gap.
+        looked at; they are much wider than the noise of one answer, because a yes was given *for* a large gap. Where
+        the number was paid for, the interval is what both it and the gap allow.
         """
+        terms, of = self.terms, self.terms.streamed
         decided = Decided(
             above=bool(self),
             question=self.question,
-            threshold=Fraction(self.threshold),
+            threshold=Fraction(self.threshold if of is None else of.threshold_of(Fraction(self.threshold))),
             price=self.price,
-            gap=None if self.gap is None else Fraction(self.gap),
+            gap=None if self.gap is None else self.gap / terms.step,
+            number=None if self.number is None else self.number / terms.step,
         )
-        lies = self.terms.mechanism.interval(decided, confidence)
-        return None if lies is None else Interval(*map(plain_number, lies))
+        lies = terms.mechanism.interval(decided, confidence)
+        return None if lies is None else Interval(*map(terms.amount, lies))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as JSON values, with the interval that holds with 95 % confidence."""
@@ -336,8 +501,9 @@ class StreamAnswer(Result):
         return {
             "stream": self.stream,
             "verdict": self.verdict.value,
-            "at_least": self.threshold,
-            "gap": self.gap,
+            "at_least": told(self.threshold),
+            "gap": told(self.gap),
+            **({"number": told(self.number)} if self.terms.gives_number else {}),
             "interval": None if lies is None else {"low": format_exact(lies.low), "high": format_exact(lies.high)},
             "price": format_exact(self.price),
             "free": self.free or not self.price,
@@ -347,9 +513,21 @@ class StreamAnswer(Result):
         }
 
     def facts(self) -> list[tuple[str, str | None]]:
-        """Return the verdict in words, and where the count of a yes lies."""
-        told = f"YES, at least {self.threshold:,}" if self else f"NO, fewer than {self.threshold:,}"
-        return [("answer", f"{told} (after noise)"), ("people", self._whereabouts)]
+        """Return the verdict in words, the number if there is one, and where the count of a yes lies."""
+        label, of = "people", self.terms.streamed
+        if self.verdict in {Verdict.INSIDE, Verdict.OUTSIDE}:
+            told = "NO, not near the guess" if self else "YES, near the guess"
+        elif of is None:
+            told = f"YES, at least {self.threshold:,}" if self else f"NO, fewer than {self.threshold:,}"
+        else:
+            told, label = f"{'YES' if self else 'NO'}: {of.asks}", of.unit
+        number = None if self.number is None else f"{format_short(self.number)} ± {self._number_margin}"
+        return [("answer", f"{told} (after noise)"), (label, self._whereabouts), ("number", number)]
+
+    @property
+    def _number_margin(self) -> str:
+        sure = "all numbers of the stream at once, " if self.terms.yeses > 1 else ""
+        return f"{format_short(self.terms.number_margin())} ({sure}with 95 % confidence, noise of its own)"
 
     @property
     def _whereabouts(self) -> str | None:
@@ -359,6 +537,20 @@ class StreamAnswer(Result):
             return None
         all_of_them = "" if self.terms.yeses == 1 else ": all yeses of the stream at once"
         return f"from {format_short(lies.low)} to {format_short(lies.high)}{all_of_them}, with 95 % confidence"
+
+
+def _short(number: int | Fraction) -> str:
+    return str(number) if isinstance(number, int) else format_short(number)
+
+
+def told(number: int | Fraction | None) -> int | str | None:
+    """Return a number as JSON has it: whole as it is, and any other as text."""
+    return number if number is None or isinstance(number, int) else format_exact(number)
+
+
+def told_amount(told: int | str | None) -> int | Fraction | None:
+    """Return the number that JSON tells: whole as it is, and any other as text."""
+    return plain_number(Fraction(told)) if isinstance(told, str) else told
 
 
 @stored("verdict")
@@ -371,13 +563,26 @@ class StoredVerdict:
     price: Fraction
 
 
+@stored("verdict-with-number")
+class StoredNumber(StoredVerdict):
+    """A yes with its number as the ledger keeps it."""
+
+    number: int
+
+
+_VERDICTS: Final[Any] = StoredVerdict | StoredNumber
+
+
 def verdict_text(answer: Decided) -> str:
-    """Return the text of a verdict for the ledger."""
+    """Return the text of a verdict for the ledger; its numbers are steps."""
     threshold = int(answer.threshold)
     if not answer:
         return _no_text(threshold)
     gap = None if answer.gap is None else int(answer.gap)
-    return to_text(StoredVerdict(verdict=Verdict.ABOVE, threshold=threshold, gap=gap, price=answer.price))
+    yes: dict[str, Any] = {"verdict": Verdict.ABOVE, "threshold": threshold, "gap": gap, "price": answer.price}
+    if answer.number is not None:
+        return to_text(StoredNumber(**yes, number=int(answer.number)))
+    return to_text(StoredVerdict(**yes))
 
 
 @lru_cache(maxsize=1024)  # thousands of noes are alike
@@ -386,22 +591,35 @@ def _no_text(threshold: int) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _stored_verdict(told: str) -> StoredVerdict:
-    return from_text(StoredVerdict, told)
+def stored_verdict(told: str) -> StoredVerdict:
+    """Return the verdict that was written as a text."""
+    kept: StoredVerdict = from_record(_VERDICTS, _parsed(told))
+    return kept
 
 
 def read_verdict(decision: Decision, terms: StreamTerms, *, free: bool = False) -> StreamAnswer:
     """Return the answer that a committed verdict stands for; `free` if it was given before."""
-    kept = _stored_verdict(decision.answer or "")
-    return StreamAnswer(
-        verdict=kept.verdict,
-        threshold=kept.threshold,
-        gap=kept.gap,
-        price=kept.price,
+    return answer_of(
+        stored_verdict(decision.answer or ""),
+        terms,
         question=decision.number,
         yeses_left=decision.units_left,
         receipt=decision.receipt,
         stream=decision.reservation,
-        terms=terms,
         free=free,
+    )
+
+
+def answer_of(kept: StoredVerdict, terms: StreamTerms, **known: Any) -> StreamAnswer:
+    """Return a verdict as an answer, its numbers in the unit of what is asked."""
+    of = terms.streamed
+    by_share = of is not None and of.statistic is not StreamedKind.TOTAL  # which is compared as a score, with 0
+    return StreamAnswer(
+        verdict=kept.verdict,
+        threshold=terms.wanted if by_share else terms.amount(kept.threshold),
+        gap=None if kept.gap is None else terms.amount(kept.gap),
+        number=terms.amount(kept.number) if isinstance(kept, StoredNumber) else None,
+        price=kept.price,
+        terms=terms,
+        **known,
     )

@@ -10,6 +10,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final, TypeAlias, TypedDict, TypeVar
@@ -24,7 +25,7 @@ from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip
 from lapwing.queries.algebra.aggregate import PrivateKey
 from lapwing.queries.catalogue.population import Population
-from lapwing.queries.planning.plan import Choosing, ChosenMeaning, Family, Noise, NoisyMeaning, Plan, Reading
+from lapwing.queries.planning.plan import Choosing, ChosenMeaning, Family, Noise, NoisyMeaning, Number, Plan, Reading
 from lapwing.queries.planning.planner import Question
 from lapwing.vocabulary.deadline import spend
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
@@ -32,6 +33,7 @@ from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import (
     Exact,
     as_confidence,
+    as_int,
     as_written,
     ceil_to_grid,
     exactly_one_of,
@@ -85,10 +87,15 @@ class AtRho:
 
 @frozen()
 class Within:
-    """Pay as little as it takes for all numbers to be off by at most `margin`, with probability `confidence`."""
+    """Pay as little as it takes for all numbers to be off by at most `margin`, with probability `confidence`.
+
+    The error of a mean depends on how many rows there are, which is not public: there it is meant for this number of
+    `rows`, as the analyst supposes.
+    """
 
     margin: Fraction
     confidence: Fraction
+    rows: int | None = None
 
     def shared(self, parts: int) -> "Within":
         """Return the target as it is: each part is wanted as accurately as the whole."""
@@ -130,7 +137,7 @@ def parse_target(
     >>> parse_target(epsilon=0.1) == parse_target(epsilon="0.1")  # a float is read as it is written
     True
     >>> parse_target(within=20)
-    Within(margin=Fraction(20, 1), confidence=Fraction(19, 20))
+    Within(margin=Fraction(20, 1), confidence=Fraction(19, 20), rows=None)
     >>> parse_target(epsilon="0.1", within=20)
     Traceback (most recent call last):
     ...
@@ -148,6 +155,14 @@ def parse_target(
         case _:
             chance = None if delta is None else short("delta", probability("delta", as_written(delta)), _FINEST_DELTA)
             return AtEpsilon(epsilon=plausible_price("epsilon", epsilon), delta=chance)
+
+
+def given_rows(target: Target, rows: object) -> Within:
+    """Return an accuracy that is meant for this number of rows; any other target is refused."""
+    if not isinstance(target, Within):
+        remedy = "leave it out, or say how exact it must be: within"
+        raise ParameterError("rows", rows, reason="goes with an accuracy, and not with a price", remedy=remedy)
+    return replace(target, rows=as_int("rows", rows, most=2**40))
 
 
 def require_price(given: Mapping[str, object]) -> None:
@@ -220,7 +235,7 @@ def ways_to_pay(target: Target, budget: Guarantee) -> tuple[Target, ...]:
     """
     if not isinstance(target, Within) or not isinstance(budget, ApproximateDP):
         return (target,)
-    return target, WithinByEpsilon(margin=target.margin, confidence=target.confidence)
+    return target, WithinByEpsilon(margin=target.margin, confidence=target.confidence, rows=target.rows)
 
 
 def release_of(plan: Plan, target: Target, budget: Guarantee, judged: Sequence[Reading] = ()) -> Release:
@@ -353,21 +368,35 @@ def _calibrated(squared: int, epsilon: Fraction, delta: Fraction | None, many: i
 
 def _within(plan: Plan, judged: Sequence[Reading], target: Within, at: Callable[[Fraction], Noise]) -> Noise:
     """Return the largest noise, of four digits, that grants an accuracy."""
-    refusal = next(filter(None, (one.refusal_of_margin(plan) for one in judged)), None)
-    if refusal:
-        raise ParameterError(
-            "within",
-            target.margin,
-            reason=refusal,
-            remedy="offer an epsilon; the answer comes with its interval",
-        )
+    _require_margin(judged, plan, target)
     search = decimals(digits=4)
     with _within_reach(target.margin):
         while search.open:
             spend(_STEPS)
             noise = at(search.guess)
-            search.tell(max(one.margin(plan, noise, target.confidence) or 0 for one in judged) > target.margin)
+            search.tell(max(_error(one, plan, noise, target) for one in judged) > target.margin)
         return at(search.below)
+
+
+def _error(reading: Reading, plan: Plan, noise: Noise, target: Within) -> Number:
+    """Return how far off all numbers are at most; of a mean, about how far if so many rows count."""
+    margin = reading.margin(plan, noise, target.confidence)
+    if margin is None and target.rows is not None:
+        margin = reading.error_if(plan, noise, target.confidence, target.rows)
+    return margin or 0
+
+
+def _require_margin(judged: Sequence[Reading], plan: Plan, target: Within) -> None:
+    """Refuse an accuracy that cannot be promised beforehand, and a number of rows where nothing depends on it."""
+    refusal = next(filter(None, (one.refusal_of_margin(plan) for one in judged)), None)
+    if refusal and (target.rows is None or isinstance(plan.meaning, ChosenMeaning)):
+        remedy = "offer an epsilon; the answer comes with its interval"
+        if not isinstance(plan.meaning, ChosenMeaning):
+            remedy = "say about how many rows there are, rows=10_000, or offer an epsilon; the answer has its interval"
+        raise ParameterError("within", target.margin, reason=refusal, remedy=remedy)
+    if target.rows is not None and not refusal:
+        reason = "has nothing to do with how exact this is"
+        raise ParameterError("rows", target.rows, reason=reason, remedy="leave it out: the margin holds for any number")
 
 
 @contextmanager
@@ -401,6 +430,7 @@ def _selection(plan: Plan, meaning: ChosenMeaning, target: Target, selector: Sel
         case AtEpsilon(epsilon=epsilon):
             return at(epsilon)
         case Within(margin=margin, confidence=confidence):
+            _require_margin([meaning], plan, target)
             search = decimals(digits=3)
             with _within_reach(margin):
                 while search.open:

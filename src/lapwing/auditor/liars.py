@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from lapwing.auditor.added_noise import AddedNoise
 from lapwing.auditor.choices import AuditedRule, CountedChoice, HistogramChoice, ThresholdedKeys
+from lapwing.auditor.graph_ladders import AuditedLadder, count_stars, widths_of_the_two_largest_degrees
 from lapwing.auditor.noise_laws import (
     AuditedDiscreteLaplace,
     AuditedGeometric,
@@ -334,5 +335,13 @@ ONE_SHOT_LIARS = (
         source="document 004, example 2.3: one record in a thousand is published, which is (0, 1/1000)-private",
         claim=ApproximateDP(epsilon=1, delta="1e-6"),
         box=NameAndShame(1e-3),
+    ),
+    OneShotLiar(
+        name="counts_stars_on_a_ladder_of_the_two_largest_degrees",
+        source="a bound of what one edge can do near a graph, taken for a ladder: it forgets that two may be joined",
+        claim=PureDP(epsilon=Fraction(1)),
+        box=AuditedLadder(
+            people=5, count=count_stars(3), widths=widths_of_the_two_largest_degrees(people=5, points=3), rate=0.5
+        ),
     ),
 )

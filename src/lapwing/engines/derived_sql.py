@@ -8,7 +8,7 @@ column after those that it needs. A person without such rows has no match: a num
 from collections.abc import Iterable, Sequence
 
 from lapwing.engines.dialect import RowOf, Writer
-from lapwing.engines.expression_sql import predicate_sql, present_sql, term_sql
+from lapwing.engines.expression_sql import clipped, predicate_sql, present_sql, term_sql
 from lapwing.queries.algebra.derived import (
     Beginning,
     CaseResult,
@@ -16,15 +16,18 @@ from lapwing.queries.algebra.derived import (
     ExtremeOfPerson,
     Filled,
     FirstCharacters,
+    FromRows,
     LookedUp,
+    MeanOfPerson,
     NumberOfPerson,
     OnlyWhere,
     PartOfDay,
     PersonRows,
     Respelled,
+    SumOfPerson,
     inputs,
 )
-from lapwing.queries.algebra.functions import FUNCTIONS, Part
+from lapwing.queries.algebra.functions import FUNCTIONS, Part, remainder
 from lapwing.queries.algebra.predicate import ALWAYS
 from lapwing.queries.algebra.term import columns
 from lapwing.queries.catalogue.column import Boolean, DerivedColumn, Real
@@ -32,7 +35,7 @@ from lapwing.queries.catalogue.column import Boolean, DerivedColumn, Real
 
 def widened_relation(writer: Writer, row: RowOf) -> str:
     """Return the relation of a row with its derived columns, under the alias of the row."""
-    joined = [one for one in row.derived if isinstance(one, LookedUp | ExtremeOfPerson | NumberOfPerson)]
+    joined = [one for one in row.derived if isinstance(one, FromRows)]
     source = _joined(writer, row, joined) if joined else writer.stored(row)
     known = {one.name for one in joined}
     rest = [one for one in row.derived if one.name not in known]
@@ -45,8 +48,8 @@ def widened_relation(writer: Writer, row: RowOf) -> str:
     return source
 
 
-def _joined(writer: Writer, row: RowOf, derived: Sequence[LookedUp | ExtremeOfPerson | NumberOfPerson]) -> str:
-    by_rows: dict[PersonRows, list[LookedUp | ExtremeOfPerson | NumberOfPerson]] = {}
+def _joined(writer: Writer, row: RowOf, derived: Sequence[FromRows]) -> str:
+    by_rows: dict[PersonRows, list[FromRows]] = {}
     for one in derived:
         rows = PersonRows(table=one.table, where=ALWAYS, derived=()) if isinstance(one, LookedUp) else one.rows
         by_rows.setdefault(rows, []).append(one)
@@ -63,9 +66,7 @@ def _joined(writer: Writer, row: RowOf, derived: Sequence[LookedUp | ExtremeOfPe
     return f"(SELECT {', '.join(added)} FROM {writer.stored(row)} {' '.join(joins)}) AS {row.alias}"
 
 
-def _grouped(
-    writer: Writer, row: RowOf, rows: PersonRows, derived: Iterable[LookedUp | ExtremeOfPerson | NumberOfPerson]
-) -> str:
+def _grouped(writer: Writer, row: RowOf, rows: PersonRows, derived: Iterable[FromRows]) -> str:
     """Return one row for each person who has such rows: the person p, and the values v0, v1, ..."""
     inner = writer.row_of(rows.table, rows.derived, row.depth + 1)
     person = writer.person(inner)
@@ -78,7 +79,7 @@ def _grouped(
     )
 
 
-def _of_rows(writer: Writer, row: RowOf, derived: LookedUp | ExtremeOfPerson | NumberOfPerson) -> str:
+def _of_rows(writer: Writer, row: RowOf, derived: FromRows) -> str:
     whole, least = writer.dialect.integer, writer.dialect.least
     match derived:
         case NumberOfPerson(column=None, most=most):
@@ -86,11 +87,37 @@ def _of_rows(writer: Writer, row: RowOf, derived: LookedUp | ExtremeOfPerson | N
         case NumberOfPerson(column=str() as column, most=most):
             several = f"COUNT(DISTINCT {_known(writer, row, column)})"
             return f"CAST({least.format(several, writer.value(most))} AS {whole})"
+        case SumOfPerson(term=term, low=low, high=high):
+            value = f"CASE WHEN {present_sql(writer, row, term.column)} THEN {term_sql(writer, row, term)} END"
+            total = f"CAST({clipped(writer, writer.dialect.total.format(value), low, high)} AS {whole})"
+            if term.bits:
+                total = f"CAST({total} AS {writer.dialect.real}) * {writer.value(2.0**-term.bits)}"
+            # A sum of nothing is missing, and LEAST and GREATEST would leave it out.
+            return f"CASE WHEN COUNT({value}) > 0 THEN {total} END"
+        case MeanOfPerson():
+            return _mean(writer, row, derived)
         case LookedUp(column=column) | ExtremeOfPerson(column=column):
             last = isinstance(derived, ExtremeOfPerson) and derived.last
             return _extreme(writer, row, str(column), "MAX" if last else "MIN")
         case _:
             raise TypeError(derived)
+
+
+def _mean(writer: Writer, row: RowOf, derived: MeanOfPerson) -> str:
+    """Return the mean of a person's rows in whole numbers: the quotient of sum and number, and what is left over."""
+    dialect, term = writer.dialect, derived.term
+    value = f"CASE WHEN {present_sql(writer, row, term.column)} THEN {term_sql(writer, row, term)} END"
+    sum_ = clipped(writer, dialect.total.format(value), -derived.MOST_SUM, derived.MOST_SUM)
+    total = f"CAST({sum_} AS {dialect.integer})"
+    number = f"CAST({clipped(writer, f'COUNT({value})', 1, derived.MOST_COUNTED)} AS {dialect.integer})"
+    left = remainder(dialect, total, number)
+    whole = clipped(writer, dialect.quotient.format(f"({total} - {left})", number), term.low, term.high)
+    finer = writer.value(2**derived.finer)
+    rest = dialect.quotient.format(f"({left} * {finer})", number)
+    mean = clipped(writer, f"({whole} * {finer} + {rest})", term.low << derived.finer, term.high << derived.finer)
+    if derived.bits:
+        mean = f"CAST({mean} AS {dialect.real}) * {writer.value(2.0**-derived.bits)}"
+    return f"CASE WHEN COUNT({value}) > 0 THEN {mean} END"
 
 
 def _extreme(writer: Writer, row: RowOf, column: str, function: str) -> str:

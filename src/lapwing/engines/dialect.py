@@ -111,7 +111,7 @@ class Dialect:
     part_of_day : the year, quarter, month or day, whose name comes first, of a day expression
     text_number : the first 60 bits of the MD5 of a text expression, as a 64-bit integer (`aggregate.text_number`)
     text_order : a text expression, to be ordered byte by byte
-    beginning : the first day of the year, quarter or month, whose name comes first, that a day expression is in
+    beginning : the first day of the year, quarter, month or week, whose name comes first, that a day expression is in
     small, capital : a text expression with the letters A to Z in small, or in capitals
     trimmed : a text expression without the blanks around it
     starts_with : whether a text expression starts with another

@@ -25,6 +25,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import duckdb
 
+from lapwing.engines.cell_formats import spelled_cell
 from lapwing.engines.dialect import StoredColumn, literal
 from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import BITMAP_MEMORY, Engine, Row
@@ -136,7 +137,8 @@ class DuckDB(Engine):
     def _rows(self, statement: Statement) -> Sequence[Row]:
         return self._fetched(statement, lambda cursor: cursor.fetchall())
 
-    def _columns(self, statement: Statement) -> Sequence[Integers]:
+    def _columns(self, statement: Statement, width: int = 2) -> Sequence[Integers]:
+        del width
         return list(self._fetched(statement, lambda cursor: cursor.fetchnumpy()).values())
 
     def _fetched(self, statement: Statement, fetch: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
@@ -313,6 +315,8 @@ class _Registry:
         key = stored_name(table, self._population.person_key(table), file.header)
         columns = {stored_name(table, c.name, file.header): DUCKDB.type_of(c.type) for c in table.columns}
         types = columns | {key: DUCKDB.type_of(table.key_type)}
+        if table.cells_written:
+            file.spelled(lambda cell, kind: spelled_cell(cell, kind, table))
         lines = file.check_lines()
         definition = self._definition(table, "TABLE", name, file.relation(types, key))
         try:

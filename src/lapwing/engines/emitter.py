@@ -26,11 +26,13 @@ from lapwing.queries.algebra.aggregate import (
     BoundedRowsPerPerson,
     Bounding,
     ClippedSumPerPerson,
+    CountInSets,
     CountPeopleOfTables,
     CountPerPerson,
     DistinctKeys,
     GridKey,
     LastStepPerPerson,
+    cell_count,
 )
 from lapwing.queries.algebra.derived import of_person
 from lapwing.queries.algebra.predicate import ALWAYS, Predicate
@@ -77,6 +79,12 @@ def emit(
     return Statement(_Select(writer, aggregate, one_row=one_row).text(), tuple(writer.parameters))
 
 
+def emit_people(writer: Writer, aggregate: Aggregate, *, one_row: bool) -> Statement:
+    """Return the SQL of one row for each row that counts, in any order: its terms, which `aggregate` adds up."""
+    check_total(aggregate, writer.population)
+    return Statement(_Select(writer, aggregate, one_row=one_row).picked_rows(), tuple(writer.parameters))
+
+
 def _people_of_tables(population: Population, dialect: Dialect, relations: Mapping[str, str]) -> dict[str, str]:
     """Return the relations of people of several tables: all keys there are, of which an aggregate counts each once."""
     found = {}
@@ -117,6 +125,10 @@ class _Select:
                 self.count([])
                 self.part(list, bounding.max_cells)
                 total = self.total(["COUNT(*)"])
+            case CountInSets(sets=sets):
+                self.count([])
+                self.part(list, 1)
+                total = self.total_of_sets(sets)
             case DistinctKeys():
                 self.count([])
                 self.part(list, bounding.max_cells)
@@ -136,6 +148,15 @@ class _Select:
                 total = self.total(["COUNT(*)", *sums])
         steps = ", ".join(f"{name} AS ({text})" for name, text in self.steps.items())
         return f"WITH {steps} {total}"
+
+    def picked_rows(self) -> str:
+        """Return the rows that would be added up: their terms, and not whose they are."""
+        if not isinstance(self.aggregate.bounding, BoundedRowsPerPerson) or self.keys:
+            raise TypeError(self.aggregate.bounding)
+        self.pick(self.aggregate.bounding)
+        steps = ", ".join(f"{name} AS ({text})" for name, text in self.steps.items())
+        terms = ", ".join(f"{self.whole(f'v{i}')} AS v{i}" for i in range(self.aggregate.terms))
+        return f"WITH {steps} SELECT {terms} FROM {self.last}"
 
     @property
     def last(self) -> str:
@@ -232,6 +253,23 @@ class _Select:
             return f"SELECT {', '.join(f'COALESCE({number}, 0)' for number in numbers)} FROM {self.last}"
         keys = ", ".join(self.keys)
         return f"SELECT {', '.join([keys, *numbers])} FROM {self.last} GROUP BY {keys}"
+
+    def total_of_sets(self, sets: Sequence[Sequence[int]]) -> str:
+        """Return the number of people in each cell of each set of keys, in one pass: a cell is one number."""
+        numbers, before = list[str](), 0
+        for places, size in zip(sets, self.aggregate.sizes, strict=True):
+            number = self.keys[places[0]]
+            for place in places[1:]:
+                number = f"({number}) * {cell_count([self.aggregate.keys[place]])} + {self.keys[place]}"
+            numbers.append(self.whole(f"{number} + {before}"))
+            before += size
+        columns = [f"g{i}" for i in range(len(sets))]
+        packed = ", ".join(f"{number} AS {column}" for number, column in zip(numbers, columns, strict=True))
+        each = ", ".join(f"({column})" for column in columns)
+        cell = f"COALESCE({', '.join(columns)})" if len(columns) > 1 else columns[0]  # all but one are NULL
+        return (
+            f"SELECT {cell}, COUNT(*) FROM (SELECT {packed} FROM {self.last}) AS packed GROUP BY GROUPING SETS ({each})"
+        )
 
     def clipped_total(self, bounding: ClippedSumPerPerson) -> str:
         small, dialect = max(map(abs, bounds(bounding.term))) <= SMALL, self.writer.dialect

@@ -12,6 +12,7 @@ from the aggregate alone, and on a database that computes correctly they hold fo
 (`proofs/totality.md`): only a broken database can fail them.
 """
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 from lapwing.engines.cohorts import Cohorts
 from lapwing.engines.derived_sql import widened_relation
 from lapwing.engines.dialect import Dialect, Writer
-from lapwing.engines.emitter import Fact, Statement, emit, emit_counts, emit_facts, emit_size
+from lapwing.engines.emitter import Fact, Statement, emit, emit_counts, emit_facts, emit_people, emit_size
 from lapwing.engines.reading import hide_failures
 from lapwing.engines.rows_of_person import Integers
 from lapwing.engines.stored_columns import Registered
@@ -34,6 +35,7 @@ from lapwing.queries.algebra.aggregate import (
     BinnedKey,
     BoundedRowsPerPerson,
     ClippedSumPerPerson,
+    CountInSets,
     CountPeopleOfTables,
     CountPerPerson,
     DeclaredKey,
@@ -115,10 +117,32 @@ class Engine(ABC):
         check_vector(aggregate)
         return self._run(aggregate, all_numbers)
 
+    def in_sets(self, aggregate: Aggregate) -> list[Sensitive[tuple[int, ...]]]:
+        """Return the numbers of each set of keys, of an aggregate that counts people in sets."""
+
+        def answer() -> list[Sensitive[tuple[int, ...]]]:
+            statement = emit(aggregate, self._population, self._dialect, self._relations, self._one_row)
+            numbers = iter(numbers_of_cells(aggregate, self._rows(statement)))
+            return [Sensitive(tuple(itertools.islice(numbers, size))) for size in aggregate.sizes]
+
+        return hide_failures(answer, self._on_failure)
+
     def keyed(self, aggregate: Aggregate) -> Sensitive[Mapping[CellKey, tuple[int, ...]]]:
         """Return the numbers of an aggregate whose cells only the data knows; the keys are as secret as the counts."""
         check_keyed(aggregate)
         return self._run(aggregate, numbers_by_cell)
+
+    def people(self, aggregate: Aggregate) -> Sensitive[Integers]:
+        """Return the terms of each row that an aggregate of bounded rows adds up: one row of whole numbers for each.
+
+        It is for a mechanism that samples people, or that sums a function of each row. No order is promised.
+        """
+
+        def answer() -> Sensitive[Integers]:
+            statement = emit_people(self._writer(), aggregate, one_row=aggregate.table in self._one_row)
+            return Sensitive(possible_people(aggregate, self._columns(statement, aggregate.terms)))
+
+        return hide_failures(answer, self._on_failure)
 
     def numbers(self, aggregates: Sequence[Aggregate], *, versions: Mapping[str, int]) -> list[Sensitive[int]]:
         """Return the number of each of many aggregates; cohorts of the same table are counted together.
@@ -197,9 +221,9 @@ class Engine(ABC):
     def _writer(self) -> Writer:
         return Writer(self._dialect, self._population, self._relations, widened_relation)
 
-    def _columns(self, statement: Statement) -> Sequence[Integers]:
-        """Run `statement` and return its columns, all of whole numbers of 64 bits."""
-        return list(np.array(self._rows(statement), np.int64).reshape(-1, 2).T)
+    def _columns(self, statement: Statement, width: int = 2) -> Sequence[Integers]:
+        """Run `statement` and return its columns, `width` of them, all of whole numbers of 64 bits."""
+        return list(np.array(self._rows(statement), np.int64).reshape(-1, width).T)
 
     @abstractmethod
     def _rows(self, statement: Statement) -> Sequence[Row]:
@@ -308,6 +332,21 @@ def all_numbers(aggregate: Aggregate, rows: Iterable[Row]) -> tuple[int, ...]:
     return numbers
 
 
+def numbers_of_cells(aggregate: Aggregate, rows: Iterable[Row]) -> list[int]:
+    """Return the numbers of all cells of sets: as `all_numbers` does, faster, for there are many.
+
+    Proof: proofs/totality.md
+    """
+    size = sum(aggregate.sizes)
+    numbers = [0] * size
+    for cell, count, *more in rows:
+        whole = type(cell) is int and type(count) is int and not more
+        if not (whole and 0 <= cell < size and 0 < count < MOST_ROWS and not numbers[cell]):
+            raise ImpossibleError("a cell that was not asked for or came twice, or a count that cannot be")
+        numbers[cell] = count
+    return numbers
+
+
 def numbers_by_cell(aggregate: Aggregate, rows: Iterable[Row]) -> dict[CellKey, tuple[int, ...]]:
     """Return the numbers of each cell from the rows of a database: the parts of its key, then whole numbers.
 
@@ -329,6 +368,10 @@ def _cell(aggregate: Aggregate, row: Row) -> tuple[CellKey, Row]:
             passed, *numbers = row
             _require(type(passed) is int and 0 <= passed <= len(steps), "a step that does not exist")
             return (passed,), numbers
+        case CountInSets():
+            cell, *numbers = row
+            _require(type(cell) is int, "a cell without a number")
+            return (cell,), numbers
         case _:
             keys = aggregate.keys
             parts = zip(keys, row[: len(keys)], strict=True)
@@ -363,9 +406,26 @@ def possible_numbers(aggregate: Aggregate, sent: Sequence[Any]) -> tuple[int, ..
         case DistinctKeys():
             cells = aggregate.cell_count
             _require(cells is None or sent[0] <= cells, "more cells than there are")
-        case CountPerPerson() | CountPeopleOfTables() | LastStepPerPerson():
+        case CountPerPerson() | CountPeopleOfTables() | CountInSets() | LastStepPerPerson():
             pass
     return tuple(numbers)
+
+
+def possible_people(aggregate: Aggregate, columns: Sequence[NDArray[Any]]) -> Integers:
+    """Return the rows of people from the columns that a database sent; one out of the bounds of its term has failed.
+
+    Proof: proofs/totality.md
+    """
+    bounding = aggregate.bounding
+    if not isinstance(bounding, BoundedRowsPerPerson):
+        raise TypeError(bounding)
+    _require(len(columns) == len(bounding.terms), "more or fewer numbers than were asked for")
+    _require(len({column.shape for column in columns}) == 1, "columns of different length")
+    for column, term in zip(columns, bounding.terms, strict=True):
+        low, high = bounds(term)
+        _require(column.dtype == np.int64 and not np.ma.is_masked(column), "a number that is not whole")
+        _require(not len(column) or low <= column.min() <= column.max() <= high, "a number beyond its bounds")
+    return np.column_stack([np.asarray(column) for column in columns])
 
 
 def _rows_fit(bounding: BoundedRowsPerPerson, parts: int, numbers: Sequence[int]) -> bool:

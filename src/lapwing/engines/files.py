@@ -18,7 +18,7 @@ A data frame becomes a file: written once, whole or not at all, and readable by 
 import csv
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -116,7 +116,7 @@ _WITH_COMMA: Final = re.compile(r"[+-]?[0-9.]*,[0-9]+")
 _REMEDIES: Final = {
     DUCKDB.integer: "write it with digits alone, such as 1200, or declare the column as real or text",
     DUCKDB.real: "write it as 72.5 or 7.25e1, or declare the column as text",
-    DUCKDB.day: "write days as 2025-12-31, with or without a time such as 23:59:00",
+    DUCKDB.day: "write days as 2025-12-31, or say their order: day_order = 'dmy'",
     DUCKDB.truth: "write true or false",
 }
 
@@ -153,9 +153,9 @@ def described(kind: str, cell: str, *, is_key: bool) -> tuple[str, str]:
     """Return what is wrong with a cell, and what to do about it, without showing the cell itself.
 
     >>> described(DUCKDB.real, "72,5", is_key=False)
-    ('is not a number', 'write a point in place of the comma, such as 72.5')
+    ('is not a number', 'write a point in place of the comma, such as 72.5, or say so of the table: decimal = ","')
     >>> described(DUCKDB.day, "NA", is_key=False)
-    ('is not a day', 'leave the cell empty where nothing is known')
+    ('is not a day', 'leave the cell empty where nothing is known, or list such cells under missing in lapwing.toml')
     """
     said = cell.strip().lower()
     if is_key and re.fullmatch(_ROUNDED, said.upper()):
@@ -172,9 +172,9 @@ def described(kind: str, cell: str, *, is_key: bool) -> tuple[str, str]:
     if is_key:
         remedy = 'if keys are texts, say so: --key-type text, or key_type = "text"; else write them with digits alone'
     elif said in _MISSING:
-        remedy = "leave the cell empty where nothing is known"
+        remedy = "leave the cell empty where nothing is known, or list such cells under missing in lapwing.toml"
     elif kind == DUCKDB.real and _WITH_COMMA.fullmatch(said):
-        remedy = "write a point in place of the comma, such as 72.5"
+        remedy = 'write a point in place of the comma, such as 72.5, or say so of the table: decimal = ","'
     return f"is not a {_WORDS[kind]}", remedy
 
 
@@ -212,6 +212,7 @@ class CSVFile:
 
     def __init__(self, table: str, path: Path) -> None:
         self._table, self._path = table, path
+        self._spell: Callable[[str, str], str] | None = None
         try:
             with path.open("rb") as file:
                 line = file.readline().decode("utf-8-sig")
@@ -227,17 +228,21 @@ class CSVFile:
         self.separator = max(_SEPARATORS, key=line.count)
         self.header = [name.strip() for name in next(csv.reader([line], delimiter=self.separator), [])]
 
+    def spelled(self, spell: Callable[[str, str], str]) -> None:
+        """Read cells as `spell` says, which is given the SQL of a cell and its type; not those of the person key."""
+        self._spell = spell
+
     def relation(self, types: Mapping[str, str], key: str) -> str:
         """Return the SQL that reads these columns of the header, each as a type of DuckDB; a misfit makes it fail."""
         cells = ", ".join(
             f"{read_cell(DUCKDB.name(name), kind, is_key=name == key)} AS {DUCKDB.name(name)}"
             for name, kind in types.items()
         )
-        return f"(SELECT {cells} FROM {self._texts(types)})"
+        return f"(SELECT {cells} FROM {self._cells(types, key)})"
 
     def misfit(self, types: Mapping[str, str], key: str, name: str) -> str:
         """Return the SQL of the first row whose cell in a column is none of its type, with the cell."""
-        numbered = f"SELECT row_number() OVER () AS place, {DUCKDB.name(name)} AS cell FROM {self._texts(types)}"
+        numbered = f"SELECT row_number() OVER () AS place, {DUCKDB.name(name)} AS cell FROM {self._cells(types, key)}"
         wrong = is_misfit("cell", types[name], is_key=name == key)
         return f"SELECT place, cell FROM ({numbered}) WHERE {wrong} ORDER BY place LIMIT 1"
 
@@ -316,6 +321,17 @@ class CSVFile:
 
     def _refusal(self, line: int, what: str, remedy: str) -> RegistrationError:
         return RegistrationError(self._table, reason=f"cannot be read: line {line:,} {what}", remedy=remedy)
+
+    def _cells(self, types: Mapping[str, str], key: str) -> str:
+        """Return the SQL of the declared columns as texts, each cell spelt as its type is read."""
+        if self._spell is None:
+            return self._texts(types)
+        cells = [
+            f"{name if one == key else self._spell(name, kind)} AS {name}"
+            for one, kind in types.items()
+            for name in [DUCKDB.name(one)]
+        ]
+        return f"(SELECT {', '.join(cells)} FROM {self._texts(types)})"
 
     def _texts(self, types: Mapping[str, str]) -> str:
         columns = [name if name in types else f"column {i} of the file" for i, name in enumerate(self.header, start=1)]

@@ -176,7 +176,8 @@ class Spark(Engine):
     def _rows(self, statement: Statement) -> Sequence[Row]:
         return self._collected(statement, lambda frame: [[_plain(part) for part in row] for row in frame.collect()])
 
-    def _columns(self, statement: Statement) -> Sequence[Integers]:
+    def _columns(self, statement: Statement, width: int = 2) -> Sequence[Integers]:
+        del width
         return self._collected(statement, lambda frame: [column.to_numpy() for column in frame.toArrow().columns])
 
     def _collected(self, statement: Statement, collect: Callable[[DataFrame], list[Any]]) -> list[Any]:

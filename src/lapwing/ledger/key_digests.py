@@ -11,7 +11,7 @@ The digests are keyed with a secret, so that an attacker cannot search for colli
 import sys
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b, sha256
 from typing import Final
 
@@ -70,13 +70,26 @@ class KeyDigests:
         return {lookup.name: len(one) // _BYTES for lookup, one in whole.items()}, b"".join(whole.values())
 
     def _whole(self, lookup: Lookup) -> memoryview:
-        kept, added = self._kept.get(lookup, _NONE), set(self._added[lookup])
-        return memoryview(array("Q", sorted(added.union(kept))) if added else kept).cast("B")
+        kept, added = self._kept.get(lookup, _NONE), sorted(set(self._added[lookup]))
+        return memoryview(_merged(kept, added) if added else kept).cast("B")
 
     def _digest(self, asked: Asked) -> int:
         lookup, values = asked
         said = "\n".join([lookup.name, *map(str, values)]).encode()
         return int.from_bytes(blake2b(said, digest_size=_BYTES, key=self._secret).digest(), sys.byteorder)
+
+
+def _merged(kept: memoryview, added: Sequence[int]) -> "array[int]":
+    """Return two sorted lists as one; of the long one whole pieces are copied, as there may be a hundred million."""
+    merged, place = array("Q"), 0
+    for digest in added:
+        following = bisect_left(kept, digest, place)
+        merged.frombytes(kept[place:following].cast("B"))
+        place = following
+        if place == len(kept) or kept[place] != digest:
+            merged.append(digest)
+    merged.frombytes(kept[place:].cast("B"))
+    return merged
 
 
 def fingerprint(packed: bytes) -> str:

@@ -29,6 +29,7 @@ import errno
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -37,6 +38,7 @@ from itertools import takewhile
 from typing import Final, TypeVar
 from weakref import ref
 
+from lapwing.ledger.append_times import AppendTimes
 from lapwing.ledger.background_check import BackgroundCheck
 from lapwing.ledger.checkpoint import Checkpoint
 from lapwing.ledger.database import ConflictError, Connection, Database, Turns
@@ -113,6 +115,7 @@ class Store:
         self._seen: Receipt | None = None
         self._looked: tuple[object, Receipt | None] = None, None  # the stamp that it had, and its end
         self._queue, self._learning = WriterQueue(), threading.Lock()
+        self.appends = AppendTimes()
         # The transaction of the thread that holds the reader's lock. The reference is weak: one whose end was
         # interrupted is dropped.
         self._reading: Callable[[], Transaction | None] = _nothing
@@ -225,7 +228,7 @@ class Store:
 
     def _lead(self, leader: PendingChange) -> None:
         """Make all changes that wait now, and report to each thread how its own ended."""
-        known = self._look()
+        begun, known = time.perf_counter(), self._look()
         with self._writer.lock:
             group = self._queue.take(leader)
             try:
@@ -247,6 +250,7 @@ class Store:
             self._give_up(group, error)
             raise
         end(group)
+        self.appends.add(time.perf_counter() - begun, len(group))
 
     def _give_up(self, group: Sequence[PendingChange], error: BaseException) -> None:
         """End a group with an error; a leader that is interrupted leaves the changes of the others in doubt."""

@@ -1,4 +1,6 @@
+from lapwing.mechanisms import printed_margins as printed_margins
 from lapwing.mechanisms.exponential import ExponentialMechanism as ExponentialMechanism
+from lapwing.mechanisms.exponential import ExponentialOnRange as ExponentialOnRange
 from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism as DiscreteGaussianMechanism
 from lapwing.mechanisms.gaussian import GaussianMechanism as GaussianMechanism
 from lapwing.mechanisms.histogram import gaussian_histogram as gaussian_histogram
@@ -7,6 +9,13 @@ from lapwing.mechanisms.histogram_selection import PrivateQuantiles as PrivateQu
 from lapwing.mechanisms.histogram_selection import TopK as TopK
 from lapwing.mechanisms.laplace import GeometricMechanism as GeometricMechanism
 from lapwing.mechanisms.laplace import LaplaceMechanism as LaplaceMechanism
+from lapwing.mechanisms.multiplicative_weights.dual_query import DualQuery as DualQuery
+from lapwing.mechanisms.multiplicative_weights.mwem import MWEM as MWEM
+from lapwing.mechanisms.multiplicative_weights.online import OnlineMultiplicativeWeights as OnlineMultiplicativeWeights
+from lapwing.mechanisms.multiplicative_weights.weighted_cells import WeightedCells as WeightedCells
+from lapwing.mechanisms.multiplicative_weights.weighted_cells import best_rate as best_rate
+from lapwing.mechanisms.multiplicative_weights.weighted_cells import mistake_bound as mistake_bound
+from lapwing.mechanisms.multiplicative_weights.weighted_cells import regret_bound as regret_bound
 from lapwing.mechanisms.partition_selection import PartitionSelection as PartitionSelection
 from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap as NoisyMaxWithGap
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip as PermuteAndFlip

@@ -110,6 +110,7 @@ class ScoreSelection(_Chooser[Chosen], Generic[Chosen]):
     UNIT_BITS: ClassVar[int]
     FLOOR_BITS: ClassVar[int]  # no score counts as further behind the best than two to this power of lattice steps
     FEWEST: ClassVar[int] = 1
+    MOST: ClassVar[int] = 2**31
 
     def __init__(
         self,
@@ -122,7 +123,7 @@ class ScoreSelection(_Chooser[Chosen], Generic[Chosen]):
         monotone_under: Adjacency | None = None,
         grid: Exact | None = None,
     ) -> None:
-        number = as_int("candidates", candidates, least=self.FEWEST, most=2**31)
+        number = as_int("candidates", candidates, least=self.FEWEST, most=self.MOST)
         lattice = None if grid is None else ValueGrid(positive("grid", grid))
         if lattice is None:
             moved = as_int("sensitivity", sensitivity)

@@ -8,8 +8,10 @@ Scores of candidates are whole numbers of steps of 2^-56 of the noise's scale, s
 lattice and nothing is rounded between them.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
+from itertools import accumulate
 from operator import index
 from typing import Final
 
@@ -28,6 +30,7 @@ _FINE_BITS: Final = 8
 _FARTHEST: Final = 64  # beyond e^-64, all weights are bounded by the same small one
 _TABLE_BITS: Final = 31
 _WEIGHT_BITS: Final = 40
+_SIZED_BITS: Final = 192  # e^-64 of 2^53 candidates is a small part of the whole then, as it should be
 
 
 class Coin:
@@ -127,6 +130,35 @@ def choose_exponential(offsets: Sequence[int] | NDArray[np.integer], *, source: 
         chosen = int(np.searchsorted(ends, uniform_below(int(ends[-1]), source=source), side="right"))
         if _is_kept(int(gaps[chosen]), int(weights[chosen]), weight_bits, source):
             return chosen
+
+
+def choose_exponential_sized(
+    offsets: Sequence[int] | NDArray[np.integer], sizes: Sequence[int], *, source: RandomSource = SYSTEM
+) -> tuple[int, int]:
+    """Return (i, j) with 0 <= j < sizes[i], each pair with probability exactly proportional to e^(offsets[i] 2^-56).
+
+    `choose_exponential` among candidates of which sizes[i] have one score, without a list of them; sizes are whole
+    numbers from 0 on, of any length, and not all 0.
+
+    Proof: proofs/selection.md
+    """
+    scores = _integers(offsets).tolist()
+    best = max(score for score, size in zip(scores, sizes, strict=True) if size)
+    gaps = [max(best - score, 0) for score in scores]
+    highs = {gap: exponential_bounds(gap, 1 << UNIT_BITS, _SIZED_BITS)[1] for gap in set(gaps)}
+    ends = list(accumulate(size * highs[gap] for size, gap in zip(sizes, gaps, strict=True)))
+    while True:
+        drawn = uniform_below(ends[-1], source=source)
+        chosen = bisect_right(ends, drawn)
+        gap, high = gaps[chosen], highs[gaps[chosen]]
+        if is_below(partial(_ratio, gap, high), source):
+            return chosen, (drawn - (ends[chosen - 1] if chosen else 0)) // high
+
+
+def _ratio(gap: int, high: int, bits: int) -> tuple[int, int]:
+    """Bound 2^bits times the part of `high` that e^(-gap 2^-56) is, in units of 2^-_SIZED_BITS."""
+    least, most = exponential_bounds(gap, 1 << UNIT_BITS, bits + _SIZED_BITS)
+    return least // high, -(-most // high)
 
 
 def _integers(offsets: Sequence[int] | NDArray[np.integer]) -> NDArray[np.int64]:

@@ -5,8 +5,10 @@ declared, are in none, whatever the condition. A condition that a bin is partly 
 box.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from lapwing.publishing.codes import Code, CodedColumn
 from lapwing.queries.algebra.predicate import (
@@ -24,20 +26,47 @@ from lapwing.queries.planning.planner import plan
 from lapwing.queries.statistics.counts import CountPeople
 from lapwing.vocabulary.errors import BadQuestionError
 
+_MOST_SHOWN: Final = 10
+
 
 def box_of(
     where: ConditionLike, table: str, columns: Sequence[CodedColumn], population: Population
 ) -> dict[int, list[bool]]:
-    """Return which codes of which columns, by their places, a condition means; the last code of each is never meant."""
+    """Return which codes of which columns, by their places, a condition means; that of other values never."""
     asked = CountPeople(table=table, where=as_condition(where))
-    bound = plan(asked, replace(population, segment=None)).aggregate.where
+    try:
+        bound = plan(asked, replace(population, segment=None)).aggregate.where
+    except BadQuestionError as refused:
+        raise _named(where, table, columns, population) or refused from None
+    return box_of_bound(bound, columns)
+
+
+def box_of_bound(bound: Predicate, columns: Sequence[CodedColumn]) -> dict[int, list[bool]]:
+    """Return which codes a condition means that was planned already."""
     box = dict[int, list[bool]]()
     for part in bound.parts if isinstance(bound, AllOf) else (bound,):
         place = _place(part, columns)
         meant = [_means(part, code, columns[place]) for code in columns[place].codes]
-        before = box.get(place, [True] * len(meant) + [False])
-        box[place] = [old and new for old, new in zip(before, [*meant, False], strict=True)]
+        meant += [False] * (len(columns[place]) - len(meant))
+        before = box.get(place, [True] * len(meant))
+        box[place] = [old and new for old, new in zip(before, meant, strict=True)]
     return box
+
+
+def _named(
+    where: ConditionLike, table: str, columns: Sequence[CodedColumn], population: Population
+) -> BadQuestionError | None:
+    """Return a better refusal where a condition has the name that a publication gave to a column."""
+    known = {one.name.casefold() for one in population.table(table).columns}
+    own = [one for one in columns if one.name.casefold() not in known]
+    for one in own:
+        if isinstance(where, str) and re.search(rf"\b{re.escape(one.name)}\b", where):
+            meant = ", ".join(map(repr, one.called[:_MOST_SHOWN]))
+            return BadQuestionError(
+                f"{one.name!r} is a name of this publication, and a condition is about columns of {table}; say it "
+                f"by its codes, such as codes={{{one.name!r}: {one.called[0]!r}}}, of {meant}"
+            )
+    return None
 
 
 def _place(part: Predicate, columns: Sequence[CodedColumn]) -> int:

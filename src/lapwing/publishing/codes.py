@@ -1,20 +1,26 @@
 """Columns as codes: the declared values or bins of each, and one code for all that is none of them.
 
-A row whose value is missing, or not declared, has the last code of its column. So every row is in one cell of every
-table of these columns, and a table is the same whether it was counted by itself or summed from a wider one.
+A row whose value is missing, or not declared, has the last code of its column. Only what is true or false and never
+missing, such as a condition about rows of a person, has no such code: whatever is not true has the code of false. So
+every row is in one cell of every table of these columns, and a table is the same whether it was counted by itself or
+summed from a wider one.
 """
 
+import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
-from lapwing.queries.algebra.aggregate import BinnedKey, CountPerPerson, DeclaredKey, Key, PrivateKey
+from lapwing.mechanisms.residual_basis import Axes
+from lapwing.queries.algebra.aggregate import BinnedKey, CountInSets, CountPerPerson, DeclaredKey, Key, PrivateKey
 from lapwing.queries.algebra.derived import Branch, CaseResult
 from lapwing.queries.algebra.predicate import InIntervals, InTexts, Predicate, atom
 from lapwing.queries.catalogue.domains import INTEGERS, TRUTHS, Interval
 from lapwing.queries.catalogue.population import Population, RowsPerPerson
-from lapwing.queries.language.builders import Grouping, Groupings, as_groups
-from lapwing.queries.language.expressions import By
+from lapwing.queries.language.builders import Grouping, Groupings, as_condition, as_groups
+from lapwing.queries.language.expressions import By, Spelled, TruthOf
+from lapwing.queries.limits import MOST_NUMBERS
 from lapwing.queries.planning.plan import Plan
 from lapwing.queries.planning.planner import Planner, Question, plan
 from lapwing.queries.planning.scope import Scope
@@ -27,15 +33,18 @@ Columns: TypeAlias = Groupings | Mapping[str, Grouping]
 """What a publication is of: columns, bins and conditions, as they are called or under names of one's own."""
 Code: TypeAlias = str | int | bool | Interval
 OTHER: Final = "other or missing"
+MOST_COLUMNS: Final = 40
+_MOST_TABLES: Final = 100
+"""Tables that are counted in one pass: each is a column of what the database sends."""
 MOST_CODES: Final = 200
 """Codes of one column: a table of two such columns still has fewer numbers than one release may have."""
 
 
 @frozen()
 class CodedColumn:
-    """A column of a publication: what it is grouped `by`, its declared `codes`, and what they are called.
+    """A column of a publication: what it is grouped `by`, its declared `codes`, and what all of them are called.
 
-    After the codes that are listed comes one more, for all other values and for none.
+    After the declared ones comes one more, for all other values and for none, unless it is `closed`.
     """
 
     name: str
@@ -56,6 +65,11 @@ class CodedColumn:
         """The declared values, or the first and last number of each bin."""
         return self.key.bins if isinstance(self.key, BinnedKey) else self.key.values
 
+    @property
+    def closed(self) -> bool:
+        """Whether it has the declared codes and no other: it is true or false, and never missing."""
+        return _is_closed(self.key)
+
     def __len__(self) -> int:
         return len(self.called)
 
@@ -66,8 +80,25 @@ class CountInCodes(Question):
 
     def plan(self, planner: Planner) -> Plan:
         """Let a person count once, in the one cell where their row is."""
-        planner.keys = tuple(_coded(key, planner.scope) for key in planner.keys)
+        planner.keys = tuple(coded_key(key, planner.scope) for key in planner.keys)
         return planner.build(CountPerPerson(max_cells=1), People())
+
+
+@frozen(repr=False, eq=False)
+class CountInTables(Question):
+    """The number of people in each cell of several tables of codes, counted in one pass over their rows.
+
+    `sets` has the columns of each table, by their places in `by`.
+    """
+
+    MOST_KEYS: ClassVar[int] = MOST_COLUMNS
+
+    sets: tuple[tuple[int, ...], ...]
+
+    def plan(self, planner: Planner) -> Plan:
+        """Let a person count once in each table, in the cell where their row is."""
+        planner.keys = tuple(coded_key(key, planner.scope) for key in planner.keys)
+        return planner.build(CountInSets(sets=self.sets), People())
 
 
 def read_columns(table: str, columns: Columns, population: Population) -> list[CodedColumn]:
@@ -84,7 +115,7 @@ def read_columns(table: str, columns: Columns, population: Population) -> list[C
         )
     given = list(columns) if isinstance(columns, Mapping) else []
     groupings = as_groups(list(columns.values()) if isinstance(columns, Mapping) else columns)
-    read = [_read_column(known.name, by, population) for by in groupings]
+    read = [_read_column(known.name, _as_condition(by), population) for by in groupings]
     read = [replace(one, name=name) for name, one in zip(given, read, strict=True)] if given else read
     names = [one.name for one in read]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -95,9 +126,56 @@ def read_columns(table: str, columns: Columns, population: Population) -> list[C
     return read
 
 
+def require_groupings(table: str, columns: Sequence[CodedColumn], population: Population) -> None:
+    """Refuse columns whose `by` does not make their codes: a saved table has its codes, and not what was grouped by."""
+    for one in columns:
+        try:
+            made = _read_column(table, one.by, population)
+        except BadQuestionError:
+            made = None
+        if made is None or (made.key, made.called) != (one.key, one.called):
+            raise BadQuestionError(
+                f"this table was read from a file, which does not say how {one.name!r} is counted; call synthesize "
+                "with the words that made it, which is free and gives the same table, and take that"
+            )
+
+
 def count_in_codes(table: str, columns: Sequence[CodedColumn], population: Population) -> Plan:
     """Return the plan that counts people in each cell of some columns, the last column fastest."""
     return plan(CountInCodes(table=table, by=tuple(one.by for one in columns)), population)
+
+
+def count_in_tables(
+    table: str, columns: Sequence[CodedColumn], sets: Sequence[Axes], population: Population
+) -> list[tuple[list[Axes], Plan]]:
+    """Return plans that count people in each cell of tables, and the tables of each: few passes over the rows.
+
+    A pass computes each of its codes once, whatever number of its tables it is in, and has as many tables as their
+    cells can be sent for.
+    """
+    passes, cells = list[list[Axes]](), MOST_NUMBERS
+    for axes in sets:
+        size = math.prod(len(columns[a]) for a in axes)
+        if cells + size > MOST_NUMBERS or len(passes[-1]) == _MOST_TABLES:
+            passes.append([])
+            cells = 0
+        passes[-1].append(axes)
+        cells += size
+    return [(some, _plan_of(table, columns, some, population)) for some in passes]
+
+
+def _plan_of(table: str, columns: Sequence[CodedColumn], sets: Sequence[Axes], population: Population) -> Plan:
+    used = sorted({a for axes in sets for a in axes})
+    places = tuple(tuple(used.index(a) for a in axes) for axes in sets)
+    return plan(CountInTables(table=table, by=tuple(columns[a].by for a in used), sets=places), population)
+
+
+def _as_condition(by: By) -> By:
+    """Return a text that no value reads as, such as "has(visit, ...)", as the condition that it reads as, if any."""
+    if isinstance(by.column, Spelled) and by.column.value is None:
+        with suppress(BadQuestionError):
+            return By(column=TruthOf(as_condition(by.column.text)))
+    return by
 
 
 def _read_column(table: str, by: By, population: Population) -> CodedColumn:
@@ -116,15 +194,22 @@ def _read_column(table: str, by: By, population: Population) -> CodedColumn:
             Call("bins", (key.column, [0, 18, 65])),
         )
     called = [" ".join(map(str, planned.shown((label,), {}))) for label in labels]
-    return CodedColumn(name=planned.group_names[0], by=by, key=key, called=(*called, OTHER))
+    others = () if _is_closed(key) else (OTHER,)
+    return CodedColumn(name=planned.group_names[0], by=by, key=key, called=(*called, *others))
 
 
-def _coded(key: Key, scope: Scope) -> DeclaredKey:
+def _is_closed(key: Key) -> bool:
+    return isinstance(key, DeclaredKey) and not key.missing and key.values == (False, True) and key.values[0] is False
+
+
+def coded_key(key: Key, scope: Scope) -> DeclaredKey:
     """Return the key of a column of codes: a case for each declared value or bin, and one for all else."""
-    conditions = _conditions(key)
-    branches = tuple(Branch(where, code) for code, where in enumerate(conditions))
-    column = scope.add(CaseResult(name="", branches=branches, otherwise=len(conditions)))
-    return DeclaredKey(column=column.name, values=tuple(range(len(conditions) + 1)), missing=False)
+    branches = tuple(Branch(where, code) for code, where in enumerate(_conditions(key)))
+    otherwise = len(branches)
+    if _is_closed(key):
+        branches, otherwise = branches[1:], 0
+    column = scope.add(CaseResult(name="", branches=branches, otherwise=otherwise))
+    return DeclaredKey(column=column.name, values=tuple(range(max(len(branches), otherwise) + 1)), missing=False)
 
 
 def _conditions(key: Key) -> list[Predicate]:

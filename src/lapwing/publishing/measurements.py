@@ -13,7 +13,7 @@ import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.mechanisms.laplace import GeometricMechanism
-from lapwing.mechanisms.residual_basis import Axes, ResidualMechanism, squared_move
+from lapwing.mechanisms.residual_basis import Axes, ResidualMechanism, squared_move, squared_mu
 from lapwing.mechanisms.weighted_sums import Reach
 from lapwing.publishing.covers import cover, maximal
 from lapwing.queries.limits import MOST_NUMBERS
@@ -296,15 +296,19 @@ def gaussian_residuals(
     """
     weights = weights_of_variances(codes, wanted)
     size = {axes: math.prod(codes[a] for a in axes) for axes in weights}
-    moved = {axes: squared_move([codes[a] for a in axes], unit) / size[axes] ** 2 for axes in weights}
+    alone = replace(unit, adjacency=Adjacency.ADD_REMOVE)
+    moved = {axes: squared_move([codes[a] for a in axes], alone) / size[axes] ** 2 for axes in weights}
     whole = sum(math.sqrt(moved[axes] * weights[axes]) for axes in weights)
     paid = float(event.l2_sensitivity_squared / event.sigma_squared)
-    sigmas, variances = dict[Axes, Fraction](), dict[Axes, float]()
-    for axes, weight in weights.items():
-        spend()
-        least = math.sqrt(whole / paid * math.sqrt(moved[axes] / weight)) * size[axes]
-        sigmas[axes] = max(Fraction(1), Fraction(math.ceil(least * _GRID) + 1, _GRID))
-        variances[axes] = (float(sigmas[axes]) ** 2 + _OF_ROUNDING) / size[axes] ** 2
+    least = {
+        axes: math.sqrt(whole / paid * math.sqrt(moved[axes] / weight)) * size[axes] for axes, weight in weights.items()
+    }
+    spend(len(weights))
+    sigmas = _rounded_up(least)
+    more = float(squared_mu(codes, sigmas, unit)) / paid
+    if more > 1:  # where people are exchanged
+        sigmas = _rounded_up({axes: float(sigma) * math.sqrt(more) * _RAISED for axes, sigma in sigmas.items()})
+    variances = {axes: (float(sigma) ** 2 + _OF_ROUNDING) / size[axes] ** 2 for axes, sigma in sigmas.items()}
     return GaussianResiduals(
         codes=codes,
         counted=tuple(cover(codes, wanted)),
@@ -312,6 +316,10 @@ def gaussian_residuals(
         cells=sum(weights[axes] * variances[axes] for axes in weights),
         mechanism=ResidualMechanism(codes=codes, sigmas=sigmas, unit=unit, event=event),
     )
+
+
+def _rounded_up(least: Mapping[Axes, float]) -> dict[Axes, Fraction]:
+    return {axes: max(Fraction(1), Fraction(math.ceil(one * _GRID) + 1, _GRID)) for axes, one in least.items()}
 
 
 def geometric_cover(

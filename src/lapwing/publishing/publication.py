@@ -26,6 +26,7 @@ from lapwing.queries.catalogue.population import Population
 from lapwing.queries.language.builders import ConditionLike
 from lapwing.queries.planning.planner import plan
 from lapwing.queries.statistics.counts import CountPeople
+from lapwing.rounds import Receipt
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact, as_confidence, float_below
 from lapwing.vocabulary.frozen import frozen
@@ -110,7 +111,7 @@ class PublishedCount(Result):
 class PublishedTable(TableResult):
     """The number of people in every cell of some columns: an array `values` with an axis for each column.
 
-    The last code of each is for values that are missing or not declared. `values` are the unbiased
+    The last code of each is for values that are missing or not declared, if there can be any. `values` are the unbiased
     `estimates`, unless `remark` says what was done to them; bounds are those of the estimates.
 
     In frames, bounds are cut at zero, as a count is not negative. An unbiased estimate is not cut: it may be negative,
@@ -142,14 +143,14 @@ class PublishedTable(TableResult):
         """Return the columns of the table, and the number of people with its bounds, each by itself."""
         columns = [self.offer.columns[a] for a in self.axes]
         planned = plan(CountPeople(table=self.offer.table, by=tuple(one.by for one in columns)), self.offer.population)
-        cells = list(itertools.product(*((*one.codes, None) for one in columns)))
-        names, numbers = ("people", "low", "high"), self._bounded(confidence)
+        cells = list(itertools.product(*((*one.codes, None)[: len(one)] for one in columns)))
+        names, numbers = ("people", "low", "high"), self.bounded(confidence)
         return [
             *key_columns(planned, planned.titled(self.names), cells, {}),
             *(FrameColumn.of(name, one) for name, one in zip(names, numbers, strict=True)),
         ]
 
-    def _bounded(self, confidence: Exact) -> tuple[list[float], list[float], list[float]]:
+    def bounded(self, confidence: Exact = _CONFIDENCE) -> tuple[list[float], list[float], list[float]]:
         """Return all numbers of people, their lower bounds and their upper ones, the last column fastest."""
         margin, estimates = self.margin(confidence), self.estimates.ravel().tolist()
         shown = [int(one) if one == round(one) and self.remark else float(one) for one in self.values.ravel()]
@@ -174,7 +175,7 @@ class PublishedTable(TableResult):
     def _repr_html_(self) -> str:
         labels = itertools.product(*(self.offer.columns[a].called for a in self.axes))
         lines = list[list[str]]()
-        for cell, *numbers in itertools.islice(zip(labels, *self._bounded(_CONFIDENCE), strict=True), MOST_SHOWN):
+        for cell, *numbers in itertools.islice(zip(labels, *self.bounded(), strict=True), MOST_SHOWN):
             people, low, high, _ = format_bounded(*numbers)
             lines.append([*cell, people, f"{low} to {high}"])
         beyond = self.values.size - len(lines)
@@ -191,7 +192,7 @@ class Publication(Result):
     """One release of many tables: `publication["age", "smoker"]` is one of them, `count` reads any box for nothing.
 
     It goes through the wanted sets of columns, and has as many as `len` says. A table is `in` it if it can be read: a
-    wanted one, or one of fewer columns.
+    wanted one, or one of fewer columns. Its `receipt` is that of the released numbers in the ledger.
     """
 
     def __init__(
@@ -202,11 +203,12 @@ class Publication(Result):
         price: Price,
         versions: Mapping[str, int],
         name: str,
+        receipt: Receipt | str,
         non_negative: bool,
         whole: bool,
     ) -> None:
         self.offer, self.released, self.price, self.versions, self.name = offer, released, price, versions, name
-        self.non_negative, self.whole = non_negative, whole
+        self.receipt, self.non_negative, self.whole = receipt, non_negative, whole
 
     @cached_property
     def residuals(self) -> dict[Axes, Table]:
@@ -298,6 +300,7 @@ class Publication(Result):
             "columns": [one.name for one in self.offer.columns],
             "sets": [list(self.offer.names(axes)) for axes in self.offer.wanted],
             "price": self.price.to_dict(),
+            "receipt": str(self.receipt),
             "versions": dict(self.versions),
             "released": [list(one) for one in self.released],
         }
@@ -310,6 +313,7 @@ class Publication(Result):
                 f"{several(len(self.offer.wanted), 'table')} of {self.offer.table}, {self.offer.cells:,} cells",
             ),
             ("cost", str(self.price)),
+            ("receipt", str(self.receipt)),
         ]
 
     def __repr__(self) -> str:

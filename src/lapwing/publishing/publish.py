@@ -7,14 +7,14 @@ same data is read back, for nothing.
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, Unpack
 
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.answers.releases import Price, charged_as
 from lapwing.answers.target import TargetWords, parse_target
 from lapwing.mechanisms.residual_basis import Axes
-from lapwing.publishing.codes import CodedColumn, Columns, count_in_codes, read_columns
+from lapwing.publishing.codes import MOST_COLUMNS, CodedColumn, Columns, count_in_tables, read_columns
 from lapwing.publishing.measurements import GaussianResiduals
 from lapwing.publishing.noise_for_target import measurement_for
 from lapwing.publishing.publication import Publication, PublicationOffer
@@ -22,8 +22,8 @@ from lapwing.publishing.publication_preview import PublicationPreview
 from lapwing.queries.algebra.aggregate import tables_of
 from lapwing.queries.limits import MOST_KEYS, MOST_NUMBERS
 from lapwing.queries.planning.plan import Plan
-from lapwing.rounds import IfLost, ReservationKind, RoundReader
-from lapwing.vocabulary.codec import digest, to_record
+from lapwing.rounds import IfLost, Receipt, ReservationKind, RoundReader
+from lapwing.vocabulary.codec import canonical, digest, parse, to_record
 from lapwing.vocabulary.deadline import deadline
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.event import Event
@@ -32,20 +32,22 @@ from lapwing.vocabulary.guarantee import currency_of
 from lapwing.vocabulary.results import shows_words
 
 if TYPE_CHECKING:
-    from lapwing.session import Session
+    from lapwing.session import AskingSession, Session
 
 Marginals: TypeAlias = str | Sequence[str | Sequence[str]]
 """Which sets of columns: all of one size, by these words, or a list of names, and of several names together."""
 
+Passes: TypeAlias = Sequence[tuple[Sequence[Axes], Plan]]
+"""The plans of what is counted, and the tables of each."""
+
 KIND: Final = ReservationKind(name="publication", if_lost=IfLost.ENDS)
 _SIZES: Final = {"all columns": 1, "all pairs": 2, "all triples": 3}
-_MOST_COLUMNS: Final = 40
 _MOST_SETS: Final = 10_000
 
 
 @shows_words(TargetWords, confidence="0.95")
 def preview_publish(
-    session: "Session",
+    session: "AskingSession",
     table: str,
     columns: Columns,
     marginals: Marginals = "all pairs",
@@ -55,7 +57,7 @@ def preview_publish(
 
     The words are those of `publish`.
     """
-    offer = _offered(session, table, columns, marginals, **target)
+    offer = offer_of(session, table, columns, marginals, **target)
     event, before = charged_as(offer.measurement.event), session.budget()
     return PublicationPreview(
         offer=offer,
@@ -94,13 +96,15 @@ def publish(
     target : `epsilon=`, `epsilon=` with `delta=`, or `rho=`; or `within=`, how far off all cells may be at a
         `confidence=`, for the smallest price that gives it
     """
-    offer = _offered(session, table, columns, marginals, **target)
+    offer = offer_of(session, table, columns, marginals, **target)
     plans, event = _plans(offer), charged_as(offer.measurement.event)
     terms = _terms(offer, plans)
-    read = sorted(set[str]().union(*(tables_of(one.aggregate) for one in plans.values())))
+    read = sorted(set[str]().union(*(tables_of(one.aggregate) for _, one in plans)))
 
     def draw(reader: RoundReader) -> dict[str, Any]:
-        counted = {axes: reader.vector(one.aggregate) for axes, one in plans.items()}
+        counted = {
+            axes: table for sets, one in plans for axes, table in zip(sets, reader.in_sets(one.aggregate), strict=True)
+        }
         return {"released": offer.measurement.release(counted), "versions": dict(reader.versions)}
 
     keys = [key] if key is not None else _keys(session, terms, event, read)
@@ -110,25 +114,68 @@ def publish(
             break  # the first that was not lost: a charge that was lost before stays, and is not drawn from again
     with rounds:
         outcome = rounds.round({"sets": len(offer.measurement.variances)}, draw)
+    receipt = rounds.receipts[-1]
+    shape = {"non_negative": non_negative, "whole": whole}
+    return read_publication(session, offer, outcome, name=rounds.name, receipt=receipt, **shape)
+
+
+def published_before(
+    session: "Session", offer: PublicationOffer, *, non_negative: bool = False, whole: bool = False
+) -> Publication | None:
+    """Return the same publication of the same data, under any key of this analyst; None if there is none.
+
+    It charges nothing and reads no data.
+    """
+    ledger, population, plans = session.ledger, session.population, _plans(offer)
+    agreed = canonical({"event": to_record(charged_as(offer.measurement.event)), "terms": _terms(offer, plans)})
+    now = ledger.population(population.name).tables
+    for one in ledger.reservations.all(population.name, kind=KIND, analyst=session.analyst):
+        told = ledger.reservations.outcomes(one.name) if one.terms == agreed else []
+        if told and told[0].answer is not None:
+            outcome = parse(told[0].answer)
+            if all(now.get(name) == version for name, version in outcome["versions"].items()):
+                shape = {"non_negative": non_negative, "whole": whole}
+                return read_publication(session, offer, outcome, name=one.name, receipt=told[0].receipt, **shape)
+    return None
+
+
+def read_publication(
+    session: "AskingSession",
+    offer: PublicationOffer,
+    outcome: Mapping[str, Any],
+    *,
+    name: str,
+    receipt: Receipt | str,
+    non_negative: bool = False,
+    whole: bool = False,
+) -> Publication:
+    """Return the publication of an offer whose numbers were released before; `session` may be at a distance."""
     return Publication(
         offer,
         outcome["released"],
-        price=Price.of(event, currency_of(session.budget().account.budget)),
+        price=Price.of(charged_as(offer.measurement.event), currency_of(session.budget().account.budget)),
         versions=outcome["versions"],
-        name=rounds.name,
+        name=name,
+        receipt=receipt,
         non_negative=non_negative,
         whole=whole,
     )
 
 
-def _offered(
-    session: "Session", table: str, columns: Columns, marginals: Marginals, **target: Unpack[TargetWords]
+def meaning_of(offer: PublicationOffer) -> str:
+    """Return a digest of what is counted, what is wanted and what is paid: two that agree on it mean the same."""
+    agreed = _terms(offer, _plans(offer))
+    return digest([agreed, to_record(charged_as(offer.measurement.event))])
+
+
+def offer_of(
+    session: "AskingSession", table: str, columns: Columns, marginals: Marginals, **target: Unpack[TargetWords]
 ) -> PublicationOffer:
     """Read what is asked for, and choose the noise; refuse before anything is charged."""
     population, budget, wanted_at = session.population, session.budget().account.budget, parse_target(**target)
     with deadline():
         coded = read_columns(table, columns, population)
-        check_most("columns", len(coded), _MOST_COLUMNS, "publish fewer")
+        check_most("columns", len(coded), MOST_COLUMNS, "publish fewer")
         wanted = _wanted(marginals, coded)
         codes = tuple(len(one) for one in coded)
         measured = measurement_for(codes, wanted, population.unit, wanted_at, budget)
@@ -145,7 +192,14 @@ def _wanted(marginals: Marginals, columns: Sequence[CodedColumn]) -> tuple[Axes,
         if marginals not in _SIZES:
             words = ", ".join(f'"{one}"' for one in _SIZES)
             raise BadQuestionError(f"marginals={marginals!r} is not known; write {words}, or a list of sets of columns")
-        sets = list(itertools.combinations(range(len(columns)), min(_SIZES[marginals], len(columns))))
+        size, there = _SIZES[marginals], len(columns)
+        if size > there:
+            fits = next(words for words in reversed(_SIZES) if _SIZES[words] <= there)
+            raise BadQuestionError(
+                f"marginals={marginals!r} are tables of {size} columns, and {there} {'is' if there == 1 else 'are'} "
+                f'given; give {size - there} more, or write marginals="{fits}"'
+            )
+        sets = list(itertools.combinations(range(there), size))
     else:
         sets = [_places([one] if isinstance(one, str) else one, columns) for one in marginals]
     if not sets:
@@ -170,16 +224,13 @@ def _places(names: Sequence[str], columns: Sequence[CodedColumn]) -> Axes:
     return tuple(sorted({known[name.casefold()] for name in names}))
 
 
-def _plans(offer: PublicationOffer) -> dict[Axes, Plan]:
-    """Return what is counted: one statement for each table of the cover."""
+def _plans(offer: PublicationOffer) -> Passes:
+    """Return what is counted: the tables of the cover, in one statement, or a few if they have many cells."""
     with deadline():
-        return {
-            axes: count_in_codes(offer.table, [offer.columns[a] for a in axes], offer.population)
-            for axes in offer.measurement.counted
-        }
+        return count_in_tables(offer.table, offer.columns, offer.measurement.counted, offer.population)
 
 
-def _terms(offer: PublicationOffer, plans: dict[Axes, Plan]) -> dict[str, Any]:
+def _terms(offer: PublicationOffer, plans: Passes) -> dict[str, Any]:
     """Return what is agreed, as it stands in the ledger: what is counted and wanted, and how much noise there is."""
     measured = offer.measurement
     sigmas = measured.mechanism.sigmas if isinstance(measured, GaussianResiduals) else {}
@@ -189,7 +240,7 @@ def _terms(offer: PublicationOffer, plans: dict[Axes, Plan]) -> dict[str, Any]:
         "codes": [list(one.called) for one in offer.columns],
         "sets": [list(axes) for axes in offer.wanted],
         "counted": [list(axes) for axes in measured.counted],
-        "plans": digest([one.canonical for one in plans.values()]),
+        "plans": digest([one.canonical for _, one in plans]),
         "sigmas": [[list(axes), str(sigma)] for axes, sigma in sigmas.items()],
     }
 

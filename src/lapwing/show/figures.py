@@ -106,6 +106,8 @@ def _rows(axes: Axes, panel: Panel) -> None:
     if panel.from_zero:
         axes.barh([place for place, _ in told], [value for _, value in told], height=0.62, color=ACCENT, alpha=0.75)
         axes.axvline(0, color=INK, linewidth=0.8)
+    if panel.no_effect is not None:
+        axes.axvline(panel.no_effect, color=QUIET, linewidth=1.2, linestyle="--")
     for place, value, low, high in zip(places, panel.values, panel.lows, panel.highs, strict=True):
         if value is not None and low is not None and high is not None:
             axes.plot([low, high], [place, place], color=INK, linewidth=1.4)

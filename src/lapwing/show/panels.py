@@ -28,7 +28,8 @@ STEPS: Final = (1, 2, 3, 4, 6, 12, 24, 36, 60, 120, 240)
 class Panel:
     """One statistic by group: its name, and for each label a value with its bounds, None where there is none.
 
-    `values_of` are other labels, for where no font has the signs of the first ones.
+    `values_of` are other labels, for where no font has the signs of the first ones. `no_effect` is the value at which
+    there is nothing to see, such as a ratio of 1: a line marks it.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Panel:
     from_zero: bool
     over_time: bool
     values_of: Sequence[str] | None = None
+    no_effect: float | None = None
 
     @property
     def ends(self) -> list[tuple[float, float, float] | None]:
@@ -65,6 +67,7 @@ class Panel:
         (48.92, 51.08)
         """
         known = [one for _, end in self.placed for one in end]
+        known += [] if self.no_effect is None else [self.no_effect]
         low, high = min(known), max(known)
         if self.from_zero:
             low = min(0.0, low)
@@ -115,6 +118,8 @@ def _rows(panel: Panel, title: Any) -> Drawing:
     last = WIDTH - max([118, *(9 * len(one) + 20 for one in written)])
     x = axis(*panel.extent, _LEFT, last)
     body = []
+    if panel.no_effect is not None:
+        body.append(line(x(panel.no_effect), _TOP, x(panel.no_effect), _TOP + _EACH * len(written), "c-grid"))
     for place, (label, ends, said) in enumerate(zip(panel.labels, panel.ends, written, strict=True)):
         y = _TOP + _EACH * place
         cut = label if len(label) <= _LONGEST_LABEL else f"{label[: _LONGEST_LABEL - 1]}…"

@@ -79,6 +79,10 @@ class LapwingError(Result, Exception):
         # The message is pickled, and not the call of `__init__`: its arguments are more than the message.
         return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
+    def _render_traceback_(self) -> list[str]:
+        """Return what a notebook shows: the sentence, and not where in lapwing it was raised."""
+        return [f"{type(self).__name__}: {self}"]
+
     @property
     def code(self) -> str:
         """The error code for programs: the name of the class in snake case, such as `budget_exceeded`."""

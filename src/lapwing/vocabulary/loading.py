@@ -5,15 +5,19 @@ importing stays quick, and a misspelt name is an error.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any
 
 
-def load_lazily(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
+def load_lazily(
+    package: str, guessed: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
     """Return `__getattr__`, `__dir__` and `__all__` of a package, from the lines of its stub.
 
     Each line is `from module import name as name`; where the module is the package itself, the name is a module of it.
+    `guessed` says of names that people try what to write instead.
     """
     spec = sys.modules[package].__spec__
     stub = spec.loader.get_data(f"{spec.origin}i").decode()  # type: ignore[union-attr]
@@ -21,7 +25,8 @@ def load_lazily(package: str) -> tuple[Callable[[str], object], Callable[[], lis
 
     def load(name: str) -> object:
         if name not in home:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            instead = f"; write {guessed[name]}" if name in guessed else ""
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{instead}")
         if home[name] == package:
             return import_module(f"{package}.{name}")
         return getattr(import_module(home[name]), name)

@@ -84,6 +84,13 @@ COLUMN_OPTIONS: Final = (
         help="What pages call a column, if not by its name.",
         flag="column-title",
     ),
+    Option(
+        word="fixed",
+        kind=bool,
+        default=False,
+        metavar="COLUMN",
+        help="A column whose values never change once they are there, and whose later rows have no earlier day.",
+    ),
 )
 TABLE_OPTIONS: Final = (
     Option(
@@ -108,7 +115,37 @@ TABLE_OPTIONS: Final = (
         word="row_key", kind=str, metavar="COLUMN", help="What tells the rows of a person apart, if it is a column."
     ),
     Option(word="title", kind=str, default="", metavar="TEXT", help="What pages call it, if not by its name."),
+    Option(
+        word="missing",
+        kind=list,
+        default=(),
+        metavar="A,B",
+        help="Cells of a CSV file that stand for nothing, such as NA,n/a; an empty one always does.",
+    ),
+    Option(
+        word="day_order",
+        kind=str,
+        default="ymd",
+        choices={one: one for one in ("ymd", "dmy", "mdy")},
+        help="How a CSV file writes days: 2025-12-31, 31.12.2025 or 12/31/2025.  [default: ymd]",
+    ),
+    Option(
+        word="decimal",
+        kind=str,
+        default=".",
+        choices={".": ".", ",": ","},
+        help="What stands before the decimals in a CSV file.  [default: .]",
+    ),
+    Option(
+        word="thousands",
+        kind=str,
+        default="",
+        choices={one: one for one in ("", "'", "’", " ", "_", ".", ",")},
+        help="What stands between thousands in a CSV file, as in 1'250.  [default: nothing]",
+    ),
 )
+OF_CELLS: Final = ("missing", "day_order", "decimal", "thousands")
+"""The options that say how cells of a CSV file are written."""
 
 
 @frozen()

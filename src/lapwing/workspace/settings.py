@@ -59,7 +59,7 @@ from lapwing.vocabulary.exact import as_int, as_written
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 from lapwing.vocabulary.wording import Setting
-from lapwing.workspace.declaration import NUMBER, read_table
+from lapwing.workspace.declaration import NUMBER, OF_CELLS, read_table
 from lapwing.workspace.toml import Document, Section
 
 if TYPE_CHECKING:
@@ -329,6 +329,11 @@ def _table(name: str, section: Section, public: _Public) -> tuple[Table, Source]
     table = read_table(name, section, lambda values: public.files().category(values))
     source = _source(section, public.folder)
     section.done()
+    is_csv = isinstance(source, FileSource) and source.path.suffix == ".csv"
+    told = [word for word in OF_CELLS if word in section.entries]
+    if told and not is_csv:
+        reason = f"{told[0]} says how cells of a CSV file are written, and this source has types"
+        raise section.error((told[0],), reason, "leave it out; values of other sources are read as they are stored")
     return table, source
 
 

@@ -313,3 +313,44 @@ def test_a_file_of_selects_is_charged_together_and_answered_line_by_line(clinic)
     assert len({line["receipt"] for line in lines}) == 2
     again = run(clinic, "sql", "--file", str(file), "--epsilon", "0.25", "--key", "k")
     assert [json.loads(line)["receipt"] for line in again.out.splitlines()] == [line["receipt"] for line in lines]
+
+
+def test_the_largest_of_named_selects_is_chosen(clinic) -> None:
+    few, many = "few=select count(*) from patients where age = 20", "many=select count(*) from patients"
+    told = run(clinic, "choose", few, many, "--epsilon", "1", "--json").json
+    assert told["rows"][0]["values"]["best"]["value"] == "many"
+    looked = " ".join(run(clinic, "choose", few, many, "--within", "40", "--dry-run").out.split())
+    assert "no other has over" in looked
+    assert "which of these 2 is the largest: few: the number of people" in looked
+    before = spent(clinic)
+    for words in (
+        (few,),
+        (few, many.replace("many=", "few=")),
+        ("select count(*) from patients", few),
+        (few, "x=select 1"),
+    ):
+        refused = run(clinic, "choose", *words, "--epsilon", "1")
+        assert refused.code == 2, words
+    assert "draws numbers" in run(clinic, "choose", few, many, "--epsilon", "1", "--plot", "a.svg").err
+    assert spent(clinic) == before
+
+
+def test_what_people_guess_at_the_prompt_works_or_names_the_right_word(clinic) -> None:
+    select = "select count(*) from patients"
+    assert (
+        run(clinic, "preview", "sql", select, "--epsilon", "1").out
+        == run(clinic, "preview", select, "--epsilon", "1").out
+    )
+    assert run(clinic, "explain", "sql", select).code == 0
+    assert "write --json" in run(clinic, *MEN, "--epsilon", "1", "--csv").err
+    assert run(clinic, "sql", "show tables").out.split() == ["name", "patients"]
+    assert run(clinic, "sql", "describe patients", "--json").json["rows"][0][0] == "patient_id"
+    assert spent(clinic) == "0"
+
+
+def test_a_list_of_questions_is_told_apart_from_one(clinic) -> None:
+    with lw.open(clinic) as session, pytest.raises(lw.errors.BadQuestionError, match="ask_many"):
+        session.ask([lw.count("patients")], epsilon="1")  # type: ignore[arg-type]
+    with lw.open(clinic) as session:
+        assert session.sql("show tables").rows == (("patients",),)
+    assert spent(clinic) == "0"

@@ -177,3 +177,34 @@ def test_a_crashed_question_is_settled_with_its_own_noise(clinic) -> None:
         "accepted_rollback": False,
     }
     assert run(clinic, "stream", "show", "cohorts", "--json").json["given"] == 1
+
+
+def test_a_yes_brings_its_number_at_the_prompt(clinic) -> None:
+    opened = run(clinic, *OPEN, "--number")
+    assert "of it for its number" in " ".join(opened.out.split())
+    yes = run(clinic, "stream", "ask", "cohorts", MANY, "--json").json
+    assert abs(yes["number"] - 1800) < 100
+    words = " ".join(run(clinic, "stream", "ask", "cohorts", MANY).out.split())
+    assert f"number {yes['number']:,} ± " in words
+    assert run(clinic, "stream", "show", "cohorts", "--json").json["number"] is True
+    assert (
+        "with 95 % confidence"
+        in run(clinic, "preview", "patients", "--at-least", "200", "--epsilon", "1", "--number").out
+    )
+
+
+def test_totals_shares_and_correlations_at_the_prompt(clinic) -> None:
+    words = ("--yeses", "2", "--epsilon", "4")
+    shares = run(clinic, "stream", "open", "--proportion", "age < 50", "--at-least", "0.3", *words, "--name", "shares")
+    assert '"a share of at least 0.3 with age < 50?"' in " ".join(shares.out.split())
+    assert run(clinic, "stream", "ask", "shares", "age < 60").out.startswith("YES: a share of at least 0.3")
+    assert run(clinic, "stream", "ask", "shares", "age > 60").out.startswith("NO: a share")
+    run(clinic, "stream", "open", "--correlation", "age", "--at-least", "0.5", *words, "--name", "screen")
+    assert run(clinic, "stream", "ask", "screen", "0 - age", "--json").json["verdict"] == "below"
+    assert "a correlation of at least 0.5" in run(clinic, "stream", "list").out
+    assert "a correlation of at least 0.5 with age?" in " ".join(run(clinic, "history").out.split())
+    before = spent(clinic)
+    refused = run(clinic, "stream", "open", "--total", "nothing", "--at-least", "5", *words)
+    assert (refused.code, spent(clinic)) == (2, before)
+    plotted = run(clinic, "stream", "show", "screen", "--plot", "yes.svg")
+    assert "is for streams of people" in plotted.err

@@ -42,6 +42,7 @@ QUESTIONS = {
     "distinct": lw.count_distinct("visit", "kind", max_groups=1),
     "per person": lw.count("patient", by=lw.number_of("visit", "kind = 'ER'", most=3)),
     "funnel": lw.funnel("patient", ["age > 18", lw.col("sex") == 8507]),
+    "best of": lw.best_of({"young": lw.count("patient", "age < 30"), "old": lw.count("patient", lw.col("age") > 70)}),
     "together": {"n": lw.count("patient"), "mean": lw.mean("patient", "age")},
     "sql": "select sex, count(*) as n, avg(age) as a from patient group by sex order by n desc",
     "looked up": lw.count("patient", "has(visit, code in (select code from kinds where of = 1))"),
@@ -81,6 +82,8 @@ def test_a_session_has_the_same_words(here, there) -> None:
 NOT_AT_A_DISTANCE = {
     "price": "a client prices by itself, and compares what it means with what the server means",
     "for_analyst": "somebody else comes with a token of their own",
+    "open_stream": "rooms open streams of other kinds with it, and each has a verb of its own",
+    "price_each": "a server prices boards of several questions with it",
     "reserve": "rounds are drawn by code that runs beside the data, and no client sends code",
 }
 NOT_OF_STREAMS_AT_A_DISTANCE = {
@@ -89,9 +92,29 @@ NOT_OF_STREAMS_AT_A_DISTANCE = {
     "record": "it is a noun of the ledger, which stays at the server",
     "meaning": "a server says it to clients, which know it themselves",
     "stored": "a server looks with it whether anything is to be asked",
+    "bound": "an explorer looks with it which codes a condition means",
     "keys_of": "a server looks with it for what a dead process left",
 }
 """What a session, and its streams, have in a folder and not at a server, and why."""
+
+
+def test_what_asks_one_question_is_the_same_at_a_distance(here, there) -> None:
+    words = {"by": "sex", "epsilon": "0.1"}
+    assert (
+        there.preview_compare("patient", "age >= 50", **words).price
+        == here.preview_compare("patient", "age", **words).price
+    )
+    told = there.compare("patient", "age >= 50", **words)
+    assert (told.free, here.compare("patient", "age >= 50", **words).to_dict()) == (
+        False,
+        {**told.to_dict(), "free": True},
+    )
+    curves = there.survival("patient", time="age", event="bmi >= 30", grid=[0, 50, 100], **words)
+    assert here.survival("patient", time="age", event="bmi >= 30", grid=[0, 50, 100], **words).curves == curves.curves
+    with pytest.raises(AttributeError, match="'k_means': it cannot be asked over HTTP yet; ask where the data is"):
+        _ = there.k_means
+    with pytest.raises(AttributeError, match=r"no attribute 'k_meens'$"):
+        _ = there.k_meens
 
 
 def test_nothing_else_is_missing_at_a_distance() -> None:
@@ -229,6 +252,31 @@ def test_a_stream_is_the_same_at_a_distance(here, there) -> None:
         with pytest.raises(errors.StreamHaltedError):
             stream.ask_many(["age = 4", "age = 5"])
         assert stream.ask_many(["age >= 0", "age = 5"]).halted
+
+
+FURTHER = {
+    "number": {"at_least": 100, "number": True},
+    "total": {"total": lw.col("age").clip(0, 50), "at_least": 900},
+    "proportion": {"proportion": "age > 50", "at_least": "0.25"},
+    "correlation": {"correlation": "age", "at_least": "0.3", "number": True},
+}
+
+
+@pytest.mark.parametrize("name", ["number", "total", "proportion", "correlation"])
+def test_streams_of_numbers_and_values_are_the_same_at_a_distance(here, there, name) -> None:
+    terms = {**FURTHER[name], "yeses": 1, "epsilon": "0.25", "table": "patient"}
+    ours, theirs = (session.preview_stream(**terms) for session in (here, there))
+    assert (theirs.to_dict(), str(theirs), repr(theirs)) == (ours.to_dict(), str(ours), repr(ours))
+    with there.stream(name=f"further {name}", **terms) as stream:
+        asked = lw.col("age").clip(0, 90) if name == "correlation" else lw.col("age") >= 0
+        first = stream.ask(asked)
+        again = stream.ask(asked)
+        assert (again.number, again.gap, again.threshold, again.interval()) == (
+            (first.number, first.gap, first.threshold, first.interval())
+        )
+        assert (first.number is not None) is (bool(first) and stream.terms.gives_number)
+        assert again.free
+        assert there.resume(f"further {name}").terms == ours.terms
 
 
 def test_what_ends_is_over(door) -> None:

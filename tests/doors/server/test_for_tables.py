@@ -22,7 +22,7 @@ def test_a_place_alone_declares_nothing() -> None:
 def test_options_and_columns_are_handed_on() -> None:
     new = read(file="t.csv", rows="many", max_rows=3, columns={"age": {"type": "integer", "nullable": True}})
     assert (new.file, new.options) == ("t.csv", {"rows": "many", "max_rows": 3})
-    assert new.columns == {"age": ColumnInput(type="integer", options={"nullable": True})}
+    assert new.columns == {"age": ColumnInput(type="integer", options={"nullable": True, "fixed": False})}
 
 
 def test_a_name_with_the_signs_of_a_command_line_is_a_name() -> None:

@@ -54,9 +54,15 @@ MATRIX = {
         ),
         ASK,
     ),
+    **dict.fromkeys(("preview_many", "saved_questions", "save_question", "forget_saved"), ASK),
     **dict.fromkeys(("close_stream", "own_requests", "request_budget"), ASK),
+    **dict.fromkeys(("preview_publication", "publish", "publications", "publication"), ASK),
+    **dict.fromkeys(("preview_synthesis", "synthesize", "syntheses", "synthesis", "synthetic_rows"), ASK),
+    **dict.fromkeys(("preview_certificate", "certify"), ASK),
+    **dict.fromkeys(("preview_explorer", "explorers", "open_explorer", "explorer", "guess_explorer"), ASK),
+    **dict.fromkeys(("ask_explorer", "close_explorer"), ASK),
     **dict.fromkeys(("account", "all_requests", "ledger_entries", "ledger_head", "verify_ledger"), OVERSEE),
-    "export_ledger": OVERSEE,
+    **dict.fromkeys(("export_ledger", "metrics"), OVERSEE),
     **dict.fromkeys(
         ("people", "change_person", "revoke_tokens", "renew_link", "invitations", "invite", "suspend"), MANAGE
     ),
@@ -70,7 +76,10 @@ MATRIX = {
 }
 """Who may call what, written down once more: a slip in the table of operations shows here."""
 
-SPENDS = {"ask", "open_stream", "ask_stream", "ask_many", "ask_stream_many", "close_stream"}
+SPENDS = {
+    *("ask", "open_stream", "ask_stream", "ask_many", "ask_stream_many", "close_stream"),
+    *("publish", "synthesize", "open_explorer", "ask_explorer", "close_explorer", "certify"),
+}
 
 
 def test_the_table_says_who_may_call_what() -> None:

@@ -8,6 +8,7 @@ from lapwing.queries.algebra.aggregate import (
     Aggregate,
     BoundedRowsPerPerson,
     ClippedSumPerPerson,
+    CountInSets,
     CountPeopleOfTables,
     CountPerPerson,
     DeclaredKey,
@@ -52,6 +53,25 @@ def test_people_in_cells(unit, cells, most) -> None:
     far = farthest(in_cells(cells, most, [1]), replaced=unit is REPLACED)
     assert stated(CountPerPerson(max_cells=most), cells, unit) == far
     assert stated(CountPeopleOfTables(tables=("t", "u"), max_cells=most), cells, unit) == far
+
+
+@pytest.mark.parametrize("unit", [ADDED, REPLACED], ids=["added", "replaced"])
+@pytest.mark.parametrize("sets", [((0,),), ((0, 1),), ((0, 1), (1, 2)), ((0,), (1,), (0, 2))])
+def test_people_in_sets_of_keys(unit, sets) -> None:
+    """A person is one row: a code of each of three keys, and so one cell of each set."""
+    sizes = (2, 3, 2)
+    keys = tuple(DeclaredKey(column=f"k{n}", values=tuple(range(size)), missing=False) for n, size in enumerate(sizes))
+    aggregate = Aggregate(table="t", where=ALWAYS, keys=keys, bounding=CountInSets(sets=sets), salt=0)
+    cells = [
+        (place, codes) for place, one in enumerate(sets) for codes in itertools.product(*(range(sizes[a]) for a in one))
+    ]
+    assert list(aggregate.cells) == [(number,) for number in range(len(cells))]
+    assert aggregate.cell_count == len(cells)
+    everybody = itertools.product(*map(range, sizes))
+    parts = [tuple(int(tuple(row[a] for a in sets[place]) == codes) for place, codes in cells) for row in everybody]
+    found = sensitivity(aggregate, unit)
+    assert (found.l1, found.l2_squared, found.linf) == farthest(parts, replaced=unit is REPLACED)
+    assert found.monotone is (unit is ADDED)
 
 
 @pytest.mark.parametrize("unit", [ADDED, REPLACED], ids=["added", "replaced"])

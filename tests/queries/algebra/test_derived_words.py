@@ -30,6 +30,11 @@ def made(text):
         ("coalesce(age, 5)", "coalesce(age, 5)", None),
         ("age > 3", "age is at least 4", None),
         ("first_of(visits.day)", "first_of(visits.day)", None),
+        (
+            "sum_of(visits.cost)",
+            "sum_of(visits.cost)",
+            "sum_of(visits.cost) is the sum of cost, clipped to -50..1,000, of all rows of the person in visits",
+        ),
         ("age(born)", "age(born)", "age(born) is counted to 2024-03-01"),
         (
             "case when age > 3 then 'a' else 'b' end",

@@ -121,7 +121,7 @@ def test_every_function_that_is_solved_is_looked_at() -> None:
 
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "step"])
 def test_a_function_is_read_as_it_is_spelled(name) -> None:
-    second = {"round": 1, "left": 3, "//": 10, "%": 10, "date_trunc": "month"}.get(name)
+    second = {"||": "b", "round": 1, "left": 3, "//": 10, "%": 10, "date_trunc": "month"}.get(name)
     argument: Value | None = None if second is None else Literal(second)
     if FUNCTIONS[name].gap is MissingWhere.LEFT_OUT:
         argument = col("b")

@@ -15,7 +15,9 @@ from lapwing.queries.language.builders import (
     first_of,
     has,
     last_of,
+    mean_of,
     number_of,
+    sum_of,
 )
 from lapwing.queries.language.expressions import EVERYONE, Literal, col
 from lapwing.queries.language.parts import shape
@@ -38,6 +40,8 @@ VALUES = [
     (different_of("visits.kind"), "different_of(visits.kind)"),
     (first_of("visits.day"), "first_of(visits.day)"),
     (last_of("visits.day", "kind = 'ER'"), "last_of(visits.day, kind = 'ER')"),
+    (sum_of("visits.cost", "kind = 'ER'"), "sum_of(visits.cost, kind = 'ER')"),
+    (mean_of("visits.cost", "kind = 'ER'"), "mean_of(visits.cost, kind = 'ER')"),
     (2 * col("cost") + 1, "2 * cost + 1"),
 ]
 

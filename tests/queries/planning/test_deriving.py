@@ -75,7 +75,6 @@ def test_a_value_is_made_of_few_columns_each_once(text, made) -> None:
     "text",
     [
         "month(age)",
-        "date_trunc('week', born)",
         "lower(age)",
         "left(age, 3)",
         "left(city, 0)",

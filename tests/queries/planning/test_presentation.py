@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lapwing.queries.planning.plan import BoundedValue
-from lapwing.queries.planning.presentation import AS_IT_IS, Arrangement, Kept, Quotient, Sorting, arranged_together
+from lapwing.queries.planning.presentation import AS_IT_IS, Arrangement, Kept, Quotient, arranged_together
 from lapwing.queries.planning.presentation import of_sample as sample_variance
+from lapwing.queries.planning.windows import Sorting
 from lapwing.vocabulary.errors import ParameterError
 
 NUMBERS = st.lists(st.none() | st.integers(-3, 3), max_size=8)
@@ -25,7 +26,7 @@ def table(numbers):
 
 def shown(arrangement, numbers):
     cells = table(numbers)
-    return [key[0] for key in arrangement.shown(cells, list(cells), ())]
+    return [key[0] for key in arrangement.shown(cells, arrangement.kept(cells, list(cells), ()))]
 
 
 @given(NUMBERS, st.booleans(), st.booleans(), st.none() | st.integers(0, 9), st.integers(0, 4))
@@ -62,7 +63,7 @@ def test_the_first_order_counts_most() -> None:
         for key, n in {(1, "b"): 1, (1, "a"): 1, (0, "c"): 2}.items()
     }
     both = Arrangement(order=(Sorting("n", "n"), Sorting(1, "letter")))
-    assert both.shown(cells, list(cells), ()) == [(1, "a"), (1, "b"), (0, "c")]
+    assert both.shown(cells, list(cells)) == [(1, "a"), (1, "b"), (0, "c")]
 
 
 def test_a_root_has_the_roots_of_its_bounds_and_is_never_of_what_is_below_zero() -> None:
@@ -84,6 +85,21 @@ def test_the_variance_of_a_sample_is_within_its_bounds(middle, around, rows, off
         assert found.low <= max(low * times, low) + 1e-9
         assert found.low <= float(middle) * times + 1e-9
         assert high * times <= found.high + 1e-9
+
+
+@pytest.mark.parametrize(("ends", "told"), [((-4, 8), (-8, 16)), ((-8, -4), (-16, -4.5))])
+def test_a_covariance_below_zero_of_a_sample_is_within_its_bounds(ends, told) -> None:
+    rows = BoundedValue(key=(), value=5, low=2, high=9)
+    found = sample_variance(BoundedValue(key=(), value=None, low=ends[0], high=ends[1]), rows)
+    assert (found.low, found.high) == told
+
+
+@pytest.mark.parametrize(("ends", "told"), [((-0.5, 0.25), (0, 0.25)), ((-0.5, -0.25), (0.0625, 0.25))])
+def test_a_square_is_told_of_what_may_be_below_zero(ends, told) -> None:
+    cell = BoundedValue(key=(), value=-0.25, low=ends[0], high=ends[1])
+    found = Arrangement(squares=frozenset({"r2"})).told("r2", cell)
+    assert (found.value, found.low, found.high) == (0.0625, *told)
+    assert Arrangement(squares=frozenset({"other"})).told("r2", cell) is cell
 
 
 def test_the_chance_to_err_of_a_sample_is_shared_with_its_rows() -> None:

@@ -8,7 +8,8 @@ from sqlglot import exp, parse_one
 from lapwing.queries.language.sql.clauses import items_of
 from lapwing.queries.language.sql.nodes import parsed
 from lapwing.queries.language.sql.reader import Reader
-from lapwing.queries.planning.presentation import Kept, Sorting
+from lapwing.queries.planning.presentation import Kept
+from lapwing.queries.planning.windows import Sorting
 from lapwing.queries.statements.result_clauses import (
     AnswerColumn,
     combined,

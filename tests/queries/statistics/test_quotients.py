@@ -8,7 +8,7 @@ import pytest
 
 import lapwing as lw
 from engines.clinic import clinic
-from lapwing.answers.cells import quotient
+from lapwing.answers.computed_columns import quotient
 from lapwing.answers.releases import PricedQuestion
 from lapwing.answers.target import parse_target, release_together
 from lapwing.queries.planning.plan import BoundedValue

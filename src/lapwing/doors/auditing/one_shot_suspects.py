@@ -3,6 +3,9 @@
 And what accounting says of several of them, of samples and of groups.
 """
 
+import itertools
+import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -21,37 +24,51 @@ from lapwing.auditor.choices import (
     ThresholdedKeys,
 )
 from lapwing.auditor.worst_pairs import AuditedMovement
-from lapwing.doors.auditing.suspect import Adding, Suspect, noise_of, odds_of_truth, score_scale
+from lapwing.doors.auditing.suspect import Adding, Suspect, law_of, noise_of, odds_of_truth, score_scale
 from lapwing.mechanisms.counted_top import CountedTop
-from lapwing.mechanisms.exponential import ExponentialMechanism
+from lapwing.mechanisms.exponential import ExponentialMechanism, ExponentialOnRange
 from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
 from lapwing.mechanisms.histogram import gaussian_histogram, geometric_histogram
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles, TopK
 from lapwing.mechanisms.laplace import GeometricMechanism, LaplaceMechanism
 from lapwing.mechanisms.partition_selection import PartitionSelection
 from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap, PermuteAndFlip, Winner
+from lapwing.mechanisms.private_gradients import Factors, NumpyArrays, PrivateGradients, descent_event
 from lapwing.mechanisms.randomized_response import RandomizedResponse
+from lapwing.mechanisms.residual_basis import Axes, ResidualMechanism, squared_move
 from lapwing.mechanisms.score_selection import ScoreSelection
+from lapwing.noise.laws import RoundedGaussian
 from lapwing.vocabulary.event import (
     Composed,
     DiscreteGaussianNoise,
     DiscreteLaplaceNoise,
     Event,
     ExponentialSelection,
+    GaussianNoise,
     Repeated,
 )
 from lapwing.vocabulary.exact import fraction_above
-from lapwing.vocabulary.guarantee import Adjacency, ApproximateDP, ConcentratedDP, GaussianDP, Guarantee, PureDP
+from lapwing.vocabulary.guarantee import (
+    Adjacency,
+    ApproximateDP,
+    ConcentratedDP,
+    GaussianDP,
+    Guarantee,
+    PrivacyUnit,
+    PureDP,
+)
 
 Ranking: TypeAlias = PrivateQuantiles | TopK
 
 _FAR = 3
 """How far one person moves a number or a score: not 1, so that a sensitivity that is forgotten or squared is seen."""
 _BINS = 3
+_FINE = 2**20
 _BINS_TOUCHED = 2  # of a histogram, by a person who is replaced: each by one
 _GROUP = 3
 _RATE = Fraction(1, 10)
 _ANSWERS = 8
+_CLIP = 30
 _GRID = Fraction(1, 16)
 _FIVE_STEPS = Fraction(3, 10)
 """A sensitivity of 4.8 steps of the grid: two numbers so far apart are rounded to multiples at most 5 steps apart."""
@@ -68,7 +85,8 @@ _BEHIND = ([0, 0, -12], [-_FAR, -_FAR, _FAR - 12])  # scores of three candidates
 
 def noise_suspects(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
     """Return the mechanisms that add noise, at this price."""
-    return [*_pure(epsilon), *_gaussian(epsilon, delta), *_accounted(epsilon, delta), *_groups(epsilon, delta)]
+    families = _pure(epsilon), _gaussian(epsilon, delta), _accounted(epsilon, delta), _groups(epsilon, delta)
+    return [*itertools.chain(*families), _residuals(epsilon)]
 
 
 def _adding(
@@ -118,6 +136,31 @@ def _gaussian(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
     ]
 
 
+def _residuals(epsilon: Fraction) -> Suspect:
+    """Return the residuals of a table of three codes: the number of people, and the table centred, in whole numbers."""
+    codes, unit, half = (_BINS,), PrivacyUnit(person_key="id"), epsilon**2 / 2
+    all_: list[Axes] = [(), (0,)]
+    moved = {axes: squared_move(codes[: len(axes)], unit) for axes in all_}
+    sigmas = {axes: Fraction(math.isqrt(math.ceil(far / half * _FINE**2)) + 1, _FINE) for axes, far in moved.items()}
+    event = GaussianNoise(l2_sensitivity_squared=epsilon**2, sigma_squared=Fraction(1))
+    basis = ResidualMechanism(codes=codes, sigmas=sigmas, unit=unit, event=event)
+
+    def box(noise: Fraction) -> Several:
+        laws = {axes: law_of(RoundedGaussian(sigma), Fraction(1), noise) for axes, sigma in basis.sigmas.items()}
+        total = AddedNoise(law=laws[()], reach=moved[()])
+        return Several(
+            parts=(total, AddedNoise(law=laws[(0,)], reach=moved[(0,)], norm=Norm.L2_SQUARED, dimension=_BINS))
+        )
+
+    return Suspect(
+        name="residual-basis",
+        claim=GaussianDP(mu_squared=epsilon**2),
+        box=box,
+        release=lambda table: tuple(itertools.chain(*basis.release({(0,): table}))),
+        neighbours=([5, 5, 5], [6, 5, 5]),
+    )
+
+
 def _accounted(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
     """Return suspects whose claims the accounting makes: of samples, and of compositions of releases."""
     share, rho = epsilon / _ANSWERS, epsilon**2 / 2
@@ -130,6 +173,8 @@ def _accounted(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
     priced_gaussian = DiscreteGaussianNoise(
         l2_sensitivity_squared=_FAR**2, sigma_squared=_FAR**2 / (2 * rho), dimension=1
     )
+
+    step = PrivateGradients(rate=_RATE, sigma_squared=1 / (2 * rho), clip=_CLIP)
 
     def part(mechanism: Adding, noise: Fraction) -> AddedNoise:
         return AddedNoise(law=noise_of(mechanism, noise), reach=_FAR)
@@ -146,6 +191,15 @@ def _accounted(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
             box=lambda noise: OnASample(part=part(discrete, noise), rate=float(_RATE)),
         ),
         Suspect(
+            name="private-gradients",
+            claim=_priced(descent_event(_RATE, 1 / (2 * rho), 1), delta),
+            box=lambda noise: OnASample(
+                part=AddedNoise(law=law_of(step.law, Fraction(1), noise), reach=step.clip), rate=float(_RATE)
+            ),
+            release=lambda people: int(step.release(people, _whole_gradients, [(1, 1)], NumpyArrays())[0][0, 0]),
+            neighbours=(np.zeros((0, 1), np.int64), np.full((1, 1), 10 * _CLIP)),
+        ),
+        Suspect(
             name="eight-geometric",
             claim=_priced(Repeated(part=priced_share, times=_ANSWERS), delta),
             box=lambda noise: Several(parts=(part(one_of_many, noise),) * _ANSWERS),
@@ -156,6 +210,11 @@ def _accounted(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
             box=lambda noise: Several(parts=(part(geometric, noise), part(by_rho, noise))),
         ),
     ]
+
+
+def _whole_gradients(rows: Any) -> list[Factors]:
+    """Return the gradients of people whose rows are their gradients."""
+    return [Factors(rows, np.ones_like(rows))]
 
 
 def _groups(epsilon: Fraction, delta: Fraction) -> list[Suspect]:
@@ -210,6 +269,7 @@ def _selection(epsilon: Fraction) -> list[Suspect]:
     claim = PureDP(epsilon=epsilon)
     among: dict[str, Any] = {"sensitivity": _FAR, "candidates": _CANDIDATES, "epsilon": epsilon}
     exponential, flip = ExponentialMechanism(**among), PermuteAndFlip(**among)
+    on_range = ExponentialOnRange(low=0, high=_CANDIDATES - 1, sensitivity=_FAR, epsilon=epsilon)
     counts = PermuteAndFlip(**among, monotone_under=Adjacency.ADD_REMOVE)
     winner = NoisyMaxWithGap(sensitivity=_FAR, candidates=2, epsilon=epsilon)
     rising, two = ([0, 0, -12], [0, 0, _FAR - 12]), ([0, -12], [-_FAR, _FAR - 12])
@@ -217,6 +277,10 @@ def _selection(epsilon: Fraction) -> list[Suspect]:
     return [
         _choosing("exponential", claim, exponential, _BEHIND),
         _choosing("exponential-rho", ConcentratedDP(rho=epsilon**2 / 8), exponential, _BEHIND, candidates=2),
+        replace(
+            _choosing("exponential-on-range", claim, on_range, _BEHIND),
+            release=lambda scores: on_range.release(scores, starts=[*range(_CANDIDATES)]),
+        ),
         _choosing("permute-and-flip", claim, flip, _BEHIND),
         _choosing("permute-and-flip-counts", claim, counts, rising, movement=AuditedMovement.TOGETHER),
         _choosing("noisy-max-with-gap", claim, winner, two, candidates=2, gaps=gaps),

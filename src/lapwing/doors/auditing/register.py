@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from lapwing.auditor.liars import ONE_SHOT_LIARS, STREAM_LIARS
 from lapwing.auditor.white_box import Achieved
+from lapwing.doors.auditing.graph_suspects import graph_suspects
 from lapwing.doors.auditing.one_shot_suspects import choice_suspects, noise_suspects
 from lapwing.doors.auditing.stream_suspects import gaussian_sparse, stream_suspects
 from lapwing.doors.auditing.suspect import Suspect
@@ -34,6 +35,7 @@ def suspects(*, epsilon: Exact = 1, delta: Exact = "1e-6") -> dict[str, Suspect]
     """
     price, chance = positive("epsilon", epsilon), probability("delta", delta)
     all_prices = [*noise_suspects(price, chance), *choice_suspects(price, chance), *stream_suspects(price)]
+    all_prices += graph_suspects(price)
     some_prices = [] if left_out(epsilon=price, delta=chance) else [gaussian_sparse(price, chance)]
     return {suspect.name: suspect for suspect in (*all_prices, *some_prices)}
 

@@ -18,6 +18,7 @@ from lapwing.doors.cli.options import (
     complete_tables,
     max_groups_option,
     max_rows_option,
+    of_rows,
     plot_option,
     priced,
     steps_option,
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
 @click.option("--at-least", metavar="N", help="Preview a stream about TABLE that asks for N people.")
 @click.option("--yeses", metavar="N", default="1", show_default=True, help="The stream halts after N yeses.")
 @click.option("--questions", metavar="N", help="How many questions the stream is meant for.")
+@click.option("--number", is_flag=True, help="A yes of the stream comes with the number.")
 @priced
+@of_rows
 @plot_option
 @at_the_door
 @with_concept_sets
@@ -120,6 +123,7 @@ class ListsStatistics(click.Command):
 @any_question
 @click.option("--at-least", metavar="N", help="Ask whether there are at least N people in TABLE, once.")
 @priced
+@of_rows
 @answered
 @at_the_door
 @with_concept_sets
@@ -157,6 +161,7 @@ def ask(door: Door, *, offer: "TargetWords", asked: Words, at_least: str | None,
 @max_rows_option
 @max_groups_option
 @priced
+@of_rows
 @answered
 @at_the_door
 @with_concept_sets
@@ -188,7 +193,7 @@ def sql(
 
     It costs the epsilon you offer, for each SELECT of a file; each statistic of a SELECT gets an equal share of it.
     """
-    from lapwing.doors.cli.questions import put, put_lines, whole_or_none
+    from lapwing.doors.cli.questions import put, put_lines, told_catalogue, whole_or_none
     from lapwing.queries.statements.select import read_sql
 
     if (select is None) == (file is None):
@@ -198,7 +203,55 @@ def sql(
         put_lines(door, file, offer, most, **how)
         return
     text = sys.stdin.read() if select == "-" else str(select)
+    if told_catalogue(door, text):
+        return
     put(door, read_sql(text, **most), offer, **how)
+
+
+@click.command()
+@click.argument("named", nargs=-1, required=True, metavar="NAME=SELECT...")
+@max_rows_option
+@max_groups_option
+@priced
+@answered
+@at_the_door
+@with_concept_sets
+def choose(
+    door: Door,
+    offer: "TargetWords",
+    *,
+    named: tuple[str, ...],
+    max_rows: str | None,
+    max_groups: str | None,
+    **how: Any,
+) -> None:
+    """Say which of several named counts or totals is the largest.
+
+    Only the name comes out, by a noisy choice; how large any of them is stays unknown. That is cheaper than counting
+    all of them and looking. The error says how much larger another one may be.
+
+    \b
+    lapwing choose "young=select count(*) from patients where age < 30" \\
+        "old=select count(*) from patients where age >= 60" --epsilon 0.1
+
+    They are counts, or totals, all of one kind, each a SELECT of one statistic without groups.
+
+    It costs the epsilon you offer, however many there are.
+    """
+    from lapwing.doors.cli.questions import put, whole_or_none
+    from lapwing.queries.statements.select import read_each
+    from lapwing.queries.statistics.best import best_of
+
+    most = {"max_rows": whole_or_none("max_rows", max_rows), "max_groups": whole_or_none("max_groups", max_groups)}
+    given = dict[str, str]()
+    for one in named:
+        name, separator, select = one.partition("=")
+        if not separator or not name.strip():
+            raise click.UsageError(f"{one[:60]!r} has no name; write one before it: NAME=...")
+        if name.strip() in given:
+            raise click.UsageError(f"two are called {name.strip()!r}; give each a name of its own")
+        given[name.strip()] = select
+    put(door, {"best": best_of(read_each(given, **most))}, offer, **how)
 
 
 @click.command()

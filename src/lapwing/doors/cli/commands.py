@@ -243,7 +243,10 @@ _OPTIONS: Final = {
             "cells",
         )
     },
-    **{name: f"--{name.replace('_', '-')}" for name in ("max_rows", "max_groups", "person_key", "at_least")},
+    **{
+        name: f"--{name.replace('_', '-')}"
+        for name in ("max_rows", "max_groups", "person_key", "at_least", "up_to", "half_width", "checks", "key")
+    },
     "steps": "--step",
     "k": "-k",
 }
@@ -299,7 +302,20 @@ COMMANDS: Final = {
     "ask": ("lapwing.doors.cli.ask:ask", "Ask for any statistic, or whether there are at least N people."),
     "sql": ("lapwing.doors.cli.ask:sql", "Ask a SELECT of statistics."),
     "funnel": ("lapwing.doors.cli.ask:funnel", "Count who passes one condition after the other, for one price."),
+    "choose": ("lapwing.doors.cli.ask:choose", "Say which of several named counts or totals is the largest."),
+    "compare": ("lapwing.doors.cli.analysing:compare", "Compare two groups, with a p-value that knows the noise."),
+    "survival": ("lapwing.doors.cli.analysing:survival", "Draw survival curves by arm, with the log-rank test."),
+    "regress": ("lapwing.doors.cli.regressing:regress", "Fit a linear, logistic or Poisson regression."),
+    "graph": (
+        "lapwing.doors.cli.graph:graph",
+        "Count in a graph: edges, degrees, triangles or stars of a table of pairs.",
+    ),
+    "publish": ("lapwing.doors.cli.publishing:publish", "Publish many tables of people in one release."),
+    "synthesize": ("lapwing.doors.cli.synthesizing:synthesize", "Make a table of made-up people from noisy tables."),
+    "explore": ("lapwing.doors.cli.exploring:explore", "Count cohorts, free as long as a model is right about them."),
+    "dashboard": ("lapwing.doors.cli.dashboards:dashboard", "Count people over time, and pay once."),
     "stream": ("lapwing.doors.cli.streams:stream", 'Ask "at least N people?" often, and pay for the yeses only.'),
+    "train": ("lapwing.doors.cli.training:train", "Train a model of people by private gradient descent."),
     "budget": ("lapwing.doors.cli.overview:budget", "Say what was spent, what is reserved, and what is left."),
     "init": ("lapwing.doors.cli.declare:init", "Make a workspace: settings, account and key."),
     "join": ("lapwing.doors.cli.ledger:join", "Make a workspace on a second host, for a ledger in PostgreSQL."),
@@ -327,7 +343,26 @@ COMMANDS: Final = {
 
 USERS: Final = {
     "To begin": ("demo", "completion"),
-    "The analyst asks": ("tables", "preview", "count", "ask", "sql", "funnel", "stream", "budget"),
+    "The analyst asks": (
+        "tables",
+        "preview",
+        "count",
+        "ask",
+        "sql",
+        "funnel",
+        "choose",
+        "compare",
+        "survival",
+        "regress",
+        "graph",
+        "publish",
+        "synthesize",
+        "explore",
+        "dashboard",
+        "stream",
+        "train",
+        "budget",
+    ),
     "The custodian keeps": (
         "init",
         "join",

@@ -22,7 +22,7 @@ from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency
 from lapwing.workspace.creating import create
 from lapwing.workspace.declaration import COLUMN_OPTIONS, KINDS, TABLE_OPTIONS, Declaration, Option
-from lapwing.workspace.declaring import declare, read_options, write_option, written_values
+from lapwing.workspace.declaring import declare, read_option, read_options, write_option, written_values
 from lapwing.workspace.draft import Draft, require_new
 from lapwing.workspace.misfits import Misfit
 from lapwing.workspace.settings import FILE, read_settings
@@ -147,7 +147,8 @@ def _without_questions(draft: Draft) -> str:
 
 
 def _addition(draft: Draft, table: Declaration) -> list[str]:
-    options = {option.on_the_line: table.options.get(option.word) for option in TABLE_OPTIONS}
+    told = [(option, table.options.get(option.word)) for option in TABLE_OPTIONS]
+    options = {option.on_the_line: None if entry is None else write_option(option, entry) for option, entry in told}
     given = {**table.source.options(table.name), **options}
     words = [word for name, entry in given.items() if entry is not None for word in (name, str(entry))]
     for name, column in table.columns.items():
@@ -225,6 +226,12 @@ def _shown(option: Option) -> dict[str, Any]:
     return {"type": kind, "metavar": option.metavar, "help": option.help}
 
 
+def _lists_read(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a table with lists for what is written as one."""
+    lists = {option.word: option for option in TABLE_OPTIONS if option.kind is list}
+    return {name: read_option(lists[name], said) if name in lists and said else said for name, said in given.items()}
+
+
 def _under(prefix: str, said: Mapping[str, Any]) -> dict[str, Any]:
     return {name.removeprefix(prefix): given for name, given in said.items() if name.startswith(prefix)}
 
@@ -281,7 +288,7 @@ def add(
         table,
         place,
         stored,
-        options=_under("table_", said),
+        options=_lists_read(_under("table_", said)),
         columns=read_options(_under("is_", said) | _under("column_", said)),
         usual=population.population.unit.person_key,
         people=population.population,

@@ -242,6 +242,17 @@ def priced(command: Command) -> Command:
     return with_offer  # type: ignore[return-value]  # see at_the_door
 
 
+def of_rows(command: Command) -> Command:
+    """Give a command with an offer the number of rows that is supposed, for a mean within a margin."""
+
+    @click.option("--rows", metavar="N", help="Of a mean --within a margin: about how many rows there are.")
+    @functools.wraps(command)
+    def with_rows(*, offer: Any, rows: str | None, **given: Any) -> Any:
+        return command(offer=offer if rows is None else {**offer, "rows": rows}, **given)
+
+    return with_rows  # type: ignore[return-value]  # see at_the_door
+
+
 def with_concept_sets(command: Command) -> Command:
     """Give a command concept sets, which its `door` then knows."""
 
@@ -265,11 +276,18 @@ def answered(command: Command) -> Command:
         click.option("--key", help="An idempotency key: the same key brings back the same answer, free, for ever."),
         click.option("--rehearse", is_flag=True, help="Answer from made-up rows: free, and about nobody."),
         click.option("--dry-run", is_flag=True, help="Say price and error, and ask nothing: free."),
+        click.option("--csv", is_flag=True, hidden=True, expose_value=False, callback=_no_csv),
         plot_option,
     )
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def _no_csv(_: click.Context, __: click.Parameter, given: bool) -> None:  # noqa: FBT001 - as click calls it
+    """Name what there is in the place of a guess."""
+    if given:
+        raise click.UsageError("there is no --csv; write --json, or in Python answer.to_pandas().to_csv('answer.csv')")
 
 
 def _drawable(_: click.Context, __: click.Parameter, plot: Path | None) -> Path | None:

@@ -17,8 +17,10 @@ from lapwing.doors.cli.options import Door
 from lapwing.doors.plots.answers import draw_answer, draw_prices
 from lapwing.queries.language.builders import Grouping, bins, by_year
 from lapwing.queries.planning.planner import Question
+from lapwing.queries.statements.catalogue_statements import read_catalogue, speaks_of_catalogue
 from lapwing.queries.statements.select import read_sql
 from lapwing.queries.statistics import STATISTICS
+from lapwing.queries.statistics.best import BestOf
 from lapwing.queries.statistics.top import TopCategories
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_confidence, as_int
@@ -46,6 +48,8 @@ def question_of(words: Sequence[str], **options: Any) -> Questions:
     lapwing.errors.ParameterError: statistic = 'mode' is unknown; write one of count, rows, ...
     """
     given = {name: value for name, value in options.items() if value not in (None, (), [])}
+    if len(words) == 2 and words[0] == "sql":  # noqa: PLR2004 - as after `lapwing`: sql "select ..."
+        words = words[1:]
     if len(words) == 1 and len(words[0].split()) > 1:
         _only(given, {"max_rows", "max_groups"}, "a SELECT", "say it in the SELECT")
         return read_sql(words[0], **{name: as_int(name, value) for name, value in given.items()})
@@ -79,6 +83,17 @@ def question_of(words: Sequence[str], **options: Any) -> Questions:
     return {statistic.result_of(question): question}
 
 
+def told_catalogue(door: Door, text: str) -> bool:
+    """Print what a text asks about tables and columns, which is public and free; say whether it did."""
+    if not speaks_of_catalogue(text):
+        return False
+    with door.session() as session:
+        found = read_catalogue(text, session.population)
+    if found is not None:
+        door.tell(found.to_dict(), repr(found))
+    return found is not None
+
+
 def put(
     door: Door,
     question: Questions,
@@ -91,7 +106,7 @@ def put(
 ) -> None:
     """Preview, rehearse or ask a question, and print the result; bad input is refused before the charge."""
     confidence = as_confidence(offer.get("confidence", "0.95"))
-    if plot is not None and any(isinstance(one, TopCategories) for one in question.values()):
+    if plot is not None and any(isinstance(one, TopCategories | BestOf) for one in question.values()):
         raise ParameterError("plot", str(plot), reason="draws numbers, and these are names", remedy="leave it out")
     if dry_run and rehearse:
         raise ParameterError("rehearse", True, reason="and --dry-run are two things", remedy="choose one of them")  # noqa: FBT003

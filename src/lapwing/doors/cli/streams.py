@@ -9,6 +9,7 @@ import click
 
 from lapwing.accounting.filters.account import Account
 from lapwing.answers.budget import BudgetStatus
+from lapwing.answers.corridor_terms import CorridorTerms
 from lapwing.answers.stream_preview import GAUSSIAN_SIDE, spent_rho, spent_words, terms_facts, terms_record
 from lapwing.answers.stream_terms import StreamAnswer, StreamOffer, StreamTerms, paid_by_yes
 from lapwing.answers.target import TargetWords
@@ -27,7 +28,7 @@ from lapwing.ledger.reservation_states import ReservationRecord, ReservationStat
 from lapwing.noise.randomness import fresh_name
 from lapwing.session import Session
 from lapwing.vocabulary.errors import ParameterError
-from lapwing.vocabulary.exact import as_int
+from lapwing.vocabulary.exact import Exact, as_int
 from lapwing.vocabulary.guarantee import PureDP, currency_of
 from lapwing.vocabulary.wording import format_exact, format_short, several
 
@@ -53,13 +54,18 @@ def stream() -> None:
 
 
 @stream.command("open")
-@click.option("--at-least", required=True, metavar="N", help="How many people are asked for.")
+@click.option("--at-least", required=True, metavar="N", help="How many people, or which number, is asked for.")
 @click.option("--yeses", required=True, metavar="N", help="It halts after N yeses.")
 @click.option("--epsilon", metavar="NUMBER", help="What it costs when all of its yeses are given.")
 @click.option("--within", metavar="N", help="Instead: as little as it takes to be right so far from --at-least.")
 @click.option("--confidence", metavar="NUMBER", default="0.95", show_default=True, help="How sure of that.")
 @click.option("--questions", metavar="N", help="How many questions it is meant for; there is no limit.")
 @click.option("--table", shell_complete=complete_tables, help="The table it asks about, where there are several.")
+@click.option("--number", is_flag=True, help="Give a number with each yes; it is part of the price of a yes.")
+@click.option("--total", metavar="VALUE", help="Ask for a total of a value instead of people.")
+@click.option("--proportion", metavar="CONDITION", help="Ask for the share of a condition instead of people.")
+@click.option("--correlation", metavar="VALUE", help="Ask which values correlate with this one, instead of people.")
+@click.option("--max-rows", metavar="N", help="How many rows of a person are added up.")
 @click.option("--name", help="What to call it; a made-up name if it is not said.")
 @click.option("--key", help="An idempotency key: the same key opens nothing twice.")
 @click.option("--dry-run", is_flag=True, help="Say price and error, and open nothing: free.")
@@ -86,6 +92,13 @@ def open_stream(
     \b
     lapwing stream open --at-least 200 --yeses 5 --epsilon 1 --plot yes.svg
     lapwing stream open --at-least 200 --yeses 5 --within 40 --dry-run
+    lapwing stream open --at-least 200 --yeses 5 --epsilon 2 --number
+    lapwing stream open --proportion cancer_survivor --at-least 0.3 --yeses 3 \\
+        --epsilon 1
+
+    With --number a yes comes with the number, which has noise of its own and half of the epsilon to itself. With
+    --total, --proportion or --correlation it is not people that are compared; the conditions say over whom, and a
+    stream of correlations is asked about values: lapwing stream ask screen "bmi".
 
     Opening reserves the whole epsilon and spends a part of it; the rest is spent yes by yes. A budget of rho is charged
     for all of it at the opening.
@@ -101,7 +114,7 @@ def open_stream(
         opened = session.stream(name=made_up, key=key, **wanted)
         chosen, status, agreed, left = opened.name, opened.record.status, opened.terms, session.budget()
     if plot is not None:
-        draw_stream(plot, agreed.chance_of_yes, agreed.at_least)
+        draw_agreed(plot, agreed)
     door.tell(
         {"stream": chosen, "status": status.value, **terms_record(agreed, left.account), "left": left.to_dict()},
         facts(
@@ -146,11 +159,11 @@ def ask_stream(
     if (where is None) == (file is None):
         raise click.UsageError("give one condition, or --file with a condition on each line")
     if file is not None:
-        _ask_lines(door, name, file, whole_or_none("at_least", at_least), key)
+        _ask_lines(door, name, file, at_least, key)
         return
     with door.session() as session, waiting("asking"):
         resumed = session.resume(name)
-        answer = resumed.ask(str(where), at_least=whole_or_none("at_least", at_least), key=key)
+        answer = resumed.ask(str(where), at_least=_asked_for(resumed.terms, at_least), key=key)
         left = session.budget()
     more = f"; it can give {several(answer.yeses_left, 'more yes')}" if answer.yeses_left else "; it was the last yes"
     cost = f"epsilon {format_short(answer.price)}{more}" if answer else "nothing"
@@ -159,11 +172,25 @@ def ask_stream(
     door.tell({**answer.to_dict(), "left": left.to_dict()}, *stream_answer_blocks(answer, left, cost=cost))
 
 
-def _ask_lines(door: Door, name: str, file: TextIO, at_least: int | None, key: str | None) -> None:
+def _asked_for(terms: StreamTerms, at_least: str | None) -> Exact | None:
+    return whole_or_none("at_least", at_least) if terms.streamed is None else at_least
+
+
+def draw_agreed(path: Path, terms: StreamTerms) -> None:
+    """Draw how likely a yes is, by how many people there are."""
+    if terms.streamed is not None:
+        remedy = "leave it out; the terms say how sure an answer is"
+        raise ParameterError("plot", path, reason="is for streams of people", remedy=remedy)
+    draw_stream(path, terms.chance_of_yes, terms.at_least)
+
+
+def _ask_lines(door: Door, name: str, file: TextIO, at_least: str | None, key: str | None) -> None:
     """Ask every line of a file, and print a line of JSON for each."""
     conditions = lines_of(file)
     with door.session() as session, progress("asking", len(conditions)) as tick:
-        answers = session.resume(name).ask_many(conditions, at_least=at_least, key=key, progress=tick)
+        resumed = session.resume(name)
+        number = _asked_for(resumed.terms, at_least)
+        answers = resumed.ask_many(conditions, at_least=number, key=key, progress=tick)
         left = session.budget()
     unanswered = dict.fromkeys(("verdict", "at_least", "gap", "interval", "price", "free", "question", "receipt"))
     for condition, answer in zip(conditions, answers, strict=True):
@@ -239,7 +266,7 @@ def show_stream(door: Door, name: str, plot: Path | None) -> None:
         raise ParameterError("stream", name, reason="is not in this ledger", remedy="see lapwing stream list --all")
     terms = StreamTerms.read(shown.terms)
     if plot is not None:
-        draw_stream(plot, terms.chance_of_yes, terms.at_least)
+        draw_agreed(plot, terms)
     asked, given = several(shown.asked, "question"), several(shown.used, "yes")
     door.tell(
         _record(shown, account),
@@ -266,7 +293,8 @@ def list_streams(door: Door, *, ended_too: bool, everybody: bool) -> None:
     It costs nothing.
     """
     with door.session() as session:
-        known = session.ledger.reservations.all(session.population.name)
+        found = session.ledger.reservations.all(session.population.name)
+        known = [one for one in found if not isinstance(StreamTerms.read(one.terms), CorridorTerms)]  # of explorers
         every = [one for one in known if ended_too or one.status is ReservationStatus.OPEN]
         shown = [one for one in every if everybody or one.analyst == session.analyst]
         account, analyst = session.budget().account, session.analyst
@@ -275,7 +303,8 @@ def list_streams(door: Door, *, ended_too: bool, everybody: bool) -> None:
         [
             *([one["analyst"]] if everybody else []),
             *(one[name] for name in ("stream", "status", "table")),
-            *(f"{one[name]:,}" for name in ("at_least", "asked")),
+            one["of"]["asks"] if one["of"] else f"{one['at_least']:,}",
+            f"{one['asked']:,}",
             f"{one['given']:,} of {one['yeses']:,}",
             format_short(Fraction(one["price"]["rho"] or one["spent"])),
         ]
@@ -313,16 +342,23 @@ def _record(one: ReservationRecord, account: Account) -> dict[str, Any]:
 
 
 def stream_offer(
-    offer: TargetWords, *, at_least: str, yeses: str, table: str | None = None, questions: str | None = None
+    offer: TargetWords,
+    *,
+    at_least: str,
+    yeses: str,
+    table: str | None = None,
+    questions: str | None = None,
+    number: bool = False,
+    max_rows: str | None = None,
+    **of: str | None,
 ) -> StreamOffer:
     """Return the terms that were offered for a stream, which is bought by epsilon or by accuracy."""
-    for word in ("delta", "rho"):
-        if word in offer:
-            raise ParameterError(
-                word, offer[word], reason="cannot pay for a stream", remedy="offer --epsilon or --within"
-            )
+    for word, value in offer.items():
+        if word in {"delta", "rho", "rows"}:
+            raise ParameterError(word, value, reason="cannot pay for a stream", remedy="offer --epsilon or --within")
+    said = {word: value for word, value in of.items() if value is not None}
     terms: StreamOffer = {
-        "at_least": as_int("at_least", at_least, most=2**62),
+        "at_least": at_least if said else as_int("at_least", at_least, most=2**62),
         "yeses": as_int("yeses", yeses),
         "table": table,
         "confidence": offer.get("confidence", "0.95"),
@@ -333,7 +369,11 @@ def stream_offer(
         terms["within"] = offer["within"]
     if questions is not None:
         terms["questions"] = as_int("questions", questions)
-    return terms
+    if number:
+        terms["number"] = True
+    if max_rows is not None:
+        terms["max_rows"] = as_int("max_rows", max_rows)
+    return cast("StreamOffer", {**terms, **said})
 
 
 def show_stream_preview(door: Door, terms: StreamOffer, plot: Path | None) -> None:
@@ -341,7 +381,7 @@ def show_stream_preview(door: Door, terms: StreamOffer, plot: Path | None) -> No
     with door.session() as session:
         preview = session.preview_stream(**terms)
     if plot is not None:
-        draw_stream(plot, preview.chance_of_yes, preview.terms.at_least)
+        draw_agreed(plot, preview.terms)
     paid = "nothing: this is a preview, and no data was read"
     record = {**preview.to_dict(), "refusal": refusal_record(preview.refusal)}
     door.tell(record, facts(*preview.facts(), ("picture", plot), ("paid", paid)))
@@ -372,7 +412,7 @@ def ask_once(
             answer = stream.ask(where, key=f"{name} question")
         agreed, spent, given, left = stream.terms, stream.spent, stream.record.used, session.budget()
     if plot is not None:
-        draw_stream(plot, agreed.chance_of_yes, agreed.at_least)
+        draw_agreed(plot, agreed)
     in_rho = spent_rho(agreed, left.account)
     record = {**answer.to_dict(), "spent": format_exact(spent), "spent_rho": in_rho, "left": left.to_dict()}
     cost = spent_words(agreed, given, left.account)
@@ -385,5 +425,5 @@ def stream_answer_blocks(answer: StreamAnswer, left: BudgetStatus, *, cost: str,
     """Return the answer of a stream in words, or of a question that is asked once."""
     if not once and not paid_by_yes(left.account):
         cost = PAID_WHOLE
-    (_, told), (label, lies) = answer.facts()
-    return str(told), facts((label, lies), ("cost", cost), ("left", left), ("receipt", answer.receipt))
+    (_, told), (label, lies), number = answer.facts()
+    return str(told), facts((label, lies), number, ("cost", cost), ("left", left), ("receipt", answer.receipt))

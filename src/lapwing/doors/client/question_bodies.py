@@ -14,6 +14,7 @@ from lapwing.queries.language.expressions import EVERYONE, By, Condition, Name, 
 from lapwing.queries.language.speller import Speller, ValueSets
 from lapwing.queries.planning.planner import Question
 from lapwing.queries.planning.public_values import with_public_values
+from lapwing.queries.statistics.best import BestOf
 from lapwing.queries.statistics.counts import at_least
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.wording import format_exact
@@ -32,6 +33,9 @@ def question_body(
     if isinstance(question, Mapping):
         several = {name: _alone(one, population, sets) for name, one in question.items()}
         return {"ask": "together", "questions": several}
+    if isinstance(question, BestOf):
+        named = zip(question.names, question.candidates, strict=True)
+        return {"ask": "best_of", "questions": {name: _alone(one, population, sets) for name, one in named}}
     return _alone(question, population, sets)
 
 
@@ -80,9 +84,9 @@ def _alone(question: Question, population: Population, sets: ValueSets) -> dict[
     speller = Speller(population, population.table(question.table), sets)
     body: dict[str, Any] = {"ask": name, "table": question.table}
     if question.where is not EVERYONE:
-        body["where"] = _text(question.where, speller)
+        body["where"] = grouping_text(question.where, speller)
     if question.by and "column" not in words:
-        body["by"] = [_text(by, speller) for by in question.by]
+        body["by"] = [grouping_text(by, speller) for by in question.by]
     body |= given({"max_rows": question.max_rows, "max_groups": question.max_groups})
     return body | {word: _word(value, speller) for word, value in words.items() if value is not None}
 
@@ -96,12 +100,12 @@ def _word(value: Any, speller: Speller) -> Any:
         case tuple() if all(isinstance(one, Fraction) for one in value):
             return [format_exact(one) for one in value]
         case tuple():
-            return [_text(one, speller) for one in value]
+            return [grouping_text(one, speller) for one in value]
         case _:
-            return _text(value, speller)
+            return grouping_text(value, speller)
 
 
-def _text(part: Any, speller: Speller) -> str:
+def grouping_text(part: Any, speller: Speller) -> str:
     """Return a part as text; a text that names a column, or a value, stays as it was written."""
     match part:
         case Spelled(text=text) | By(column=Spelled(text=text), edges=None):

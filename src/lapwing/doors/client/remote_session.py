@@ -7,7 +7,8 @@ and charged once.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Unpack
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final, Unpack
 from urllib.parse import quote
 
 from lapwing.accounting.composition import MOST_BOOKINGS, PlannedTotal
@@ -33,21 +34,35 @@ from lapwing.doors.client.decode_population import (
 )
 from lapwing.doors.client.question_bodies import given, question_body, with_sets
 from lapwing.doors.client.remote_stream import RemoteStream
+from lapwing.guests import AskingGuests
 from lapwing.queries.language.speller import ValueSets
 from lapwing.session import AskingSession, at_once, price_under
 from lapwing.streams import name_of_key
 from lapwing.vocabulary.codec import from_record
 from lapwing.vocabulary.errors import BudgetError, LapwingError, ParameterError, ServerError
-from lapwing.vocabulary.exact import Exact, probability
+from lapwing.vocabulary.exact import Exact, as_int, probability
 from lapwing.vocabulary.guarantee import Guarantee
 from lapwing.vocabulary.lifetime import Lifetime, closing_on_failure
 from lapwing.vocabulary.results import shows_words
 
+if TYPE_CHECKING:
+    from lapwing.doors.client.remote_explorer import RemoteExplorer
+    from lapwing.publishing.certificate import HasModel
+    from lapwing.publishing.codes import Columns
+    from lapwing.publishing.explorer_opening import ExplorerPreview
+    from lapwing.publishing.publication import Publication
+    from lapwing.publishing.publication_preview import PublicationPreview
+    from lapwing.publishing.publish import Marginals
+    from lapwing.publishing.synthesis_preview import SynthesisPreview
+    from lapwing.publishing.synthesize import Progress
+    from lapwing.publishing.synthetic_table import SyntheticTable
+
 _CHECKED: Final = 10_000
+_SURE: Final = Fraction(95, 100)
 _NOT_THERE: Final = 404
 
 
-class RemoteSession(AskingSession):
+class RemoteSession(AskingSession, AskingGuests):
     """One analyst at the door of a population of a server, with the methods of `Session`; `lapwing.connect` makes one.
 
     `population.tables` say what may be asked.
@@ -72,7 +87,9 @@ class RemoteSession(AskingSession):
         told = self._check(question, ways, words)
         asked = next(one for one in ways if one.text == told["question"])
         refused = as_told("a preview", lambda: told_refusal(told["stopped"]))
-        preview = Preview.of(asked, self._status(self.population.touched, refused), words.get("confidence", CONFIDENCE))
+        status, sure = self._status(self.population.touched, refused), words.get("confidence", CONFIDENCE)
+        rows = None if words.get("rows") is None else as_int("rows", words.get("rows"))
+        preview = Preview.of(asked, status, sure, rows)
         own = {**preview.offer(), "asked": told.get("asked")}  # in words, lists of values may have other names
         for name, value in own.items():
             if value != told.get(name):
@@ -128,7 +145,7 @@ class RemoteSession(AskingSession):
         """Say what a stream would cost, how sure its verdicts would be, and what would be left. It is free."""
         self._lifetime.require()
         agreed = StreamTerms.of(self.population, **terms)
-        told = self._door.post("/stream-previews", given(terms))
+        told = self._door.post("/stream-previews", _sent(terms, agreed))
         if as_told("the terms of a stream", lambda: told["terms"]) != agreed.to_text():
             raise disagreement("it would open another stream")
         status = self._status(None, told_refusal(told.get("stopped")))
@@ -144,7 +161,7 @@ class RemoteSession(AskingSession):
         agreed = self.preview_stream(**terms).terms
         opened = _key_of_name(name) if key is None and name is not None else key
         title = {} if name is None else {"title": name}
-        stream = self._stream(self._door.charge("/streams", {**given(terms), **title}, key=opened), name)
+        stream = self._stream(self._door.charge("/streams", {**_sent(terms, agreed), **title}, key=opened), name)
         if stream.terms != agreed:
             raise disagreement("it opened another stream")
         return stream
@@ -160,6 +177,119 @@ class RemoteSession(AskingSession):
                 if refused.status != _NOT_THERE:
                     raise
         raise ParameterError("stream", name, reason="is not in this ledger", remedy="open it first")
+
+    @shows_words(TargetWords, confidence="0.95")
+    def preview_publish(
+        self, table: str, columns: "Columns", marginals: "Marginals" = "all pairs", **target: Unpack[TargetWords]
+    ) -> "PublicationPreview":
+        """Say what a publication would cost, and how exact each of its tables would be. It is free."""
+        from lapwing.doors.client import remote_publishing  # noqa: PLC0415 - NumPy is slow to load
+
+        self._lifetime.require()
+        return remote_publishing.preview_publication(self, self._door, table, columns, marginals, **target)
+
+    @shows_words(TargetWords, confidence="0.95")
+    def publish(
+        self,
+        table: str,
+        columns: "Columns",
+        marginals: "Marginals" = "all pairs",
+        *,
+        non_negative: bool = False,
+        whole: bool = False,
+        key: str | None = None,
+        **target: Unpack[TargetWords],
+    ) -> "Publication":
+        """Publish tables of people by some columns, all in one release, and pay for them. See `Session.publish`."""
+        from lapwing.doors.client import remote_publishing  # noqa: PLC0415 - NumPy is slow to load
+
+        self._lifetime.require()
+        shape = {"non_negative": non_negative, "whole": whole}
+        return remote_publishing.publish(self, self._door, table, columns, marginals, key=key, shape=shape, **target)
+
+    @shows_words(TargetWords, confidence="0.95")
+    def preview_synthesize(
+        self,
+        table: str,
+        columns: "Columns | None" = None,
+        *,
+        up_to: int | None = None,
+        planned_for: str = "tables",
+        **target: Unpack[TargetWords],
+    ) -> "SynthesisPreview":
+        """Say what a synthetic table would cost, and what is known of it before. It is free."""
+        from lapwing.doors.client import remote_publishing  # noqa: PLC0415 - NumPy is slow to load
+
+        self._lifetime.require()
+        words = {"up_to": up_to, "planned_for": planned_for, **target}
+        return remote_publishing.preview_synthesis(self, self._door, table, columns, **words)
+
+    @shows_words(TargetWords, confidence="0.95")
+    def synthesize(
+        self,
+        table: str,
+        columns: "Columns | None" = None,
+        *,
+        up_to: int | None = None,
+        planned_for: str = "tables",
+        key: str | None = None,
+        progress: "Progress" = False,
+        **target: Unpack[TargetWords],
+    ) -> "SyntheticTable":
+        """Make a synthetic table of people by some columns, and pay for it. See `Session.synthesize`."""
+        from lapwing.doors.client import remote_publishing  # noqa: PLC0415 - NumPy is slow to load
+
+        self._lifetime.require()
+        words = {"up_to": up_to, "planned_for": planned_for, **target}
+        return remote_publishing.synthesize(self, self._door, table, columns, key=key, progress=progress, **words)
+
+    def preview_explorer(
+        self,
+        table: str | None = None,
+        columns: "Columns | None" = None,
+        *,
+        confidence: Exact = _SURE,
+        questions: int | None = None,
+        model: "HasModel | None" = None,
+        epsilon: Exact | None = None,
+        delta: Exact | None = None,
+        rho: Exact | None = None,
+        checks: Exact | None = None,
+        yeses: int | None = None,
+        half_width: int | None = None,
+    ) -> "ExplorerPreview":
+        """Say how an explorer would divide its price, and how exact its answers would be. It is free."""
+        from lapwing.doors.client import remote_explorer  # noqa: PLC0415 - NumPy is slow to load
+
+        self._lifetime.require()
+        words = {"questions": questions, "model": model, "epsilon": epsilon, "delta": delta, "rho": rho}
+        words |= {"checks": checks, "yeses": yeses, "half_width": half_width}
+        chosen = {name: one for name, one in words.items() if one is not None}
+        return remote_explorer.preview_exploring(self, self._door, table, columns, confidence=confidence, **chosen)
+
+    def explorer(
+        self,
+        table: str | None = None,
+        columns: "Columns | None" = None,
+        *,
+        key: str | None = None,
+        questions: int | None = None,
+        model: "HasModel | None" = None,
+        epsilon: Exact | None = None,
+        delta: Exact | None = None,
+        rho: Exact | None = None,
+        checks: Exact | None = None,
+        yeses: int | None = None,
+        half_width: int | None = None,
+    ) -> "RemoteExplorer":
+        """Open an explorer: counts that are free as long as a model is right about them. See `Session.explorer`."""
+        from lapwing.doors.client import remote_explorer  # noqa: PLC0415 - NumPy is slow to load
+
+        self._lifetime.require()
+        words = {"questions": questions, "model": model, "epsilon": epsilon, "delta": delta, "rho": rho}
+        words |= {"checks": checks, "yeses": yeses, "half_width": half_width}
+        chosen = {name: one for name, one in words.items() if one is not None}
+        return remote_explorer.open_explorer(self, self._door, table, columns, key=key, **chosen)
 
     def budget(self) -> BudgetStatus:
         """Return the remaining budget, for everybody and for this analyst."""
@@ -290,7 +420,13 @@ def _beside(words: Mapping[str, Any]) -> dict[str, Any]:
 
 def _price(words: Mapping[str, Any]) -> dict[str, Any]:
     """Return the target as it is sent."""
-    return given({name: value for name, value in words.items() if name in TargetWords.__annotations__})
+    return given({name: value for name, value in words.items() if name in {*TargetWords.__annotations__, "rows"}})
+
+
+def _sent(terms: StreamOffer, agreed: StreamTerms) -> dict[str, Any]:
+    """Return the terms of a stream as they are sent: a value that was built, as its text."""
+    of = agreed.streamed
+    return given(terms) | ({} if of is None else {of.statistic.value: of.value})
 
 
 def _key_of_name(name: str) -> str:

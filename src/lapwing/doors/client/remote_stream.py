@@ -10,17 +10,21 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple, Self
 
 from lapwing.answers.stream_answers import StreamAnswers
-from lapwing.answers.stream_terms import StreamAnswer, StreamTerms, Verdict
+from lapwing.answers.stream_terms import StreamAnswer, StreamTerms, Verdict, told
 from lapwing.doors.client.connection import PopulationDoor, key_of
 from lapwing.doors.client.decode_errors import disagreement
 from lapwing.doors.client.decode_population import as_told, told_list, told_name, told_number, told_truth
 from lapwing.doors.client.question_bodies import condition_text, with_sets
 from lapwing.ledger.entries import Receipt
 from lapwing.queries.catalogue.population import Population
-from lapwing.queries.language.builders import ConditionLike
-from lapwing.queries.language.speller import ValueSets
-from lapwing.queries.statistics.cohort_grid import Cohort, StreamPlanner
-from lapwing.queries.statistics.counts import AtLeastQuestion, people_asked_for
+from lapwing.queries.language.builders import ConditionLike, as_value
+from lapwing.queries.language.expressions import Condition, Value
+from lapwing.queries.language.speller import Speller, ValueSets
+from lapwing.queries.planning.plan import Plan, plain_number
+from lapwing.queries.statistics.cohort_grid import Cohort
+from lapwing.queries.statistics.counts import AtLeastQuestion
+from lapwing.queries.statistics.streamed import StreamedKind, asked_for
+from lapwing.streams import planner_of
 from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import StreamHaltedError
 from lapwing.vocabulary.exact import Exact, exact
@@ -46,7 +50,7 @@ class RemoteStream:
         self._path = f"/streams/{key_of(told['stream'])}"
         self.name: str = name or told_name(told["stream"])
         self.terms = StreamTerms.read(told["terms"])
-        self._planner = StreamPlanner(population, self.terms.table, self.terms.at_least)
+        self._planner = planner_of(population, self.terms)
 
     @property
     def spent(self) -> Fraction:
@@ -66,11 +70,11 @@ class RemoteStream:
             raise ValueError
         return spent
 
-    def chance_of_yes(self, people: int) -> float:
+    def chance_of_yes(self, people: Exact) -> float:
         """Return the probability of a yes if there were really `people`. It is free: no data is involved."""
         return self.terms.chance_of_yes(people)
 
-    def margin(self, questions: int = 1, confidence: Exact = "0.95") -> int:
+    def margin(self, questions: int = 1, confidence: Exact = "0.95") -> int | Fraction:
         """Return how far counts must be from the threshold for all of these questions to be decided right."""
         return self.terms.margin(confidence, questions=questions)
 
@@ -79,21 +83,22 @@ class RemoteStream:
         return answer.interval(confidence)
 
     def ask(
-        self, where: ConditionLike | AtLeastQuestion, *, at_least: int | None = None, key: str | None = None
+        self, where: ConditionLike | AtLeastQuestion, *, at_least: Exact | None = None, key: str | None = None
     ) -> StreamAnswer:
         """Say, after noise, whether at least a number of people have a row for which `where` is true."""
         self._lifetime.require()
         ((planned, text),) = self._planner.plan([where], at_least)
-        people = people_asked_for(planned.meaning)
+        people = self._asked_for(planned)
         sets: ValueSets = {}
-        body = {"where": self._text(where, sets), "at_least": people, **with_sets(sets), "means": [digest([text])]}
+        said = {"at_least": told(people)}
+        body = {"where": self._text(where, sets), **said, **with_sets(sets), "means": [digest([text])]}
         return self._read(self._door.charge(f"{self._path}/questions", body, key=key), people)
 
     def ask_many(
         self,
         wheres: Iterable[ConditionLike | AtLeastQuestion | Cohort],
         *,
-        at_least: int | None = None,
+        at_least: Exact | None = None,
         key: str | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> StreamAnswers:
@@ -104,7 +109,7 @@ class RemoteStream:
         planned = self._planner.plan(asked, at_least)
         sets: ValueSets = {}
         different = {
-            text: _Sent(self._text(one, sets), people_asked_for(plan.meaning))
+            text: _Sent(self._text(one, sets), self._asked_for(plan))
             for one, (plan, text) in zip(asked, planned, strict=True)
         }
         told, chosen = dict[str, StreamAnswer | None](), key_of(key)
@@ -139,7 +144,17 @@ class RemoteStream:
         self._lifetime.require()
         return self._door.get(self._path)
 
+    def _asked_for(self, planned: Plan) -> int | Fraction:
+        """Return the number that a question asks for, in its unit."""
+        of = self.terms.streamed
+        by_share = of is not None and of.statistic is not StreamedKind.TOTAL
+        return self.terms.wanted if by_share else self.terms.amount(asked_for(planned.meaning))
+
     def _text(self, where: ConditionLike | AtLeastQuestion, sets: ValueSets) -> str:
+        if self.terms.streamed is not None and self.terms.streamed.statistic is StreamedKind.CORRELATION:
+            if not isinstance(where, Value | Condition):
+                return where if isinstance(where, str) else ""
+            return Speller(self._population, self._population.table(self.terms.table), sets).part(as_value(where))
         such = where.where if isinstance(where, AtLeastQuestion) else where
         return condition_text(such, self._population, self.terms.table, sets)
 
@@ -149,12 +164,12 @@ class RemoteStream:
         """Ask some conditions with the same number of people as one; after the halt there are no answers."""
         people = sent[texts[0]].people
         wheres = [sent[text].where for text in texts]
-        body = {"wheres": wheres, "at_least": people, **with_sets(sets), "means": [digest(list(texts))]}
+        body = {"wheres": wheres, "at_least": told(people), **with_sets(sets), "means": [digest(list(texts))]}
         try:
-            told = self._door.charge(f"{self._path}/batches", body, key=key)
+            reply = self._door.charge(f"{self._path}/batches", body, key=key)
         except StreamHaltedError:
             return dict.fromkeys(texts)
-        answers = as_told("answers of a stream", lambda: told_list(told["answers"]))
+        answers = as_told("answers of a stream", lambda: told_list(reply["answers"]))
         if len(answers) != len(texts):
             raise disagreement(f"it tells {len(answers)} answers to {len(texts)} conditions")
         read = [None if one is None else self._read(one, people) for one in answers]
@@ -168,15 +183,15 @@ class RemoteStream:
         if new and len(new) + new[-1].yeses_left > self.terms.yeses:
             raise disagreement("it gives more yeses than the stream has")
 
-    def _read(self, told: Any, people: int) -> StreamAnswer:
+    def _read(self, told: Any, people: int | Fraction) -> StreamAnswer:
         """Return the answer in a reply to whether there are at least N people."""
 
         def read() -> StreamAnswer:
-            gap = told["gap"]
             return StreamAnswer(
                 verdict=Verdict(told["verdict"]),
-                threshold=told_number(told["at_least"], least=1, most=_MOST_PEOPLE),
-                gap=None if gap is None else told_number(gap, least=-_MOST_PEOPLE, most=_MOST_PEOPLE),
+                threshold=_amount(told["at_least"]),
+                gap=None if told["gap"] is None else _amount(told["gap"]),
+                number=None if told.get("number") is None else _amount(told["number"]),
                 price=exact("price", told["price"]),
                 question=told_number(told["question"], least=1, most=_MOST_PEOPLE),
                 yeses_left=told_number(told["yeses_left"], least=0, most=self.terms.yeses),
@@ -200,7 +215,14 @@ class _Sent(NamedTuple):
     """A condition as it is sent, and for how many people."""
 
     where: str
-    people: int
+    people: int | Fraction
+
+
+def _amount(told: Any) -> int | Fraction:
+    """Return a number of people, or of steps of a sum, that a server tells: a whole one, or any other as text."""
+    if isinstance(told, str):
+        return plain_number(exact("number", told))
+    return told_number(told, least=-_MOST_PEOPLE, most=_MOST_PEOPLE)
 
 
 def _parts(sent: Mapping[str, _Sent], most: int) -> Iterator[list[str]]:

@@ -14,7 +14,7 @@ from lapwing.doors.server.authority import NOBODY, admit, perform
 from lapwing.doors.server.calls import API, Operation, Reply, Server, ServerCall
 from lapwing.doors.server.people import Person
 from lapwing.doors.server.problems import AFTER_DATA, ProblemError, body_of, headers_of, problem_bytes, status_of
-from lapwing.doors.server.rates import Buckets
+from lapwing.doors.server.rates import Buckets, RateLimit
 from lapwing.doors.server.sign_in_limits import NEAR, network_of
 from lapwing.doors.server.wire import MalformedError, read_body
 from lapwing.vocabulary.errors import LapwingError
@@ -24,12 +24,11 @@ _NO_TOKEN: Final = "a valid token is needed: Authorization: Bearer lw_..."  # no
 
 
 class Answering:
-    """Calls operations for those who may call them; it holds the rate limits of all callers."""
+    """Calls operations for those who may call them, as often as they may."""
 
     def __init__(self, server: Server) -> None:
         self._server, limits = server, server.limits
-        self._looks, self._asks = Buckets(limits.looks), Buckets(limits.asks)
-        self._wrong_tokens = Buckets(limits.wrong_tokens)
+        self._looks, self._rates = Buckets(limits.looks), server.rates
 
     async def answer(self, operation: Operation, request: Request) -> Reply:
         """Return the reply to a request."""
@@ -59,7 +58,7 @@ class Answering:
         else:
             person = self._who(request, headers)
             request.scope["audit"]["who"] = person.id
-            rate = self._asks if operation.charges else self._looks
+            rate = self._rates.asks if operation.charges else self._looks
             admitted = admit(self._server, operation, person, request.path_params, key, rate=rate)
         raw: bytes = b"" if operation.body is None else request.scope["body"]
         body = None if operation.body is None else _body(operation, headers, raw)
@@ -70,14 +69,14 @@ class Answering:
         scheme, _, token = headers.get("authorization", "").partition(" ")
         person = self._server.people.by_token(token.strip()) if scheme.casefold() == "bearer" else None
         if person is None:
-            self._spare(request, self._wrong_tokens)
+            self._spare(request, self._rates.wrong_tokens)
             raise ProblemError(401, "token", _NO_TOKEN, headers={"WWW-Authenticate": 'Bearer realm="lapwing"'})
         return person
 
     @staticmethod
-    def _spare(request: Request, buckets: Buckets) -> None:
+    def _spare(request: Request, limit: RateLimit) -> None:
         """Let an address try so often, and no more often."""
-        if wait := buckets.take(network_of(request.client.host if request.client else "", NEAR)):
+        if wait := limit.take(network_of(request.client.host if request.client else "", NEAR)):
             raise ProblemError.too_many("too many tries from this address", wait)
 
 

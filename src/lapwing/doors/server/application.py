@@ -5,7 +5,7 @@ the others, then the pages.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import field
 from functools import cache
@@ -23,9 +23,10 @@ from lapwing.doors.server.audit_log import AuditLog
 from lapwing.doors.server.calls import API, Operation, Reply, Server
 from lapwing.doors.server.door_store import DoorStore
 from lapwing.doors.server.guard import Guard, GuardLimits, Receive, Scope, Send
-from lapwing.doors.server.jobs import Jobs
+from lapwing.doors.server.jobs import Jobs, JobState
 from lapwing.doors.server.lru_cache import LruCache
 from lapwing.doors.server.memory import Memory
+from lapwing.doors.server.metrics import Labels, Metrics
 from lapwing.doors.server.openapi import describe
 from lapwing.doors.server.operations import LARGER, OPERATIONS
 from lapwing.doors.server.pages.page_visit import Site
@@ -33,7 +34,10 @@ from lapwing.doors.server.pages.routes import is_for_people, lost_page, make_sit
 from lapwing.doors.server.people import Directory
 from lapwing.doors.server.problems import AFTER_DATA, NOT_THERE, problem_bytes
 from lapwing.doors.server.rates import AtOnce, Limits
+from lapwing.doors.server.roles import Right
+from lapwing.doors.server.saved_questions import SavedQuestions
 from lapwing.doors.server.server_state import ServerState
+from lapwing.doors.server.shared_rates import rate_limits
 from lapwing.doors.server.sign_in_provider import Provider
 from lapwing.doors.server.trusted_proxy import TrustedProxy
 from lapwing.vocabulary.frozen import frozen
@@ -83,12 +87,15 @@ def operation_routes(answering: Answering) -> list[Route]:
 def make_server(workspace: Workspace, store: DoorStore, settings: DoorSettings) -> Server:
     """Return the server that handlers use, from a workspace and the store of its people."""
     state, limits = ServerState(workspace), settings.limits
-    return Server(
+    made = Server(
         state=state,
         people=Directory(store, most_tokens=limits.tokens),
         memory=Memory(store),
+        saved=SavedQuestions(store),
         jobs=Jobs(tick=settings.tick, at_once=limits.at_once, most_waiting=limits.waiting, on_failure=state.log),
         limits=limits,
+        rates=rate_limits(store, limits),
+        metrics=Metrics(fine=_timed_finely(), appends=state.ledger.store.appends),
         address=settings.address,
         tick=settings.tick,
         threads=CapacityLimiter(8),
@@ -96,6 +103,30 @@ def make_server(workspace: Workspace, store: DoorStore, settings: DoorSettings) 
         answers=LruCache(),
         is_remote=store.is_remote,
     )
+    _watch_queues(made)
+    return made
+
+
+def _timed_finely() -> Iterator[str]:
+    """Yield the operations that read no data: neither what may spend, nor what changes or settles something."""
+    quick = {Right.READ, Right.PREVIEW}
+    return (f"{one.method} {API}{one.path}" for one in OPERATIONS if not one.charges and one.right in quick)
+
+
+def _watch_queues(server: Server) -> None:
+    """Let the metrics show what waits and what is under way."""
+    jobs, threads, metrics = server.jobs, server.threads, server.metrics
+
+    def by_state(found: Mapping[JobState, int]) -> dict[Labels, int]:
+        return {(("state", state.value),): number for state, number in found.items()}
+
+    def in_threads() -> dict[Labels, int]:
+        found = threads.statistics()
+        return {(("state", "queued"),): found.tasks_waiting, (("state", "running"),): found.borrowed_tokens}
+
+    metrics.watch("lapwing_jobs", "gauge", "Jobs that wait and run.", lambda: by_state(jobs.under_way()))
+    metrics.watch("lapwing_jobs_ended", "counter", "Jobs by how they ended.", lambda: by_state(jobs.ended))
+    metrics.watch("lapwing_looks", "gauge", "Looks that wait for a thread, and that have one.", in_threads)
 
 
 @cache
@@ -148,6 +179,7 @@ def make_application(workspace: Workspace, store: DoorStore, settings: DoorSetti
         app=app,
         hosts=chosen.hosts,
         audit=audit,
+        metrics=server.metrics,
         secure=chosen.secure,
         tick=chosen.tick,
         limits=chosen.guard,

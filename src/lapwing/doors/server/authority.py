@@ -15,7 +15,7 @@ from starlette.requests import Request
 from lapwing.doors.server.calls import Operation, Server, ServerCall
 from lapwing.doors.server.people import Person
 from lapwing.doors.server.problems import ProblemError
-from lapwing.doors.server.rates import Buckets
+from lapwing.doors.server.rates import RateLimit
 from lapwing.doors.server.roles import Right, Role
 from lapwing.vocabulary.frozen import frozen
 
@@ -81,7 +81,7 @@ def admit(
     path: Mapping[str, str],
     key: str = "",
     *,
-    rate: Buckets | None = None,
+    rate: RateLimit | None = None,
 ) -> AdmittedCaller:
     """Admit a person to an operation, or refuse it; with `rate`, at most so often."""
     if not may_call(operation, person):

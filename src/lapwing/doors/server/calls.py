@@ -14,12 +14,15 @@ from msgspec import UNSET
 from lapwing.doors.server.jobs import Ending, Job, JobName, Jobs, JobState, Work, state_after
 from lapwing.doors.server.lru_cache import LruCache
 from lapwing.doors.server.memory import FREE, LEDGER, Memory
+from lapwing.doors.server.metrics import Metrics
 from lapwing.doors.server.passwords import digest_of
 from lapwing.doors.server.people import Directory, Person
 from lapwing.doors.server.problems import ProblemError
 from lapwing.doors.server.rates import AtOnce, Limits, TooManyError
 from lapwing.doors.server.roles import Right, Role
+from lapwing.doors.server.saved_questions import SavedQuestions
 from lapwing.doors.server.server_state import ServerState
+from lapwing.doors.server.shared_rates import RateLimits
 from lapwing.session import Session
 from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.deadline import deadline
@@ -41,8 +44,11 @@ class Server:
     state: ServerState
     people: Directory
     memory: Memory
+    saved: SavedQuestions
     jobs: Jobs
     limits: Limits
+    rates: RateLimits
+    metrics: Metrics
     address: str
     tick: float
     threads: CapacityLimiter

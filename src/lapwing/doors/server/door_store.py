@@ -46,6 +46,10 @@ TABLES: Final = (
     "create index if not exists asked_free on asked (population, person, number) where entry <> 0",
     """create table if not exists cohorts (population text not null, person text not null, key text not null,
        document text not null, primary key (population, person, key))""",
+    "create table if not exists tries (name text primary key, full_at bigint not null)",
+    """create table if not exists saved (population text not null, person text not null, id text not null,
+       name text not null, folder text not null, body text not null, page text not null, words text not null,
+       at bigint not null, primary key (population, person, id), unique (population, person, folder, name))""",
 )
 """Its schema, in SQL that SQLite and PostgreSQL share."""
 
@@ -54,6 +58,7 @@ class DoorStore(Protocol):
     """A database for what the server remembers; statements are written with `?` for values."""
 
     is_remote: bool  # whether it is reached through a network, so that looking something up may take its time
+    now: str  # the SQL of the database's own clock, in microseconds
 
     def all(self, statement: str, *values: Cell) -> list[tuple[Any, ...]]:
         """Return all rows of a statement."""
@@ -94,6 +99,7 @@ class SqliteDoorStore:
     """The store of one host: a file, one connection, one statement at a time."""
 
     is_remote = False
+    now = "cast((julianday('now') - 2440587.5) * 86400000000 as integer)"
 
     def __init__(self, path: Path) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -157,6 +163,7 @@ class PostgresDoorStore:
     """The store of several hosts: a schema in the ledger's database. A lost connection is made anew, once."""
 
     is_remote = True
+    now = "cast(extract(epoch from clock_timestamp()) * 1000000 as bigint)"
 
     def __init__(self, database: Database) -> None:
         self._database, self._lock = database, RLock()

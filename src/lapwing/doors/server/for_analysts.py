@@ -15,6 +15,7 @@ from lapwing.doors.server.memory import FREE, LEDGER
 from lapwing.doors.server.problems import ProblemError, body_of, status_of
 from lapwing.doors.server.questions_wire import asking_many_type, asking_type, read_question
 from lapwing.ledger.entries import Receipt
+from lapwing.session import PricedAsking, Session
 from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.deadline import deadline, seconds_for
 from lapwing.vocabulary.errors import BadQuestionError, LedgerRolledBackError, UnansweredError
@@ -152,24 +153,44 @@ def _ask(call: ServerCall, job: Job) -> dict[str, Any]:
     return _record(answer, call.key, words)
 
 
+async def preview_many(call: ServerCall) -> Reply:
+    """Say what questions would cost together: the price of each that would be charged. It is free."""
+    return await foretell(call, _preview_many)
+
+
+def _preview_many(call: ServerCall) -> bytes:
+    priced, _ = _priced_together(call.session(), call.body)
+    call.require_meaning(priced.meanings)
+    return msgspec.json.encode({"prices": [one.price.to_dict() for one in priced.to_be_paid()]})
+
+
 async def ask_many(call: ServerCall) -> Reply:
     """Ask questions together, all or none, once under their key."""
     return await call.run(lambda job: _ask_many(call, job))
 
 
-def _asked_together(body: Any) -> tuple[list[QuestionLike], dict[str, Any]]:
-    """Return the questions that a body asks together, and their words."""
+def _priced_together(session: Session, body: Any) -> tuple[PricedAsking, list[dict[str, Any]]]:
+    """Price the questions that a body asks together, at one price or each at its own; return the words of each, too."""
     with deadline(seconds_for(len(body.questions))):
         several = [read_question(one) for one in body.questions]
+    if (body.price is msgspec.UNSET) == (body.prices is msgspec.UNSET):
+        raise BadQuestionError("what is asked together has one price for each, or prices, as many as questions")
+    if body.prices is not msgspec.UNSET:
+        if len(body.prices) != len(several):
+            raise BadQuestionError(f"there are {len(several):,} questions and {len(body.prices):,} prices; say as many")
+        offers: list[tuple[QuestionLike, Any]] = [
+            (one, {**price.words(), **words}) for (one, words), price in zip(several, body.prices, strict=True)
+        ]
+        return session.price_each(offers), [words for _, words in offers]
     beside = several[0][1]
     if any(words != beside for _, words in several):
         raise BadQuestionError("what is asked together has one max_rows and one max_groups; ask for others by itself")
-    return [question for question, _ in several], {**body.price.words(), **beside}
+    words = {**body.price.words(), **beside}
+    return session.price([question for question, _ in several], **words), [words] * len(several)
 
 
 def _ask_many(call: ServerCall, job: Job) -> bytes:
-    questions, words = _asked_together(call.body)
-    priced = job.session.price(questions, **words)
+    priced, words = _priced_together(job.session, call.body)
     call.require_meaning(priced.meanings)
     answers = priced.stored_together(call.key)
     call.remember(LEDGER if answers is None else FREE)  # what is free as a whole must not make the ledger grow
@@ -192,8 +213,8 @@ def _record(answer: Answer, key: str | None, words: dict[str, Any]) -> dict[str,
     }
 
 
-def _records(answers: list[Answer], key: str, words: dict[str, Any]) -> dict[str, Any]:
-    return {"key": key, "answers": [_record(answer, None, words) for answer in answers]}
+def _records(answers: list[Answer], key: str, words: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"key": key, "answers": [_record(one, None, beside) for one, beside in zip(answers, words, strict=True)]}
 
 
 def list_answers(call: ServerCall) -> Any:
@@ -247,8 +268,8 @@ def answered_again(call: ServerCall, key: str, known: dict[str, Any]) -> dict[st
 def answered_together_again(call: ServerCall, key: str, known: dict[str, Any]) -> dict[str, Any] | None:
     """Return what was answered under a key to several questions together, if it was."""
     asked: Any = msgspec.convert(known["body"], asking_many_type())
-    questions, words = _asked_together(asked)
-    answers = call.session(asked).price(questions, **words).stored_together(key, entry=LEDGER)
+    priced, words = _priced_together(call.session(asked), asked)
+    answers = priced.stored_together(key, entry=LEDGER)
     return None if answers is None else _records(answers, key, words)
 
 

@@ -7,7 +7,10 @@ import msgspec
 
 from lapwing.doors.server.calls import Reply, ServerCall
 from lapwing.doors.server.for_analysts import QUESTION, QUESTIONS, answered_again, answered_together_again
+from lapwing.doors.server.for_explorers import explorer_under
+from lapwing.doors.server.for_publishing import PUBLISH, publication_under
 from lapwing.doors.server.for_streams import what_became
+from lapwing.doors.server.for_synthesis import SYNTHESIZE, synthesis_under
 from lapwing.doors.server.jobs import JobName, JobState, at_a_tick, ending_of, state_after
 from lapwing.doors.server.problems import ProblemError, body_of
 from lapwing.vocabulary.errors import UnansweredError
@@ -63,7 +66,13 @@ def _questions(call: ServerCall, key: str, known: dict[str, Any]) -> tuple[JobSt
     return _answered(lambda: answered_together_again(call, key, known))
 
 
-_FIND: Final = {QUESTION: _question, QUESTIONS: _questions}
+_FIND: Final = {
+    QUESTION: _question,
+    QUESTIONS: _questions,
+    PUBLISH: publication_under,
+    SYNTHESIZE: synthesis_under,
+    **dict.fromkeys(("open_explorer", "ask_explorer", "close_explorer", "certify"), explorer_under),
+}
 
 
 def _answered(find: Callable[[], Any]) -> tuple[JobState, Any] | None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from lapwing.answers.budget import amounts, budget_record
 from lapwing.doors.server.calls import Reply, ServerCall
+from lapwing.doors.server.metrics import MEDIA_TYPE
 from lapwing.ledger.entries import Receipt
 from lapwing.ledger.export import export_json
 from lapwing.ledger.replay import verify
@@ -65,6 +66,11 @@ def show_head(call: ServerCall) -> Any:
     """Return the receipt of the last entry, to be kept elsewhere."""
     head = call.server.state.ledger.head()
     return {"ledger": head.ledger, "entries": head.seq, "head": str(head)}
+
+
+async def show_metrics(call: ServerCall) -> Reply:
+    """Return counts and durations of this process as OpenMetrics, for a monitor; nothing of it depends on data."""
+    return Reply(body=call.server.metrics.text(), media_type=MEDIA_TYPE)
 
 
 def verify_ledger(call: ServerCall) -> Any:

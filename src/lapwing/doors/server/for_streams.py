@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UNSET
 
 from lapwing.answers.budget import budget_record
+from lapwing.answers.corridor_terms import CorridorTerms
 from lapwing.answers.stream_answers import StreamAnswers
 from lapwing.answers.stream_preview import terms_record
 from lapwing.answers.stream_terms import StreamTerms
@@ -41,7 +42,7 @@ def list_streams(call: ServerCall) -> Any:
     known = state.ledger.reservations.all(call.population, analyst=call.person.id)
     account = state.ledger.account(call.population)
     titles = _titles(call)
-    return [_record(one, account, titles) for one in known]
+    return [_record(one, account, titles) for one in known if not _is_of_explorer(one)]
 
 
 def show_stream(call: ServerCall) -> Any:
@@ -210,7 +211,14 @@ def _own(call: ServerCall) -> ReservationRecord:
         raise ProblemError.not_there() from None
     if (record.analyst, record.population, record.kind) != (call.person.id, call.population, STREAM):
         raise ProblemError.not_there()
+    if _is_of_explorer(record):
+        raise ProblemError.not_there()
     return record
+
+
+def _is_of_explorer(record: ReservationRecord) -> bool:
+    """Say whether a stream checks the guesses of an explorer, which has its own operations."""
+    return isinstance(StreamTerms.read(record.terms), CorridorTerms)
 
 
 def _titles(call: ServerCall) -> dict[str, str]:

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from lapwing.doors.server.audit_log import AuditLog
+from lapwing.doors.server.metrics import OTHER, Metrics
 from lapwing.doors.server.problems import AFTER_DATA, problem_bytes
 from lapwing.doors.server.trusted_proxy import NotVouchedError, TrustedProxy, Vouched
 from lapwing.noise.randomness import fresh_name
@@ -115,6 +116,7 @@ class Guard:
     app: Application
     hosts: frozenset[str]
     audit: AuditLog
+    metrics: Metrics
     secure: bool = False
     tick: float = 0.1
     proxy: TrustedProxy | None = None
@@ -154,7 +156,14 @@ class Guard:
                 progress.hangs_up = True
                 await _refuse(answer, refused)
         finally:
+            self._count(scope, progress)
             self._write_down(scope, progress)
+
+    def _count(self, scope: Scope, progress: _Progress) -> None:
+        """Count a request by the template of its route; what fits none is counted together, whatever it says."""
+        route = scope["audit"].get("operation")
+        operation = OTHER if route is None else f"{scope['method']} {route}"
+        self.metrics.count_request(operation, progress.status, time.perf_counter() - progress.begun)
 
     def _introduce(self, scope: Scope) -> Refused | None:
         """Set the person a trusted proxy vouches for, and their address, in the scope; no person without a proxy."""

@@ -8,7 +8,7 @@ its duration reveals next to nothing.
 import asyncio
 import math
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -68,19 +68,22 @@ class Job:
     session: Session
     begun: float
     state: JobState = JobState.QUEUED
-    progress: tuple[int, int] | None = None
+    tick: float = 0.0
+    progress: "list[tuple[float, int, int]]" = field(default_factory=list)
     after_data: bool = False
     task: "asyncio.Task[Ending] | None" = None
     watcher: "asyncio.Task[None] | None" = None
 
     def advance(self, done: int, of: int) -> None:
         """Note how many parts of how many are done."""
-        self.progress = (done, of)
+        self.progress.append((time.perf_counter(), done, of))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return how far it has come, as JSON values."""
-        progress = None if self.progress is None else {"done": self.progress[0], "of": self.progress[1]}
-        return {"key": self.name.key, "state": self.state.value, "progress": progress}
+        """Return how far it had come at the last tick, as JSON values: how long a part takes may depend on data."""
+        passed = time.perf_counter() - self.begun
+        tick = self.begun + (math.floor(passed / self.tick) * self.tick if self.tick else passed)
+        shown = [{"done": done, "of": of} for at, done, of in self.progress if at <= tick]
+        return {"key": self.name.key, "state": self.state.value, "progress": shown[-1] if shown else None}
 
 
 Work = Callable[[Job], Any]
@@ -101,12 +104,18 @@ class Jobs:
     _turns: "WeakValueDictionary[str, asyncio.Semaphore]" = field(default_factory=WeakValueDictionary)
     _streams: "WeakValueDictionary[str, asyncio.Lock]" = field(default_factory=WeakValueDictionary)
     _watchers: "set[asyncio.Task[None]]" = field(default_factory=set)
+    ended: Counter[JobState] = field(default_factory=Counter)
     _open: int = 0
     _bytes: int = 0
 
     def find(self, name: JobName) -> Job | None:
         """Return a job of this process."""
         return self._jobs.get(name)
+
+    def under_way(self) -> dict[JobState, int]:
+        """Return how many jobs wait, and how many run."""
+        running = sum(job.state is JobState.RUNNING for job in self._jobs.values())
+        return {JobState.QUEUED: self._open - running, JobState.RUNNING: running}
 
     def start(
         self, name: JobName, digest: str, session: Session, work: Work, *, begun: float, stream: str | None = None
@@ -123,7 +132,7 @@ class Jobs:
             )
         if known is not None:
             self._remove(known)
-        job = Job(name=name, digest=digest, session=session, begun=begun)
+        job = Job(name=name, digest=digest, session=session, begun=begun, tick=self.tick)
         self._jobs[name] = job
         self._forget()
         self._open += 1
@@ -189,6 +198,7 @@ class Jobs:
     def _end(self, job: Job, task: "asyncio.Task[Ending]") -> None:
         self._open -= 1
         job.state = JobState.CANCELLED if task.cancelled() else state_after(task.result().status)
+        self.ended[job.state] += 1
         self._bytes += _length_of(job)
         self._forget()
 

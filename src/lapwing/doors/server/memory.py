@@ -150,6 +150,18 @@ class Memory:
         bodies = {name_of_key(population, person, key): msgspec.json.decode(body) for key, body in rows}
         return {name: body["title"] for name, body in bodies.items() if "title" in body}
 
+    def of_kind(self, population: str, person: str, kind: str, limit: int = 100) -> list[dict[str, Any]]:
+        """Return the last requests of a kind of a person, the newest first."""
+        rows = self._store.all(
+            f"select {', '.join(_COLUMNS)} from asked where population = ? and person = ? and kind = ?"  # noqa: S608
+            " order by number desc limit ?",
+            population,
+            person,
+            kind,
+            limit,
+        )
+        return [_record(row) for row in rows]
+
     def listed(
         self, population: str, person: str, *, before: int | None, limit: int, free: bool = False
     ) -> list[dict[str, Any]]:

@@ -10,11 +10,12 @@ from lapwing import __version__
 from lapwing.doors.server.authority import KEY_PATTERN
 from lapwing.doors.server.calls import API, Operation
 from lapwing.doors.server.for_anybody import PARQUET
+from lapwing.doors.server.metrics import MEDIA_TYPE, OpenMetrics
 from lapwing.doors.server.roles import Role
 
 _JSON: Final = "application/json"
-_TEXTS: Final = {bytes: ("application/jsonl",), str: ("text/plain", PARQUET)}
-"""The types of answers that are no JSON: lines of it, and public files."""
+_TEXTS: Final = {bytes: ("application/jsonl",), str: ("text/plain", PARQUET), OpenMetrics: (MEDIA_TYPE,)}
+"""The types of answers that are no JSON: lines of it, public files, and what monitors read."""
 _TEXT: Final = {"type": "string", "minLength": 1, "maxLength": 200}
 
 

@@ -12,14 +12,19 @@ from lapwing.doors.server import (
     for_analysts,
     for_anybody,
     for_custodians,
+    for_explorers,
     for_jobs,
     for_overseers,
+    for_publishing,
+    for_saving,
     for_streams,
+    for_synthesis,
     for_tables,
     wire,
 )
 from lapwing.doors.server.calls import Operation
-from lapwing.doors.server.questions_wire import asking_many_type, asking_type
+from lapwing.doors.server.metrics import OpenMetrics
+from lapwing.doors.server.questions_wire import asking_many_type, asking_type, saving_type
 from lapwing.doors.server.roles import ASKING, CUSTODIANS, OVERSEEING, Right
 
 Records: TypeAlias = list[dict[str, Any]]
@@ -46,6 +51,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     _look("POST", P + "/previews", "preview", for_analysts.preview, body=asking_type()),
     _spend("POST", P + "/questions", "ask", for_analysts.ask, body=asking_type()),
     _spend("POST", P + "/batches", "ask_many", for_analysts.ask_many, body=asking_many_type()),
+    _look("POST", P + "/batch-previews", "preview_many", for_analysts.preview_many, body=asking_many_type()),
     _look("POST", P + "/rehearsals", "rehearse", for_analysts.rehearse, body=asking_type()),
     _look(
         "POST",
@@ -73,6 +79,70 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "POST", P + "/streams/{stream}/batches", "ask_stream_many", for_streams.ask_stream_many, body=wire.StreamBatch
     ),
     _spend("DELETE", P + "/streams/{stream}", "close_stream", for_streams.close_stream),
+    _look(
+        "POST",
+        P + "/publication-previews",
+        "preview_publication",
+        for_publishing.preview_publication,
+        body=wire.PublicationBody,
+    ),
+    _own("GET", P + "/publications", "publications", for_publishing.list_publications, answer=Records),
+    _spend("POST", P + "/publications", "publish", for_publishing.publish, body=wire.PublicationBody),
+    _own("GET", P + "/publications/{key}", "publication", for_publishing.show_publication, refusals=(409, 410, 503)),
+    _look(
+        "POST", P + "/synthesis-previews", "preview_synthesis", for_synthesis.preview_synthesis, body=wire.SynthesisBody
+    ),
+    _own("GET", P + "/syntheses", "syntheses", for_synthesis.list_syntheses, answer=Records),
+    _spend("POST", P + "/syntheses", "synthesize", for_synthesis.synthesize, body=wire.SynthesisBody),
+    _own("GET", P + "/syntheses/{key}", "synthesis", for_synthesis.show_synthesis, refusals=(409, 410, 503)),
+    _own(
+        "GET",
+        P + "/syntheses/{key}/rows",
+        "synthetic_rows",
+        for_synthesis.show_rows,
+        answer=str,
+        query=for_synthesis.ROWS,
+        refusals=(409, 410, 422, 503),
+    ),
+    _look(
+        "POST",
+        P + "/syntheses/{key}/certificate-previews",
+        "preview_certificate",
+        for_synthesis.preview_certificate,
+        body=wire.CertificateBody,
+    ),
+    _spend("POST", P + "/syntheses/{key}/certificates", "certify", for_synthesis.certify, body=wire.CertificateBody),
+    _look("POST", P + "/explorer-previews", "preview_explorer", for_explorers.preview_explorer, body=wire.ExplorerBody),
+    _own("GET", P + "/explorers", "explorers", for_explorers.list_explorers, answer=Records),
+    _spend("POST", P + "/explorers", "open_explorer", for_explorers.open_explorer, body=wire.ExplorerBody),
+    _own("GET", P + "/explorers/{key}", "explorer", for_explorers.show_explorer, refusals=(409, 410, 503)),
+    _look(
+        "POST",
+        P + "/explorers/{key}/guesses",
+        "guess_explorer",
+        for_explorers.guess,
+        body=wire.ExplorerQuestions,
+        right=Right.ASK,
+    ),
+    _spend("POST", P + "/explorers/{key}/counts", "ask_explorer", for_explorers.count, body=wire.ExplorerQuestions),
+    _spend("DELETE", P + "/explorers/{key}", "close_explorer", for_explorers.close_explorer),
+    _own("GET", P + "/saved-questions", "saved_questions", for_saving.list_saved, answer=Records),
+    _look(
+        "POST",
+        P + "/saved-questions",
+        "save_question",
+        for_saving.save_question,
+        body=saving_type(),
+        refusals=(*_BODY, 403, 409, 503),
+    ),
+    _own(
+        "DELETE",
+        P + "/saved-questions/{saved}",
+        "forget_saved",
+        for_saving.forget_saved,
+        right=Right.PREVIEW,
+        refusals=(503,),
+    ),
     _own("GET", P + "/requests", "own_requests", for_analysts.list_requests, answer=Records, refusals=()),
     _look(
         "POST",
@@ -113,6 +183,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         query=_AFTER,
         refusals=(422, 503),
     ),
+    _oversee("GET", "/metrics", "metrics", for_overseers.show_metrics, answer=OpenMetrics, refusals=()),
     _oversee("GET", "/ledger/head", "ledger_head", for_overseers.show_head),
     _oversee(
         "POST",
@@ -154,5 +225,11 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     _act("POST", "/recoveries", "recover", for_custodians.recover),
 )
 
-LARGER: Final = frozenset({"batches", "questions", "previews", "rehearsals", "stored-answers"})
+LARGER: Final = frozenset(
+    {
+        *("batches", "batch-previews", "questions", "previews", "rehearsals", "stored-answers", "saved-questions"),
+        *("publication-previews", "publications", "synthesis-previews", "syntheses"),
+        *("explorer-previews", "explorers", "guesses", "counts"),
+    }
+)
 """The last parts of paths whose bodies may be larger than others."""

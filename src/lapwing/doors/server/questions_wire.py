@@ -7,7 +7,7 @@ names that its builder gives them, its options are those that it takes, and `ask
 import inspect
 from collections.abc import Iterable
 from functools import cache
-from typing import Annotated, Any, Final, Union
+from typing import Annotated, Any, Final, Literal, Union
 
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
@@ -15,12 +15,15 @@ from lapwing.answers.preview import QuestionLike
 from lapwing.doors.server.wire import ConceptSets, Meanings, Name, Number, Offer, Strict, Text, Whole
 from lapwing.queries.language.builders import Grouping, bins
 from lapwing.queries.planning.planner import Question
+from lapwing.queries.statements.select import read_each
 from lapwing.queries.statistics import STATISTICS
+from lapwing.queries.statistics.best import best_of
 from lapwing.queries.statistics.statistic import Statistic
 from lapwing.session import MOST_TOGETHER
 from lapwing.vocabulary.exact import as_written, check_most
 
 _MOST_EDGES: Final = 10_000
+_LONGEST_NAME: Final = 100
 
 
 class Bins(Strict):
@@ -99,9 +102,21 @@ def together_type() -> type[Struct]:
 
 
 @cache
+def best_type() -> type[Struct]:
+    """Return the type of a choice among several questions, by their names."""
+    each: Any = Union[(*statistic_types(), Sql)]
+    fields: list[Any] = [("questions", Annotated[dict[Name, each], Meta(min_length=2, max_length=1000)])]
+    doc = "Which of several questions, by their names, has about the largest answer: counts, or totals, of one kind."
+    made: type[Struct] = defstruct(
+        "AskBestOf", fields, bases=(Strict,), tag_field="ask", tag="best_of", namespace={"__doc__": doc}
+    )
+    return made
+
+
+@cache
 def asking_type() -> type[Struct]:
     """Return the type of the body that asks: a question, and what to pay for it."""
-    every: Any = Union[(*statistic_types(), Sql, together_type())]
+    every: Any = Union[(*statistic_types(), Sql, together_type(), best_type())]
     doc = "A question, and its price or how exact its answer must be."
     fields: list[Any] = [("question", every), ("price", Offer), *_BESIDE]
     made: type[Struct] = defstruct("Asking", fields, bases=(Strict,), namespace={"__doc__": doc})
@@ -110,12 +125,31 @@ def asking_type() -> type[Struct]:
 
 @cache
 def asking_many_type() -> type[Struct]:
-    """Return the type of the body that asks many questions, each at the same price."""
-    every: Any = Union[(*statistic_types(), Sql, together_type())]
+    """Return the type of the body that asks many questions, each at the same price or at a price of its own."""
+    every: Any = Union[(*statistic_types(), Sql, together_type(), best_type())]
     several: Any = Annotated[list[every], Meta(min_length=1, max_length=MOST_TOGETHER)]
-    fields: list[Any] = [("questions", several), ("price", Offer), *_BESIDE]
-    doc = "Questions that are charged together, all or none, and the price of each."
+    each_price: Any = Annotated[list[Offer], Meta(min_length=1, max_length=MOST_TOGETHER)]
+    fields: list[Any] = [("questions", several), ("price", Offer | UnsetType, UNSET)]
+    fields += [("prices", each_price | UnsetType, UNSET), *_BESIDE]
+    doc = "Questions that are charged together, all or none; the `price` of each, or `prices`, one for each."
     made: type[Struct] = defstruct("AskingMany", fields, bases=(Strict,), namespace={"__doc__": doc})
+    return made
+
+
+@cache
+def saving_type() -> type[Struct]:
+    """Return the type of the body that saves a question: its name, its folder, and what would be asked."""
+    every: Any = Union[(*statistic_types(), Sql, together_type(), best_type())]
+    fields: list[Any] = [
+        ("name", Annotated[str, Meta(min_length=1, max_length=_LONGEST_NAME)]),
+        ("question", every),
+        ("price", Offer),
+        ("folder", Annotated[str, Meta(max_length=_LONGEST_NAME)], ""),
+        ("page", Literal["", "ask", "sql"], ""),
+        ("words", Annotated[str, Meta(max_length=6000, pattern=r"^[\w%&=+.*~-]*$")], ""),
+    ]
+    doc = "A question to keep under a name, with its price; `page` and `words` are where a page shows it."
+    made: type[Struct] = defstruct("SavedQuestionBody", fields, bases=(Strict,), namespace={"__doc__": doc})
     return made
 
 
@@ -128,7 +162,17 @@ def read_question(given: Any) -> tuple[QuestionLike, dict[str, Any]]:
         asked: Any = given
         _check_edges(asked.questions.values())
         return {name: _alone(one) for name, one in asked.questions.items()}, {}
+    if isinstance(given, best_type()):
+        several: Any = given
+        return best_of({name: _candidate(name, one) for name, one in several.questions.items()}), {}
     return _alone(given), {}
+
+
+def _candidate(name: str, given: Any) -> Question:
+    if not isinstance(given, Sql):
+        return _alone(given)
+    words = given.words()
+    return read_each({name: words.pop("text")}, **words)[name]
 
 
 def _check_edges(questions: Iterable[Any]) -> None:

@@ -9,7 +9,7 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Final, Protocol
 from weakref import WeakValueDictionary
 
 from lapwing.vocabulary.frozen import frozen
@@ -24,6 +24,16 @@ class Rate:
 
     burst: float
     a_second: float
+
+
+class RateLimit(Protocol):
+    """What limits how often something is done under a name."""
+
+    def take(self, name: str) -> float:
+        """Take one and return 0, or return in how many seconds there will be one."""
+
+    def give_back(self, name: str) -> None:
+        """Give back one that was taken."""
 
 
 class Buckets:

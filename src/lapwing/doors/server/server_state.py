@@ -6,7 +6,7 @@ entry, the cached bytes are returned. An answer under its key never changes. Eve
 
 import threading
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec import UNSET
 
@@ -22,10 +22,24 @@ from lapwing.vocabulary.errors import LapwingError
 from lapwing.workspace.settings import FILE
 from lapwing.workspace.workspace import Workspace, failure_log
 
+if TYPE_CHECKING:
+    from lapwing.publishing.explorer import Explorer
+    from lapwing.publishing.synthetic_table import SyntheticTable
+
 _MOST_READ: Final = 4 * 1024 * 1024
 """Bytes of the bodies whose questions are kept: a question takes thirty times as many."""
+_MOST_SYNTHETIC: Final = 16
+"""Synthetic tables, and explorers, whose models are kept: one may have millions of rows."""
 _ADMITTED: Final = frozenset({Role.GUEST, Role.ANALYST})
 """Roles that see a population only if it admits them: a guest sees no more than the analyst they may become."""
+
+
+class KeptExplorer(NamedTuple):
+    """An explorer, how many paid answers it had left when its model was last taught, and the session that it asks."""
+
+    explorer: "Explorer"
+    left: int
+    session: Session
 
 
 class ServerState:
@@ -37,6 +51,8 @@ class ServerState:
         self.asked: LruCache[bytes, tuple[QuestionLike, dict[str, Any]]] = LruCache(most_bytes=_MOST_READ)
         self.previews: LruCache[tuple[int, str, str, bytes], bytes] = LruCache()
         self.streams: LruCache[tuple[str, str, str], tuple[Session, QuestionStream]] = LruCache()
+        self.synthetic: LruCache[tuple[str, str, str], SyntheticTable] = LruCache(most=_MOST_SYNTHETIC)
+        self.explorers: LruCache[tuple[str, str, str], KeptExplorer] = LruCache(most=_MOST_SYNTHETIC)
         self.trouble: str | None = None
         self._admitted: LruCache[tuple[str, str], int] = LruCache()
         self._doors: dict[tuple[str, str | None], Session] = {}
@@ -120,6 +136,8 @@ class ServerState:
             self._doors.clear()
         self.previews.clear()
         self.streams.clear()
+        self.synthetic.clear()
+        self.explorers.clear()
 
     def _stamp(self) -> tuple[object, ...]:
         """Return a change stamp: the stat of the settings, and the ledger's last decision about each population."""

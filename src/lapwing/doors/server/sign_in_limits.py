@@ -7,15 +7,15 @@ and so push no other count out.
 """
 
 import ipaddress
+from collections.abc import Callable
 from hashlib import sha256
-from typing import Final
+from typing import Final, TypeAlias
 
-from lapwing.doors.server.rates import Buckets, Rate
-from lapwing.noise.randomness import fresh_name
+from lapwing.doors.server.rates import Rate, RateLimit
 
 _PLACES: Final = 256
 """Names of one network that are counted apart."""
-_MOST_PLACES: Final = 100_000
+_MOST_NAMES, _MOST_PLACES = 10_000, 100_000
 _WHOLE_NETWORK: Final = 4
 """The rate of a name in a network, in multiples of that of an address: one neighbour cannot use it up."""
 NEAR: Final = {4: 32, 6: 64}
@@ -23,14 +23,18 @@ _AROUND: Final = {4: 24, 6: 48}
 """The bits of an address that one subscriber has, and those of the network around it, by the version of IP."""
 
 
+MakeBuckets: TypeAlias = Callable[[str, Rate, int], RateLimit]
+"""What makes the buckets of a kind of tries, with a rate, for at most so many names."""
+
+
 class SignInLimits:
     """Rate limits on tries with a password: of addresses, of names in their networks, and of known browsers."""
 
-    def __init__(self, rate: Rate) -> None:
-        self._addresses, self._browsers = Buckets(rate), Buckets(rate)
+    def __init__(self, rate: Rate, make: MakeBuckets) -> None:
         several = Rate(burst=rate.burst * _WHOLE_NETWORK, a_second=rate.a_second * _WHOLE_NETWORK)
-        self._names = Buckets(several, most_names=_MOST_PLACES)
-        self._salt = fresh_name()
+        self._addresses = make("sign-in from", rate, _MOST_NAMES)
+        self._browsers = make("sign-in in", rate, _MOST_NAMES)
+        self._names = make("sign-in as", several, _MOST_PLACES)
 
     def wait(self, address: str, *, name: str = "", browser: str = "") -> float:
         """Take one try and return 0, or return in how many seconds there will be one.
@@ -52,8 +56,8 @@ class SignInLimits:
             self._names.give_back(self._place(address, name))
 
     def _place(self, address: str, name: str) -> str:
-        """Return the bucket of a name in its network; a salt hides which names share one."""
-        place = int.from_bytes(sha256(f"{self._salt} {name}".encode("utf-8", "replace")).digest()[:4]) % _PLACES
+        """Return the bucket of a name in its network, the same at every process."""
+        place = int.from_bytes(sha256(name.encode("utf-8", "replace")).digest()[:4]) % _PLACES
         return f"{network_of(address, _AROUND)} {place}"
 
 

@@ -26,7 +26,6 @@ _EXACT_DIGITS: Final = 15
 Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=200)]
 Text: TypeAlias = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 Whole: TypeAlias = Annotated[int, Meta(ge=1, le=2**31)]
-People: TypeAlias = Annotated[int, Meta(ge=1, le=2**62)]
 Meaning: TypeAlias = Annotated[
     str, Meta(pattern="^[0-9a-f]{64}$", description="The SHA-256 of the canonical texts of what is asked.")
 ]
@@ -37,6 +36,9 @@ ConceptSets: TypeAlias = Annotated[dict[Name, list[int | str]], Meta(max_length=
 Number: TypeAlias = Annotated[
     str | int | float, Meta(description='A number as it is written: "0.1", "1/3", 20, or 0.1, which is one tenth.')
 ]
+
+
+Rows: TypeAlias = Annotated[int, Meta(ge=1, le=2**40, description="Of a mean within a margin: about how many rows.")]
 
 
 class MalformedError(ValueError):
@@ -60,21 +62,30 @@ class Offer(Strict):
     rho: Number | UnsetType = UNSET
     within: Number | UnsetType = UNSET
     confidence: Number | UnsetType = UNSET
+    rows: Rows | UnsetType = UNSET
 
 
 class StreamOfferBody(Strict):
     """The terms of a stream of "at least N people?" questions; `epsilon` or `within` says what it costs.
 
+    With `total` (a value), `proportion` (a condition) or `correlation` (a value) it asks for that instead of people,
+    and `at_least` is such a number. With `number` a yes comes with the number, with noise that the yes pays for.
+
     Its name follows from the key; the `title` is what its owner calls it, and is told to nobody else.
     """
 
-    at_least: People
+    at_least: Number
     yeses: Annotated[int, Meta(ge=1, le=10_000)]
     epsilon: Number | UnsetType = UNSET
     within: Number | UnsetType = UNSET
     confidence: Number | UnsetType = UNSET
     questions: Annotated[int, Meta(ge=1, le=1_000_000)] | UnsetType = UNSET
     table: Name | UnsetType = UNSET
+    number: bool | UnsetType = UNSET
+    total: Text | UnsetType = UNSET
+    proportion: Text | UnsetType = UNSET
+    correlation: Text | UnsetType = UNSET
+    max_rows: Whole | UnsetType = UNSET
     title: Name | UnsetType = UNSET
     segment: Name | UnsetType = UNSET
 
@@ -84,10 +95,13 @@ class StreamOfferBody(Strict):
 
 
 class StreamQuestion(Strict):
-    """Who is meant, as text of the asking language, and how many, where it is another number than the stream's."""
+    """Who is meant, as text of the asking language, and how many, where it is another number than the stream's.
+
+    Of a stream of correlations it is the value that is correlated.
+    """
 
     where: Text = ""
-    at_least: People | UnsetType = UNSET
+    at_least: Number | UnsetType = UNSET
     means: Meanings | UnsetType = UNSET
     concept_sets: ConceptSets | UnsetType = UNSET
     segment: Name | UnsetType = UNSET
@@ -97,8 +111,92 @@ class StreamBatch(Strict):
     """Many conditions, which are asked as one."""
 
     wheres: Annotated[list[Text], Meta(min_length=1, max_length=10_000)]
-    at_least: People | UnsetType = UNSET
+    at_least: Number | UnsetType = UNSET
     means: Meanings | UnsetType = UNSET
+    concept_sets: ConceptSets | UnsetType = UNSET
+    segment: Name | UnsetType = UNSET
+
+
+class PublishedColumn(Strict):
+    """A column of a publication: a column, bins(age, 0, 18, 65) or a condition such as has(visit); under a `name`."""
+
+    by: Text
+    name: Name | UnsetType = UNSET
+
+
+class PublicationBody(Strict):
+    """Tables of people by some columns, all in one release: which columns, which of them together, and the price.
+
+    `marginals` are "all columns", "all pairs", "all triples", or lists of names.
+    """
+
+    table: Name
+    columns: Annotated[list[PublishedColumn], Meta(min_length=1, max_length=100)]
+    price: Offer
+    marginals: str | Annotated[list[list[Name]], Meta(min_length=1, max_length=10_000)] = "all pairs"
+    non_negative: bool = False
+    whole: bool = False
+    means: Meanings | UnsetType = UNSET
+    concept_sets: ConceptSets | UnsetType = UNSET
+    segment: Name | UnsetType = UNSET
+
+
+class SynthesisBody(Strict):
+    """A synthetic table of people: of some columns, or of all whose values are declared, and its price.
+
+    `up_to` says of how many columns tables are measured at most; `planned_for` is "tables" or "cohorts".
+    """
+
+    table: Name
+    price: Offer
+    columns: Annotated[list[PublishedColumn], Meta(min_length=1, max_length=100)] | UnsetType = UNSET
+    up_to: Annotated[int, Meta(ge=2, le=3)] | UnsetType = UNSET
+    planned_for: Literal["tables", "cohorts"] | UnsetType = UNSET
+    means: Meanings | UnsetType = UNSET
+    concept_sets: ConceptSets | UnsetType = UNSET
+    segment: Name | UnsetType = UNSET
+
+
+class CertificateBody(Strict):
+    """How far off a synthetic table is over all boxes of `up_to` so many columns; `ranks` are shares of the boxes."""
+
+    epsilon: Number
+    up_to: Annotated[int, Meta(ge=1, le=8)] = 4
+    ranks: Annotated[list[Number], Meta(min_length=1, max_length=20)] | UnsetType = UNSET
+
+
+class ExplorerBody(Strict):
+    """An explorer of people by some columns, or by all whose values are declared, and its price.
+
+    `checks` is the part of it, in epsilon, that checks the model; `yeses` is how many answers far from their guess it
+    can give, and `half_width` how far is far.
+    """
+
+    table: Name
+    columns: Annotated[list[PublishedColumn], Meta(min_length=1, max_length=100)] | UnsetType = UNSET
+    epsilon: Number | UnsetType = UNSET
+    delta: Number | UnsetType = UNSET
+    rho: Number | UnsetType = UNSET
+    checks: Number | UnsetType = UNSET
+    yeses: Annotated[int, Meta(ge=1, le=10_000)] | UnsetType = UNSET
+    questions: Annotated[int, Meta(ge=1, le=100_000)] | UnsetType = UNSET
+    half_width: Annotated[int, Meta(ge=1, le=2**40)] | UnsetType = UNSET
+    confidence: Number | UnsetType = UNSET
+    means: Meanings | UnsetType = UNSET
+    concept_sets: ConceptSets | UnsetType = UNSET
+    segment: Name | UnsetType = UNSET
+
+
+class ExplorerQuestions(Strict):
+    """Cohorts that an explorer is asked about; with `guesses`, one for each, those that its model does not know.
+
+    `buy` uses a paid answer for each, for counts that are wanted more exactly.
+    """
+
+    wheres: Annotated[list[Text], Meta(min_length=1, max_length=10_000)]
+    guesses: Annotated[list[Annotated[int, Meta(ge=0, le=2**53)]], Meta(max_length=10_000)] | UnsetType = UNSET
+    buy: bool = False
+    confidence: Number | UnsetType = UNSET
     concept_sets: ConceptSets | UnsetType = UNSET
     segment: Name | UnsetType = UNSET
 

@@ -98,6 +98,17 @@ class CountPeopleOfTables:
     max_cells: int | None
 
 
+@stored("count-in-sets")
+class CountInSets:
+    """A person counts 1 in one cell of each of `sets` of the keys: the cells of one row, that of lowest rank.
+
+    It is SQL's GROUPING SETS. A set has the places of its keys. Cells are numbered, those of one set after those of the
+    set before it, the last key fastest; each key has the declared values 0, 1, 2, ...
+    """
+
+    sets: tuple[tuple[int, ...], ...]
+
+
 @stored("last-step-per-person")
 class LastStepPerPerson:
     """A person counts 1 in one cell: how many of the `steps`, in order, their best row passes before it fails."""
@@ -139,7 +150,13 @@ class DistinctKeys:
 
 
 Bounding: TypeAlias = (
-    CountPerPerson | CountPeopleOfTables | LastStepPerPerson | ClippedSumPerPerson | BoundedRowsPerPerson | DistinctKeys
+    CountPerPerson
+    | CountPeopleOfTables
+    | CountInSets
+    | LastStepPerPerson
+    | ClippedSumPerPerson
+    | BoundedRowsPerPerson
+    | DistinctKeys
 )
 
 
@@ -165,14 +182,22 @@ class Aggregate:
                 return tuple((passed,) for passed in range(len(steps) + 1))
             case DistinctKeys():
                 return ((),)
+            case CountInSets():
+                return tuple((number,) for number in range(sum(self.sizes)))
             case _:
                 labels = list(map(_labels, self.keys))
                 return None if None in labels else tuple(itertools.product(*filter(None, labels)))
 
     @property
     def cell_count(self) -> int | None:
-        """How many cells the keys have, or None where only the data knows."""
-        return cell_count(self.keys)
+        """How many cells the keys have, in all sets of them, or None where only the data knows."""
+        return sum(self.sizes) if isinstance(self.bounding, CountInSets) else cell_count(self.keys)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many cells each set of keys has, where people are counted in sets."""
+        sets = self.bounding.sets if isinstance(self.bounding, CountInSets) else ()
+        return tuple(cell_count([self.keys[place] for place in places]) or 0 for places in sets)
 
     @property
     def counted(self) -> Predicate:
@@ -286,6 +311,12 @@ def _of_one_person(aggregate: Aggregate, cells: int | None, adjacency: Adjacency
     match aggregate.bounding:
         case CountPerPerson(max_cells=limit) | CountPeopleOfTables(max_cells=limit):
             return _in_cells(_at_most(limit, cells), cells, (1, 1), adjacency, _once_reason(limit, cells))
+        case CountInSets(sets=sets):
+            moved = (2 if replaced else 1) * len(sets)
+            reason = f"each person is in one cell of each of {len(sets)} tables"
+            return Sensitivity(
+                l1=moved, l2_squared=moved, linf=1, monotone=not replaced, reason=_why(reason, adjacency)
+            )
         case LastStepPerPerson():
             moved = 2 if replaced else 1
             reason = "each person is in exactly one step, the first they fail or the end"

@@ -14,11 +14,12 @@ from dataclasses import fields, is_dataclass
 from datetime import date
 from enum import Enum
 from fractions import Fraction
+from typing import ClassVar, TypeAlias
 
 from lapwing.queries.algebra import term as terms
 from lapwing.queries.algebra.functions import FUNCTIONS, Part, begin
 from lapwing.queries.algebra.predicate import GAPS, HasRows, LacksRows, Predicate, Ref, Unit
-from lapwing.queries.algebra.term import Elapsed, Term
+from lapwing.queries.algebra.term import Elapsed, OnGrid, Term
 from lapwing.queries.catalogue.column import Boolean, Category, Column, ColumnType, Date, DerivedColumn, Integer, Real
 from lapwing.queries.catalogue.domains import day, day_number, ymd
 from lapwing.queries.catalogue.population import Population, Table
@@ -63,6 +64,46 @@ class NumberOfPerson(DerivedColumn):
     most: int
 
 
+@stored("sum-of-person")
+class SumOfPerson(DerivedColumn):
+    """What a term of such rows of the same person adds up to, in steps of 2^-bits; missing where it is in all of them.
+
+    The sum is clipped to `low`..`high`.
+    """
+
+    name: str
+    rows: PersonRows
+    term: OnGrid
+    low: int
+    high: int
+
+
+@stored("mean-of-person")
+class MeanOfPerson(DerivedColumn):
+    """The mean of a term of such rows of the same person, on a grid 2^finer times finer; missing where all of it is.
+
+    It is rounded down: whatever the number of rows up to 2^finer, it compares with a multiple of 2^-bits as the mean.
+    """
+
+    name: str
+    rows: PersonRows
+    term: OnGrid
+    finer: int
+
+    MOST_SUM: ClassVar[int] = 2**60
+    """The sum is clipped to so many steps, which more than 2^8 rows of the widest column can reach."""
+    MOST_COUNTED: ClassVar[int] = 2**31
+
+    @property
+    def bits(self) -> int:
+        """Return s where the step of the mean is 2^-s."""
+        return self.term.bits + self.finer
+
+
+FromRows: TypeAlias = LookedUp | ExtremeOfPerson | NumberOfPerson | SumOfPerson | MeanOfPerson
+"""What comes from other rows of a person, and is the same in all rows of theirs."""
+
+
 @stored("part-of-day")
 class PartOfDay(DerivedColumn):
     """A part of a day."""
@@ -74,7 +115,7 @@ class PartOfDay(DerivedColumn):
 
 @stored("beginning")
 class Beginning(DerivedColumn):
-    """The first day of the year, quarter or month that a day is in."""
+    """The first day of the year, quarter, month or week that a day is in."""
 
     name: str
     unit: Part
@@ -171,8 +212,8 @@ def column_of(derived: DerivedColumn, row: Table, population: Population) -> Col
             if isinstance(derived, ExtremeOfPerson):
                 seen = widened(seen, derived.rows.derived, population)
             return Column(name=derived.name, type=seen.column(column).type, nullable=True)
-        case NumberOfPerson(most=most):
-            return Column(name=derived.name, type=Integer(low=0, high=most))
+        case NumberOfPerson() | SumOfPerson() | MeanOfPerson():
+            return _number_column(derived)
         case PartOfDay(day=of) | Beginning(day=of):
             source = row.column(of)
             kind = _part_type(derived.part, source) if isinstance(derived, PartOfDay) else _begun(derived.unit, source)
@@ -191,6 +232,17 @@ def column_of(derived: DerivedColumn, row: Table, population: Population) -> Col
             return Column(name=derived.name, type=_computed_type(derived, row), nullable=nullable)
         case _:
             raise TypeError(derived)
+
+
+def _number_column(derived: NumberOfPerson | SumOfPerson | MeanOfPerson) -> Column:
+    match derived:
+        case NumberOfPerson(most=most):
+            return Column(name=derived.name, type=Integer(low=0, high=most))
+        case SumOfPerson(low=low, high=high, term=term):
+            kind = _on_grid_type(low, high, term.bits)
+        case MeanOfPerson(term=term, finer=finer):
+            kind = _on_grid_type(term.low * 2**finer, term.high * 2**finer, derived.bits)
+    return Column(name=derived.name, type=kind, nullable=True)
 
 
 def widened(table: Table, derived: Sequence[DerivedColumn], population: Population) -> Table:
@@ -240,7 +292,7 @@ def of_person(derived: Iterable[DerivedColumn]) -> frozenset[str]:
     """Return the names of those that are the same in all rows of a person; what one is computed from comes before."""
     names: set[str] = set()
     for one in derived:
-        if isinstance(one, LookedUp | ExtremeOfPerson | NumberOfPerson) or inputs(one) <= names:
+        if isinstance(one, FromRows) or inputs(one) <= names:
             names.add(one.name)
     return frozenset(names)
 
@@ -328,9 +380,14 @@ def _computed_type(derived: Computed, row: Table) -> ColumnType:
             end if isinstance(end, int) else row.column(end).type for end in (derived.term.until, derived.term.since)
         ]
         low, high = elapsed_bounds(ends[0], ends[1], derived.term.unit) or (low, high)
-    if derived.bits == 0:
+    return _on_grid_type(low, high, derived.bits)
+
+
+def _on_grid_type(low: int, high: int, bits: int) -> ColumnType:
+    """Return the type of numbers in steps of 2^-bits."""
+    if bits == 0:
         return Integer(low=low, high=high)
-    step = Fraction(2) ** -derived.bits
+    step = Fraction(2) ** -bits
     return Real(low=low * step, high=high * step, step=step)
 
 

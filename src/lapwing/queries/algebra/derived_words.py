@@ -13,12 +13,14 @@ from lapwing.queries.algebra.derived import (
     Filled,
     FirstCharacters,
     LookedUp,
+    MeanOfPerson,
     NumberOfPerson,
     OnlyWhere,
     PartOfDay,
     PersonRows,
     Respelled,
     Spelling,
+    SumOfPerson,
 )
 from lapwing.queries.algebra.functions import FUNCTIONS, ROUNDED
 from lapwing.queries.algebra.predicate import ALWAYS, Predicate, Unit
@@ -38,6 +40,7 @@ from lapwing.queries.algebra.words import Labels, words
 from lapwing.queries.catalogue.column import DerivedColumn
 from lapwing.queries.catalogue.domains import day
 from lapwing.queries.catalogue.population import LONGEST_NAME
+from lapwing.vocabulary.wording import format_short
 
 _CUT = "..."
 _MOST_NAMED = 4
@@ -52,6 +55,10 @@ def title(derived: DerivedColumn) -> str:
             return f"{'last' if last else 'first'}_of({rows.table}.{column}{_where(rows)})"
         case NumberOfPerson(rows=rows, column=None):
             return f"number_of({rows.table}{_where(rows)})"
+        case SumOfPerson(rows=rows, term=term):
+            return f"sum_of({rows.table}.{term.column}{_where(rows)})"
+        case MeanOfPerson(rows=rows, term=term):
+            return f"mean_of({rows.table}.{term.column}{_where(rows)})"
         case NumberOfPerson(rows=rows, column=column):
             return f"different_of({rows.table}.{column}{_where(rows)})"
         case _:
@@ -104,16 +111,22 @@ def named_apart(made: DerivedColumn, taken: Collection[str], known: Mapping[str,
     raise AssertionError("there is always a name left")
 
 
-def explained(derived: DerivedColumn, labels: Labels) -> str | None:
+def explained(derived: DerivedColumn, labels: Labels) -> str | None:  # noqa: PLR0911 - one for each kind
     """Say what a derived column is, where its name does not say all of it; `labels` is that of `words`."""
     match derived:
         case NumberOfPerson(rows=rows, column=column, most=most):
             what = "rows" if column is None else f"different values of {column}"
             several = f"the number of {what} that the person has in {rows.table}{_such(rows, labels)}, at most {most}"
             return f"{derived.name} is {several}"
-        case ExtremeOfPerson(rows=rows, column=column, last=last) if rows.where != ALWAYS:
+        case SumOfPerson(rows=rows, term=term) | MeanOfPerson(rows=rows, term=term):
+            step, made = Fraction(2) ** -term.bits, "sum" if isinstance(derived, SumOfPerson) else "mean"
+            ends = f"{format_short(term.low * step)}..{format_short(term.high * step)}"
+            several = f"the {made} of {term.column}, clipped to {ends}, of all rows of the person in {rows.table}"
+            return f"{derived.name} is {several}{_such(rows, labels)}"
+        case ExtremeOfPerson(rows=rows, column=column, last=last):
             which = "last" if last else "first"
-            return f"{derived.name} is the {which} {column} that the person has in {rows.table}{_such(rows, labels)}"
+            several = f"the {which} {column} that the person has in {rows.table}{_such(rows, labels)}"
+            return None if rows.where == ALWAYS else f"{derived.name} is {several}"
         case OnlyWhere(column=column, where=where):
             whole = f"{column} where {words(where, labels)}"
             return f"{derived.name} is {'' if whole == derived.name else f'{whole}, '}missing elsewhere"

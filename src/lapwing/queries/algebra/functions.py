@@ -12,7 +12,7 @@ Proof: proofs/totality.md
 """
 
 from collections.abc import Callable
-from datetime import date
+from datetime import date, timedelta
 from enum import Enum
 from fractions import Fraction
 from string import ascii_lowercase, ascii_uppercase
@@ -31,6 +31,8 @@ class Takes(Enum):
     NUMBER = "numbers"
     WHOLE = "whole numbers"
     TEXT = "text"
+    DECLARED = "declared texts"
+    """Of these it is a case, which is public, and no database computes it."""
     DAY = "days"
 
 
@@ -247,6 +249,8 @@ class Part(Enum):
     YEAR = "year"
     QUARTER = "quarter"
     MONTH = "month"
+    WEEK = "week"
+    """Of the year, as ISO 8601 counts: from Monday, and the first has 4 January in it."""
     WEEKDAY = "weekday"
     """1 for Monday to 7 for Sunday."""
     DAY = "day"
@@ -254,7 +258,7 @@ class Part(Enum):
 
 
 def begin(unit: Part, of: date) -> date:
-    """Return the first day of the year, quarter or month that a day is in.
+    """Return the first day of the year, quarter, month or week that a day is in.
 
     >>> begin(Part.QUARTER, date(2020, 6, 30))
     datetime.date(2020, 4, 1)
@@ -264,6 +268,8 @@ def begin(unit: Part, of: date) -> date:
             return of.replace(month=1, day=1)
         case Part.QUARTER:
             return of.replace(month=of.month - (of.month - 1) % 3, day=1)
+        case Part.WEEK:
+            return of - timedelta(days=of.weekday())
         case _:
             return of.replace(day=1)
 
@@ -436,9 +442,12 @@ _ROWS: Final[tuple[ScalarFunction, ...]] = (
         gap=MissingWhere.OWN,
         sql=lambda d, text, length: f"substr({text}, 1, CAST({length} AS {d.narrow}))",
     ),
+    ScalarFunction(name="length", takes=Takes.DECLARED, spelled="length({x})", gap=MissingWhere.OWN),
+    ScalarFunction(name="||", takes=Takes.DECLARED, spelled="({x} || {y})", parsed="dpipe", gap=MissingWhere.OWN),
     _part("year", lambda day: day.year, None),
     _part("quarter", lambda day: (day.month + 2) // 3, 4),
     _part("month", lambda day: day.month, 12),
+    _part("week", lambda day: day.isocalendar().week, 53),
     _part("weekday", date.isoweekday, 7, "isodow"),
     _part("day", lambda day: day.day, 31),
     ScalarFunction(
@@ -455,7 +464,7 @@ _ROWS: Final[tuple[ScalarFunction, ...]] = (
 FUNCTIONS: Final = {row.name: row for row in _ROWS}
 DATE_PARTS: Final = tuple(row.name for row in _ROWS if row.takes is Takes.DAY and row.name != "date_trunc")
 """Parts of a day that are whole numbers: weekdays are 1 for Monday to 7 for Sunday, a day is that of the month."""
-DATE_UNITS: Final = ("year", "quarter", "month")
+DATE_UNITS: Final = ("year", "quarter", "month", "week")
 """What a day is moved to the beginning of."""
 ROUNDED: Final = ("floor", "ceil", "round")
 """What makes whole numbers of fractions."""

@@ -19,10 +19,12 @@ from lapwing.queries.algebra.derived import (
     Filled,
     FirstCharacters,
     LookedUp,
+    MeanOfPerson,
     NumberOfPerson,
     OnlyWhere,
     PartOfDay,
     Respelled,
+    SumOfPerson,
 )
 from lapwing.queries.algebra.predicate import GAPS, InIntervals, Unit
 from lapwing.queries.algebra.term import (
@@ -91,6 +93,7 @@ def _split(intervals: tuple[Interval, ...]) -> Listed:
 
 MOST_ROWS = 2**63
 """Fewer rows than this are in a table, and in what is joined and grouped from it."""
+_MOST_FINER = 30
 _MOST_BITS = 900  # a grid number times two to this power is still a double, and so is its inverse
 
 
@@ -153,12 +156,38 @@ def of_term(term: Term) -> Iterator[Number]:
             yield Number(f"the result of {term.function}", low, high, Held.TERM)
 
 
-def of_derived(derived: DerivedColumn) -> Iterator[Number]:
+def _of_sum(derived: SumOfPerson) -> Iterator[Number]:
+    yield from of_term(derived.term)
+    least, most = bounds(derived.term)
+    yield Number("the sum of a person's rows", MOST_ROWS * min(0, least), MOST_ROWS * max(0, most), Held.WIDE)
+    high = derived.high if derived.low <= derived.high else MOST_GRID + 1
+    yield Number("the clipped sum of a person's rows", derived.low, high, Held.DOUBLE)
+
+
+def _of_mean(derived: MeanOfPerson) -> Iterator[Number]:
+    yield from of_term(derived.term)
+    least, most = bounds(derived.term)
+    yield Number("the sum of a person's rows", MOST_ROWS * min(0, least), MOST_ROWS * max(0, most), Held.WIDE)
+    yield Number("the clipped sum of a person's rows", -derived.MOST_SUM, derived.MOST_SUM, Held.TERM)
+    yield Number("the number of a person's rows", 0, MOST_ROWS - 1, Held.WHOLE)
+    yield Number("two of their clipped number", 0, 2 * derived.MOST_COUNTED, Held.TERM)
+    finer = 2**derived.finer if 0 <= derived.finer <= _MOST_FINER else MOST_TERM + 1
+    yield Number("what the mean leaves over, on its grid", 0, derived.MOST_COUNTED * finer, Held.TERM)
+    yield Number("the mean of a person's rows before it is clipped", least * finer, (most + 1) * finer, Held.TERM)
+    yield Number("the mean of a person's rows", least * finer, most * finer, Held.DOUBLE)
+    yield Number("the grid of the mean", 0, 0 if abs(derived.bits) <= _MOST_BITS else MOST_GRID + 1, Held.DOUBLE)
+
+
+def of_derived(derived: DerivedColumn) -> Iterator[Number]:  # noqa: C901 - one case for each kind
     """Yield every number on the way to a derived column of a row, and the column where it holds a number."""
     match derived:
         case NumberOfPerson(most=most):
             yield Number("the number of a person's rows", 0, MOST_ROWS - 1, Held.WHOLE)
             yield Number("the most that is counted", most, most if most >= 1 else MOST_TERM + 1, Held.TERM)
+        case SumOfPerson():
+            yield from _of_sum(derived)
+        case MeanOfPerson():
+            yield from _of_mean(derived)
         case PartOfDay():
             yield Number("a part of a day", 0, ymd(DAYS.highest), Held.WHOLE)
             yield Number("the day of a week", DAYS.lowest - 7, DAYS.highest + 7, Held.WHOLE)

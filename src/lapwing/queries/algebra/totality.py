@@ -28,6 +28,7 @@ from lapwing.queries.algebra.aggregate import (
     BinnedKey,
     BoundedRowsPerPerson,
     ClippedSumPerPerson,
+    CountInSets,
     CountPeopleOfTables,
     CountPerPerson,
     DeclaredKey,
@@ -46,10 +47,12 @@ from lapwing.queries.algebra.derived import (
     Filled,
     FirstCharacters,
     LookedUp,
+    MeanOfPerson,
     NumberOfPerson,
     OnlyWhere,
     PartOfDay,
     Respelled,
+    SumOfPerson,
     inputs,
     widened,
 )
@@ -173,7 +176,12 @@ def _derived_in(*parts: Predicate | DerivedColumn) -> Iterator[DerivedColumn]:
                 yield from _derived_in(*within)
             case HasRows(where=where, derived=seen) | LacksRows(where=where, derived=seen):
                 yield from _derived_in(where, *seen)
-            case ExtremeOfPerson(rows=rows) | NumberOfPerson(rows=rows):
+            case (
+                ExtremeOfPerson(rows=rows)
+                | NumberOfPerson(rows=rows)
+                | SumOfPerson(rows=rows)
+                | MeanOfPerson(rows=rows)
+            ):
                 yield part
                 yield from _derived_in(rows.where, *rows.derived)
             case DerivedColumn():
@@ -203,6 +211,9 @@ def _of_bounding(aggregate: Aggregate) -> Iterator[Number]:
     match aggregate.bounding:
         case CountPerPerson() | CountPeopleOfTables() | DistinctKeys() | LastStepPerPerson():
             yield _A_COUNT
+        case CountInSets():
+            yield _A_COUNT
+            yield Number("the number of a cell", 0, sum(aggregate.sizes), Held.WHOLE)
         case ClippedSumPerPerson(term=term, low=low, high=high):
             yield from of_term(term)
             yield _sum("the total of one person", *bounds(term), rows=MOST_ROWS)
@@ -230,6 +241,10 @@ def _of_ranks(salt: int) -> tuple[Number, ...]:
         Number("the salt of a rank", min(0, salt) * FACTOR, max(0, salt) * FACTOR, Held.TERM),
         Number("a rank", -MODULUS, most, Held.WHOLE),
     )
+
+
+def _of_codes(key: DeclaredKey) -> DeclaredKey:
+    return DeclaredKey(column=key.column, values=tuple(range(len(key.values))), missing=False)
 
 
 _SIGNS = ((0,), (-1, 1), (-1, 0, 1), (-1,), (1,), (-1, 0), (0, 1))
@@ -260,6 +275,10 @@ class _Conditions:
             case BoundedRowsPerPerson(terms=terms):
                 for term in terms:
                     self.term(term, table)
+            case CountInSets(sets=sets):
+                coded = all(isinstance(key, DeclaredKey) and key == _of_codes(key) for key in aggregate.keys)
+                _require(coded, "people are counted in sets of keys with the values 0, 1, 2, ...")
+                _require(bool(sets) and all(sets), "people are counted in sets, of one key or more each")
             case CountPerPerson() | CountPeopleOfTables() | DistinctKeys():
                 pass
 
@@ -283,6 +302,10 @@ class _Conditions:
                 self.about_rows(rows.where, seen, rows.derived, depth)
                 if column is not None:
                     seen.column(column)
+            case SumOfPerson(rows=rows, term=term) | MeanOfPerson(rows=rows, term=term):
+                seen = self.seen(rows.table, rows.derived, depth)
+                self.about_rows(rows.where, seen, rows.derived, depth)
+                self.term(term, seen, depth)
             case PartOfDay(day=day) | Beginning(day=day):
                 self.day(Ref(column=day), (table,))
             case Respelled(column=column) | FirstCharacters(column=column):

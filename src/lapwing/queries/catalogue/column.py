@@ -167,6 +167,9 @@ class Column:
     type : what it may hold
     nullable : whether values may be missing; a group-by then has a cell for them
     title : what people call it, where that is not its name; pages show it, and questions never use it
+    fixed : whether the custodian promises that a value never changes, nor is filled in, once its row is there, that a
+        person's later rows have no earlier day, and that rows are withdrawn with all others of the person: then counts
+        over time are cheap
 
     >>> Column(name="dob", type=Date(), title="day of birth").to_dict()["title"]
     'day of birth'
@@ -176,6 +179,7 @@ class Column:
     type: ColumnType
     nullable: bool = False
     title: str = ""
+    fixed: bool = False
 
     def __post_init__(self) -> None:
         check_title(self.title)

@@ -109,6 +109,8 @@ class Table(Result):
     row_key : a column that tells the rows of a person apart, if there is one: rows that have the same belong together
     max_rows : how many rows of one person count in row statistics, unless the question says otherwise
     title : what people call it, where that is not its name; pages show it, and questions never use it
+    missing, day_order, decimal, thousands : how the cells of a CSV file are written: texts that stand for nothing, such
+        as NA, days as 31.12.2025 (dmy), and the signs before decimals and between thousands
 
     >>> from lapwing.queries.catalogue.column import Category, Integer
     >>> patients = Table(
@@ -130,10 +132,17 @@ class Table(Result):
     row_key: str | None = None
     max_rows: int | None = None
     title: str = ""
+    missing: tuple[str, ...] = ()
+    day_order: str = "ymd"
+    decimal: str = "."
+    thousands: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
         check_title(self.title)
+        if self.thousands == self.decimal:
+            reason = "also stands before the decimals, so that nobody can tell 1.250 from 1250"
+            raise ParameterError(f"thousands of {self.name}", self.thousands, reason=reason, remedy="name another sign")
         _check_name("table", self.name)
         names = [*(c.name for c in self.columns), *(k for k in (self.person_key,) if k is not None)]
         for name in names:
@@ -155,6 +164,20 @@ class Table(Result):
                 reason="holds neither integers nor text",
                 remedy="name a column that does, or none",
             )
+
+    @property
+    def cells_written(self) -> str:
+        """How cells of a CSV file are written, in words; nothing where they are written as usual.
+
+        >>> Table(name="t", columns=(), missing=("NA",), decimal=",").cells_written
+        "missing ('NA',), day_order ymd, decimal ,, thousands "
+        """
+        usual = not self.missing and self.day_order == "ymd" and self.decimal == "." and not self.thousands
+        return (
+            ""
+            if usual
+            else ", ".join(f"{word} {getattr(self, word)}" for word in ("missing", "day_order", "decimal", "thousands"))
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""

@@ -86,6 +86,31 @@ def last_of(column: str | Name, where: ConditionLike = None) -> PerPerson:
     return PerPerson("last", name.table or "", name, as_condition(where), name.table)
 
 
+def sum_of(column: str | Name, where: ConditionLike = None) -> PerPerson:
+    """Return what the same person's rows add up to in a column such as "visits.cost"; each is clipped as declared.
+
+    A condition compares the whole sum. A statistic of it takes the sum of as many rows as count in the table, or says
+    its bounds: `clip(sum_of(visits.cost), 0, 5000)`.
+
+    >>> from lapwing.queries.statistics.counts import count
+    >>> count("patients", sum_of("visits.cost", "kind = 'ER'") >= 1000).table
+    'patients'
+    """
+    name = _of_table(column)
+    return PerPerson("sum", name.table or "", name, as_condition(where), name.table)
+
+
+def mean_of(column: str | Name, where: ConditionLike = None) -> PerPerson:
+    """Return the mean of the same person's rows in a column such as "visits.cost"; each is clipped as declared.
+
+    >>> from lapwing.queries.statistics.counts import count
+    >>> count("patients", mean_of("visits.cost", "kind = 'ER'") >= 100).table
+    'patients'
+    """
+    name = _of_table(column)
+    return PerPerson("mean", name.table or "", name, as_condition(where), name.table)
+
+
 def _of_table(column: str | Name) -> Name:
     name = as_name(column)
     if name.table is None:

@@ -62,16 +62,16 @@ class ScopedCondition(Condition):
     columns: tuple[str, ...] | None = None
 
 
-PER_PERSON = ("count", "distinct", "first", "last")
+PER_PERSON = ("count", "distinct", "first", "last", "sum", "mean")
 
 
 @frozen(kw_only=False, eq=False)
 class PerPerson(Value):
     """A number or a day that the same person's rows of `table` make, those for which `where` is true.
 
-    `function` is one of `PER_PERSON`: how many rows there are, how many different values of `column`, or its first or
-    last value. Without rows a number is 0 and a value is missing. `most` is the most that is counted; without it, the
-    rows that count in the table. `alias`, `link` and `columns` are as in `Has`.
+    `function` is one of `PER_PERSON`: how many rows there are, how many different values of `column`, its sum, or its
+    first or last value. Without rows a number is 0 and a value is missing. `most` is the most that is counted; without
+    it, the rows that count in the table. `alias`, `link` and `columns` are as in `Has`.
     """
 
     function: str

@@ -5,6 +5,7 @@ that is doubled in each of twenty names is twenty objects and a million parts. W
 made, by whatever makes it: text, WITH, Python, a definition, or a change of names.
 """
 
+from dataclasses import fields
 from typing import Any
 
 from lapwing.queries.limits import MOST_DEPTH, MOST_NODES
@@ -31,7 +32,7 @@ class Sized:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy it by making it, so that a copy knows its size as well."""
-        return _made, (type(self), {name: getattr(self, name) for name in self.__dataclass_fields__})  # type: ignore[attr-defined]
+        return _made, (type(self), {one.name: getattr(self, one.name) for one in fields(self)})  # type: ignore[arg-type]
 
 
 def _made(kind: type[Any], held: dict[str, Any]) -> Any:

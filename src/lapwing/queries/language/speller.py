@@ -52,8 +52,22 @@ from lapwing.queries.limits import MOST_DIGITS, MOST_VALUES
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.wording import format_exact
 
-_PER_PERSON: Final = {"count": "number_of", "distinct": "different_of", "first": "first_of", "last": "last_of"}
-_SELECTED: Final = {"count": "count(*)", "distinct": "count(distinct {})", "first": "min({})", "last": "max({})"}
+_PER_PERSON: Final = {
+    "count": "number_of",
+    "distinct": "different_of",
+    "first": "first_of",
+    "last": "last_of",
+    "sum": "sum_of",
+    "mean": "mean_of",
+}
+_SELECTED: Final = {
+    "count": "count(*)",
+    "distinct": "count(distinct {})",
+    "first": "min({})",
+    "last": "max({})",
+    "sum": "sum({})",
+    "mean": "avg({})",
+}
 _KINDS: Final = {"integer": "bigint", "number": "double", "text": "varchar", "day": "date", "truth value": "boolean"}
 _MORE: Final = "..."
 _ORDINARY: Final = ("table", "alias", "columns", "joins", "where", "kept", "by", "each")

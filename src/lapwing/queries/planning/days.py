@@ -48,11 +48,12 @@ from lapwing.vocabulary.errors import BadQuestionError
 
 
 class Period(Enum):
-    """What a bin of days may be, with its number of months."""
+    """What a bin of days may be, with its number of months; a week has none."""
 
     YEAR = 12
     QUARTER = 3
     MONTH = 1
+    WEEK = 0
 
 
 def period_of(domain: Domain, interval: Interval) -> Period | None:
@@ -65,7 +66,9 @@ def period_of(domain: Domain, interval: Interval) -> Period | None:
     if domain != DAYS:
         return None
     first, last = day(interval[0]), day(interval[1])
-    for period in Period:
+    if first.weekday() == 0 and last - first == timedelta(days=6):
+        return Period.WEEK
+    for period in (Period.YEAR, Period.QUARTER, Period.MONTH):
         if first.day == 1 and (first.month - 1) % period.value == 0 and last == _last_day(first, period.value):
             return period
     return None
@@ -73,7 +76,7 @@ def period_of(domain: Domain, interval: Interval) -> Period | None:
 
 @lru_cache(maxsize=4096)
 def period_words(domain: Domain, interval: Interval) -> str | int | None:
-    """Name a bin that is a whole year, quarter or month; a year is its number.
+    """Name a bin that is a whole year, quarter, month or week; a year is its number, a week its Monday.
 
     >>> from lapwing.queries.catalogue.domains import day_number
     >>> period_words(DAYS, (day_number(date(2024, 1, 1)), day_number(date(2024, 12, 31))))
@@ -91,6 +94,8 @@ def period_words(domain: Domain, interval: Interval) -> str | int | None:
             return f"{first.year}-Q{(first.month + 2) // 3}"
         case Period.MONTH:
             return f"{first.year}-{first.month:02d}"
+        case Period.WEEK:
+            return f"week of {first}"
 
 
 def ends_of(domain: Domain, interval: Interval) -> tuple[Any, Any]:
@@ -141,11 +146,27 @@ def _age(born: Value, at: Value | None, intervals: list[Interval], scope: Scope,
     fixed = now(scope) if at is None or isinstance(at, Now) else at.value if isinstance(at, Literal) else None
     if fixed is None:
         until, since = _ref(at, scope), _ref(born, scope)
+        check_order_of_age(scope.seen(born)[1], scope.seen(at)[1])  # type: ignore[arg-type] # a value, as `_ref` saw
         return atom(Gap(until=until, since=since, unit=Unit.YEARS, intervals=years))
     column = _day_column(born, scope)
     today = day_of(Literal(fixed), column.name)
     days = DAYS.union((_born_after(today, b + 1) + 1, _born_after(today, a)) for a, b in years)
     return atom(InIntervals(column=column.name, domain=DAYS, intervals=days))
+
+
+def check_order_of_age(born: Column, at: Column) -> None:
+    """Refuse an age whose second day is declared to be before the first one, whatever the row: other databases have it.
+
+    Their AGE has the later day first, and a number below 0 for everybody would look like an answer.
+    """
+    match born.type, at.type:
+        case Date(first=date() as first), Date(last=date() as last) if last < first:
+            raise BadQuestionError(
+                f"age counts the years from the first day to the second, and {born.name} is never before "
+                f"{at.name}; write age({at.name}, {born.name})"
+            )
+        case _:
+            pass
 
 
 def _born_after(today: date, years: int) -> int:

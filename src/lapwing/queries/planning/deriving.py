@@ -15,17 +15,19 @@ from lapwing.queries.algebra.derived import (
     ExtremeOfPerson,
     Filled,
     FirstCharacters,
+    MeanOfPerson,
     NumberOfPerson,
     OnlyWhere,
     PartOfDay,
     PersonRows,
     Respelled,
     Spelling,
+    SumOfPerson,
     unclipped,
 )
 from lapwing.queries.algebra.functions import DATE_UNITS, Part, ScalarFunction, Takes
 from lapwing.queries.algebra.predicate import ALWAYS, NEVER, AllOf, AnyOf, IsMissing, Predicate
-from lapwing.queries.algebra.term import bounds, magnitude
+from lapwing.queries.algebra.term import OnGrid, bounds, magnitude
 from lapwing.queries.catalogue.column import (
     MOST_GRID,
     Boolean,
@@ -43,6 +45,7 @@ from lapwing.queries.catalogue.column import (
 from lapwing.queries.catalogue.population import RowsPerPerson
 from lapwing.queries.language.expressions import (
     Age,
+    And,
     Applied,
     Arithmetic,
     Case,
@@ -57,19 +60,25 @@ from lapwing.queries.language.expressions import (
     Not,
     Now,
     OneOf,
+    Or,
     TruthOf,
     Value,
 )
 from lapwing.queries.language.joined import PerPerson
 from lapwing.queries.planning.binding import bind
-from lapwing.queries.planning.measure import Measure, ends_of, is_elapsed, measure, name_of
+from lapwing.queries.planning.measure import Measure, declared, ends_of, is_elapsed, measure, name_of
 from lapwing.queries.planning.scope import Scope
 from lapwing.queries.planning.semijoins import untied_where
 from lapwing.queries.planning.simplifying import row_of, simplified
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int
 
+_MOST_SUM: Final = 2**50
+"""A sum is clipped to so many steps, beyond what people spend, weigh or earn; statistics of it say tighter bounds."""
+_FINER: Final = 20
+"""The mean of a person's rows is on a grid a million times finer than theirs."""
 MOST_ROWS_OF_PERSON: Final = 2**20
+_MOST_JOINED: Final = 1000
 _MOST_CHARACTERS: Final = 1000
 
 
@@ -115,6 +124,8 @@ def _applied(value: Applied, row: ScalarFunction, scope: Scope) -> Column:
         case Takes.DAY, _:
             given = value.argument.value if isinstance(value.argument, Literal) else "such unit"
             raise BadQuestionError(f"a day has no {given!r} here; write one of {', '.join(DATE_UNITS)}")
+        case Takes.DECLARED, other:
+            return _of_declared(value.value, other, scope)
         case Takes.TEXT, None:
             return _respelled(row, value.value, scope)
         case Takes.TEXT, Literal(int() as length):
@@ -262,6 +273,37 @@ def _left(inner: Value, length: int, scope: Scope) -> Column:
     return _changed(inner, column, lambda text: text[:length], scope)
 
 
+def _of_declared(one: Value, other: Value | None, scope: Scope) -> Column:
+    """Return the length of a declared text, or two of them joined: a case of what they are, so that it is public."""
+    if other is None:
+        lengths = {text: len(text) for text, _ in _texts(one, scope)}
+        alike = {n: tuple(Literal(text) for text in lengths if lengths[text] == n) for n in sorted({*lengths.values()})}
+        return scope.add(_case(Case(tuple((OneOf(one, those), Literal(n)) for n, those in alike.items())), scope))
+    pairs = [(a, b) for a in _texts(one, scope) for b in _texts(other, scope)]
+    if len(pairs) > _MOST_JOINED:
+        raise BadQuestionError(
+            f"joined, these texts would be {len(pairs):,}, more than {_MOST_JOINED:,}; group by each column"
+        )
+    made: dict[str, list[Condition]] = {}
+    for (first, is_first), (second, is_second) in pairs:
+        made.setdefault(first + second, []).append(And((*is_first, *is_second)))
+    return scope.add(_case(Case(tuple((Or(tuple(where)), Literal(text)) for text, where in made.items())), scope))
+
+
+def _texts(value: Value, scope: Scope) -> list[tuple[str, tuple[Condition, ...]]]:
+    """Return the texts that a value may be, each with where it is so; a constant is always."""
+    if isinstance(value, Literal) and isinstance(value.value, str):
+        return [(value.value, ())]
+    column = None if isinstance(value, Literal) else scope.column(value)
+    if column is None or not isinstance(column.type, Category) or not holds_text(column):
+        what = "a constant" if column is None else repr(column.name)
+        raise BadQuestionError(
+            f"{what} has no declared texts, so that what is made of it is not public; group by the column itself, and "
+            "compare its length with a number, as length(column) >= 5"
+        )
+    return [(str(text), (Compare("=", value, Literal(text)),)) for text in column.type.values]
+
+
 def _changed(inner: Value, column: Column, change: Callable[[str], str], scope: Scope) -> Column:
     """Return declared texts after a change, as a case: those that are then alike are one."""
     alike: dict[str, list[str]] = {}
@@ -331,9 +373,31 @@ def _extreme(value: PerPerson, rows: PersonRows, column: Column | None, scope: S
     return scope.add(made)
 
 
+def _sum(value: PerPerson, rows: PersonRows, column: Column | None, scope: Scope) -> Column:
+    if column is None:
+        raise BadQuestionError(f"{value.function} is that of numbers; write sum_of({rows.table}.cost)")
+    term = declared(column).term
+    if not isinstance(term, OnGrid):
+        raise TypeError(term)
+    low, high = (-_MOST_SUM if term.low < 0 else 0), (_MOST_SUM if term.high > 0 else 0)
+    return scope.add(SumOfPerson(name="", rows=rows, term=term, low=low, high=high))
+
+
+def _mean(value: PerPerson, rows: PersonRows, column: Column | None, scope: Scope) -> Column:
+    if column is None:
+        raise BadQuestionError(f"{value.function} is that of numbers; write mean_of({rows.table}.cost)")
+    term = declared(column).term
+    if not isinstance(term, OnGrid):
+        raise TypeError(term)
+    room = _MOST_SUM.bit_length() - max(abs(term.low), abs(term.high)).bit_length()
+    return scope.add(MeanOfPerson(name="", rows=rows, term=term, finer=max(0, min(_FINER, room))))
+
+
 _FUNCTIONS: Final[dict[str, Callable[[PerPerson, PersonRows, Column | None, Scope], Column]]] = {
     "count": _count,
     "distinct": _distinct,
+    "sum": _sum,
+    "mean": _mean,
     "first": _extreme,
     "last": _extreme,
 }

@@ -80,8 +80,11 @@ class _Resolution:
         self.rows.counted = counted if people else None
         named = self.rows.mentioned(tuple(asked))
         many = [side for side in self.rows.sides if side.alias in named and not side.single]
-        if len(many) > 1:
-            raise self._times(many[0], many[1])
+        if len(many) > 1:  # of tables that are joined by their row key, a row has one row beside it
+            of_rows = [side for side in many if side.alias not in self.rows.by_row_key] or many[:1]
+            if len(of_rows) > 1:
+                raise self._times(of_rows[0], of_rows[1])
+            many = of_rows
         base = self._base_of_people(many) if people else self._base_of_rows(many)
         if base.alias in self.rows.left and not self._is_presence(question, base):
             raise BadQuestionError(
@@ -126,7 +129,7 @@ class _Resolution:
             return ones[0] if ones and isinstance(self.rows.sides[0].table, PeopleOf) else self.rows.sides[0]
         if len(several) == 1:
             return several[0]
-        rows = many or [side for side in several if side.alias not in self.rows.by_row_key]
+        rows = [side for side in several if side.alias not in self.rows.by_row_key] or many or several[:1]
         others = [side for side in several if side not in rows]
         if len(rows) != 1 or not all(side.alias in self.rows.by_row_key for side in others):
             raise self._times(several[0], several[1])
@@ -192,4 +195,4 @@ class _Resolution:
                 if owner is not None and owner is not base and owner.alias not in self.rows.left:
                     column = owner.table.column(by.column.name)
                     if not column.nullable:
-                        yield Not(Missing(Name(column.name, owner.table.name)))
+                        yield Not(Missing(self.rows.value_beside(by.column, owner, base)))

@@ -61,8 +61,8 @@ from lapwing.queries.catalogue.domains import (
     ymd,
 )
 from lapwing.queries.catalogue.domains import day as to_day
-from lapwing.queries.language.expressions import Applied, By, Literal, Name, Value, day_of
-from lapwing.queries.planning.measure import step_width
+from lapwing.queries.language.expressions import Applied, Arithmetic, By, Literal, Name, Value, day_of
+from lapwing.queries.planning.measure import as_step, step_width
 from lapwing.queries.planning.scope import Scope
 from lapwing.queries.planning.simplifying import simplified
 from lapwing.vocabulary.errors import BadQuestionError
@@ -71,6 +71,7 @@ from lapwing.vocabulary.wording import Call
 
 _MOST_SINGLES = 1000
 _MOST_BINS = 1000
+_DAYS_OF_WEEK: Final = 7
 _MONTHS: Final = {Part.YEAR: 12, Part.QUARTER: 3, Part.MONTH: 1}
 
 
@@ -93,9 +94,20 @@ def bind_key(by: By, scope: Scope, where: Predicate = ALWAYS) -> KeyOfColumn:
             return _periods(Part(unit), day, scope, where)
         case Applied("step", inner, Literal() as width):
             return _steps(scope.column(inner), step_width(width), where)
+        case Arithmetic() if isinstance(step := as_step(value), Applied) and _is_above(step.value, scope):
+            return _steps(scope.column(step.value), step_width(step.argument), where)
         case _:
             column = scope.column(value)
             return _values(column, scope.derived.get(column.name.casefold()))
+
+
+def _is_above(value: Value, scope: Scope) -> bool:
+    """Say whether a value is declared to be never below 0."""
+    match scope.column(value).type:
+        case Integer(low=int() as low):
+            return low >= 0
+        case _:
+            return False
 
 
 def _binned(column: Column, domain: Domain, bins: tuple[Interval, ...]) -> BinnedKey:
@@ -153,7 +165,7 @@ def _intervals_about(column: str, where: Predicate) -> list[tuple[Interval, ...]
 
 
 def _periods(unit: Part, value: Value, scope: Scope, where: Predicate) -> BinnedKey:
-    """Return a bin for every year, quarter or month that a column of days may be in."""
+    """Return a bin for every year, quarter, month or week that a column of days may be in."""
     column = scope.column(value)
     if not isinstance(column.type, Date):
         raise BadQuestionError(f"only a column of days has {unit.value}s; write {unit.value}(day)")
@@ -164,16 +176,18 @@ def _periods(unit: Part, value: Value, scope: Scope, where: Predicate) -> Binned
             f"from when to when ({column.written} between ... and ...), or give edges: ",
             _decades(column),
         )
-    months = _MONTHS[unit]
-    first, last = (_month(begin(unit, to_day(place))) for place in span)
-    number = (last - first) // months + 1
+    begun, weeks = [begin(unit, to_day(place)) for place in span], unit is Part.WEEK
+    first, last = map(day_number if weeks else _month, begun)
+    length = _DAYS_OF_WEEK if weeks else _MONTHS[unit]
+    number = (last - first) // length + 1
     if number > _MOST_BINS:
         raise BadQuestionError(
             f"{column.name!r} covers {number} {unit.value}s, more than {_MOST_BINS} groups; let the condition say from "
             "when to when, or give edges: ",
             _decades(column),
         )
-    edges = [_first_day(first + months * i) for i in range(number + 1)]
+    starts = [first + length * i for i in range(number + 1)]
+    edges = [min(start, DAYS.highest + 1) if weeks else _first_day(start) for start in starts]
     return _binned(column, DAYS, tuple((a, b - 1) for a, b in itertools.pairwise(edges)))
 
 

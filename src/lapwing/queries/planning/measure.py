@@ -29,6 +29,7 @@ from lapwing.queries.algebra.term import (
 )
 from lapwing.queries.catalogue.column import MOST_GRID, Boolean, Category, Column, Date, Integer, Real, holds_text
 from lapwing.queries.catalogue.domains import day_number
+from lapwing.queries.catalogue.population import RowsPerPerson
 from lapwing.queries.language.expressions import (
     Age,
     Applied,
@@ -45,7 +46,7 @@ from lapwing.queries.language.expressions import (
     day_of,
 )
 from lapwing.queries.language.joined import PerPerson
-from lapwing.queries.planning.days import now
+from lapwing.queries.planning.days import check_order_of_age, now
 from lapwing.queries.planning.scope import Scope
 from lapwing.queries.planning.simplifying import (
     MOST_PLACES,
@@ -87,7 +88,7 @@ def measure(value: Value, scope: Scope) -> Measure:
         raise BadQuestionError("the expression is nested too deeply; write it with fewer parentheses") from None
 
 
-def _measure(value: Value, scope: Scope) -> Measure:
+def _measure(value: Value, scope: Scope) -> Measure:  # noqa: C901, PLR0911 - one case for each kind of value
     match value:
         case _ if is_elapsed(value, scope):
             return elapsed(value, scope)
@@ -101,6 +102,8 @@ def _measure(value: Value, scope: Scope) -> Measure:
             return _applied(value, whole, scope)
         case Name() | PerPerson() | Case() | Coalesce() | Applied() | TruthOf():
             column = scope.column(as_number(value.condition) if isinstance(value, TruthOf) else value)
+            if isinstance(value, PerPerson) and value.function == "sum":
+                return _on_grid(column, _bounds_of_sum(value, scope))
             if isinstance(column.type, Boolean):
                 column = scope.column(as_number(Truth(value)))
             return declared(column)
@@ -113,6 +116,20 @@ def _measure(value: Value, scope: Scope) -> Measure:
                 "this cannot be added up; clip a column: clip(column, low, high), or count what is true: "
                 "case when smoker then 1 else 0 end"
             )
+
+
+def _bounds_of_sum(value: PerPerson, scope: Scope) -> tuple[Fraction, Fraction]:
+    """Return between which bounds the sum of a person's rows is added up: that of as many rows as count of a person."""
+    table = scope.population.table(value.table)
+    rows = 1 if table.rows is RowsPerPerson.ONE_A_PERSON else table.max_rows
+    name = value.column.name if value.column is not None else ""
+    if rows is None:
+        raise BadQuestionError(
+            f"a person may have any number of rows in {table.name}, so the sum of {name} has no bounds; say them where "
+            f"it is used, such as avg(clip(total, 0, 5000)), with total for sum({name})"
+        )
+    low, high = _declared(table.column(name))
+    return min(Fraction(0), low * rows), max(Fraction(0), high * rows)
 
 
 def declared(column: Column) -> Measure:
@@ -175,6 +192,17 @@ def _arithmetic(operator: str, left: Measure, right: Measure) -> Measure:
 
 def _finer(measure: Measure, bits: int) -> Term:
     return measure.term if measure.bits == bits else times(ConstantTerm(2 ** (bits - measure.bits)), measure.term)
+
+
+def as_step(value: Value | None) -> Value | None:
+    """Return (x // 10) * 10 as the steps floor(x / 10) * 10, which they are of what is not below 0."""
+    match value:
+        case Arithmetic("*", Applied("//", inner, Literal(width)), Literal(again)) | Arithmetic(
+            "*", Literal(again), Applied("//", inner, Literal(width))
+        ) if width == again:
+            return Applied("step", inner, Literal(width))
+        case _:
+            return value
 
 
 def step_width(width: Value | None) -> Fraction:
@@ -315,7 +343,10 @@ def ends_of(value: Value, scope: Scope) -> tuple[Unit, Column | int, Column | in
     """Return what a time is counted in, until when and since when."""
     match value:
         case Age(born, at):
-            return Unit.YEARS, _end(at, scope), _end(born, scope)
+            until, since = _end(at, scope), _end(born, scope)
+            if isinstance(until, Column) and isinstance(since, Column):
+                check_order_of_age(since, until)
+            return Unit.YEARS, until, since
         case Arithmetic("-", left, right):
             return Unit.DAYS, _end(left, scope), _end(right, scope)
         case _:

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism
     from lapwing.mechanisms.histogram_selection import PrivateQuantiles, Selector, TopK
     from lapwing.mechanisms.laplace import GeometricMechanism
+    from lapwing.mechanisms.named_choice import NamedChoice
+    from lapwing.mechanisms.tempered_likelihood import PosteriorDraw
 
 Number: TypeAlias = int | Fraction | float
 Estimate: TypeAlias = Fraction | float
@@ -55,7 +57,7 @@ Form: TypeAlias = Mapping[int, Fraction]
 """A linear form of released numbers: the weight of each, by its place among them."""
 Steps: TypeAlias = Mapping[int, Fraction]
 """The widths of groups that are told by their lower ends, floor(age / 10) * 10, by the place of their key."""
-Choosing: TypeAlias = "PrivateQuantiles | TopK | CountedTop"
+Choosing: TypeAlias = "PrivateQuantiles | TopK | CountedTop | NamedChoice | PosteriorDraw"
 Noise: TypeAlias = "GeometricMechanism | DiscreteGaussianMechanism"
 
 
@@ -134,6 +136,11 @@ class Meaning(ABC):
     def in_canonical(self) -> "Meaning":
         """What of it makes the question another one."""
         return self
+
+    @property
+    def reads(self) -> tuple[Aggregate, ...]:
+        """What is computed instead of the aggregate of its plan, where there are several; none for most."""
+        return ()
 
     def asked(self, plan: "Plan") -> str:
         """Say what is asked."""

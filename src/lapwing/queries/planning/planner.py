@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from lapwing.queries.algebra.aggregate import (
     Aggregate,
@@ -83,6 +83,8 @@ class Question(Sized, ABC):
     other tables that SQL put beside it. `kept` says of which rows the statistic is, and leaves the groups as they are.
     """
 
+    MOST_KEYS: ClassVar[int] = MOST_KEYS
+
     table: str
     alias: str | None = None
     columns: tuple[str, ...] | None = None
@@ -152,7 +154,10 @@ def plan_together(questions: Mapping[str, Question], population: Population) -> 
     """
     for question in questions.values():
         if not isinstance(question, Question):
-            raise BadQuestionError("this is not a question; write one with count(...), mean(...) or in SQL")
+            raise BadQuestionError(
+                "this is not a question; write one with count(...), mean(...) or in SQL, and several with "
+                "ask_many([...]), or with a dict as columns of one answer: ask({'n': count(...), 'mean': mean(...)})"
+            )
     check_size(tuple(questions.values()))
     alone = len(questions) == 1
     questions = {n: one for name, asked in questions.items() for n, one in asked.columns_of(name, alone=alone).items()}
@@ -215,7 +220,7 @@ class Planner:
         if population.segment is not None:
             of_segment = in_segment(population.segments, population.segment, self.scope.person_key)
             self.where = every([self.where, of_segment])
-        check_most("groupings", len(question.by), MOST_KEYS, "group by fewer columns")
+        check_most("groupings", len(question.by), question.MOST_KEYS, "group by fewer columns")
         self.keys: tuple[Key, ...] = tuple(map(self.key, question.by))
         if question.kept is not EVERYONE:
             self.where = every([self.where, bind(question.kept, self.scope)])

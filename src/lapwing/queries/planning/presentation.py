@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import date
 from fractions import Fraction
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from lapwing.queries.algebra.aggregate import BinnedKey, KeyOfColumn
 from lapwing.queries.language.expressions import Applied, By, Spelled
-from lapwing.queries.planning.measure import step_width
+from lapwing.queries.planning.measure import as_step, step_width
 from lapwing.queries.planning.plan import BoundedValue, CellKey, Steps, value_of_bins
+from lapwing.queries.planning.windows import AnswerWindow, Cells, Place, PlaceInOrder, Sorting, sort_rows, value_at
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.wording import format_short
@@ -29,20 +30,7 @@ _COMPARISONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-Place: TypeAlias = int | str
-"""What is sorted or filtered by: the place of a key among the groups, or the name of a column of the answer."""
 _SHARE_OF_ROWS = 50
-Cells: TypeAlias = Mapping[CellKey, Mapping[str, BoundedValue]]
-
-
-@frozen(kw_only=False)
-class Sorting:
-    """Rows in the order of a key or of a number, the largest first if it is `falling`."""
-
-    by: Place
-    name: str
-    falling: bool = False
-    missing_first: bool = False
 
 
 @frozen(kw_only=False)
@@ -78,10 +66,10 @@ class Quotient:
         """The columns that it is computed from, each once."""
         return tuple(dict.fromkeys(name for name, _ in (*self.above, *self.below)))
 
-    @property
-    def words(self) -> str:
-        """How it is computed."""
-        return " over ".join(_summed(parts) for parts in (self.above, self.below) if parts)
+    def words_with(self, names: Mapping[str, str]) -> str:
+        """Return how it is computed, with what its columns are called."""
+        sides = [[(names[name], weight) for name, weight in parts] for parts in (self.above, self.below) if parts]
+        return " over ".join(map(_summed, sides))
 
     def rounded(self, cell: BoundedValue) -> BoundedValue:
         """Return a value as it is told: rounded to `digits`, its bounds outwards."""
@@ -103,6 +91,34 @@ def _summed(parts: Sequence[tuple[str, Fraction]]) -> str:
     return words if len(parts) == 1 else f"({words})"
 
 
+@frozen(kw_only=False)
+class LabelledRows:
+    """Numbers of several SELECTs as rows of one table, each with its labels: a UNION ALL.
+
+    `names` are those of the labels and `columns` those of the numbers; each of the `rows` has its labels and the names
+    under which its numbers are known.
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: tuple[tuple[CellKey, tuple[str, ...]], ...]
+
+    def confidence_of_each(self, confidence: Fraction) -> Fraction:
+        """Return with what confidence each row is bounded so that a column is with the one that is given."""
+        return 1 - (1 - confidence) / len(self.rows)
+
+    def table(self, cells: Mapping[str, BoundedValue]) -> dict[CellKey, dict[str, BoundedValue]]:
+        """Return the rows of numbers that are known by name."""
+        return {
+            key: {column: replace(cells[name], key=key) for column, name in zip(self.columns, names, strict=True)}
+            for key, names in self.rows
+        }
+
+    def of_column(self, column: str) -> list[str]:
+        """Return the names under which the numbers of a column are known."""
+        return [names[self.columns.index(column)] for _, names in self.rows]
+
+
 @frozen()
 class Arrangement:
     """Which rows of an answer are shown, in which order, and what their keys are called.
@@ -115,9 +131,13 @@ class Arrangement:
     first : how many rows are shown at most
     skipped : how many rows are left out before
     roots : the columns of which the square root is told: variances, as standard deviations
-    samples : variances that are told as those of a sample: over one row less
+    squares : the columns of which the square is told: correlations, as the share of the variance that a line explains
+    samples : variances and covariances that are told as those of a sample: over one row less
     columns : the numbers that are told, where not all are
     made : those of them that are computed from others
+    windows : sums over several rows of which some of these are computed, by a name
+    ranks : those of them that are places in an order
+    labelled : the rows that several numbers are told in, where each has labels of its own
     steps : the widths of keys that are told by their lower ends
     """
 
@@ -127,13 +147,19 @@ class Arrangement:
     first: int | None = None
     skipped: int = 0
     roots: frozenset[str] = frozenset()
+    squares: frozenset[str] = frozenset()
     samples: frozenset[str] = frozenset()
     columns: tuple[str, ...] = ()
     made: Mapping[str, Quotient] = field(default_factory=dict)
+    windows: Mapping[str, AnswerWindow] = field(default_factory=dict)
+    ranks: Mapping[str, PlaceInOrder] = field(default_factory=dict)
+    labelled: LabelledRows | None = None
     steps: Steps = field(default_factory=dict)
 
     def told(self, name: str, cell: BoundedValue) -> BoundedValue:
         """Return a number of a column as it is told; a root rises with its number, so its bounds are roots too."""
+        if name in self.squares and not isinstance(cell.value, str):
+            return _squared(cell)
         if name not in self.roots or isinstance(cell.value, str):
             return cell
         value, low, high = (None if n is None else math.sqrt(max(0, n)) for n in (cell.value, cell.low, cell.high))
@@ -156,7 +182,7 @@ class Arrangement:
 
     def check_within(self, margin: Fraction) -> None:
         """Refuse to promise a margin for what is computed from answers: it depends on what comes out."""
-        if self.made:
+        if self.made or self.ranks:
             reason = "cannot be promised for what is computed from answers"
             remedy = "offer an epsilon; the answer comes with its interval"
             raise ParameterError("within", margin, reason=reason, remedy=remedy)
@@ -169,21 +195,29 @@ class Arrangement:
                     f"HAVING compares one value, and a bin of {kept.name!r} has two ends; say it of the column in WHERE"
                 )
 
-    def shown(self, table: Cells, keys: Sequence[CellKey], kinds: Sequence[KeyOfColumn]) -> list[CellKey]:
-        """Return the rows that are shown, of these in their own order; `kinds` are those of their keys."""
+    def kept(self, table: Cells, keys: Sequence[CellKey], kinds: Sequence[KeyOfColumn]) -> list[CellKey]:
+        """Return the rows that HAVING keeps, of these in their own order; `kinds` are those of their keys."""
         rows = list(keys)
         for kept in self.having:
             told = self._told_by(kept.by, kinds) or _as_it_is
-            values = [_value(table, key, kept.by) for key in rows]
+            values = [value_at(table, key, kept.by) for key in rows]
             rows = [
                 key for key, value in zip(rows, values, strict=True) if value is not None and kept.keeps(told(value))
             ]
-        for sorting in reversed(self.order):
-            present = [key for key in rows if _value(table, key, sorting.by) is not None]
-            missing = [key for key in rows if _value(table, key, sorting.by) is None]
-            present.sort(key=lambda key, by=sorting.by: _value(table, key, by), reverse=sorting.falling)  # type: ignore[misc]
-            rows = missing + present if sorting.missing_first else present + missing
-        return rows[self.skipped :][: self.first]
+        return rows
+
+    def shown(self, table: Cells, keys: Sequence[CellKey]) -> list[CellKey]:
+        """Return the rows that are shown, of those that are kept."""
+        return sort_rows(table, keys, self.order)[self.skipped :][: self.first]
+
+    def sources(self, name: str) -> set[str]:
+        """Return the columns that were released and that a column is computed from."""
+        if self.labelled is not None and name in self.labelled.columns:
+            return {each for one in self.labelled.of_column(name) for each in replace(self, labelled=None).sources(one)}
+        if name in self.ranks:
+            return {one.by for one in self.ranks[name].order if isinstance(one.by, str)}
+        names = self.made[name].names if name in self.made else (name,)
+        return {self.windows[each].column if each in self.windows else each for each in names}
 
     def _told_by(self, by: Place, kinds: Sequence[KeyOfColumn]) -> Callable[[Any], Any] | None:
         """Return how a key or a number is told as one value; None if it takes two, the ends of a bin."""
@@ -196,6 +230,11 @@ class Arrangement:
         given = self.names + (None,) * (len(keys) - len(self.names))
         return tuple(name or key for name, key in zip(given, keys, strict=False))
 
+    def _words_of(self, quotient: Quotient) -> str:
+        """Return how a column is computed, with its windows in words."""
+        named = ((each, self.windows[each].words if each in self.windows else each) for each in quotient.names)
+        return quotient.words_with(dict(named))
+
     @property
     def words(self) -> str:
         """What is done with the released numbers, in plain English; nothing if nothing is."""
@@ -203,8 +242,10 @@ class Arrangement:
             f"the square root of the variance{' of a sample' * (name in self.samples)} is told as {name}"
             for name in sorted(self.roots)
         ]
+        parts += [f"the square of the correlation is told as {name}" for name in sorted(self.squares)]
         parts += [f"{name} is over one row less" for name in sorted(self.samples - self.roots)]
-        parts += [f"{name} is {quotient.words}" for name, quotient in self.made.items()]
+        parts += [f"{name} is {self._words_of(quotient)}" for name, quotient in self.made.items()]
+        parts += [f"{name} is {ranked.words}" for name, ranked in self.ranks.items()]
         if self.having:
             parts.append(
                 "kept where " + " and ".join(f"{k.name} {k.comparison} {_plain(k.limit)}" for k in self.having)
@@ -220,10 +261,22 @@ class Arrangement:
 AS_IT_IS: Final = Arrangement()
 
 
-def of_sample(variance: BoundedValue, rows: BoundedValue | None) -> BoundedValue:
-    """Return the variance of a sample: over one row less. It falls with the number of rows, of which there are two.
+def _squared(cell: BoundedValue) -> BoundedValue:
+    """Return the square of a number: of what may be 0 it is at least 0."""
+    if cell.low is None or cell.high is None:
+        low = high = None
+    else:
+        ends = sorted((float(cell.low) ** 2, float(cell.high) ** 2))
+        low, high = (0.0 if cell.low <= 0 <= cell.high else ends[0]), ends[1]
+    return BoundedValue(
+        key=cell.key, value=None if cell.value is None else float(cell.value) ** 2, low=low, high=high, rows=cell.rows
+    )
 
-    Proof: proofs/quotients.md
+
+def of_sample(variance: BoundedValue, rows: BoundedValue | None) -> BoundedValue:
+    """Return the variance or covariance of a sample: over one row less. Its size falls with the number of rows.
+
+    There are two rows at least. Proof: proofs/quotients.md
     """
 
     def times(number: Any, many: Any) -> float:
@@ -231,7 +284,8 @@ def of_sample(variance: BoundedValue, rows: BoundedValue | None) -> BoundedValue
 
     if rows is None or variance.low is None or variance.high is None or isinstance(variance.value, str):
         return variance
-    low, high = times(variance.low, rows.high), times(variance.high, rows.low)
+    low = times(variance.low, rows.high if variance.low >= 0 else rows.low)
+    high = times(variance.high, rows.low if variance.high >= 0 else rows.high)
     value = None if variance.value is None else times(variance.value, rows.value)
     if value is not None:
         low, high = min(low, value), max(high, value)
@@ -241,13 +295,14 @@ def of_sample(variance: BoundedValue, rows: BoundedValue | None) -> BoundedValue
 def arranged_together(several: Sequence[Arrangement]) -> Arrangement:
     """Return how an answer is shown of which several columns say how: the first says the order of its rows."""
     roots = frozenset().union(*(one.roots for one in several))
+    squares = frozenset().union(*(one.squares for one in several))
     samples = frozenset().union(*(one.samples for one in several))
-    return replace(several[0], roots=roots, samples=samples)
+    return replace(several[0], roots=roots, squares=squares, samples=samples)
 
 
 def with_steps(arrangement: Arrangement | None, by: Sequence[By]) -> Arrangement | None:
     """Return how an answer is shown whose rows are grouped so: steps, other than bins, are told by their lower ends."""
-    values = [one.column.value if isinstance(one.column, Spelled) else one.column for one in by]
+    values = [as_step(one.column.value if isinstance(one.column, Spelled) else one.column) for one in by]
     widths = {
         place: step_width(value.argument)
         for place, (one, value) in enumerate(zip(by, values, strict=True))
@@ -258,13 +313,6 @@ def with_steps(arrangement: Arrangement | None, by: Sequence[By]) -> Arrangement
 
 def _as_it_is(value: Any) -> Any:
     return value
-
-
-def _value(table: Cells, key: CellKey, by: Place) -> Any:
-    if isinstance(by, int):
-        return key[by]
-    cell = table[key].get(by)
-    return None if cell is None else cell.value
 
 
 def _plain(limit: int | Fraction | str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
 
-from lapwing.queries.catalogue.column import written_name
+from lapwing.queries.catalogue.column import Boolean, Category, written_name
 from lapwing.queries.catalogue.population import PeopleOf, Population, RowsPerPerson, Table
 from lapwing.queries.language.absence import FALSE, Absence, is_never_true
 from lapwing.queries.language.expressions import (
@@ -47,6 +47,8 @@ from lapwing.vocabulary.exact import check_most
 from lapwing.vocabulary.frozen import frozen
 
 _MOST_CASES = 50
+_MOST_VALUES: Final = 100
+"""Of a column of another row of the person, each of which is a condition."""
 ROWS: Final = frozenset({"table", "alias", "columns", "joins", "where", "kept", "max_rows", "max_groups"})
 """What a question says about which rows there are; the rest is what it asks of them."""
 
@@ -369,6 +371,8 @@ class Joins:
 
         Where a LEFT JOIN finds no row, it is missing.
         """
+        if not owner.single and owner is not base and owner.alias in self.by_row_key:
+            return self._of_the_row(name, owner, base)
         if owner is base or owner.alias not in self.left:
             own = Name(base.key, base.join.alias) if owner.is_key(name) else Name(name.name, owner.table.name)
             return Literal(1) if name.name == THE_ROW else own
@@ -376,6 +380,36 @@ class Joins:
         if not owner.is_key(name) and not self._is_narrowed(owner.alias):
             return value
         return Case(((self._found(owner, base), value),))
+
+    def _of_the_row(self, name: Name, owner: Side, base: Side) -> Value:
+        """Return the declared value of the one row of `owner` that is joined to a row of `base` by its row key."""
+        ties = [part for part in (*self.pool, *self.on[owner.alias]) if self._is_tie_of_rows(part, owner, base)]
+        column = owner.table.column(name.name)
+        match column.type:
+            case Category(values=values):
+                known: tuple[str | int, ...] = values
+            case Boolean():
+                known = (False, True)
+            case _:
+                known = ()
+        if not ties or not 1 <= len(known) <= _MOST_VALUES:
+            raise BadQuestionError(
+                f"{owner.join.alias}.{column.name} is that of another row of the person, and beside rows of "
+                f"{base.join.alias} only columns with at most {_MOST_VALUES} declared values can stand; ask about "
+                f"{owner.join.alias} alone, with has({base.table.name}, ...) in its WHERE"
+            )
+        own = Name(column.name, owner.join.alias)
+        cases = ((_has(owner, [*ties, Compare("=", own, Literal(value))]), Literal(value)) for value in known)
+        return Case(tuple(cases))
+
+    def _is_tie_of_rows(self, part: Condition, owner: Side, base: Side) -> bool:
+        """Say whether a part says that a row of `owner`, by its row key, is the one that a row of `base` names."""
+        match part:
+            case Compare("=", Name() as one, Name() as other):
+                sides = {side.alias: name for name in (one, other) if (side := self.owner(name)) is not None}
+                return sides.keys() == {owner.alias, base.alias} and owner.is_row_key(sides[owner.alias])
+            case _:
+                return False
 
     def _found(self, side: Side, base: Side) -> Condition:
         """Return that a LEFT JOIN finds a row of `side` for one of `base`: what its ON says of both is true.

@@ -10,7 +10,8 @@ from lapwing.queries.language.expressions import FLIPPED, Literal
 from lapwing.queries.language.sql.clauses import SelectItem, at_place, called, is_same
 from lapwing.queries.language.sql.nodes import COMPARISONS, chain, literal, only
 from lapwing.queries.language.sql.reader import Reader
-from lapwing.queries.planning.presentation import Arrangement, Kept, Place, Sorting
+from lapwing.queries.planning.presentation import Arrangement, Kept
+from lapwing.queries.planning.windows import Place, Sorting
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int, exact
 from lapwing.vocabulary.frozen import frozen
@@ -28,7 +29,7 @@ class AnswerColumn:
 
 
 def read_arrangement(
-    select: exp.Select, reader: Reader, items: list[SelectItem], told: Sequence[AnswerColumn]
+    select: exp.Query, reader: Reader, items: list[SelectItem], told: Sequence[AnswerColumn]
 ) -> Arrangement:
     """Return how the rows of the answer are shown."""
     names = {one.by: one.heading for one in told if isinstance(one.by, int)}

@@ -19,13 +19,16 @@ from sqlglot import exp
 
 from lapwing.queries.language.expressions import And, By, Condition, Literal, Name
 from lapwing.queries.language.joined import Join
-from lapwing.queries.language.sql.clauses import Given, group_nodes, grouping, is_same, items_of
+from lapwing.queries.language.sql.clauses import Given, at_place, called, group_nodes, grouping, is_same, items_of
 from lapwing.queries.language.sql.nodes import check_all_read, identifier, literal, name_of, only, parsed
 from lapwing.queries.language.sql.reader import Reader
 from lapwing.queries.language.sql.refusals import catalogue_refusal, no_share, refusal
 from lapwing.queries.limits import MOST_NAMED, MOST_STATISTICS
 from lapwing.queries.planning.planner import Question
-from lapwing.queries.planning.presentation import AS_IT_IS, Arrangement, Quotient
+from lapwing.queries.planning.presentation import AS_IT_IS, Arrangement, LabelledRows, Quotient
+from lapwing.queries.planning.windows import AnswerWindow, Place, PlaceInOrder
+from lapwing.queries.statements.catalogue_statements import asks_for_catalogue
+from lapwing.queries.statements.flattening import flatten
 from lapwing.queries.statements.result_clauses import (
     AnswerColumn,
     AnswerFraction,
@@ -34,9 +37,11 @@ from lapwing.queries.statements.result_clauses import (
     scaled_inside,
     scaled_weights,
 )
+from lapwing.queries.statements.window_clauses import Find, is_of_answers, is_rank, read_rank, read_window
 from lapwing.queries.statistics import (
     is_of_sample,
     is_root,
+    is_square,
     is_statistic,
     read_filtered,
     read_statistic,
@@ -72,6 +77,22 @@ class Selection(Mapping[str, Question]):
         return len(self.questions)
 
 
+def read_each(questions: Mapping[str, Question | str], **limits: int | None) -> dict[str, Question]:
+    """Return questions by their names, of which some may be SELECTs of one statistic."""
+    if not isinstance(questions, Mapping):
+        raise BadQuestionError("questions to choose from come by their names; write {'young': count(...), ...}")
+    read = dict[str, Question]()
+    for name, one in questions.items():
+        if not isinstance(one, str):
+            read[name] = one
+            continue
+        columns = read_sql(one, **limits)
+        if len(columns) != 1:
+            raise BadQuestionError(f"{name!r} selects {len(columns)} statistics; select one, such as count(*)")
+        read[name] = next(iter(columns.values()))
+    return read
+
+
 def read_sql(text: str, *, max_rows: int | None = None, max_groups: int | None = None) -> Selection:
     """Return the questions of a SELECT.
 
@@ -90,11 +111,14 @@ def read_sql(text: str, *, max_rows: int | None = None, max_groups: int | None =
     lapwing.errors.BadQuestionError: MAX is not part of the language; the extreme is one person's value; ...
     """
     tree = parsed(text)
+    if isinstance(tree, exp.Union):
+        return _read_union(tree, max_rows, max_groups)
     if not isinstance(tree, exp.Select):
         raise _no_select(tree)
-    if _asks_for_tables(tree):
+    if asks_for_catalogue(tree):
         raise catalogue_refusal()
-    select = _Select(_without_histogram(tree), text, max_rows, max_groups)
+    flat = flatten(tree)
+    select = _Select(_without_histogram(flat), text if flat is tree else "", max_rows, max_groups)
     selection = select.selection()
     check_all_read(select.tree)
     select.reader.check_all_used()
@@ -135,7 +159,8 @@ class _Select:
                 "many people have each: select column, count(*) ... group by column"
             )
         only(tree, "expressions", "from_", "joins", "where", "group", "having", "with_", "order", "limit", "offset")
-        self.tree, self.roots, self.samples = tree, set[str](), set[str]()
+        self.tree, self.windows = tree, dict[str, AnswerWindow]()
+        self.roots, self.squares, self.samples = set[str](), set[str](), set[str]()
         self.items = items_of(tree, text)
         self.statistics = [item for item in self.items if is_statistic(item.node)]
         self.limits = max_rows, max_groups
@@ -171,6 +196,7 @@ class _Select:
 
     def selection(self) -> Selection:
         told, questions, made = list[AnswerColumn](), dict[str, Question](), dict[str, Quotient]()
+        ranks = dict[str, PlaceInOrder]()
         aliases = {item.alias for item in self.items if item.alias is not None}
         for item in self.items:
             places = [place for place, node in enumerate(self.group) if is_same(item.node, node)]
@@ -180,8 +206,16 @@ class _Select:
                     grouping(self.reader.value, item.node)
                 heading = item.heading or _renamed(item.node, self.selected.by[places[0]])
                 told.append(AnswerColumn(item, places[0], heading or _made(item.node), heading))
+            elif is_rank(item.node):
+                name = _fresh(
+                    item.alias or item.node.this.sql_name().lower(),
+                    {*questions, *aliases, *made, *ranks} - {item.alias},
+                )
+                ranks[name] = read_rank(item.node, self.finding(questions, aliases))
+                told.append(AnswerColumn(item, name, name))
             elif is_computed(item.node):
-                name = _fresh(item.alias or "ratio", {*questions, *aliases, *made} - {item.alias})
+                called_so = item.alias or (item.node.this.key if isinstance(item.node, exp.Window) else "ratio")
+                name = _fresh(called_so, {*questions, *aliases, *made, *ranks} - {item.alias})
                 made[name] = self.computed(item.node, questions, aliases)
                 told.append(AnswerColumn(item, name, name))
             elif item in self.statistics:
@@ -192,19 +226,40 @@ class _Select:
         keys = tuple(one.name for one in told if isinstance(one.by, int))
         if not questions:
             return self.top(keys)
-        columns = tuple(one.by for one in told if isinstance(one.by, str)) if made else ()
+        columns = tuple(one.by for one in told if isinstance(one.by, str)) if made or ranks else ()
         arrangement = replace(
             read_arrangement(self.tree, self.reader, self.items, told),
             roots=frozenset(self.roots),
+            squares=frozenset(self.squares),
             samples=frozenset(self.samples),
             columns=columns,
             made=made,
+            windows=self.windows,
+            ranks=ranks,
         )
         if arrangement.having and not self.group:
             raise BadQuestionError(
                 "HAVING is about groups, and there are none; compare the answer yourself, it is free"
             )
         return Selection(questions=_largest(questions, arrangement), key_names=keys, arrangement=arrangement)
+
+    def labelled(
+        self, questions: dict[str, Question], made: dict[str, Quotient], taken: Iterable[str]
+    ) -> tuple[tuple[str | int, ...], tuple[str, ...]]:
+        """Add what one SELECT of a union asks, and return its labels and the names of its numbers."""
+        label, names = list[str | int](), list[str]()
+        for item in self.items:
+            if isinstance(item.node, exp.Literal):
+                label.append(_label(item.node))
+            elif is_computed(item.node):
+                name = _fresh("ratio", {*questions, *made, *taken})
+                made[name] = self.computed(item.node, questions, {*made, *taken})
+                names.append(name)
+            elif item in self.statistics:
+                names.append(self.asked(item.node, questions, None, {*made, *taken}))
+            else:
+                raise _alone(item.node)
+        return tuple(label), tuple(names)
 
     def asked(
         self,
@@ -218,13 +273,20 @@ class _Select:
         """Add the question of a statistic, and return the name of its column."""
         check_most("statistics", len(questions) + 1, MOST_STATISTICS)
         name, question = read_filtered(self.selected, node)
-        known = [known for known, other in questions.items() if other == question]
+        told = (is_root(node), is_square(node), is_of_sample(node))
+        known = [
+            known
+            for known, other in questions.items()
+            if other == question and told == (known in self.roots, known in self.squares, known in self.samples)
+        ]
         if known and hidden:
             return known[0]
         name = _fresh(alias or name, {*questions, *taken})
         questions[name] = question
         if is_root(node):
             self.roots.add(name)
+        if is_square(node):
+            self.squares.add(name)
         if is_of_sample(node):
             self.samples.add(name)
         return name
@@ -257,12 +319,43 @@ class _Select:
                 return {self.asked_beside(select, questions, taken): Fraction(1)}, {}
             case exp.Literal() if not node.is_string:
                 return {"": Fraction(exact("number", literal(node).value))}, {}
+            case exp.Window() if is_of_answers(node) and self.group:
+                window = read_window(node, self.finding(questions, taken))
+                return {self.window_named(window): Fraction(1)}, {}
             case exp.Mul() | exp.Div() | exp.Add() | exp.Sub():
                 only(node, "this", "expression")
                 sides = (self.fraction(side, questions, taken) for side in (node.this, node.expression))
                 return combined(type(node), *sides)
             case _:
                 return {self.asked(node, questions, None, taken, hidden=True): Fraction(1)}, {}
+
+    def window_named(self, window: AnswerWindow) -> str:
+        """Return the name of a window, which is the same for the same one."""
+        for name, known in self.windows.items():
+            if known == window:
+                return name
+        name = f"window {len(self.windows) + 1}"
+        self.windows[name] = window
+        return name
+
+    def finding(self, questions: dict[str, Question], taken: Iterable[str]) -> Find:
+        """Return what looks up the key or the number that a window names, and asks for the number if nobody does."""
+
+        def find(node: exp.Expr) -> tuple[Place, str]:
+            item = at_place(node, self.items, "OVER") or called(node, self.items)
+            node = node if item is None else item.node
+            for place, group in enumerate(self.group):
+                if is_same(node, group):
+                    grouping(self.reader.value, node)
+                    return place, node.name if isinstance(node, exp.Column) else _made(node)
+            if not is_statistic(node) or is_computed(node) or node.find(exp.Window) is not None:
+                raise BadQuestionError(
+                    "a window names groups and statistics of the SELECT; write sum(count(*)) over (order by 1)"
+                )
+            name = self.asked(node, questions, None, taken, hidden=True)
+            return name, name
+
+        return find
 
     def asked_beside(self, select: exp.Select, questions: dict[str, Question], taken: Iterable[str]) -> str:
         """Add the question of another SELECT that gives one number, as in a share of all."""
@@ -271,6 +364,7 @@ class _Select:
             raise refusal(exp.Subquery())
         name = other.asked(other.items[0].node, questions, None, taken, hidden=True)
         self.roots |= other.roots
+        self.squares |= other.squares
         self.samples |= other.samples
         return name
 
@@ -337,7 +431,7 @@ def _as_arithmetic(node: exp.Expr) -> exp.Expr | None:
 def is_computed(node: exp.Expr) -> bool:
     """Say whether a column of a SELECT computes with statistics."""
     kinds = exp.Paren | exp.Neg | exp.Mul | exp.Div | exp.Add | exp.Sub | exp.Round | exp.Cast | exp.Nullif
-    if isinstance(node, exp.RegrSlope):
+    if isinstance(node, exp.RegrSlope) or is_of_answers(node):
         return True
     return (isinstance(node, kinds) and is_statistic(node)) or scaled_inside(node) is not None
 
@@ -357,11 +451,68 @@ def _rounded(node: exp.Expr) -> tuple[exp.Expr, int | None]:
             return node, None
 
 
-def _asks_for_tables(tree: exp.Expr) -> bool:
-    """Say whether a text asks which tables and columns there are."""
-    if isinstance(tree, exp.Command):
-        return str(tree.this).casefold() in {"show", "describe", "desc", "pragma"}
-    return any(table.db.casefold() in {"information_schema", "pg_catalog"} for table in tree.find_all(exp.Table))
+def _read_union(tree: exp.Union, max_rows: int | None, max_groups: int | None) -> Selection:
+    """Read SELECTs of numbers with labels, one below the other: select 'A' as cohort, count(*) ... union all ..."""
+    selects = list[exp.Select]()
+    _add_selects(tree, selects)
+    check_most("SELECTs", len(selects), MOST_STATISTICS)
+    reader = _read_with(tree.args.get("with_"))
+    questions, made = dict[str, Question](), dict[str, Quotient]()
+    roots, squares, samples = set[str](), set[str](), set[str]()
+    rows = list[tuple[tuple[str | int, ...], tuple[str, ...]]]()
+    items = items_of(selects[0])
+    keys = [item for item in items if isinstance(item.node, exp.Literal)]
+    numbers = [item for item in items if item not in keys]
+    columns = tuple(item.alias or f"n{place + 1 if place else ''}" for place, item in enumerate(numbers))
+    for select in selects:
+        one = _Select(select, "", max_rows, max_groups, around=reader)
+        label, names = one.labelled(questions, made, columns)
+        rows.append((label, names))
+        roots |= one.roots
+        squares |= one.squares
+        samples |= one.samples
+    if len({(len(label), len(names)) for label, names in rows}) > 1 or not rows[0][0]:
+        raise _no_select(tree)
+    if len({label for label, _ in rows}) < len(rows):
+        raise BadQuestionError("two of these SELECTs have the same label; give each one of its own, such as 'smokers'")
+    key_names = tuple(item.alias or ("label" if not place else f"label_{place + 1}") for place, item in enumerate(keys))
+    told = [
+        *(
+            AnswerColumn(item, place, name, name)
+            for place, (item, name) in enumerate(zip(keys, key_names, strict=True))
+        ),
+        *(AnswerColumn(item, name, name) for item, name in zip(numbers, columns, strict=True)),
+    ]
+    arrangement = replace(
+        read_arrangement(tree, reader, items, told),
+        names=(),
+        roots=frozenset(roots),
+        squares=frozenset(squares),
+        samples=frozenset(samples),
+        made=made,
+        labelled=LabelledRows(key_names, columns, tuple(rows)),
+    )
+    check_all_read(tree)
+    reader.check_all_used()
+    return Selection(questions=questions, key_names=key_names, arrangement=arrangement)
+
+
+def _add_selects(node: exp.Expr, found: list[exp.Select]) -> None:
+    """Add the SELECTs of a union, from the first to the last."""
+    match node:
+        case exp.Union():
+            only(node, "this", "expression", "distinct", "with_", "order", "limit", "offset")
+            if found and (node.args.get("order") or node.args.get("limit")):
+                raise _no_select(node)
+            _add_selects(node.this, found)
+            _add_selects(node.expression, found)
+        case exp.Subquery(this=exp.Expr() as inner) if not node.alias:
+            only(node, "this")
+            _add_selects(inner, found)
+        case exp.Select() if not any(node.args.get(name) for name in ("group", "with_", "order", "limit", "having")):
+            found.append(node)
+        case _:
+            raise _no_select(exp.Union())
 
 
 def _no_select(tree: exp.Expr) -> BadQuestionError:
@@ -373,20 +524,22 @@ def _no_select(tree: exp.Expr) -> BadQuestionError:
         exp.Drop: "nothing here changes tables",
         exp.Create: "nothing here makes tables",
     }
-    if isinstance(tree, exp.Show | exp.Describe | exp.Summarize | exp.Pragma) or _asks_for_tables(tree):
+    if asks_for_catalogue(tree):
         return catalogue_refusal()
     what = changes.get(type(tree), "this is not a SELECT")
     if isinstance(tree, exp.Union | exp.Intersect | exp.Except):
         return BadQuestionError(
-            "two SELECTs are two questions; ask one after the other, or select people from both in FROM: select "
-            "count(*) from (select person from visits union select person from codes)"
+            "two SELECTs are two questions; give each a label, as in select 'A' as cohort, count(*) from visits union "
+            "all select 'B', count(*) from codes, or select people from both in FROM: select count(*) from (select "
+            "person from visits union select person from codes)"
         )
     return BadQuestionError(f"{what}; write a SELECT: {EXAMPLE}")
 
 
 def _largest(questions: dict[str, Question], arrangement: Arrangement) -> dict[str, Question]:
     """Return one count of which the largest groups are shown, and nothing else, as the question that asks for these."""
-    if len(questions) != 1 or arrangement.first is None or arrangement.skipped or arrangement.having:
+    computed = arrangement.windows or arrangement.ranks  # of all groups, and not only of the first
+    if len(questions) != 1 or arrangement.first is None or arrangement.skipped or arrangement.having or computed:
         return questions
     ((name, counted),) = questions.items()
     if len(counted.columns_of(name, alone=True)) > 1:  # several quantiles, which have columns of their own
@@ -413,6 +566,12 @@ def _read_with(with_: exp.Expr | None) -> Reader:
             raise BadQuestionError(f"WITH names {name!r} twice; give each a name of its own")
         given[name.casefold()] = reader.rows(named.this)
     return reader
+
+
+def _label(node: exp.Literal) -> str | int:
+    """Return a label of a row: a text or a whole number."""
+    value = literal(node).value
+    return value if isinstance(value, str | int) else str(node.this)
 
 
 def _renamed(node: exp.Expr, by: By) -> str | None:

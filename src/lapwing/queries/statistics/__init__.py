@@ -16,7 +16,7 @@ from lapwing.queries.language.expressions import And, Case, Condition, Literal, 
 from lapwing.queries.language.sql.nodes import name_of, only
 from lapwing.queries.language.sql.refusals import refusal
 from lapwing.queries.planning.planner import Question
-from lapwing.queries.statistics import counts, distinct, funnel, moments, quantiles, top, total
+from lapwing.queries.statistics import counts, distinct, funnel, moments, posterior_draw, quantiles, top, total
 from lapwing.queries.statistics.counts import CountRows
 from lapwing.queries.statistics.statistic import Selected, SqlWord, Statistic
 from lapwing.queries.statistics.top import TopCategories
@@ -24,7 +24,9 @@ from lapwing.queries.statistics.total import Sum
 from lapwing.vocabulary.errors import BadQuestionError
 
 STATISTICS: Final[dict[str, Statistic]] = {
-    one.name: one for file in (counts, distinct, total, moments, quantiles, top, funnel) for one in file.STATISTICS
+    one.name: one
+    for file in (counts, distinct, total, moments, quantiles, top, funnel, posterior_draw)
+    for one in file.STATISTICS
 }
 """By their names at the command line, in the order in which they are told."""
 
@@ -103,6 +105,10 @@ def _read_other_word(selected: Selected, node: exp.Expr) -> tuple[str, Question]
         case exp.Variance():
             only(node, "this")
             return "var", read_statistic(selected, exp.VariancePop(this=node.this))[1]
+        case exp.CovarSamp() | exp.RegrR2():
+            only(node, "this", "expression")
+            name, same = ("covar", exp.CovarPop) if isinstance(node, exp.CovarSamp) else ("r2", exp.Corr)
+            return name, read_statistic(selected, same(this=node.this, expression=node.expression))[1]
         case exp.Mode():
             only(node, "this")
             return "mode", TopCategories(**selected.common, column=name_of(node.this), k=1)
@@ -127,9 +133,15 @@ def is_root(node: exp.Expr) -> bool:
     return isinstance(node.this if isinstance(node, exp.Filter) else node, exp.Stddev | exp.StddevPop | exp.StddevSamp)
 
 
+def is_square(node: exp.Expr) -> bool:
+    """Say whether a column of a SELECT is the square of what is asked: of a correlation."""
+    return isinstance(node.this if isinstance(node, exp.Filter) else node, exp.RegrR2)
+
+
 def is_of_sample(node: exp.Expr) -> bool:
     """Say whether a column of a SELECT is that of a sample: over one row less."""
-    return isinstance(node.this if isinstance(node, exp.Filter) else node, exp.Stddev | exp.StddevSamp | exp.Variance)
+    of_sample = exp.Stddev | exp.StddevSamp | exp.Variance | exp.CovarSamp
+    return isinstance(node.this if isinstance(node, exp.Filter) else node, of_sample)
 
 
 def _among(selected: Selected, condition: Condition) -> Selected:

@@ -10,7 +10,7 @@ text are the same either way.
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
@@ -32,7 +32,7 @@ from lapwing.queries.planning.planner import plan
 from lapwing.queries.statistics.counts import AtLeast, AtLeastQuestion, at_least
 from lapwing.vocabulary.codec import canonical, to_record, to_text
 from lapwing.vocabulary.deadline import deadline, seconds_for
-from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, check_most
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.wording import format_short, named
@@ -187,13 +187,13 @@ class CohortPlanner:
     def plan(self, where: Condition, people: int) -> tuple[Plan, str]:
         """Return the plan of whether at least `people` people have a row for which `where` is true, and its text."""
         parts = [self._part(part) for part in (where.parts if isinstance(where, And) else (where,))]
-        known = [part for part in parts if part is not None]
+        known = _joined(parts, self._part_of_text) if _clash(parts) else [part for part in parts if part is not None]
         atoms = sorted(chain.from_iterable(part.atoms for part in known), key=itemgetter(0))
         apart = len({atom.topic for atom in atoms}) == len(atoms)
         small = sum(part.size for part in known) < MOST_OPERATIONS and sum(len(a.text) for a in atoms) < LONGEST_TEXT
         derived = _together(part.derived for part in known)
         if (
-            not (apart and small and atoms and len(known) == len(parts))
+            not (apart and small and atoms and None not in parts)
             or derived is None
             or self._population.segment is not None
         ):
@@ -219,12 +219,15 @@ class CohortPlanner:
                 self._by_object.clear()
                 self._by_text.clear()
                 self._kept.clear()
-            text = repr(condition)
-            if text not in self._by_text:
-                self._by_text[text] = self._planned(condition)
-            self._by_object[number] = self._by_text[text]
+            self._by_object[number] = self._part_of_text(condition)
             self._kept.append(condition)
         return self._by_object[number]
+
+    def _part_of_text(self, condition: Condition) -> _Part | None:
+        text = repr(condition)
+        if text not in self._by_text:
+            self._by_text[text] = self._planned(condition)
+        return self._by_text[text]
 
     def _planned(self, condition: Condition) -> _Part | None:
         size = sum(1 for _ in walk((condition,)))
@@ -238,6 +241,26 @@ class CohortPlanner:
         return _Part(condition, atoms, aggregate.derived, size)
 
 
+def _clash(parts: Sequence[_Part | None]) -> bool:
+    """Say whether two conditions are about the same thing, as "age >= 40" and "age < 60" are."""
+    topics = [atom.topic for part in parts if part is not None for atom in part.atoms]
+    return len(set(topics)) < len(topics)
+
+
+def _joined(parts: Sequence[_Part | None], plan_part: Callable[[Condition], _Part | None]) -> list[_Part]:
+    """Return conditions with those of one topic as one: few such pairs come again and again in many questions."""
+    by_topic = dict[object, list[_Part]]()
+    for part in parts:
+        if part is None or len({atom.topic for atom in part.atoms}) != 1:
+            return [one for one in parts if one is not None]
+        by_topic.setdefault(part.atoms[0].topic, []).append(part)
+    joined = [
+        some[0] if len(some) == 1 else plan_part(And(tuple(one.condition for one in some)))
+        for some in by_topic.values()
+    ]
+    return [one for one in joined if one is not None] if None not in joined else []
+
+
 class StreamPlanner:
     """Plans what a stream about a table is asked: conditions with the stream's number of people, or whole questions."""
 
@@ -247,21 +270,28 @@ class StreamPlanner:
         self._cohorts = CohortPlanner(population, table)
 
     def plan(
-        self, wheres: Iterable[ConditionLike | AtLeastQuestion], people: int | None = None
+        self, wheres: Iterable[ConditionLike | AtLeastQuestion], people: Exact | Sequence[int] | None = None
     ) -> list[tuple[Plan, str]]:
         """Return the plan of each question, and its canonical text; or refuse them all."""
-        wanted = self._at_least if people is None else as_int("at_least", people, most=2**62)
         several, plans = list(wheres), []
+        given: Sequence[Exact]
+        if isinstance(people, Sequence) and not isinstance(people, str):
+            given = people
+        else:
+            given = [self._at_least if people is None else people] * len(several)
+        if len(given) != len(several):
+            many = f"is not the number of questions, {len(several)}"
+            raise ParameterError("at_least", len(given), reason=many, remedy="give one number for each, or one for all")
         with deadline(seconds_for(len(several))):
-            for where in several:
+            for where, wanted in zip(several, given, strict=True):
                 if isinstance(where, AtLeastQuestion):
                     alone = self._plan_whole(where, people)
                     plans.append((alone, alone.canonical))
                 else:
-                    plans.append(self._cohorts.plan(as_condition(where), wanted))
+                    plans.append(self._cohorts.plan(as_condition(where), as_int("at_least", wanted, most=2**62)))
         return plans
 
-    def _plan_whole(self, where: AtLeastQuestion, people: int | None) -> Plan:
+    def _plan_whole(self, where: AtLeastQuestion, people: object) -> Plan:
         planned, mine = plan(where, self._population), self._table
         if people is not None or planned.aggregate.table != mine.name:  # the question says both itself
             raise BadQuestionError(

@@ -271,17 +271,17 @@ def quotient_of_sums(
     numbers: Sequence[int],
     noise: Noise,
     confidence: Exact,
+    overlap: bool = False,
 ) -> list[BoundedValue]:
     """Return a quotient of weighted sums of one release in each group, with bounds that hold all at once.
 
+    Sums of several groups may have released numbers in common: they `overlap`.
+
     Proof: proofs/quotients.md
     """
-    groups = list(next(iter(forms.values())))
-    chance = float_below(1 - confidence_of_each(probability("confidence", confidence), len(groups)))
-    reach, usual = (
-        Reach(noise.event, chance),
-        Reach(noise.event, float_below(1 - confidence_of_each(_KNOWN_AT, len(groups)))),
-    )
+    groups = [key for key in next(iter(forms.values())) if all(key in of_name for of_name in forms.values())]
+    chance, usually = (_chance_of_each(each, len(groups), overlap=overlap) for each in (confidence, _KNOWN_AT))
+    reach, usual = Reach(noise.event, chance), Reach(noise.event, usually)
     found = []
     for key in groups:
         above, below = (_combined(parts, forms, key) for parts in (quotient.above, quotient.below))
@@ -296,6 +296,13 @@ def quotient_of_sums(
             )
             found.append(BoundedValue.around(key, Fraction(value), far_off))
     return [quotient.rounded(cell) for cell in found]
+
+
+def _chance_of_each(confidence: Exact, groups: int, *, overlap: bool) -> float:
+    """Return with what chance the bounds of a group may fail: groups without common numbers are independent."""
+    wanted = probability("confidence", confidence)
+    each = 1 - (1 - wanted) / max(1, groups) if overlap else confidence_of_each(wanted, groups)
+    return float_below(1 - each)
 
 
 def _combined(parts: Sequence[tuple[str, Fraction]], forms: Mapping[str, Mapping[CellKey, Form]], key: CellKey) -> Form:

@@ -26,7 +26,8 @@ from lapwing.queries.language.expressions import By, Name
 from lapwing.queries.planning.keys import narrow
 from lapwing.queries.planning.plan import BoundedValue, Choosing, ChosenMeaning, Number, Plan
 from lapwing.queries.planning.planner import Planner, Question
-from lapwing.queries.planning.presentation import Arrangement, Sorting
+from lapwing.queries.planning.presentation import Arrangement
+from lapwing.queries.planning.windows import Sorting
 from lapwing.queries.statistics.counts import CountPeople, CountRows, People, plan_people
 from lapwing.queries.statistics.distinct import CountDistinct
 from lapwing.queries.statistics.statistic import Statistic

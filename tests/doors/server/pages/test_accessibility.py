@@ -9,9 +9,13 @@ from playwright.sync_api import Page
 
 from doors.server.doors import make_folder, serving
 from doors.server.pages.browsers import Looker
+from doors.server.pages.test_exploring_by_page import EXPLORED, open_explorer
+from doors.server.pages.test_publishing_by_page import CHOSEN, OFFER, publish
+from doors.server.pages.test_saved_by_page import ASKED, board_of, press, save
+from doors.server.pages.test_synthesizing_by_page import synthesize
 from doors.server.pages.visitors import MEN, P, Pages
 from lapwing.doors.server.application import DoorSettings
-from lapwing.doors.server.pages.cohort_document import CohortDraft, CohortPanel, Criterion, Near, to_link
+from lapwing.doors.server.pages.cohort_document import CohortDraft, CohortPanel, Criterion, Limit, Near, to_link
 from lapwing.doors.server.pages.routes import PAGES
 from lapwing.doors.server.sign_in_provider import Provider
 
@@ -36,6 +40,11 @@ SAME_VISIT = CohortDraft(
     )
 )
 
+WOMEN = CohortDraft(
+    panels=(CohortPanel(criteria=(Criterion(of="patient.sex", limits=(Limit(column="sex", values=("F",)),)),)),)
+)
+PUBLISHED = (["sex", "age"], ["sex", "age", "smoker", "diabetes", "hypertension"])
+"""Few tables, which are all shown, and many, of which one is chosen."""
 FILLED = (
     f"{P}/custody/tables/new?name=ward&source=file:person.parquet",
     "/custody/new?people=ward&name=ward&source=file:person.parquet",
@@ -104,6 +113,16 @@ def states(pages) -> list[str]:
         {**MEN, "kind": "grid", "by": "site", "by2": "age", "by3": "smoker", "within": "100"},
     ]
     places = [cleo.ask(one).headers["location"] for one in asked]
+    places += [publish(cleo, {**CHOSEN, **OFFER, "col": columns}).headers["location"] for columns in PUBLISHED]
+    synthetic = {**CHOSEN, **OFFER, "within": "90", "col": ["sex", "age", "smoker"]}
+    places.append(synthesize(cleo, synthetic).headers["location"])
+    explorer = open_explorer(cleo, EXPLORED).headers["location"]
+    places += [explorer, f"{explorer}?c={to_link(WOMEN)}"]
+    saved = [(name, one) for name, one in ASKED.items() if name != "mean"]
+    assert {save(cleo, one, name).status_code for name, one in saved} == {303}
+    places.append(press(cleo, board_of(cleo)).headers["location"])
+    assert save(cleo, ASKED["mean"], "mean").status_code == 303
+    places.append(f"{P}/saved/board?folder=asthma")
     running = (any("refresh" in cleo.get(place).headers for place in places) for _ in range(600))
     assert not all(running)  # the page of a question that is still running loads itself again
     return places
@@ -152,6 +171,8 @@ def test_axe_finds_nothing_on_any_page(look, states) -> None:
         *plain_pages(),
         *states,
         f"{P}/ask?kind=count",
+        f"{P}/ask?kind=value",
+        f"{P}/ask?kind=time",
         f"{P}/ask?kind=enough&each=site&each2=sex&add=patient.sex%7Csex%7CM",
         f"{P}/ask?kind=grid&c={to_link(SAME_VISIT)}",
         *(f"{P}/sql?{urlencode({'q': one, 'pay': 'epsilon'})}" for one in STATEMENTS),

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import pytest
 
+import lapwing as lw
 from doors.server.pages.visitors import MEN, P, pages_of, pressed, text_of, title_of
 from lapwing.doors.server.pages.cohort_document import CohortDraft, CohortPanel, Criterion, Limit, to_link
 
@@ -189,6 +190,31 @@ def test_at_least_so_many_in_a_stream_until_it_halts(pages) -> None:
     assert "Set aside" not in text_of(last)
     assert "has given all its yeses" in text_of(ana.get(f"{P}/streams"))
     assert ana.get(f"{P}/history").text.count("Clone") >= 3
+
+
+def test_a_box_is_ticked_for_the_number_with_a_yes(pages) -> None:
+    ana = pages.browser("ana")
+    fields = {**MEN, "kind": "enough", "at_least": "100", "stream": "new", "yeses": "1", "sure": "30"}
+    plain, more = ana.draft(fields), ana.draft({**fields, "number": "yes"})
+    prices = [Fraction(re.search(r"yes \+ ε ([\d.]+)", button_of(one))[1]) for one in (plain, more)]
+    assert prices[0] < prices[1], "the number is part of the price of a yes"
+    assert 'name="number" value="yes"' in plain.text
+    assert 'name="number" value="yes" checked' in more.text
+    assert "with the number, ±" in text_of(more)
+    told = text_of(ana.answer({**fields, "number": "yes"}))
+    assert re.search(r"\d+ people, ± \d+ with 95 % confidence, for all yeses of the stream at once", told)
+
+
+def test_streams_of_other_values_are_shown_in_their_own_words(pages) -> None:
+    """Pages ask streams of people only; those that were opened elsewhere are listed, and can be closed."""
+    ana = pages.browser("ana")
+    with lw.open(pages.door.folder, analyst="ana") as session:
+        opened = session.stream(proportion="smoker", at_least="0.01", yeses=1, epsilon="0.5", table="patient")
+        opened.ask("age > 3")
+    told = "share of at least 0.01 with smoker?"
+    assert all(told in text_of(ana.get(f"{P}/{page}")) for page in ("streams", "history"))
+    assert opened.name not in ana.get(f"{P}/ask?kind=enough").text, "which no page could ask"
+    assert ana.post(f"{P}/streams/{opened.name}/close").status_code == 303
 
 
 def test_a_stream_is_closed_by_its_owner_alone(pages) -> None:

@@ -66,7 +66,7 @@ def build(page: Page) -> None:
 
 def test_by_mouse_through_a_stream_until_a_yes_while_every_open_page_moves(look) -> None:
     looker = look()
-    page = looker.go("/ask")
+    page = looker.go("/ask?kind=enough")
     account, home = looker.context.new_page(), looker.context.new_page()
     account.goto(looker.base + "/account")
     home.goto(looker.base)

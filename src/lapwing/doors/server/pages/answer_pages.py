@@ -29,6 +29,8 @@ from lapwing.queries.language.expressions import EVERYONE
 _STREAM = "ask_stream"
 _QUESTION = "ask"
 _MANY = "ask_stream_many"
+_ELSEWHERE = {"publish": "publications", "synthesize": "syntheses", "open_explorer": "explorers"}
+"""The pages of what is no answer, by what it is remembered as."""
 
 
 async def show_answer(visit: PageVisit) -> Response:
@@ -38,6 +40,8 @@ async def show_answer(visit: PageVisit) -> Response:
     job = visit.server.jobs.find(JobName(visit.population, visit.person.id, key))
     if job is not None and job.state in {JobState.QUEUED, JobState.RUNNING}:
         return visit.show("running.html", headers={"Refresh": "2"}, key=key)
+    if known is not None and known["kind"] in _ELSEWHERE:
+        return visit.go(f"/{_ELSEWHERE[known['kind']]}/{key}")
     if known is None or known["kind"] not in {_QUESTION, _STREAM, _MANY}:
         raise _not_there()
     cohort = cohort_of(visit, key)
@@ -88,7 +92,8 @@ async def _show_verdict(visit: PageVisit, known: dict[str, Any], cohort: CohortD
             raise PageRefusedError(410, {"code": "unanswered"})
         return visit.show("running.html", headers={"Refresh": "2"}, key=key)
     answer, record = told.answer, ledger.reservations.find(told.stream)
-    margin, at_least = answer.terms.margin(), answer.threshold
+    of, margin, at_least = answer.terms.streamed, int(answer.terms.margin()), int(answer.threshold)
+    picture = "" if of else chance_picture(curve_of(answer.terms, at_least, margin), at_least, margin, visit.say)
     outcomes = await visit.in_thread(lambda: outcomes_of(ledger, visit.population, answer.stream))
     again = {} if cohort is None else {"c": to_link(cohort)}
     is_opener = ledger.request(visit.population, visit.person.id, opening_key(key)) is not None
@@ -98,7 +103,9 @@ async def _show_verdict(visit: PageVisit, known: dict[str, Any], cohort: CohortD
         is_yes=bool(answer),
         margin=margin,
         at_least=at_least,
-        picture=chance_picture(curve_of(answer.terms, at_least, margin), at_least, margin, visit.say),
+        of=None if of is None else of.asks,
+        number_margin=answer.terms.number_margin() if answer.number is not None else None,
+        picture=picture,
         sentence=words_of_cohort(visit, cohort, asked["where"]),
         proofs=proofs_of("", "stream"),
         prices=await _stream_prices(visit, told.stream),
@@ -111,8 +118,8 @@ async def _show_verdict(visit: PageVisit, known: dict[str, Any], cohort: CohortD
         outcomes=outcomes,
         line=timeline(outcomes, record.units, visit.say),
         where=asked["where"],
-        share=None if cohort is None else shared(visit, stream_link(visit, cohort, answer.terms, at_least)),
-        python=_python(visit, told.stream, asked["where"], at_least),
+        share=None if cohort is None or of else shared(visit, stream_link(visit, cohort, answer.terms, at_least)),
+        python=_python(visit, told.stream, asked["where"], None if of else at_least),
         json=json.dumps(answer.to_dict(), indent=1, ensure_ascii=False),
     )
 
@@ -125,9 +132,10 @@ async def _show_verdicts(visit: PageVisit, known: dict[str, Any], cohort: Cohort
         return visit.show("running.html", headers={"Refresh": "2"}, key=key)
     if "error" in outcome:
         raise PageRefusedError(409, outcome["error"])
-    told = [None if one is None else one["verdict"] == Verdict.ABOVE.value for one in outcome["answers"]]
+    told = [None if one is None else Verdict(one["verdict"]).is_yes for one in outcome["answers"]]
     first = next(one for one in outcome["answers"] if one is not None)
     record = visit.server.state.ledger.reservations.find(first["stream"])
+    of, margin = (terms := StreamTerms.read(record.terms)).streamed, terms.margin(questions=len(told))
     axes, cells = _cells(visit, key, asked["wheres"])
     grid = verdict_grid(cells, told)
     again = {} if cohort is None else {"c": to_link(cohort)}
@@ -140,7 +148,8 @@ async def _show_verdicts(visit: PageVisit, known: dict[str, Any], cohort: Cohort
         told=told,
         outcome=outcome,
         at_least=first["at_least"],
-        margin=StreamTerms.read(record.terms).margin(questions=len(told)),
+        of=None if of is None else of.asks,
+        margin=margin,
         sentence=words_of_cohort(visit, cohort, ""),
         proofs=proofs_of("", "stream"),
         prices=await _stream_prices(visit, record.name),
@@ -151,8 +160,10 @@ async def _show_verdicts(visit: PageVisit, known: dict[str, Any], cohort: Cohort
         at=known["at"],
         receipt=first["receipt"],
         intervals=_intervals(grid, outcome["answers"]),
-        share=None if cohort is None else shared(visit, _grid_link(visit, cohort, record, first["at_least"], axes)),
-        python=_python_of_many(visit, record.name, asked["wheres"], first["at_least"]),
+        share=None
+        if cohort is None or of
+        else shared(visit, _grid_link(visit, cohort, record, first["at_least"], axes)),
+        python=_python_of_many(visit, record.name, asked["wheres"], None if of else first["at_least"]),
         wheres=asked["wheres"],
         json=json.dumps(outcome, indent=1, ensure_ascii=False),
     )
@@ -189,16 +200,18 @@ async def _stream_prices(visit: PageVisit, stream: str) -> StreamPrices:
     return StreamPrices.of(next(one for one in await visit.do("streams") if one["stream"] == stream))
 
 
-def _python(visit: PageVisit, stream: str, where: str, at_least: int) -> str:
+def _python(visit: PageVisit, stream: str, where: str, at_least: int | None) -> str:
     opened = opening_lines(address_of(visit), visit.population)
-    asked = f"stream.ask({json.dumps(where, ensure_ascii=False)}, at_least={at_least})"
+    number = "" if at_least is None else f", at_least={at_least}"
+    asked = f"stream.ask({json.dumps(where, ensure_ascii=False)}{number})"
     return f"{opened}stream = session.resume({json.dumps(stream)})\n{asked}"
 
 
-def _python_of_many(visit: PageVisit, stream: str, wheres: list[str], at_least: int) -> str:
+def _python_of_many(visit: PageVisit, stream: str, wheres: list[str], at_least: int | None) -> str:
     opened = opening_lines(address_of(visit), visit.population)
     asked = "".join(f"    {json.dumps(one, ensure_ascii=False)},\n" for one in wheres)
-    return f"{opened}stream = session.resume({json.dumps(stream)})\nstream.ask_many([\n{asked}], at_least={at_least})"
+    number = "" if at_least is None else f", at_least={at_least}"
+    return f"{opened}stream = session.resume({json.dumps(stream)})\nstream.ask_many([\n{asked}]{number})"
 
 
 def _file(text: str, media_type: str, name: str) -> Response:

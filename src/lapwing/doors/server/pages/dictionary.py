@@ -146,6 +146,7 @@ class Dictionary:
     def __init__(self, population: Population) -> None:
         kinds = any(one.name == ANCESTORS and set(one.column_names) >= _OF_ANCESTORS for one in population.vocabularies)
         self.sources = {table.name: _source(table, has_kinds=kinds) for table in population.tables}
+        self.person_key = written_name(population.unit.person_key)
         self.person = next((one for one in self.sources.values() if one.is_person), None)
         own = () if self.person is None else self.person.fields
         dates = [one for one in own if one.kind == "date"]
@@ -168,6 +169,21 @@ class Dictionary:
         """The columns by which people can be counted in declared groups."""
         own = () if self.person is None else self.person.fields
         return [one for one in own if one.kind in {"category", "boolean"} or one.edges]
+
+    @property
+    def values(self) -> list[Field]:
+        """The numbers between declared bounds, of which there are means, medians and sums."""
+        return [one for one in self._fields() if one.kind in {"integer", "real"} and one.low]
+
+    @property
+    def days(self) -> list[Field]:
+        """The days between declared ends, over which there are time lines; those of events come first."""
+        found = [one for one in self._fields() if one.kind == "date" and one.low]
+        return sorted(found, key=lambda one: self.sources[one.table].is_person)
+
+    def _fields(self) -> Iterator[Field]:
+        told = (one for one in self.sources.values() if not one.is_person or one is self.person)
+        return (field for source in told for field in source.fields)
 
     def source(self, name: str) -> Source | None:
         """Return a table."""

@@ -3,6 +3,7 @@
 Nothing here reads data or spends: it is made of the document, of what is declared, and of previews.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -14,6 +15,15 @@ from lapwing.answers.stream_terms import StreamTerms
 from lapwing.doors.server.pages.axes import AXES, EACH, AskedCell, axes_of, cells_of, grouping_of, sql_of_axes
 from lapwing.doors.server.pages.charts import chance_picture
 from lapwing.doors.server.pages.cohort_document import CohortDraft, UnclearError, to_link
+from lapwing.doors.server.pages.cohort_select import (
+    BUILT,
+    STATISTICS,
+    STEPS,
+    VALUE,
+    SelectTerms,
+    groups_beside,
+    select_of,
+)
 from lapwing.doors.server.pages.cohort_text import condition_of, steps_of, text_of
 from lapwing.doors.server.pages.cohort_undo import UndoHistory
 from lapwing.doors.server.pages.cohort_words import sentence_of
@@ -23,11 +33,14 @@ from lapwing.doors.server.pages.page_words import Messages
 from lapwing.doors.server.pages.stream_prices import StreamPrices
 from lapwing.noise.randomness import fresh_name
 from lapwing.vocabulary.frozen import frozen
+from lapwing.vocabulary.guarantee import ApproximateDP
 
-KINDS: Final = ("enough", "count", "funnel", "groups", "grid")
+KINDS: Final = ("count", "groups", "grid", "value", "time", "funnel", "enough")
 ACCURACIES: Final = (("100", "rough"), ("30", "usual"), ("10", "fine"))
 SURE: Final = (("60", "rough"), ("30", "usual"), ("15", "fine"))
 NEW: Final = "new"
+AMOUNT: Final = re.compile(r"\d{1,3}(\.\d{1,9})?")
+DELTA: Final = re.compile(r"\d(\.\d{1,12})?([eE]-\d{1,3})?")
 _MOST: Final = 10**9
 _MOST_YESES: Final = 100
 _AT_LEAST: Final = "200"
@@ -46,6 +59,9 @@ class AskTerms:
     yeses: str
     sure: str
     stream: str
+    select: SelectTerms
+    offer: tuple[str, str, str]
+    number: bool = False
 
     @property
     def chosen(self) -> dict[str, str]:
@@ -54,6 +70,32 @@ class AskTerms:
             dict(zip(EACH, self.each, strict=True)) if self.kind == "enough" else dict(zip(AXES, self.by, strict=True))
         )
         return {name: one for name, one in fields.items() if one}
+
+    def asks(self, cohort: CohortDraft) -> bool:
+        """Say whether there is anything to ask: about a cohort, or a statistic, which may be about everybody."""
+        return bool(cohort.spoken) or self.kind in BUILT
+
+    def price(self, currency: str) -> dict[str, str]:
+        """Return the target of a question: a margin, or for a statistic of a value its price in the account's currency.
+
+        A median is paid by an epsilon, whatever the account counts in.
+        """
+        if self.kind != VALUE:
+            return {"within": str(self.margin)}
+        epsilon, delta, rho = self.offer
+        offered = (
+            {"rho": rho}
+            if self.is_paid_in_rho(currency)
+            else {"epsilon": epsilon} | ({"delta": delta} if delta else {})
+        )
+        for name, given in offered.items():
+            if not (DELTA if name == "delta" else AMOUNT).fullmatch(given):
+                raise UnclearError(f"sql.unclear.{name}", given=given[:40])
+        return offered
+
+    def is_paid_in_rho(self, currency: str) -> bool:
+        """Say whether a statistic of a value is offered a rho."""
+        return currency == "rho" and self.select.stat != "median"
 
     @property
     def margin(self) -> int:
@@ -74,6 +116,11 @@ def terms_of(one: Callable[[str, str], str]) -> AskTerms:
         yeses=one("yeses", "5"),
         sure=one("sure", "30"),
         stream=one("stream", ""),
+        select=SelectTerms(
+            stat=one("stat", ""), of=one("of", ""), split=one("split", ""), day=one("day", ""), step=one("step", "")
+        ),
+        offer=(one("epsilon", "0.1"), one("delta", ""), one("rho", "0.005")),
+        number=one("number", "") == "yes",
     )
 
 
@@ -100,6 +147,9 @@ def question_of(
     terms: AskTerms, cohort: CohortDraft, dictionary: Dictionary, *, priced_only: bool = False
 ) -> dict[str, Any]:
     """Return the question of a cohort; for its price alone without its conditions, on which no price depends."""
+    if terms.kind in BUILT:
+        meant = CohortDraft() if priced_only else cohort
+        return {"ask": "sql", "text": select_of(terms.kind, terms.select, meant, dictionary)}
     if dictionary.person is None:
         raise UnclearError("cohort.unclear.no_person")
     table, text = dictionary.person.name, text_of(cohort, dictionary)
@@ -113,6 +163,8 @@ def question_of(
 
 def sql_of(terms: AskTerms, cohort: CohortDraft, dictionary: Dictionary) -> str:
     """Return the question as SQL: a SELECT, or the conditions alone where no SELECT can express it."""
+    if terms.kind in BUILT:
+        return select_of(terms.kind, terms.select, cohort, dictionary)
     text, table = text_of(cohort, dictionary), "" if dictionary.person is None else dictionary.person.written
     if terms.kind == "funnel":
         return "\n".join(f"{number}. {step}" for number, step in enumerate(steps_of(cohort, dictionary), start=1))
@@ -132,8 +184,14 @@ def mark_of(cohort: CohortDraft, terms: AskTerms, dictionary: Dictionary) -> str
     chosen = [terms.kind]
     if terms.kind == "enough":
         is_new = terms.stream in {NEW, ""}
-        chosen += [terms.at_least, *([NEW, terms.yeses, terms.sure] if is_new else [terms.stream])]
+        chosen += [
+            terms.at_least,
+            *([NEW, terms.yeses, terms.sure, *(["number"] if terms.number else [])] if is_new else [terms.stream]),
+        ]
+    elif terms.kind == VALUE:
+        chosen += [*terms.select.words(VALUE).values(), *terms.offer]
     else:
+        chosen += terms.select.words(terms.kind).values() if terms.kind in BUILT else ()
         chosen.append(terms.custom if terms.within == "custom" else terms.within)
     try:
         chosen += [one.name for one in axes_of(terms.kind, tuple(terms.chosen.values()), dictionary)]
@@ -147,6 +205,7 @@ async def draft(
 ) -> dict[str, Any]:
     """Return the variables of the builder's template; `past` is its undo history."""
     dictionary, streams = dictionary_for(visit), await _open_streams(visit)
+    terms = replace(terms, select=terms.select.checked(dictionary))
     if terms.stream != NEW and terms.stream not in {one["stream"] for one in streams}:
         terms = replace(terms, stream=streams[0]["stream"] if streams else NEW)
     if not terms.at_least:
@@ -161,12 +220,17 @@ async def draft(
         "accuracies": ACCURACIES,
         "sures": SURE,
         "kinds": KINDS,
+        "asks": terms.asks(cohort),
+        "statistics": STATISTICS,
+        "steps": STEPS,
+        "splits": groups_beside(dictionary, terms.select.of),
+        "has_delta": has_delta(visit),
         "axes": _chosen_axes(terms, dictionary),
         "chosen": _chosen_titles(terms, dictionary),
         "sentence": sentence_of(cohort, dictionary, visit.say),
         "key": fresh_name(),
         "mark": mark_of(cohort, terms, dictionary),
-        "link": _link(visit, cohort, terms),
+        "link": link_to_ask(visit, cohort, terms),
         "sql": "",
         "problem": "",
         "price": None,
@@ -174,9 +238,10 @@ async def draft(
         "enough": None,
     }
     try:
-        shown["sql"] = sql_of(terms, cohort, dictionary) if cohort.spoken else ""
-        if cohort.spoken:
-            shown |= await (_enough if terms.kind == "enough" else _number)(visit, cohort, terms, dictionary, streams)
+        shown["sql"] = sql_of(terms, cohort, dictionary) if terms.asks(cohort) else ""
+        if terms.asks(cohort):
+            way = {"enough": _enough, VALUE: _statistic}.get(terms.kind, _number)
+            shown |= await way(visit, cohort, terms, dictionary, streams)
     except UnclearError as unclear:
         shown["problem"] = visit.say(unclear.message, **unclear.values)
     except PageRefusedError as refused:
@@ -202,17 +267,26 @@ def _chosen_titles(terms: AskTerms, dictionary: Dictionary) -> list[str]:
         return []
 
 
-def _link(visit: PageVisit, cohort: CohortDraft, terms: AskTerms) -> str:
+def link_to_ask(visit: PageVisit, cohort: CohortDraft, terms: AskTerms) -> str:
+    """Return the address of the builder with a question in it: it shows a price, and asks nothing."""
     chosen = {"kind": terms.kind, **(terms.chosen if terms.kind in {"enough", "groups", "grid"} else {})}
     if terms.kind == "enough":
         chosen |= {"at_least": terms.at_least, "stream": terms.stream, "sure": terms.sure, "yeses": terms.yeses}
+        chosen |= {"number": "yes"} if terms.number else {}
+    elif terms.kind == VALUE:
+        is_rho = terms.is_paid_in_rho(visit.currency)
+        offered = dict(zip(("epsilon", "delta", "rho"), terms.offer, strict=True))
+        wanted = {"rho"} if is_rho else {"epsilon", "delta"}
+        chosen |= terms.select.words(VALUE) | {name: one for name, one in offered.items() if one and name in wanted}
     else:
+        chosen |= terms.select.words(terms.kind) if terms.kind in BUILT else {}
         chosen |= {"within": terms.within} | ({"custom": terms.custom} if terms.within == "custom" else {})
     return f"{visit.base}/ask?{urlencode(chosen)}" + (f"&c={to_link(cohort)}" if cohort.spoken else "")
 
 
 async def _open_streams(visit: PageVisit) -> list[dict[str, Any]]:
-    return [one for one in await visit.do("streams") if one["status"] == "open"]
+    """Return the open streams that pages can ask: those of people."""
+    return [one for one in await visit.do("streams") if one["status"] == "open" and one["of"] is None]
 
 
 async def _number(
@@ -229,6 +303,20 @@ async def _number(
     return {"prices": prices, "price": price, "margin": next(iter(price["margin"].values()))}
 
 
+async def _statistic(
+    visit: PageVisit, cohort: CohortDraft, terms: AskTerms, dictionary: Dictionary, streams: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return price and error of a mean, a median or a sum."""
+    del streams
+    question = question_of(terms, cohort, dictionary)
+    return {"price": await visit.do("preview", {"question": question, "price": terms.price(visit.currency)})}
+
+
+def has_delta(visit: PageVisit) -> bool:
+    """Say whether the budget of the population has a delta."""
+    return isinstance(visit.server.state.workspace.settings.populations[visit.population].budget, ApproximateDP)
+
+
 async def _enough(
     visit: PageVisit, cohort: CohortDraft, terms: AskTerms, dictionary: Dictionary, streams: list[dict[str, Any]]
 ) -> dict[str, Any]:
@@ -243,7 +331,7 @@ async def _enough(
     if record is None:
         opening = await visit.do("preview_stream", new_stream(terms, at_least))
     agreed = StreamTerms.read((record or opening or {})["terms"])
-    margin = agreed.margin(questions=max(1, len(cells)))
+    margin = int(agreed.margin(questions=max(1, len(cells))))
     enough = {
         "at_least": at_least,
         "cells": len(cells),
@@ -251,6 +339,7 @@ async def _enough(
         "opening": opening,
         "prices": StreamPrices.of(record or opening or {}),
         "margin": margin,
+        "number": agreed.number_margin(),
         "margin_of_ten": agreed.margin(questions=10),
         "warnings": looked["warnings"] if record is not None else (opening or looked)["warnings"],
         "picture": chance_picture(curve_of(agreed, at_least, margin), at_least, margin, visit.say),
@@ -261,12 +350,18 @@ async def _enough(
 def new_stream(terms: AskTerms, at_least: int) -> Mapping[str, Any]:
     """Return the terms of a stream that is to be opened."""
     sure, yeses = whole("within", terms.sure), whole("yeses", terms.yeses, _MOST_YESES)
-    return {"at_least": at_least, "yeses": yeses, "within": str(sure), "questions": 1}
+    number = {"number": True} if terms.number else {}
+    return {"at_least": at_least, "yeses": yeses, "within": str(sure), "questions": 1, **number}
 
 
 def axes_key(key: str) -> str:
     """Return the key under which is kept by which columns a stream was asked about a grid."""
     return f"{key}-axes"
+
+
+def built_key(key: str) -> str:
+    """Return the key under which is kept how a SELECT was built, where the builder made it."""
+    return f"{key}-built"
 
 
 def opening_key(key: str) -> str:

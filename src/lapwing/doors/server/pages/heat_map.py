@@ -37,7 +37,8 @@ def maps_of(rows: Sequence[TableRow], called: Sequence[dict[Any, str]]) -> list[
     numbers = {row.key: Fraction(row.cells[0].value) for row in rows}
     along = [list(dict.fromkeys(row.key[place] for row in rows)) for place in range(len(called))]
     names = [
-        [each.get(value) or _short(str(value)) for value in values] for each, values in zip(called, along, strict=True)
+        [each.get(value) or short_name(str(value)) for value in values]
+        for each, values in zip(called, along, strict=True)
     ]
     found = []
     for title, *rest in zip(names[2], along[2], strict=True) if len(along) > 2 else [("",)]:  # noqa: PLR2004
@@ -54,7 +55,7 @@ def heat_map(one: GridMap, margin: Fraction, most: Fraction, say: Messages) -> D
 
     def cell(value: Fraction) -> MapCell:
         share = float(max(value, Fraction(0)) / most) if most > 0 else 0.0
-        return MapCell(f"{float(value):,.0f}", share, value <= margin)
+        return MapCell(f"{round(value):,}", share, value <= margin)
 
     rows = [(name, [cell(value) for value in values]) for name, values in one.rows]
     return draw_map(one.columns, rows, one.title or say("grid.map"), say("grid.map_about"))
@@ -93,10 +94,10 @@ def verdict_map(grid: VerdictGrid, say: Messages) -> Drawing:
     return draw_map(grid.columns, rows, say("verdicts.map"), say("verdicts.legend"))
 
 
-def _short(name: str) -> str:
+def short_name(name: str) -> str:
     """Return a short name of a bin.
 
-    >>> _short("from 20 to 39"), _short("north")
+    >>> short_name("from 20 to 39"), short_name("north")
     ('20–39', 'north')
     """
     return _BIN.sub(r"\1–\2", name)

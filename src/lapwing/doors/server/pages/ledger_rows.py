@@ -7,13 +7,13 @@ from typing import Any, Final
 from lapwing.accounting.filters.account import Account, Budget
 from lapwing.answers.budget import budget_record
 from lapwing.answers.history import asked_words, charged_for
-from lapwing.answers.stream_terms import StoredVerdict, StreamTerms
+from lapwing.answers.stream_terms import StreamTerms, stored_verdict
 from lapwing.doors.server.pages.frame import above, budget_text, price_text
 from lapwing.doors.server.pages.page_visit import PageVisit
 from lapwing.doors.server.pages.page_words import Messages
 from lapwing.ledger.entries import Record
 from lapwing.ledger.states import PopulationRecord
-from lapwing.vocabulary.codec import from_record, from_text
+from lapwing.vocabulary.codec import from_record
 from lapwing.vocabulary.errors import LapwingError
 from lapwing.vocabulary.frozen import frozen
 
@@ -121,6 +121,8 @@ def _opened(entry: Record, say: Messages) -> str:
         terms = StreamTerms.read(entry["terms"])
     except LapwingError:  # of a ledger that was not written by a session
         return ""
+    if terms.streamed is not None:
+        return str(say("history.opened_of", asks=terms.streamed.asks, n=terms.yeses))
     return str(say("history.opened", at_least=terms.at_least, n=terms.yeses))
 
 
@@ -196,13 +198,14 @@ def entry_price(entry: Record, say: Messages) -> str:
         return ""  # all was paid when it was reserved
     if entry["kind"] == "outcome":
         told = [answer for _, answer in entry["answers"]] if "answers" in entry else [entry.get("answer")]
-        paid = sum((from_text(StoredVerdict, one).price for one in told if one), Fraction(0))
+        paid = sum((stored_verdict(one).price for one in told if one), Fraction(0))
         return say("ledger.from_aside", price=f"ε {above(paid)}") if paid and _sums(entry) else ""
     if entry["kind"] not in {"charge", "opening", "write-off"}:
         return ""
     cost = entry["account"]["lines"][0]["cost"]
     is_sum, is_rho = _sums(entry), _currency(entry) == "rho"
-    if entry["kind"] == "opening" and not (is_sum or is_rho):  # paid whole, and not yes by yes
+    has_epsilon = cost["epsilon"] is not None  # Gaussian noise has none
+    if entry["kind"] == "opening" and has_epsilon and not (is_sum or is_rho):  # paid whole, and not yes by yes
         return f"ε {above(Fraction(cost['epsilon']) + Fraction(cost['reserved']))}"
     price, reserved = price_text(cost, _currency(entry)), Fraction(cost["reserved"])
     return say("ledger.and_aside", price=price, held=f"ε {above(reserved)}") if reserved and is_sum else price

@@ -11,7 +11,7 @@ import msgspec
 
 from lapwing.answers.answer import Answer
 from lapwing.answers.history import Act, HistoryPage, charged_for, read_back
-from lapwing.answers.stream_terms import StoredVerdict, StreamTerms, Verdict, paid_by_yes
+from lapwing.answers.stream_terms import StreamTerms, paid_by_yes, stored_verdict
 from lapwing.doors.server.pages.answer_code import kind_of, sql_text
 from lapwing.doors.server.pages.answer_pages import cohort_of
 from lapwing.doors.server.pages.cohort_document import CohortDraft, to_link
@@ -20,16 +20,15 @@ from lapwing.doors.server.pages.drafts import dictionary_for
 from lapwing.doors.server.pages.frame import above, number, people, price_text
 from lapwing.doors.server.pages.ledger_rows import entry_price
 from lapwing.doors.server.pages.page_visit import PageVisit
-from lapwing.doors.server.pages.showing import RANKS, between_text, link_of, off_by
+from lapwing.doors.server.pages.showing import RANKS, between_text, built_as, link_of, off_by
 from lapwing.doors.server.questions_wire import asking_type, read_question
 from lapwing.ledger.entries import Record
-from lapwing.vocabulary.codec import from_text
 from lapwing.vocabulary.errors import LapwingError
 from lapwing.vocabulary.frozen import frozen
 
 _ASKED: Final = frozenset({"charge", "intent", "recall", "opening", "closing", "write-off"})
 _PAGE: Final = 50
-_WITH_PAGE: Final = frozenset({"ask", "ask_stream", "ask_stream_many"})
+_WITH_PAGE: Final = frozenset({"ask", "ask_stream", "ask_stream_many", "publish", "synthesize", "open_explorer"})
 """The operations whose answers have a page."""
 
 
@@ -107,7 +106,7 @@ def _row(
     at, kind = act.at, act.kind
     key = None if put is None or put["kind"] not in _WITH_PAGE else put["key"]
     if "reserves" in entry:
-        return HistoryRow(at=at, kind="other", told="", cost=entry_price(entry, visit.say) or None, key=None, **shown)
+        return HistoryRow(at=at, kind="other", told="", cost=entry_price(entry, visit.say) or None, key=key, **shown)
     if kind == "intent" or (kind == "recall" and put is not None and put["kind"] != "ask"):
         told, paid = _verdict(visit, end)
         return HistoryRow(at=at, kind="enough", told=told, cost=paid if kind == "intent" else None, key=key, **shown)
@@ -131,6 +130,8 @@ def _words(visit: PageVisit, entry: Record, act: Act) -> str:
         terms = StreamTerms.read(entry["terms"])
     except LapwingError:
         return act.said
+    if terms.streamed is not None:
+        return str(visit.say("history.opened_of", asks=terms.streamed.asks, n=terms.yeses))
     return str(visit.say("history.opened", at_least=terms.at_least, n=terms.yeses))
 
 
@@ -156,11 +157,18 @@ def _free(visit: PageVisit, put: dict[str, Any], at: str, shown: dict[str, Any])
 
 def _said(visit: PageVisit, put: dict[str, Any] | None, otherwise: str) -> dict[str, Any]:
     """Say who was meant, and where it can be cloned: what was built here as it was built, and SQL as it was written."""
+    built = None if put is None else built_as(visit, put["key"])
+    if built is not None:
+        return {"said": _sentence(otherwise), "link": built["link"]}
     cohort = None if put is None else cohort_of(visit, put["key"])
     link = _link(visit, put, cohort)
     if cohort is None:
-        return {"said": f"{otherwise[:1].upper()}{otherwise[1:]}".rstrip(".") + ".", "link": link}
+        return {"said": _sentence(otherwise), "link": link}
     return {"said": sentence_of(cohort, dictionary_for(visit), visit.say).striptags(), "link": link}
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}".rstrip(".") + "."
 
 
 def _link(visit: PageVisit, put: dict[str, Any] | None, cohort: CohortDraft | None) -> str | None:
@@ -177,8 +185,8 @@ def _verdict(visit: PageVisit, end: Record | None) -> tuple[str, str | None]:
     texts = [text for _, text in end["answers"]] if "answers" in end else [end["answer"]] if "answer" in end else []
     if not texts:
         return str(visit.say("history.lost")), None
-    kept = [from_text(StoredVerdict, text) for text in texts]
-    yeses, price = sum(one.verdict is Verdict.ABOVE for one in kept), sum(one.price for one in kept)
+    kept = [stored_verdict(text) for text in texts]
+    yeses, price = sum(one.verdict.is_yes for one in kept), sum(one.price for one in kept)
     one_told = visit.say("answer.Yes" if yeses else "answer.No")
     told = one_told if "answer" in end else visit.say("ask.yes_no", yes=yeses, no=len(kept) - yeses)
     by_yes = paid_by_yes(visit.server.state.ledger.account(visit.population))

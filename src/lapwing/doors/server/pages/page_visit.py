@@ -28,7 +28,6 @@ from lapwing.doors.server.people import Person
 from lapwing.doors.server.problems import ProblemError, body_of, status_of
 from lapwing.doors.server.rates import Buckets
 from lapwing.doors.server.reports import Reports
-from lapwing.doors.server.sign_in_limits import SignInLimits
 from lapwing.doors.server.sign_in_provider import SignInService
 from lapwing.doors.server.trusted_proxy import TrustedProxy, Unknown
 from lapwing.queries.catalogue.population import Population
@@ -78,8 +77,6 @@ class Site:
     reports: Reports
     secure: bool
     looks: Buckets
-    asks: Buckets
-    sign_ins: SignInLimits
     identities: Identities
     proxy: TrustedProxy | None = None
     provider: SignInService | None = None

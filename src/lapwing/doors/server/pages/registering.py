@@ -16,7 +16,7 @@ from lapwing.doors.server.pages.page_visit import Page, PageRefusedError, PageVi
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import exact
 from lapwing.vocabulary.frozen import frozen
-from lapwing.workspace.declaration import COLUMN_OPTIONS, KINDS, TABLE_OPTIONS, Option
+from lapwing.workspace.declaration import COLUMN_OPTIONS, KINDS, OF_CELLS, TABLE_OPTIONS, Option
 from lapwing.workspace.declaring import read_list, read_option, write_list
 
 P: Final = "/populations/{population}/custody/tables"
@@ -82,6 +82,7 @@ class TableForm:
     rows: tuple[ColumnRow, ...]
     kinds: ClassVar = KINDS
     column_options: ClassVar = COLUMN_OPTIONS
+    of_cells: ClassVar = OF_CELLS
     table_options: ClassVar = tuple(option for option in TABLE_OPTIONS if option.word not in _CHOSEN)
 
     @staticmethod

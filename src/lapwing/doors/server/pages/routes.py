@@ -17,15 +17,20 @@ from lapwing.doors.server.pages import (
     answer_pages,
     asking,
     custody,
+    explorer_page,
     new_population,
     own_pages,
     policy,
     proof_pages,
+    publication_page,
+    publish_page,
     registering,
+    saved_pages,
     sceptic_pages,
     signing_in,
     signing_in_elsewhere,
     sql_page,
+    synthetic_page,
 )
 from lapwing.doors.server.pages.asked_cohorts import AskedCohorts
 from lapwing.doors.server.pages.authentication import Authenticated, authenticate, keep_sign_in, secret_of
@@ -44,7 +49,6 @@ from lapwing.doors.server.people import Person
 from lapwing.doors.server.problems import AFTER_DATA, ProblemError
 from lapwing.doors.server.rates import Buckets
 from lapwing.doors.server.reports import Reports
-from lapwing.doors.server.sign_in_limits import SignInLimits
 from lapwing.doors.server.sign_in_provider import RETURN_PATH, Provider, SignInService
 from lapwing.doors.server.trusted_proxy import TrustedProxy
 
@@ -66,6 +70,11 @@ PAGES: Final[tuple[Page, ...]] = (
     Page(path=P + "/ask/rehearsal", show=asking.rehearse, method="POST", operation="rehearse"),
     Page(path=P + "/ask", show=asking.ask, method="POST", operation="ask"),
     *sql_page.PAGES,
+    *publish_page.PAGES,
+    *publication_page.PAGES,
+    *synthetic_page.PAGES,
+    *explorer_page.PAGES,
+    *saved_pages.PAGES,
     Page(path=P + "/answers/{key}", show=answer_pages.show_answer, operation="answer"),
     Page(path=P + "/answers/{key}/csv", show=answer_pages.save_csv, operation="answer"),
     Page(path=P + "/answers/{key}/json", show=answer_pages.save_json, operation="answer"),
@@ -88,15 +97,12 @@ def make_site(
     provider: Provider | None = None,
 ) -> Site:
     """Return the state that pages share."""
-    limits = server.limits
     return Site(
         server=server,
         asked_cohorts=AskedCohorts(store),
         reports=Reports(server.state.folder),
         secure=secure,
-        looks=Buckets(limits.looks),
-        asks=Buckets(limits.asks),
-        sign_ins=SignInLimits(limits.sign_ins),
+        looks=Buckets(server.limits.looks),
         identities=Identities(store, server.people),
         proxy=proxy,
         provider=None if provider is None else SignInService(provider),

@@ -18,7 +18,7 @@ from lapwing.doors.server.pages.charts import noise_picture
 from lapwing.doors.server.pages.cohort_document import CohortDraft, to_link
 from lapwing.doors.server.pages.cohort_words import sentence_of, step_of
 from lapwing.doors.server.pages.dictionary import Field
-from lapwing.doors.server.pages.drafts import ACCURACIES, SURE, dictionary_for
+from lapwing.doors.server.pages.drafts import ACCURACIES, SURE, built_key, dictionary_for
 from lapwing.doors.server.pages.frame import number, people
 from lapwing.doors.server.pages.heat_map import GridMap, heat_map, maps_of
 from lapwing.doors.server.pages.page_visit import PageRefusedError, PageVisit
@@ -51,10 +51,11 @@ async def show_answer_page(
     margin = next(iter(margins.values()), None)
     is_ranked = set(answer["unit"].values()) == {RANKS}
     is_single = len(rows) == 1 and len(answer["columns"]) == 1 and (is_ranked or not answer["keys"])
-    link = link_of(visit, body, cohort)
+    built = built_as(visit, told["key"]) if kind == "sql" else None
+    link = built["link"] if built else link_of(visit, body, cohort)
     return visit.show(
         "answer.html",
-        kind=kind,
+        kind=built["kind"] if built else kind,
         answer=answer,
         rows=rows,
         margin=margin,
@@ -71,7 +72,7 @@ async def show_answer_page(
         picture=Markup()
         if maps or (is_single and is_ranked)
         else _picture(visit, told, rows, margin, is_single=is_single),
-        sentence=words_of_cohort(visit, cohort, answer["asked"]),
+        sentence=words_of_cohort(visit, None if kind == "sql" else cohort, answer["asked"]),
         link=link,
         share=shared(visit, link),
         at=at,
@@ -85,6 +86,21 @@ async def show_answer_page(
     )
 
 
+def pictured(visit: PageVisit, told: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer for a board: its one number and how far off it is, or a picture and rows."""
+    answer, rows = told["answer"], rows_of(told["answer"])
+    margin = next((one for one in answer["margin"].values() if one is not None), None)
+    if len(rows) == 1 and len(answer["columns"]) == 1:
+        hero = number(rows[0].cells[0].value) or "–"
+        return {"hero": hero, "off": _off(visit, answer, rows, margin), "picture": Markup(), "rows": rows}
+    return {"hero": "", "off": "", "picture": _picture(visit, told, rows, margin, is_single=False), "rows": rows}
+
+
+def built_as(visit: PageVisit, key: str | None) -> dict[str, Any] | None:
+    """Return how a SELECT was built, its kind and its link, where the builder made it."""
+    return None if key is None else visit.site.asked_cohorts.find(visit.population, visit.person.id, built_key(key))
+
+
 def off_by(say: Messages, margin: Any, unit: str) -> Markup:
     """Say how far off a number is, in its own unit: a place in the order is no distance in years or francs.
 
@@ -95,6 +111,24 @@ def off_by(say: Messages, margin: Any, unit: str) -> Markup:
     its place in the order within 354.5 rows
     """
     return say("answer.place_off" if unit == RANKS else "answer.off", margin=people(margin))
+
+
+def errors_of(say: Messages, price: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Return the error of each column: its name, the margin known beforehand, and a remark."""
+    told = list[tuple[str, str, str]]()
+    for name, margin in price["margin"].items():
+        unit = price["unit"][name]
+        if margin is None:
+            errors = price["error_by_rows"].get(name, {}).items()
+            about = [say("sql.by_rows", off=number(off), rows=number(rows)) for rows, off in errors]
+            if shown := price.get("shown_from", {}).get(name):
+                about = [say("sql.shown_from", **shown)]
+            told.append((name, say("sql.later"), ", ".join(about)))
+        elif unit == RANKS:  # the values that it is between are chosen with it
+            told.append((name, say("sql.later"), say("sql.interval", place=off_by(say, margin, unit))))
+        else:
+            told.append((name, off_by(say, margin, unit), say("ask.confidence")))
+    return told
 
 
 def between_text(say: Messages, low: Any, high: Any) -> str:
@@ -123,6 +157,7 @@ def stream_link(visit: PageVisit, cohort: CohortDraft, terms: StreamTerms, at_le
     margin = str(terms.margin())
     sure = {"sure": margin} if margin in dict(SURE) else {}
     words = {"c": to_link(cohort), "kind": "enough", "at_least": at_least, "yeses": terms.yeses, **sure}
+    words |= {"number": "yes"} if terms.gives_number else {}
     return f"{visit.base}/ask?{urlencode(words)}"
 
 

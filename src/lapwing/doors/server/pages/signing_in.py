@@ -44,13 +44,14 @@ async def sign_in(visit: PageVisit) -> Response:
     name, goal = visit.field("name").casefold()[:200], own_path(visit.field("next", "/"))
     visit.request.scope["audit"]["always"] = True
     browser = await _known_browser(visit, name)
-    if wait := _seconds(visit.site.sign_ins.wait(visit.address, name=name, browser=browser)):
+    limits, tried = visit.server.rates.sign_ins, {"name": name, "browser": browser}
+    if wait := _seconds(await visit.in_thread(lambda: limits.wait(visit.address, **tried))):
         return login_page(visit, 429, goal=goal, name=name, problem=visit.say("login.too_many", n=wait), wait=wait)
     password = (visit.fields.get("password") or [""])[-1][:LONGEST]
     person = await visit.in_thread(lambda: visit.server.people.by_password(name, password))
     if person is None:
         return login_page(visit, 401, goal=goal, name=name, problem=visit.say("login.wrong"))
-    visit.site.sign_ins.give_back(visit.address, name=name, browser=browser)
+    await visit.in_thread(lambda: limits.give_back(visit.address, **tried))
     return await _let_in(visit, person, goal)
 
 
@@ -73,7 +74,7 @@ async def show_invitation(visit: PageVisit) -> Response:
 
 async def accept_invitation(visit: PageVisit) -> Response:
     """Make the person of an invitation, once, and let them in."""
-    if wait := _seconds(visit.site.sign_ins.wait(visit.address)):
+    if wait := _seconds(await visit.in_thread(lambda: visit.server.rates.sign_ins.wait(visit.address))):
         said = visit.say("login.too_many", n=wait)
         return await _invitation(visit, 429, {"Retry-After": str(wait)}, problem=said)
     password, again = ((visit.fields.get(name) or [""])[-1] for name in ("password", "again"))

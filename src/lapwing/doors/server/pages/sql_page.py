@@ -1,6 +1,5 @@
 """The page that asks in SQL: what it asks, price and error before the button; then the way of every question."""
 
-import re
 from hashlib import sha256
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -10,18 +9,16 @@ from starlette.responses import Response
 from lapwing.doors.server.pages.asking import key_of, spare
 from lapwing.doors.server.pages.cohort_document import UnclearError
 from lapwing.doors.server.pages.dictionary import Dictionary
-from lapwing.doors.server.pages.drafts import dictionary_for, whole
-from lapwing.doors.server.pages.frame import number
+from lapwing.doors.server.pages.drafts import AMOUNT, DELTA, dictionary_for, has_delta, whole
 from lapwing.doors.server.pages.page_visit import Page, PageRefusedError, PageVisit, Show
-from lapwing.doors.server.pages.showing import RANKS, off_by, show_answer_page
+from lapwing.doors.server.pages.showing import errors_of, show_answer_page
 from lapwing.noise.randomness import fresh_name
+from lapwing.queries.statements.catalogue_statements import read_catalogue
 from lapwing.queries.statistics import statistic_names
+from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.frozen import frozen
-from lapwing.vocabulary.guarantee import ApproximateDP
 
 LONGEST: Final = 8000
-_AMOUNT: Final = re.compile(r"\d{1,3}(\.\d{1,9})?")
-_DELTA: Final = re.compile(r"\d(\.\d{1,12})?([eE]-\d{1,3})?")
 _PAYS: Final = ("within", "epsilon", "rho")
 _LIMITS: Final = ("max_rows", "max_groups")
 _LONGEST_LINK: Final = 6000
@@ -62,7 +59,7 @@ class SqlDraft:
         if self.pay == "within":
             whole("within", self.within)
         for name, given in self.offered.items():
-            if name != "within" and not (_DELTA if name == "delta" else _AMOUNT).fullmatch(given):
+            if name != "within" and not (DELTA if name == "delta" else AMOUNT).fullmatch(given):
                 raise UnclearError(f"sql.unclear.{name}", given=given[:40])
         return {"question": {"ask": "sql", "text": self.text, **limits}, "price": self.offered}
 
@@ -101,7 +98,7 @@ async def ask(visit: PageVisit) -> Response:
         return visit.go("/sql")
     if visit.field("shown") != draft.mark:
         return visit.show("sql.html", 409, **await _shown(visit, draft), unclear=visit.say("ask.changed"))
-    spare(visit)
+    await spare(visit)
     await visit.do("ask", _body(visit, draft), key=key)
     return visit.go(f"/answers/{key}")
 
@@ -115,6 +112,22 @@ async def rehearse(visit: PageVisit) -> Response:
     return await show_answer_page(visit, await visit.do("rehearse", body), body, None, at=None)
 
 
+def built_statement(visit: PageVisit) -> tuple[str, dict[str, Any]]:
+    """Return the address of the statement that the form holds, and its body."""
+    draft = draft_of(visit.field)
+    if not draft.text:
+        raise PageRefusedError(422, {"code": "bad_question", "message": str(visit.say("saved.no_question"))})
+    return _link(visit, draft), _body(visit, draft)
+
+
+def _link(visit: PageVisit, draft: SqlDraft) -> str:
+    """Return the address of a statement with its terms, if it is not too long for one."""
+    chosen = {"q": draft.text, "pay": draft.pay, **draft.offered}
+    limits = {name: given for name in _LIMITS if (given := getattr(draft, name))}
+    link = f"{visit.base}/sql" + (f"?{urlencode({**chosen, **limits})}" if draft.text else "")
+    return link if len(link) <= _LONGEST_LINK else f"{visit.base}/sql"
+
+
 def _body(visit: PageVisit, draft: SqlDraft) -> dict[str, Any]:
     try:
         return draft.body
@@ -125,53 +138,37 @@ def _body(visit: PageVisit, draft: SqlDraft) -> dict[str, Any]:
 
 async def _shown(visit: PageVisit, draft: SqlDraft) -> dict[str, Any]:
     dictionary = dictionary_for(visit)
-    chosen = {"q": draft.text, "pay": draft.pay, **draft.offered}
-    limits = {name: given for name in _LIMITS if (given := getattr(draft, name))}
-    link = f"{visit.base}/sql" + (f"?{urlencode({**chosen, **limits})}" if draft.text else "")
     shown: dict[str, Any] = {
         "draft": draft,
         "dictionary": dictionary,
         "examples": examples_of(dictionary),
-        "has_delta": isinstance(
-            visit.server.state.workspace.settings.populations[visit.population].budget, ApproximateDP
-        ),
+        "has_delta": has_delta(visit),
         "words": [*_WORDS, *statistic_names()],
         "key": fresh_name(),
-        "link": link if len(link) <= _LONGEST_LINK else f"{visit.base}/sql",
+        "link": _link(visit, draft),
         "price": None,
         "problem": "",
         "wants_epsilon": False,
         "errors": [],
+        "catalogue": None,
     }
     if not draft.text:
         return shown
     try:
+        shown["catalogue"] = read_catalogue(draft.text, visit.session().population)
+    except BadQuestionError as refused:
+        shown["problem"] = str(refused)
+    if shown["catalogue"] or shown["problem"]:
+        return shown
+    try:
         shown["price"] = price = await visit.do("preview", draft.body)
-        shown["errors"] = _errors(visit, price)
+        shown["errors"] = errors_of(visit.say, price)
     except UnclearError as unclear:
         shown["problem"] = visit.say(unclear.message, **unclear.values)
     except PageRefusedError as refused:
         shown["problem"] = refused.sentence
         shown["wants_epsilon"] = draft.pay != "epsilon" and refused.code == "parameter"
     return shown
-
-
-def _errors(visit: PageVisit, price: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Return the error of each column: its name, the margin known beforehand, and a remark."""
-    say, told = visit.say, list[tuple[str, str, str]]()
-    for name, margin in price["margin"].items():
-        unit = price["unit"][name]
-        if margin is None:
-            errors = price["error_by_rows"].get(name, {}).items()
-            about = [say("sql.by_rows", off=number(off), rows=number(rows)) for rows, off in errors]
-            if shown := price.get("shown_from", {}).get(name):
-                about = [say("sql.shown_from", **shown)]
-            told.append((name, say("sql.later"), ", ".join(about)))
-        elif unit == RANKS:  # the values that it is between are chosen with it
-            told.append((name, say("sql.later"), say("sql.interval", place=off_by(say, margin, unit))))
-        else:
-            told.append((name, off_by(say, margin, unit), say("ask.confidence")))
-    return told
 
 
 def examples_of(dictionary: Dictionary) -> list[dict[str, str]]:

@@ -5,10 +5,9 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, Final
 
-from lapwing.answers.stream_terms import StoredVerdict, StreamAnswer, StreamTerms, Verdict
+from lapwing.answers.stream_terms import StreamAnswer, StreamTerms, Verdict, answer_of, stored_verdict, told_amount
 from lapwing.ledger.entries import Receipt, Record
 from lapwing.ledger.ledger import Ledger
-from lapwing.vocabulary.codec import from_text
 from lapwing.vocabulary.frozen import frozen
 
 LOST: Final = "lost"
@@ -53,17 +52,14 @@ def verdict_of(ledger: Ledger, population: str, *, analyst: str, key: str) -> To
 
 
 def _answer(ledger: Ledger, end: Record, *, is_free: bool) -> StreamAnswer:
-    kept, record = from_text(StoredVerdict, end["answer"]), ledger.reservations.find(end["stream"])
-    return StreamAnswer(
-        verdict=kept.verdict,
-        threshold=kept.threshold,
-        gap=kept.gap,
-        price=kept.price,
+    record = ledger.reservations.find(end["stream"])
+    return answer_of(
+        stored_verdict(end["answer"]),
+        StreamTerms.read(record.terms),
         question=end["number"],
         yeses_left=record.units - end["used"],
         receipt=ledger.receipt(end["seq"]),
         stream=record.name,
-        terms=StreamTerms.read(record.terms),
         free=is_free,
     )
 
@@ -73,8 +69,9 @@ def verdict_told(ledger: Ledger, told: Mapping[str, Any], at: int) -> ToldVerdic
     record = ledger.reservations.find(told["stream"])
     answer = StreamAnswer(
         verdict=Verdict(told["verdict"]),
-        threshold=told["at_least"],
-        gap=told["gap"],
+        threshold=told_amount(told["at_least"]) or 0,
+        gap=told_amount(told["gap"]),
+        number=told_amount(told.get("number")),
         price=Fraction(told["price"]),
         question=told["question"],
         yeses_left=told["yeses_left"],

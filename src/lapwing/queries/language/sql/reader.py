@@ -90,15 +90,23 @@ from lapwing.vocabulary.errors import BadQuestionError
 _ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
 _PARSED: Final = {row.parsed or row.name: row for row in FUNCTIONS.values() if row.takes is not Takes.DAY}
 """The functions of the table by what the parser calls them; those of days are in `dates`."""
-_PER_PERSON = {"number_of": "count", "different_of": "distinct", "first_of": "first", "last_of": "last"}
+_PER_PERSON = {
+    "number_of": "count",
+    "different_of": "distinct",
+    "first_of": "first",
+    "last_of": "last",
+    "sum_of": "sum",
+    "mean_of": "mean",
+}
 _MOST_BUCKETS = 100
+_MOST_CHARACTERS: Final = 100
 _ONE_A_PERSON = (
     "a SELECT in FROM or WITH chooses rows and columns, or makes one row a person; write with t as (select * from "
     "visits where ...), or select person, count(*) as n from visits group by person"
 )
 _NAMED_NUMBERS = (
-    "of one person's rows there are count(*), count(distinct column), min(day) and max(day), each with a name; write "
-    "select person, count(*) as n from visits group by person"
+    "of one person's rows there are count(*), count(distinct column), sum(cost), avg(cost), min(day) and max(day), "
+    "each with a name; write select person, count(*) as n from visits group by person"
 )
 _PER_PERSON_BESIDE = (
     "beside a table of people, rows of one other table are counted, with conditions about them in ON; write select "
@@ -209,7 +217,12 @@ class Reader:
         match node:
             case exp.Between():
                 only(node, "this", "low", "high")
-                return self.value(node.this).between(self.value(node.args["low"]), self.value(node.args["high"]))
+                value, ends = self.value(node.this), [self.value(node.args[end]) for end in ("low", "high")]
+                match value, ends:
+                    case Applied("length", text), [Literal(int() as low), Literal(int() as high)]:
+                        return And((_of_length(text, ">=", low), _of_length(text, "<=", high)))
+                    case _:
+                        return value.between(*ends)
             case exp.In() if node.args.get("query"):
                 only(node, "this", "query")
                 return self._in_query(node)
@@ -276,6 +289,13 @@ class Reader:
         if isinstance(left, exp.Subquery) and isinstance(right, exp.Literal) and _counts_rows(left):
             return self._read_count(left, operator, right)
         one, other = self.value(left), self.value(right)
+        if isinstance(other, Applied) and other.function == "length":
+            operator, one, other = FLIPPED[operator], other, one
+        match one, other:
+            case Applied("length", text), Literal(int() as number):
+                return _of_length(text, operator, number)
+            case _:
+                pass
         return self._at_place(one, operator, other) if isinstance(one, PlaceOfRow) else Compare(operator, one, other)
 
     def _at_place(self, place: PlaceOfRow, operator: str, limit: Value) -> Condition:
@@ -369,6 +389,11 @@ class Reader:
         _check_countable(rows, where)
         made = select.expressions[0] if len(select.expressions) == 1 else select
         function, column = per_person(made)
+        if select.args.get("where") is None:
+            raise BadQuestionError(
+                f"a number of all rows of {rows.alias} is a question of its own; ask for it first and write the "
+                "number here; a number of the same person's rows says so in its WHERE"
+            )
         return PerPerson(function, rows.table, column, where, rows.alias, Link.IN_WHERE, rows.columns)
 
     def _has(self, node: exp.Anonymous) -> Condition:
@@ -604,6 +629,9 @@ class Reader:
                 return self._divided(node)
             case exp.Round():
                 return self._rounded(node)
+            case exp.DPipe():
+                only(node, "this", "expression", "safe")
+                return Applied(row.name, self.value(node.this), self.value(node.expression))
             case _:
                 only(node, "this")
                 return Applied(row.name, self.value(node.this))
@@ -925,6 +953,28 @@ class Reader:
                 return And((one, Not(other)))
 
 
+def _of_length(text: Value, operator: str, number: int) -> Condition:
+    """Return that a text has so many characters: a pattern of as many, and of whatever follows."""
+    if not 0 <= number <= _MOST_CHARACTERS:
+        raise BadQuestionError(f"lengths are compared with numbers from 0 to {_MOST_CHARACTERS}, and {number} is not")
+
+    def at_least(characters: int) -> Condition:
+        return Matches(text, canonical("_" * characters + "%", None))
+
+    exactly = Matches(text, canonical("_" * number, None))
+    match operator:
+        case ">=":
+            return at_least(number)
+        case ">":
+            return at_least(number + 1)
+        case "<":
+            return Not(at_least(number))
+        case "<=":
+            return Not(at_least(number + 1))
+        case _:
+            return exactly if operator == "=" else Not(exactly)
+
+
 def _not_distinct(left: Value, right: Value) -> Condition:
     """Return that two values are equal or both missing, which is never unknown."""
     for one, other in ((left, right), (right, left)):
@@ -1044,14 +1094,16 @@ def per_person(node: exp.Expr) -> tuple[str, Name | None]:
             only(node, "this", "big_int")
             only(node.this, "expressions")
             return "distinct", name_of(one)
+        case exp.Sum(this=exp.Column() as column) | exp.Avg(this=exp.Column() as column):
+            only(node, "this")
+            return "sum" if isinstance(node, exp.Sum) else "mean", name_of(column)
         case exp.Min() | exp.Max():
             only(node, "this")
             return "first" if isinstance(node, exp.Min) else "last", name_of(node.this)
         case _:
             raise BadQuestionError(
-                "of one person's rows there are count(*), count(distinct column), min(day) and max(day); for the mean "
-                "of people's sums write sum(cost) / count(distinct person), and to compare with an average of "
-                "everybody ask for it first and write the number"
+                "of one person's rows there are count(*), count(distinct column), sum(cost), avg(cost), min(day) and "
+                "max(day); to compare with an average of everybody ask for it first and write the number"
             )
 
 

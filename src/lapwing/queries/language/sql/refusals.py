@@ -16,7 +16,6 @@ _OWN_ROWS = (
 _OF_EACH = (
     "group by the person: select count(*) from (select person, count(*) as n from visits group by person) where n >= 3"
 )
-_NO_WEEK = "group by date_trunc('month', {x}), by month({x}) or by dayofweek({x})"
 _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Div: (
         "division by what is no constant",
@@ -31,7 +30,6 @@ _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
     exp.First: ("a value of somebody", "rows of people are never shown; count people by the column"),
     exp.Last: ("a value of somebody", "rows of people are never shown; count people by the column"),
     exp.ArrayAgg: ("a list of values", "rows of people are never shown; count people by the column"),
-    exp.Length: ("LENGTH", "write city like '_____%' for at least five characters"),
     exp.TableSample: ("a sample", "ask about all rows, and pay with less epsilon where less will do"),
     exp.Rollup: ("ROLLUP", "ask for the smallest groups and add the answers up, which costs nothing"),
     exp.Cube: ("CUBE", "ask for the smallest groups and add the answers up, which costs nothing"),
@@ -48,13 +46,10 @@ _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
         "the intercept of a line",
         "ask for regr_slope({all}) and both means: it is the first less the slope times the second, for nothing more",
     ),
-    exp.RegrR2: ("R squared", "write corr({all}), and square the answer, which costs nothing more"),
     exp.DateFromParts: (
         "a day made of numbers",
         "group by date_trunc('month', {x}), or by year({x}), month({x}); a fixed day is date '2025-01-31'",
     ),
-    exp.Week: ("the week", _NO_WEEK),
-    exp.WeekOfYear: ("the week", _NO_WEEK),
     exp.DayOfYear: ("the day of a year", "group by month({x}), day({x})"),
     exp.LastDay: ("the last day of a month", "group by date_trunc('month', {x})"),
     exp.Hour: ("a time of day", "days have no hours here; group by dayofweek({x}) or month({x})"),
@@ -89,7 +84,6 @@ _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Is: ("IS with anything but NULL, TRUE, FALSE and UNKNOWN", "compare the column with ="),
     exp.Min: ("MIN", "the extreme is one person's value; ask for a low quantile: quantile_cont(column, 0.01)"),
     exp.Max: ("MAX", "the extreme is one person's value; ask for a high quantile: quantile_cont(column, 0.99)"),
-    exp.CovarSamp: ("the sample covariance", "write covar_pop(x, y)"),
     exp.PercentileDisc: ("PERCENTILE_DISC", "write percentile_cont(0.9) within group (order by column)"),
     exp.Filter: ("FILTER", "ask one question for each filter, with a where of its own"),
     exp.CurrentDate: (
@@ -115,7 +109,6 @@ _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
         "group by date_trunc('month', day), by year(day), or by both year(day) and month(day)",
     ),
     exp.Rand: ("a random number", "the answers are random already"),
-    exp.DPipe: ("joining texts", "group by {all}, and compare each column by itself"),
     exp.Concat: ("joining texts", "group by {all}, and compare each column by itself"),
     exp.Having: ("HAVING", "filter the answers instead, which costs nothing"),
     exp.Order: ("ORDER BY", "sort the answers instead; for the largest groups write order by count(*) desc limit 5"),
@@ -142,16 +135,12 @@ _WORDS = (
     *(row.spelled.partition("(")[0] for row in FUNCTIONS.values() if row.spelled[0] != "("),
     *("between", "is null", "like", "ilike", "case", "coalesce", "nullif", "substr", "starts_with", "contains"),
     *("clip", "bins", "width_bucket", "has", "age", "dayofweek", "dayname", "monthname", "datediff", "mod"),
-    *("number_of", "different_of", "first_of", "last_of"),
+    *("number_of", "different_of", "first_of", "last_of", "sum_of", "mean_of"),
 )
 _PLAIN = "a row is asked about by its columns, + - *, case, and comparisons with constants; write {x} as it is"
 
 _PLACES = {"rownumber", "rank", "denserank", "percentrank", "cumedist", "ntile"}
-_SHARES = (
-    "the share of one group is count(*) filter (where sex = 'F') / count(*), and shares of all groups follow from "
-    "their counts, for nothing: divide each by the sum"
-)
-_RUNNING = "ask for the statistic by group, and add up or compare the answers, which costs nothing"
+_SHARES = "the share of each group is count(*) / sum(count(*)) over (), which costs nothing more than the counts"
 
 _LONGEST_NAME = 100
 _WITH_STAR = {"except_": "EXCLUDE", "replace": "REPLACE", "rename": "RENAME"}
@@ -180,8 +169,8 @@ def refusal(node: object, statistics: Iterable[str] = ()) -> BadQuestionError:
 def catalogue_refusal() -> BadQuestionError:
     """Return the refusal of a text that asks which tables or columns there are: that is public, and told elsewhere."""
     return BadQuestionError(
-        "SQL asks about rows here; which tables and columns there are is public, and told for nothing by "
-        "`lapwing tables` at the prompt and by session.tables in Python"
+        "which tables and columns there are is public and has no price, so there is nothing to preview or to ask "
+        "with others; write it alone, in session.sql(...), `lapwing sql` or on the page SQL, where it is free"
     )
 
 
@@ -249,8 +238,8 @@ def _window(window: exp.Window) -> BadQuestionError:
     name = function.name if isinstance(function, exp.Anonymous) else function.key
     if name.casefold().replace("_", "") in _PLACES:
         of_answers = order is not None and order.find(exp.AggFunc) is not None
-        instead = "for the largest groups write order by count(*) desc limit 5" if of_answers else _OWN_ROWS
-        return BadQuestionError(f"a place in an order is not part of the language; {instead}")
+        instead = "write rank() over (order by count(*) desc)" if of_answers else _OWN_ROWS
+        return BadQuestionError(f"this place in an order is not part of the language; {instead}")
     if name.casefold() in {"lag", "lead"}:
         return BadQuestionError(
             "the row before or after another is not part of the language; write from visits v where exists (select 1 "
@@ -258,8 +247,10 @@ def _window(window: exp.Window) -> BadQuestionError:
         )
     inside = function.this if isinstance(function, exp.AggFunc) else function
     if isinstance(inside, exp.Expr) and inside.find(exp.AggFunc) is not None:
-        instead = _RUNNING if order else _SHARES
-        return BadQuestionError(f"a window over the answers is not part of the language; {instead}")
+        return BadQuestionError(
+            "this window over the answers is not part of the language; there are sum, avg, lag and lead of a statistic "
+            "by groups: sum(count(*)) over (order by 1)"
+        )
     instead = "name the groups in GROUP BY" if among else "leave OVER out, which asks for the statistic of all rows"
     return BadQuestionError(f"a window over rows, which are never shown, is not part of the language; {instead}")
 

@@ -1,0 +1,1 @@
+"""Analyses over released numbers: comparisons of two groups, tables, survival."""
