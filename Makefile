@@ -26,14 +26,14 @@ demo: .venv/run      ## set up everything and show what lapwing does
 
 test: .venv/dev .venv/browser      ## run every test, doctests of the README and docstrings included
 	@grep . .venv/browser || true
-	$$(grep -q . .venv/browser && echo env LAPWING_NO_BROWSER=1) $(BIN)/python -m pytest -n auto --dist worksteal
+	$$(grep -q . .venv/browser && echo env LAPWING_NO_BROWSER=1) $(BIN)/python -m pytest -n auto --dist loadscope --no-loadscope-reorder
 
 quick: .venv/dev .venv/browser      ## the tests of what has changed SINCE=main, nearest first, in under two minutes
 	@PYTHONPATH=src:tests $$(grep -q . .venv/browser && echo env LAPWING_NO_BROWSER=1) \
 	  $(BIN)/python -m quick $(if $(SINCE),--since $(SINCE))
 
 test-313: .venv-313/dev      ## run every test on Python 3.13, the one of this machine or one that uv fetches
-	.venv-313/bin/python -m pytest -n auto --dist worksteal
+	.venv-313/bin/python -m pytest -n auto --dist loadscope --no-loadscope-reorder
 
 test-learning: .venv-learning/ready      ## what needs PyTorch: devices and modules of a training
 	PYTHONPATH=src:tests .venv-learning/bin/python -m pytest -q --noconftest -o addopts= tests/learning/with_torch.py

@@ -10,6 +10,8 @@ import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 import lapwing as lw
 import spark_session
@@ -65,8 +67,20 @@ def budget(request: pytest.FixtureRequest) -> KindOfBudget:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put tests that need Spark first: one worker then has them all, for others take work from the end of its queue."""
+    """Put tests that need Spark first: they are the longest way of one worker."""
     items.sort(key=lambda item: not _needs_spark(item))
+
+
+class _WholeFiles(LoadScopeScheduling):
+    """A worker has whole files, for many are stories told in order; all that needs Spark is one worker's."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "spark" if "spark" in nodeid.lower() else nodeid.partition("::")[0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
+    return _WholeFiles(config, log) if config.option.dist == "loadscope" else None
 
 
 def pytest_collection_finish() -> None:
