@@ -516,7 +516,7 @@ def test_a_piece_of_a_pattern_that_comes_twice_is_looked_for_twice(tmp_path, pat
         source = "t.csv"
         columns.word = { type = "text" }
     """
-    told = duckdb.execute(
+    told = duckdb.connect().execute(
         "select count(*) from read_csv(?) where word like ?", [f"{tmp_path}/t.csv", pattern]
     ).fetchone()
     assert told == (people,)

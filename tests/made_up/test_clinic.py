@@ -25,7 +25,7 @@ def clinic(tmp_path_factory):
 
 def rows(folder, sql):
     """Return what a SELECT finds; a table is written as {patient}."""
-    return duckdb.sql(sql.format_map({name: f"read_parquet('{folder}/{name}.parquet')" for name in TABLES})).fetchall()
+    return duckdb.connect().sql(sql.format_map({name: f"read_parquet('{folder}/{name}.parquet')" for name in TABLES})).fetchall()
 
 
 def checksum(folder, table, people):
@@ -289,7 +289,7 @@ def test_missing_texts_days_and_numbers_are_written_as_missing(tmp_path) -> None
                 "number": np.ma.masked_array([1.5, 2.5], hidden),
             },
         )
-    found = duckdb.sql(f"FROM '{tmp_path}/patient.parquet'").fetchall()
+    found = duckdb.connect().sql(f"FROM '{tmp_path}/patient.parquet'").fetchall()
     assert found == [("b", date(2020, 2, 29), 1.5), (None, None, None)]
 
 

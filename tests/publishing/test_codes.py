@@ -39,7 +39,7 @@ def by_hand(names, shape):
     patients = odd_patients()  # noqa: F841 - the statement below reads it by its name
     keys = ", ".join(CODES[name] for name in names)
     table = np.zeros(shape, int)
-    for *cell, people in duckdb.sql(f"select {keys}, count(*) from patients group by all").fetchall():  # noqa: S608 - codes of a test
+    for *cell, people in duckdb.connect().sql(f"select {keys}, count(*) from patients group by all").fetchall():  # noqa: S608 - codes of a test
         table[tuple(cell)] = people
     return table
 

@@ -281,7 +281,7 @@ def test_values_that_are_whole_numbers_are_numbers_unless_the_source_holds_texts
     if kind != "csv":
         source = fresh / "people.parquet"
         columns = f"select patient_id, concept::{kind} as concept, city from '{fresh}/people.csv'"  # noqa: S608 - ours
-        duckdb.sql(columns).write_parquet(str(source))
+        duckdb.connect().sql(columns).write_parquet(str(source))
     cities = "x,01" if kind == "csv" else ",x,01"  # the empty text is a text, and a CSV file has none
     words = ("--source", str(source), "--category", "concept=8507, 8532", "--category", f"city={cities}")
     told = run(fresh, "add", "people", *words, "--json").json

@@ -42,7 +42,7 @@ def folder(budget: KindOfBudget) -> Iterator[Path]:
     with TemporaryDirectory(prefix="lapwing-", dir=where_there_is_room()) as place:
         people = range(1, 401)
         (Path(place) / "kinds.csv").write_text("of,code\n" + "".join(f"{n % 3},{n}\n" for n in range(1, 900)))
-        packed = duckdb.sql("select i as code, i % 3 as kind from range(1, 900) t(i)")
+        packed = duckdb.connect().sql("select i as code, i % 3 as kind from range(1, 900) t(i)")
         packed.write_parquet(f"{place}/packed.parquet")
         (Path(place) / "sexes.csv").write_text("id,name\n8507,Male\n8532,Female\n")
         rows = "".join(

@@ -58,7 +58,7 @@ def test_it_reads(text, value) -> None:
 )
 def test_of_constants_it_is_what_duckdb_has(text) -> None:
     found = simplified(read_value(text), Scope(POPULATION, PATIENTS, "p"))
-    ((expected,),) = duckdb.sql(f"select {text}").fetchall()
+    ((expected,),) = duckdb.connect().sql(f"select {text}").fetchall()
     expected = expected.date() if hasattr(expected, "date") else expected
     if isinstance(found, Literal):
         assert found.value == expected
