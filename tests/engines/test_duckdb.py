@@ -516,9 +516,11 @@ def test_a_piece_of_a_pattern_that_comes_twice_is_looked_for_twice(tmp_path, pat
         source = "t.csv"
         columns.word = { type = "text" }
     """
-    told = duckdb.connect().execute(
-        "select count(*) from read_csv(?) where word like ?", [f"{tmp_path}/t.csv", pattern]
-    ).fetchone()
+    told = (
+        duckdb.connect()
+        .execute("select count(*) from read_csv(?) where word like ?", [f"{tmp_path}/t.csv", pattern])
+        .fetchone()
+    )
     assert told == (people,)
     with ask.create(tmp_path, settings) as workspace:
         answer = workspace.session(analyst="ana").ask(ask.count("t", f"word like '{pattern}'"), epsilon=20)

@@ -25,7 +25,11 @@ def clinic(tmp_path_factory):
 
 def rows(folder, sql):
     """Return what a SELECT finds; a table is written as {patient}."""
-    return duckdb.connect().sql(sql.format_map({name: f"read_parquet('{folder}/{name}.parquet')" for name in TABLES})).fetchall()
+    return (
+        duckdb.connect()
+        .sql(sql.format_map({name: f"read_parquet('{folder}/{name}.parquet')" for name in TABLES}))
+        .fetchall()
+    )
 
 
 def checksum(folder, table, people):
