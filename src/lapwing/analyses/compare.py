@@ -74,7 +74,7 @@ def compare(
     >>> [one.group for one in compared.groups], 0 < compared.p <= 1
     (['F', 'M'], True)
     """
-    told, asked = _checked(session, table, outcome, by=by, where=where, groups=groups, method=method)
+    told, asked = compared_by(session, table, outcome, by=by, where=where, groups=groups, method=method)
     answer = session.ask(asked, key=key, **target)
     return judge(answer, told, outcome=outcome, by=by, groups=groups)
 
@@ -107,7 +107,7 @@ def preview_compare(
     >>> round(found.power, 1)
     0.8
     """
-    told, asked = _checked(session, table, outcome, by=by, where=where, groups=groups, method=method)
+    told, asked = compared_by(session, table, outcome, by=by, where=where, groups=groups, method=method)
     preview = session.preview(asked, **target)
     ((_, release),) = preview.asked.releases.items()
     planned: Any = release.source.plan
@@ -116,15 +116,15 @@ def preview_compare(
     return ComparisonPreview(preview=preview, method=told, power=power, assumed=dict(assume or {}))
 
 
-def _checked(
+def compared_by(
     session: "AskingSession",
     table: str,
     outcome: str,
     *,
     by: str,
-    where: ConditionLike,
-    groups: Sequence[Any] | None,
-    method: str | None,
+    where: ConditionLike = None,
+    groups: Sequence[Any] | None = None,
+    method: str | None = None,
 ) -> tuple[str, Question]:
     """Return how an outcome is compared, and the question for it; refuse what cannot be, before anything is charged."""
     told = _method(session, table, outcome, by, method)

@@ -1,6 +1,7 @@
 """A dashboard that is open: it publishes once for each version of the data, and shows all that it has published."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -116,11 +117,16 @@ class CountsOverTime(TableResult):
         return f"<{self.what} of {self.name}: {several(len(self.labels), 'period')}>"
 
 
-class Dashboard:
-    """A dashboard under the terms of its opening; all that it knows is in the ledger, for any process to go on with."""
+class PublishedCounts(ABC):
+    """What a dashboard has published, and all counts that follow from it; here, or at a distance."""
 
-    def __init__(self, session: "Session", terms: DashboardTerms, rounds: Rounds) -> None:
-        self._session, self.terms, self._rounds = session, terms, rounds
+    def __init__(self, terms: DashboardTerms) -> None:
+        self.terms = terms
+
+    @property
+    @abstractmethod
+    def committed(self) -> Sequence[Any]:
+        """What each release so far has released; None for one that was lost."""
 
     @property
     def name(self) -> str:
@@ -135,12 +141,76 @@ class Dashboard:
     @property
     def published(self) -> int:
         """How many releases there were, the lost ones included."""
-        return len(self._rounds.committed)
+        return len(self.committed)
 
     @property
     def lost(self) -> tuple[str, ...]:
         """The periods whose release was lost: a process died, or the database failed, after it was begun."""
-        return tuple(self.grid.label(t) for t, one in enumerate(self._rounds.committed, 1) if one is None)
+        return tuple(self.grid.label(t) for t, one in enumerate(self.committed, 1) if one is None)
+
+    def cumulative(self, *, confidence: Exact = "0.95") -> CountsOverTime:
+        """Return how many people there were from the first day until the end of each period."""
+        return self._estimates("cumulative counts", prefixes, 1, confidence)
+
+    def window(self, periods: int, *, confidence: Exact = "0.95") -> CountsOverTime:
+        """Return how many people there were in each run of so many periods, by its last one."""
+        length = as_int("periods", periods)
+        if length > self.published:
+            reason = f"are more than the {self.published} that were published"
+            raise ParameterError("periods", length, reason=reason, remedy="take a shorter window")
+        what = (
+            f"counts of {several(length, self.grid.every)} in a row" if length > 1 else f"counts by {self.grid.every}"
+        )
+        return self._estimates(what, lambda number: windows(number, length), length, confidence)
+
+    def periods(self, *, confidence: Exact = "0.95") -> CountsOverTime:
+        """Return how many people there were in each period."""
+        return self.window(1, confidence=confidence)
+
+    def _estimates(self, what: str, wanted: Any, first: int, confidence: Exact) -> CountsOverTime:
+        committed, chosen = self.committed, as_confidence(confidence)
+        number, grid, counts = len(committed), self.grid, self.terms.counts
+        if number == 0:
+            raise BadQuestionError(f"dashboard {self.name!r} has published nothing yet; publish first")
+        lost = [t for t, one in enumerate(committed, 1) if one is None]
+        sought = wanted(number)
+        told = [
+            np.array(
+                [each for one in committed if one is not None for each in one["released"][place]], dtype=np.float64
+            )
+            for place in range(counts.groups)
+        ]
+        labels = tuple(map(grid.label, range(1, number + 1)))
+        found: list[list[EstimatedCount]] = [[] for _ in told]
+        for weights, sums in zip(combinations(counts.scheme, number, lost, sought), sought, strict=True):
+            of = tuple(label for label, part in zip(labels, sums, strict=True) if part)
+            margin = math.inf if weights is None else counts.reach(weights, chosen)
+            for place, numbers in enumerate(told):
+                found[place].append(_estimate(of, weights, numbers, margin))
+        groups = {group: tuple(one) for group, one in zip(self.terms.groups, found, strict=True)}
+        return CountsOverTime(name=self.name, what=what, by=self.terms.by, labels=labels[first - 1 :], groups=groups)
+
+    def __repr__(self) -> str:
+        of = several(self.grid.releases, "release")
+        return f"<dashboard {self.name!r}: {self.published} of {of}, by {self.grid.every}>"
+
+
+class Dashboard(PublishedCounts):
+    """A dashboard under the terms of its opening; all that it knows is in the ledger, for any process to go on with."""
+
+    def __init__(self, session: "Session", terms: DashboardTerms, rounds: Rounds) -> None:
+        super().__init__(terms)
+        self._session, self._rounds = session, rounds
+
+    @property
+    def id(self) -> str:
+        """The name of its reservation in the ledger."""
+        return self._rounds.name
+
+    @property
+    def committed(self) -> Sequence[Any]:
+        """What each release so far has released, as it stands in the ledger; None for one that was lost."""
+        return self._rounds.committed
 
     def publish(self, today: str | date | None = None) -> "CountsOverTime":
         """Publish the periods that are over and were not published, from the data as it is now; return all counts.
@@ -154,14 +224,14 @@ class Dashboard:
         today : the day it is, where it is not the clock's; a period must be over
         """
         day = datetime.now(UTC).date() if today is None else as_day("today", today)
-        over, committed = self.grid.over(day), self._rounds.committed
+        over, committed = self.grid.over(day), self.committed
         first = self._next(committed, over)
         for number in range(first, over + 1):
             self._publish(number, over)
         return self.cumulative()
 
     def _publish(self, number: int, over: int) -> None:
-        lost = [t for t, one in enumerate(self._rounds.committed[: number - 1], 1) if one is None]
+        lost = [t for t, one in enumerate(self.committed[: number - 1], 1) if one is None]
         terms = self.terms
 
         def draw(reader: RoundReader) -> dict[str, Any]:
@@ -198,52 +268,6 @@ class Dashboard:
                 "to date first (lapwing advance), and then publish"
             )
         return done + 1
-
-    def cumulative(self, *, confidence: Exact = "0.95") -> CountsOverTime:
-        """Return how many people there were from the first day until the end of each period."""
-        return self._estimates("cumulative counts", prefixes, 1, confidence)
-
-    def window(self, periods: int, *, confidence: Exact = "0.95") -> CountsOverTime:
-        """Return how many people there were in each run of so many periods, by its last one."""
-        length = as_int("periods", periods)
-        if length > self.published:
-            reason = f"are more than the {self.published} that were published"
-            raise ParameterError("periods", length, reason=reason, remedy="take a shorter window")
-        what = (
-            f"counts of {several(length, self.grid.every)} in a row" if length > 1 else f"counts by {self.grid.every}"
-        )
-        return self._estimates(what, lambda number: windows(number, length), length, confidence)
-
-    def periods(self, *, confidence: Exact = "0.95") -> CountsOverTime:
-        """Return how many people there were in each period."""
-        return self.window(1, confidence=confidence)
-
-    def _estimates(self, what: str, wanted: Any, first: int, confidence: Exact) -> CountsOverTime:
-        committed, chosen = self._rounds.committed, as_confidence(confidence)
-        number, grid, counts = len(committed), self.grid, self.terms.counts
-        if number == 0:
-            raise BadQuestionError(f"dashboard {self.name!r} has published nothing yet; publish first")
-        lost = [t for t, one in enumerate(committed, 1) if one is None]
-        sought = wanted(number)
-        told = [
-            np.array(
-                [each for one in committed if one is not None for each in one["released"][place]], dtype=np.float64
-            )
-            for place in range(counts.groups)
-        ]
-        labels = tuple(map(grid.label, range(1, number + 1)))
-        found: list[list[EstimatedCount]] = [[] for _ in told]
-        for weights, sums in zip(combinations(counts.scheme, number, lost, sought), sought, strict=True):
-            of = tuple(label for label, part in zip(labels, sums, strict=True) if part)
-            margin = math.inf if weights is None else counts.reach(weights, chosen)
-            for place, numbers in enumerate(told):
-                found[place].append(_estimate(of, weights, numbers, margin))
-        groups = {group: tuple(one) for group, one in zip(self.terms.groups, found, strict=True)}
-        return CountsOverTime(name=self.name, what=what, by=self.terms.by, labels=labels[first - 1 :], groups=groups)
-
-    def __repr__(self) -> str:
-        of = several(self.grid.releases, "release")
-        return f"<dashboard {self.name!r}: {self.published} of {of}, by {self.grid.every}>"
 
 
 def _estimate(

@@ -218,7 +218,7 @@ class Regression(Result):
         against = ", ".join(f"{name} {value}" for name, value in self.design.references)
         return [
             ("model", f"{self.model}: {self.formula}"),
-            ("outcome", self._event),
+            ("outcome", self.event_words),
             ("people", f"about {format_short(round(self.people))} with nothing missing"),
             *lines,
             ("compared with", against or None),
@@ -236,7 +236,7 @@ class Regression(Result):
         return f"{told}, {share}"
 
     @property
-    def _event(self) -> str | None:
+    def event_words(self) -> str | None:
         """What stands for 1, where the outcome is a category with two values."""
         kind = self.population.table(self.design.table).column(self.design.formula.outcome).type
         return f"that {self.design.formula.outcome} is {kind.values[1]}" if isinstance(kind, Category) else None

@@ -25,6 +25,7 @@ from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.results import shows_words
 
 if TYPE_CHECKING:
+    from lapwing.answers.answer import Answer
     from lapwing.session import AskingSession
 
 _DRAWS: Final = 2000
@@ -70,23 +71,9 @@ def survival(
     >>> [curve.arm for curve in curves.curves], curves.grid[-1]
     (['F', 'M'], 90)
     """
-    ends = _checked(session, table, grid)
-    answer = session.ask(_question(table, ends, time=time, event=event, by=by, where=where), key=key, **target)
-    cells, noise = released_cells(answer)
-    arms = _arms(cells, ends, by)
-    random = seeded(answer, "survival")
-    curves = tuple(_curve(arm, counts, ends, noise, random) for arm, counts in arms.items())
-    both = np.stack(list(arms.values())) if len(arms) == 2 else None  # noqa: PLR2004 - two arms are tested
-    tested = None if both is None else judge_log_rank(both, noise, random)
-    return SurvivalCurves(
-        grid=ends,
-        curves=curves,
-        time=time,
-        event=event,
-        by=by,
-        p=None if tested is None else tested.p,
-        answer=answer,
-    )
+    question = histogram_of(session, table, time=time, event=event, grid=grid, by=by, where=where)
+    answer = session.ask(question, key=key, **target)
+    return curves_of(answer, time=time, event=event, grid=grid, by=by)
 
 
 @shows_words(TargetWords, confidence="0.95")
@@ -111,17 +98,48 @@ def preview_survival(
     >>> print(found.price)
     epsilon 1
     """
-    ends = _checked(session, table, grid)
-    return session.preview(_question(table, ends, time=time, event=event, by=by, where=where), **target)
+    question = histogram_of(session, table, time=time, event=event, grid=grid, by=by, where=where)
+    return session.preview(question, **target)
 
 
-def _question(
-    table: str, ends: Sequence[int], *, time: str, event: str, by: str | None, where: ConditionLike
+def histogram_of(
+    session: "AskingSession",
+    table: str,
+    *,
+    time: str,
+    event: str,
+    grid: Sequence[int],
+    by: str | None = None,
+    where: ConditionLike = None,
 ) -> Question:
-    """Return the histogram: people by arm, by the period in which they were last seen, with or without the event."""
+    """Return the histogram: people by arm, by the period in which they were last seen, with or without the event.
+
+    What cannot be is refused, before anything is charged.
+    """
+    ends = _checked(session, table, grid)
     first, last = ends[0], ends[-1]
     seen, happened = bins(f"clip({time}, {first}, {last})", list(ends)), f"({event}) and {time} < {last}"
     return count(table, where, by=[*([by] if by is not None else []), seen, happened])
+
+
+def curves_of(answer: "Answer", *, time: str, event: str, grid: Sequence[int], by: str | None = None) -> SurvivalCurves:
+    """Return the curves that a released histogram makes, and the test of two arms. It is free."""
+    ends = tuple(grid)
+    cells, noise = released_cells(answer)
+    arms = _arms(cells, ends, by)
+    random = seeded(answer, "survival")
+    curves = tuple(_curve(arm, counts, ends, noise, random) for arm, counts in arms.items())
+    both = np.stack(list(arms.values())) if len(arms) == 2 else None  # noqa: PLR2004 - two arms are tested
+    tested = None if both is None else judge_log_rank(both, noise, random)
+    return SurvivalCurves(
+        grid=ends,
+        curves=curves,
+        time=time,
+        event=event,
+        by=by,
+        p=None if tested is None else tested.p,
+        answer=answer,
+    )
 
 
 def _checked(session: "AskingSession", table: str, grid: Sequence[int]) -> tuple[int, ...]:

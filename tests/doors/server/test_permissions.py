@@ -61,6 +61,10 @@ MATRIX = {
     **dict.fromkeys(("preview_certificate", "certify"), ASK),
     **dict.fromkeys(("preview_explorer", "explorers", "open_explorer", "explorer", "guess_explorer"), ASK),
     **dict.fromkeys(("ask_explorer", "close_explorer"), ASK),
+    **dict.fromkeys(("preview_comparison", "comparisons", "compare", "comparison"), ASK),
+    **dict.fromkeys(("preview_survival", "survivals", "estimate_survival", "survival"), ASK),
+    **dict.fromkeys(("preview_regression", "regressions", "regress", "regression"), ASK),
+    **dict.fromkeys(("preview_dashboard", "dashboards", "open_dashboard", "dashboard", "publish_release"), ASK),
     **dict.fromkeys(("account", "all_requests", "ledger_entries", "ledger_head", "verify_ledger"), OVERSEE),
     **dict.fromkeys(("export_ledger", "metrics"), OVERSEE),
     **dict.fromkeys(
@@ -79,6 +83,7 @@ MATRIX = {
 SPENDS = {
     *("ask", "open_stream", "ask_stream", "ask_many", "ask_stream_many", "close_stream"),
     *("publish", "synthesize", "open_explorer", "ask_explorer", "close_explorer", "certify"),
+    *("compare", "estimate_survival", "regress", "open_dashboard", "publish_release"),
 }
 
 

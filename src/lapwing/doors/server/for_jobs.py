@@ -7,8 +7,11 @@ import msgspec
 
 from lapwing.doors.server.calls import Reply, ServerCall
 from lapwing.doors.server.for_analysts import QUESTION, QUESTIONS, answered_again, answered_together_again
+from lapwing.doors.server.for_comparing import COMPARE, SURVIVE, analysed_again
+from lapwing.doors.server.for_dashboards import OPEN_DASHBOARD, PUBLISH_RELEASE, dashboard_under
 from lapwing.doors.server.for_explorers import explorer_under
 from lapwing.doors.server.for_publishing import PUBLISH, publication_under
+from lapwing.doors.server.for_regressions import REGRESS, regression_under
 from lapwing.doors.server.for_streams import what_became
 from lapwing.doors.server.for_synthesis import SYNTHESIZE, synthesis_under
 from lapwing.doors.server.jobs import JobName, JobState, at_a_tick, ending_of, state_after
@@ -66,11 +69,18 @@ def _questions(call: ServerCall, key: str, known: dict[str, Any]) -> tuple[JobSt
     return _answered(lambda: answered_together_again(call, key, known))
 
 
+def _analysis(call: ServerCall, key: str, known: dict[str, Any]) -> tuple[JobState, Any] | None:
+    return _answered(lambda: analysed_again(call, key, known))
+
+
 _FIND: Final = {
     QUESTION: _question,
     QUESTIONS: _questions,
     PUBLISH: publication_under,
     SYNTHESIZE: synthesis_under,
+    REGRESS: regression_under,
+    **dict.fromkeys((COMPARE, SURVIVE), _analysis),
+    **dict.fromkeys((OPEN_DASHBOARD, PUBLISH_RELEASE), dashboard_under),
     **dict.fromkeys(("open_explorer", "ask_explorer", "close_explorer", "certify"), explorer_under),
 }
 

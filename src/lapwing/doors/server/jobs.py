@@ -26,6 +26,7 @@ from lapwing.vocabulary.errors import LapwingError
 
 _KEPT: Final = 2_000
 _MOST_BYTES: Final = 64 * 1024 * 1024
+STOPPED: Final = "it was stopped between two rounds; ask again under this key: it goes on, and is not charged again"
 _GONE: Final = 410
 _OK: Final = 200
 _TO_THE_END: Final = 3.0
@@ -71,12 +72,19 @@ class Job:
     tick: float = 0.0
     progress: "list[tuple[float, int, int]]" = field(default_factory=list)
     after_data: bool = False
+    stopping: bool = False
     task: "asyncio.Task[Ending] | None" = None
     watcher: "asyncio.Task[None] | None" = None
 
     def advance(self, done: int, of: int) -> None:
         """Note how many parts of how many are done."""
         self.progress.append((time.perf_counter(), done, of))
+
+    def step(self, done: int, of: int) -> None:
+        """Note it, and stop there if the job is to be stopped: what is charged stays, and the key goes on with it."""
+        self.advance(done, of)
+        if self.stopping and done < of:
+            raise ProblemError(409, "cancelled", STOPPED)
 
     def to_dict(self) -> dict[str, Any]:
         """Return how far it had come at the last tick, as JSON values: how long a part takes may depend on data."""
@@ -166,6 +174,7 @@ class Jobs:
         if job.state is JobState.QUEUED and job.task is not None:
             job.task.cancel()
         elif job.state is JobState.RUNNING:
+            job.stopping = True
             job.session.cancel()
 
     async def stop(self, patience: float) -> None:

@@ -201,6 +201,85 @@ class ExplorerQuestions(Strict):
     segment: Name | UnsetType = UNSET
 
 
+class ComparisonBody(Strict):
+    """Two groups of people compared in one outcome, and the price.
+
+    `method` is "proportions", "t", "rank" or "chi-square", where another one is meant; `groups` the two that are
+    compared, where `by` has more. `assume` is for previews alone: `people` and `shares`, or `means` and `deviations`,
+    of both groups, from which the power is computed.
+    """
+
+    table: Name
+    outcome: Text
+    by: Text
+    price: Offer
+    where: Text | UnsetType = UNSET
+    groups: Annotated[list[str | int | bool], Meta(max_length=100)] | UnsetType = UNSET
+    method: Name | UnsetType = UNSET
+    assume: Annotated[dict[Name, list[Number]], Meta(max_length=10)] | UnsetType = UNSET
+    concept_sets: ConceptSets | UnsetType = UNSET
+    segment: Name | UnsetType = UNSET
+
+
+class SurvivalBody(Strict):
+    """Survival curves: the time until an event or until last seen, whether it was seen, and the ends of the periods."""
+
+    table: Name
+    time: Text
+    event: Text
+    grid: Annotated[list[Annotated[int, Meta(ge=-(2**50), le=2**50)]], Meta(max_length=2000)]
+    price: Offer
+    by: Text | UnsetType = UNSET
+    where: Text | UnsetType = UNSET
+    concept_sets: ConceptSets | UnsetType = UNSET
+    segment: Name | UnsetType = UNSET
+
+
+class RegressionBody(Strict):
+    """A regression: a formula such as "sbp ~ age/10 + sex", its model, and the price.
+
+    `assume` holds guesses, `people` and for other models than the linear one `events`: with them a preview says how
+    wide intervals would be, and what would say nothing is refused.
+    """
+
+    table: Name
+    formula: Text
+    price: Offer
+    model: Name = "linear"
+    where: Text | UnsetType = UNSET
+    assume: Annotated[dict[Name, Number], Meta(max_length=10)] | UnsetType = UNSET
+    means: Meanings | UnsetType = UNSET
+    concept_sets: ConceptSets | UnsetType = UNSET
+    segment: Name | UnsetType = UNSET
+
+
+class DashboardBody(Strict):
+    """A dashboard: who is counted, in which periods, and the price of all of its releases.
+
+    `period` is the column with the day on which a row counts, `first` the first day of the first period. There are as
+    many `releases` as that, or the `last` day of the last one is said.
+    """
+
+    name: Text
+    table: Name
+    period: Text
+    first: Name
+    price: Offer
+    where: Text | UnsetType = UNSET
+    by: Annotated[list[Text], Meta(max_length=10)] | UnsetType = UNSET
+    every: Name = "month"
+    releases: Whole | UnsetType = UNSET
+    last: Name | UnsetType = UNSET
+    means: Meanings | UnsetType = UNSET
+    concept_sets: ConceptSets | UnsetType = UNSET
+
+
+class DashboardRelease(Strict):
+    """The next release of a dashboard; `today` is the day it is, where it is not the clock's."""
+
+    today: Name | UnsetType = UNSET
+
+
 class PlannedDelta(Strict):
     """The delta at which an epsilon is wanted: that of the budget, or a millionth, if it is not said."""
 
