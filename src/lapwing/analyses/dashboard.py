@@ -27,7 +27,7 @@ from lapwing.vocabulary.results import shows_words
 from lapwing.vocabulary.wording import format_exact, format_short, percent, several
 
 if TYPE_CHECKING:
-    from lapwing.session import Session
+    from lapwing.session import AskingSession, Session
 
 
 @frozen(repr=False)
@@ -91,7 +91,7 @@ def _ends(margins: dict[str, float]) -> list[tuple[str, float]]:
 
 @shows_words(TargetWords, confidence="0.95")
 def preview_dashboard(
-    session: "Session",
+    session: "AskingSession",
     question: Question,
     *,
     period: str | Value,
@@ -158,20 +158,28 @@ def dashboard(
     releases : how many periods there will be; or in place of it `last=`, the last day of the last one
     target : `epsilon=`, `epsilon=` with `delta=`, or `rho=`
     """
-    if question is None:
-        if (period, first, releases, last) != (None, None, None, None) or target:
-            raise BadQuestionError("a dashboard that is open has its terms already; give its name alone")
+    if is_by_name(question, period=period, first=first, releases=releases, last=last, target=target):
         return _opened_before(session, name)
-    if period is None or first is None:
-        word = "period" if period is None else "first"
-        remedy = 'write period="recorded_on", first="2024-01-01"'
-        raise ParameterError(word, None, reason="is missing: the periods are fixed at the opening", remedy=remedy)
+    assert question is not None and period is not None and first is not None  # noqa: PT018, S101 - it was looked at
     terms = _agreed(session, name, question, PeriodGrid.of(every, first, releases, last), period, **target)
     return _reserved(session, terms)
 
 
+def is_by_name(question: Question | None, *, period: object, first: object, target: object, **ends: object) -> bool:
+    """Say whether a dashboard is asked for by its name alone; refuse half of its terms."""
+    if question is None:
+        if period is not None or first is not None or target or any(one is not None for one in ends.values()):
+            raise BadQuestionError("a dashboard that is open has its terms already; give its name alone")
+        return True
+    if period is None or first is None:
+        word = "period" if period is None else "first"
+        remedy = 'write period="recorded_on", first="2024-01-01"'
+        raise ParameterError(word, None, reason="is missing: the periods are fixed at the opening", remedy=remedy)
+    return False
+
+
 def _agreed(
-    session: "Session",
+    session: "AskingSession",
     name: str,
     question: Question,
     grid: PeriodGrid,

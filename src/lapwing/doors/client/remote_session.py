@@ -46,6 +46,13 @@ from lapwing.vocabulary.lifetime import Lifetime, closing_on_failure
 from lapwing.vocabulary.results import shows_words
 
 if TYPE_CHECKING:
+    from datetime import date
+
+    from lapwing.analyses.dashboard import DashboardPreview
+    from lapwing.analyses.regress import Progress as RoundProgress
+    from lapwing.analyses.regression import Regression
+    from lapwing.analyses.regression_preview import RegressionPreview
+    from lapwing.doors.client.remote_analyses import RemoteDashboard
     from lapwing.doors.client.remote_explorer import RemoteExplorer
     from lapwing.publishing.certificate import HasModel
     from lapwing.publishing.codes import Columns
@@ -56,6 +63,9 @@ if TYPE_CHECKING:
     from lapwing.publishing.synthesis_preview import SynthesisPreview
     from lapwing.publishing.synthesize import Progress
     from lapwing.publishing.synthetic_table import SyntheticTable
+    from lapwing.queries.language.builders import ConditionLike
+    from lapwing.queries.language.expressions import Value
+    from lapwing.queries.planning.planner import Question
 
 _CHECKED: Final = 10_000
 _SURE: Final = Fraction(95, 100)
@@ -242,6 +252,88 @@ class RemoteSession(AskingSession, AskingGuests):
         self._lifetime.require()
         words = {"up_to": up_to, "planned_for": planned_for, **target}
         return remote_publishing.synthesize(self, self._door, table, columns, key=key, progress=progress, **words)
+
+    @shows_words(TargetWords, confidence="0.95")
+    def preview_regress(
+        self,
+        table: str,
+        formula: str,
+        *,
+        model: str = "linear",
+        where: "ConditionLike" = None,
+        assume: Mapping[str, Any] | None = None,
+        **target: Unpack[TargetWords],
+    ) -> "RegressionPreview":
+        """Say what a regression would cost, and how wide its intervals would be. It is free."""
+        from lapwing.doors.client import remote_analyses  # noqa: PLC0415 - NumPy is slow to load
+
+        self._lifetime.require()
+        words = {"model": model, "where": where, "assume": assume, **target}
+        return remote_analyses.preview_fit(self, self._door, table, formula, **words)  # type: ignore[arg-type]
+
+    @shows_words(TargetWords, confidence="0.95")
+    def regress(
+        self,
+        table: str,
+        formula: str,
+        *,
+        model: str = "linear",
+        where: "ConditionLike" = None,
+        assume: Mapping[str, Any] | None = None,
+        key: str | None = None,
+        progress: "RoundProgress | None" = None,
+        **target: Unpack[TargetWords],
+    ) -> "Regression":
+        """Fit a regression in five rounds, and pay for all of them at once. See `Session.regress`."""
+        from lapwing.doors.client import remote_analyses  # noqa: PLC0415 - NumPy is slow to load
+
+        self._lifetime.require()
+        words = {"model": model, "where": where, "assume": assume, "key": key, "progress": progress, **target}
+        return remote_analyses.fit(self, self._door, table, formula, **words)  # type: ignore[arg-type]
+
+    @shows_words(TargetWords, confidence="0.95")
+    def preview_dashboard(
+        self,
+        question: "Question",
+        *,
+        period: "str | Value",
+        first: "str | date",
+        every: str = "month",
+        releases: int | None = None,
+        last: "str | date | None" = None,
+        name: str = "dashboard",
+        **target: Unpack[TargetWords],
+    ) -> "DashboardPreview":
+        """Say what a dashboard would cost, and how far off its counts will be, release by release. It is free."""
+        from lapwing.doors.client import remote_analyses  # noqa: PLC0415 - NumPy is slow to load
+
+        self._lifetime.require()
+        grid = {"first": first, "every": every, "releases": releases, "last": last, "name": name}
+        return remote_analyses.preview_opening(self, self._door, question, period, **grid, **target)
+
+    @shows_words(TargetWords, confidence="0.95")
+    def dashboard(
+        self,
+        question: "Question | None" = None,
+        *,
+        name: str,
+        period: "str | Value | None" = None,
+        first: "str | date | None" = None,
+        every: str = "month",
+        releases: int | None = None,
+        last: "str | date | None" = None,
+        **target: Unpack[TargetWords],
+    ) -> "RemoteDashboard":
+        """Open a dashboard, and pay for all of its releases; or, by its name alone, go on. See `Session.dashboard`."""
+        from lapwing.analyses.dashboard import is_by_name  # noqa: PLC0415 - NumPy is slow to load
+        from lapwing.doors.client import remote_analyses  # noqa: PLC0415
+
+        self._lifetime.require()
+        if is_by_name(question, period=period, first=first, releases=releases, last=last, target=target):
+            return remote_analyses.find_dashboard(self, self._door, name)
+        assert question is not None and period is not None and first is not None  # noqa: PT018, S101 - it was looked at
+        grid = {"first": first, "every": every, "releases": releases, "last": last, "name": name}
+        return remote_analyses.open_dashboard(self, self._door, question, period, **grid, **target)
 
     def preview_explorer(
         self,
