@@ -46,8 +46,10 @@ class GroupEstimate:
         return _within(self.value - far, self.value + far, self.lowest, self.highest)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return {"group": self.group, "people": self.people, "value": self.value, "error": self.error}
+        """Return it as JSON values; its ends are those of 95 %."""
+        low, high = self.interval()
+        told = {"group": self.group, "people": self.people, "value": self.value, "error": self.error}
+        return {**told, "low": low, "high": high}
 
 
 def _within(low: float, high: float, lowest: float, highest: float) -> Interval:

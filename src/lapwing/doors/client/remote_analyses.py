@@ -116,7 +116,7 @@ class RemoteDashboard(PublishedCounts):
 
     def publish(self, today: str | date | None = None) -> CountsOverTime:
         """Publish the periods that are over and were not published; return all counts. See `Dashboard.publish`."""
-        body: dict[str, Any] = {} if today is None else {"today": str(today)}
+        body = {} if today is None else {"today": str(today)}
         told = self._door.charge(f"/dashboards/{self.id}/releases", body, key=None)
         self.id, self._committed = as_told("a dashboard", lambda: self._read(told))
         return self.cumulative()
@@ -190,9 +190,9 @@ def _dashboard_body(
         raise BadQuestionError("over HTTP a dashboard takes count(table, where, by=...), and nothing else")
     table = population.table(question.table)
     day = period if isinstance(period, str) else Speller(population, table, sets).part(period)
-    grid: dict[str, Any] = {"every": terms.grid.every, "first": str(terms.grid.first), "releases": terms.grid.releases}
-    who = {word: asked[word] for word in ("table", "where", "by") if word in asked}
-    body: dict[str, Any] = {"name": terms.name, **who, "period": day, **grid, "price": _price(words)}
+    grid = {"every": terms.grid.every, "first": str(terms.grid.first), "releases": terms.grid.releases}
+    who: dict[str, Any] = {word: told for word, told in asked.items() if word != "ask"}
+    body = {"name": terms.name, **who, "period": day, **grid, "price": _price(words)}
     return {**body, **with_sets(sets), "means": [dashboard_meaning(terms)]}
 
 
