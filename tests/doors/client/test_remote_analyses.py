@@ -6,7 +6,7 @@ import pytest
 
 import lapwing as lw
 from doors.client.between import between
-from doors.server.test_analysing import clinic_door, gaussian
+from doors.server.pages.visitors import clinic_door, gaussian
 from lapwing import errors
 from lapwing.analyses import dashboard, regress
 from lapwing.doors.client.remote_session import RemoteSession

@@ -1,44 +1,22 @@
 """Comparisons, survival, regressions and dashboards over HTTP: what Python gives, charged once under a key."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
 import lapwing as lw
 from budgets import KindOfBudget
-from doors.server.doors import Door, P, code_of, serving
-from doors.server.pages.visitors import with_budget
+from doors.server.doors import Door, P, code_of
+from doors.server.pages.visitors import clinic_door, gaussian
 from lapwing.doors.server.jobs import Job, JobName
 from lapwing.doors.server.problems import ProblemError
-from lapwing.made_up.clinic_files import make_clinic
 from lapwing.noise.randomness import fresh_name
-from lapwing.workspace.settings import FILE
-from postgres_server import where_there_is_room
-
-
-@contextmanager
-def clinic_door(budget: KindOfBudget, people: int = 3000) -> Iterator[Door]:
-    """Serve a made-up clinic with much to spend: what a regression tells at a small price is noise."""
-    with TemporaryDirectory(prefix="lapwing-", dir=where_there_is_room()) as folder:
-        place = make_clinic(Path(folder) / "clinic", people)
-        (place / FILE).write_text(with_budget((place / FILE).read_text(), budget, "19"))
-        lw.create(place).close()
-        with serving(place) as door:
-            yield door
 
 
 @pytest.fixture(scope="module")
 def door(budget: KindOfBudget) -> Iterator[Door]:
     with clinic_door(budget) as door:
         yield door
-
-
-def gaussian(budget: KindOfBudget) -> dict[str, str]:
-    """Return a price that pays for Gaussian noise, where the budget has any."""
-    return {"rho": "2"} if budget.name == "rho" else {"epsilon": "5", "delta": "1e-7"}
 
 
 COMPARISON = {"table": "patient", "outcome": "diabetes", "by": "sex"}
@@ -157,7 +135,7 @@ def test_a_job_that_is_to_stop_stops_between_two_rounds_and_not_after_the_last()
 
 
 def test_a_dashboard_is_paid_at_its_opening_and_published_by_its_name(door, budget) -> None:
-    body, before = {**BOARD, "price": {budget.currency: "3"}}, door.left()
+    body, before = {**BOARD, "price": {budget.currency: "1"}}, door.left()
     told = post(door, "dashboard-previews", body).json()
     assert (told["stored"], told["affordable"], len(told["cumulative"])) == (False, True, 3)
     assert door.left() == before

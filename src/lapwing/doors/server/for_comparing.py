@@ -103,7 +103,7 @@ def analysed_again(call: ServerCall, key: str, known: dict[str, Any]) -> dict[st
     session, entry = call.session(body), call.server.memory.entry(call.population, call.person.id, key)
     question, judged = _asked(session, body)
     answer = session.stored(question, key=key, entry=entry, **body.price.words())
-    return None if answer is None else _record(key, answer, judged)
+    return None if answer is None else {**_record(key, answer, judged), "free": entry != LEDGER}
 
 
 def _analyse(call: ServerCall, job: Job) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from msgspec import UNSET
 from lapwing.analyses.dashboard import DashboardPreview
 from lapwing.analyses.dashboard_again import WrittenDashboard, dashboard_meaning, dashboards_of
 from lapwing.analyses.dashboard_board import CountsOverTime, Dashboard, PublishedCounts
+from lapwing.analyses.dashboard_grid import PeriodGrid
 from lapwing.answers.releases import Price
 from lapwing.doors.server.calls import Reply, ServerCall
 from lapwing.doors.server.for_analysts import foretell
@@ -46,6 +47,7 @@ def _preview(call: ServerCall) -> bytes:
     record = {
         "means": meaning,
         "groups": [list(group) for group in told.terms.groups],
+        **_grid(told.terms.grid),
         "stored": same is not None and dashboard_meaning(same.terms) == meaning,
         "stopped": None if stopped is None else stopped.to_dict(),
     }
@@ -152,14 +154,17 @@ def _standing(session: Session, board: PublishedCounts, id_: str) -> dict[str, A
         "id": id_,
         "dashboard": board.name,
         "periods": str(grid),
-        "every": grid.every,
-        "releases": grid.releases,
+        **_grid(grid),
         "published": done,
         "lost": list(board.lost),
         "next": {"period": grid.label(done + 1), "over_after": str(grid.ends(done + 1))} if going_on else None,
         "by": list(board.terms.by),
         "price": Price.of(board.terms.counts.event, currency_of(session.budget().account.budget)).to_dict(),
     }
+
+
+def _grid(grid: PeriodGrid) -> dict[str, Any]:
+    return {"every": grid.every, "first": str(grid.first), "last": str(grid.last), "releases": grid.releases}
 
 
 def _record(session: Session, board: PublishedCounts | Dashboard, id_: str) -> dict[str, Any]:

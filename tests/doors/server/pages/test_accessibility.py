@@ -8,16 +8,18 @@ import pytest
 from playwright.sync_api import Page
 
 from doors.server.doors import make_folder, serving
+from doors.server.pages import test_analysing_by_page as analysed
 from doors.server.pages.browsers import Looker
 from doors.server.pages.test_exploring_by_page import EXPLORED, open_explorer
 from doors.server.pages.test_publishing_by_page import CHOSEN, OFFER, publish
 from doors.server.pages.test_saved_by_page import ASKED, board_of, press, save
 from doors.server.pages.test_synthesizing_by_page import synthesize
-from doors.server.pages.visitors import MEN, P, Pages
+from doors.server.pages.visitors import MEN, Browser, P, Pages
 from lapwing.doors.server.application import DoorSettings
 from lapwing.doors.server.pages.cohort_document import CohortDraft, CohortPanel, Criterion, Limit, Near, to_link
 from lapwing.doors.server.pages.routes import PAGES
 from lapwing.doors.server.sign_in_provider import Provider
+from lapwing.noise.randomness import fresh_name
 
 pytestmark = pytest.mark.one_budget(
     "test_every_kind_of_budget looks at the pages that show budgets, at both widths, under every kind"
@@ -118,6 +120,8 @@ def states(pages) -> list[str]:
     places.append(synthesize(cleo, synthetic).headers["location"])
     explorer = open_explorer(cleo, EXPLORED).headers["location"]
     places += [explorer, f"{explorer}?c={to_link(WOMEN)}"]
+    places += [f"{P}/comparisons/{analyse(cleo, 'compare', analysed.COMPARED)}"]
+    places += [board_published(cleo)]
     saved = [(name, one) for name, one in ASKED.items() if name != "mean"]
     assert {save(cleo, one, name).status_code for name, one in saved} == {303}
     places.append(press(cleo, board_of(cleo)).headers["location"])
@@ -126,6 +130,20 @@ def states(pages) -> list[str]:
     running = (any("refresh" in cleo.get(place).headers for place in places) for _ in range(600))
     assert not all(running)  # the page of a question that is still running loads itself again
     return places
+
+
+def analyse(browser: Browser, place: str, fields: dict[str, str]) -> str:
+    """Ask for an analysis, and return its key."""
+    sent = analysed.press(browser, place, {**fields, "pay": "epsilon", "epsilon": "0.2"})
+    assert sent.status_code == 303
+    return sent.headers["location"].rpartition("/")[2]
+
+
+def board_published(browser: Browser) -> str:
+    """Open a dashboard, publish it, and return where it is."""
+    opened = browser.get(f"{P}/dashboards/{analyse(browser, 'over-time', analysed.BOARD)}").headers["location"]
+    assert browser.post(f"{opened}/publish", {"key": fresh_name()}).status_code == 303
+    return opened
 
 
 def findings(page: Page, rules: list[str] | None = None) -> list[str]:

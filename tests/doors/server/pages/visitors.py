@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx
@@ -19,6 +20,7 @@ from lapwing.doors.server.people import Directory
 from lapwing.doors.server.roles import Role
 from lapwing.made_up.clinic_files import make_clinic
 from lapwing.workspace.settings import FILE
+from postgres_server import where_there_is_room
 
 P = "/populations/clinic"
 PASSWORD = "four plain old words"  # noqa: S105 - of people who do not exist
@@ -139,3 +141,19 @@ def pages_of(
             for client in pages.clients:
                 client.close()
     store.close()
+
+
+@contextmanager
+def clinic_door(budget: KindOfBudget, amount: str = "19", *, people: int = 3000) -> Iterator[Door]:
+    """Serve a clinic to programs, with enough people and money for a regression to tell something."""
+    with TemporaryDirectory(prefix="lapwing-", dir=where_there_is_room()) as folder:
+        place = make_clinic(Path(folder) / "clinic", people)
+        (place / FILE).write_text(with_budget((place / FILE).read_text(), budget, amount))
+        lw.create(place).close()
+        with serving(place) as door:
+            yield door
+
+
+def gaussian(budget: KindOfBudget) -> dict[str, str]:
+    """Return a price that pays for Gaussian noise, where the budget has any."""
+    return {"rho": "2"} if budget.name == "rho" else {"epsilon": "4", "delta": "1e-7"}

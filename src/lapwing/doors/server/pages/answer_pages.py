@@ -29,7 +29,14 @@ from lapwing.queries.language.expressions import EVERYONE
 _STREAM = "ask_stream"
 _QUESTION = "ask"
 _MANY = "ask_stream_many"
-_ELSEWHERE = {"publish": "publications", "synthesize": "syntheses", "open_explorer": "explorers"}
+_ELSEWHERE = {
+    "publish": "publications",
+    "synthesize": "syntheses",
+    "open_explorer": "explorers",
+    "compare": "comparisons",
+    "regress": "regressions",
+    "open_dashboard": "dashboards",
+}
 """The pages of what is no answer, by what it is remembered as."""
 
 

@@ -28,7 +28,13 @@ from lapwing.vocabulary.frozen import frozen
 
 _ASKED: Final = frozenset({"charge", "intent", "recall", "opening", "closing", "write-off"})
 _PAGE: Final = 50
-_WITH_PAGE: Final = frozenset({"ask", "ask_stream", "ask_stream_many", "publish", "synthesize", "open_explorer"})
+_QUESTION: Final = "ask"
+_WITH_PAGE: Final = frozenset(
+    {
+        *("ask", "ask_stream", "ask_stream_many", "publish", "synthesize", "open_explorer"),
+        *("compare", "regress", "open_dashboard"),
+    }
+)
 """The operations whose answers have a page."""
 
 
@@ -80,7 +86,7 @@ def _free_answers(visit: PageVisit) -> Iterator[_Found]:
     """Go through what was answered for nothing under keys of their own, page by page."""
     before: int | None = None
     while page := visit.server.memory.listed(visit.population, visit.person.id, before=before, limit=_PAGE, free=True):
-        for put in page:
+        for put in (one for one in page if one["kind"] == _QUESTION):
             at = datetime.fromtimestamp(put["at"], UTC).isoformat()
             shown = _said(visit, put, sql_text(put["body"]["question"]))
             yield _Found(at=at, shown=shown, row=partial(_free, visit, put, at, shown))
@@ -110,7 +116,7 @@ def _row(
     if kind == "intent" or (kind == "recall" and put is not None and put["kind"] != "ask"):
         told, paid = _verdict(visit, end)
         return HistoryRow(at=at, kind="enough", told=told, cost=paid if kind == "intent" else None, key=key, **shown)
-    if key is not None and put is not None:
+    if key is not None and put is not None and put["kind"] == _QUESTION:
         told, price = _number(visit, put)
         name = kind_of(put["body"]["question"])
         return HistoryRow(at=at, kind=name, told=told, cost=None if kind == "recall" else price, key=key, **shown)
@@ -174,7 +180,7 @@ def _sentence(words: str) -> str:
 def _link(visit: PageVisit, put: dict[str, Any] | None, cohort: CohortDraft | None) -> str | None:
     if put is None:
         return None
-    if put["kind"] == "ask":
+    if put["kind"] == _QUESTION:
         return link_of(visit, put["body"], cohort)
     return None if cohort is None else f"{visit.base}/ask?c={to_link(cohort)}&kind=enough"
 

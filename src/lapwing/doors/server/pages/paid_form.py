@@ -44,6 +44,7 @@ class PaidForm:
     preview, pay, listed : the operations that price it, do it and list what was done before
     result : where what was paid for is shown, below the population
     beside : what else the page shows
+    look : returns the body of the preview, where what is shown has guesses in it that nothing is paid for
     """
 
     place: str
@@ -54,6 +55,7 @@ class PaidForm:
     listed: str
     result: str
     beside: Mapping[str, Any] | Callable[[PageVisit], Mapping[str, Any]]
+    look: Callable[[Any, PageVisit], dict[str, Any]] | None = None
 
     def pages(self, path: str) -> tuple[Page, ...]:
         """Return its rows: the form, the form after a change, and its button."""
@@ -108,7 +110,8 @@ class PaidForm:
         }
         try:
             body = draft.body(visit)
-            shown["preview"], shown["mark"] = await visit.do(self.preview, body), mark_of_body(body)
+            looked = body if self.look is None else self.look(draft, visit)
+            shown["preview"], shown["mark"] = await visit.do(self.preview, looked), mark_of_body(body)
         except UnclearError as unclear:
             shown["problem"] = visit.say(unclear.message, **unclear.values)
         except PageRefusedError as refused:

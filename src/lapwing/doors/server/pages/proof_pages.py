@@ -33,6 +33,8 @@ _BY_KIND: Final = {
     "moments": ("bernstein_moments", "moment_intervals"),
     "synthesis": ("published_marginals", "reservation"),
     "publication": ("published_marginals", "reservation"),
+    "regression": ("regression_rounds", "reservation"),
+    "dashboard": ("counts_over_time", "reservation"),
     "stream": ("sparse_vector", "sparse_vector_pay_per_yes", "sparse_vector_margin", "stream_recovery"),
 }
 """Further proofs of a release, by the tags of its law and its question."""
