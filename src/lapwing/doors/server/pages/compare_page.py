@@ -110,7 +110,7 @@ async def show_comparison(visit: PageVisit) -> Response:
         at=None if known is None else known["at"],
         where=body.get("where", ""),
         picture=_picture(record),
-        python=f"{opening_lines(address_of(visit), visit.population)}{call_of(body)}",
+        python=f"{opening_lines(address_of(visit), visit.population)}{comparing_call(body)}",
         proofs=proofs_of(record["question"]),
     )
 
@@ -133,10 +133,10 @@ def _picture(record: dict[str, Any]) -> Any:
     )
 
 
-def call_of(body: dict[str, Any]) -> str:
+def comparing_call(body: dict[str, Any]) -> str:
     """Return the call of `compare` that a body stands for.
 
-    >>> call_of({"table": "patient", "outcome": "diabetes", "by": "sex", "price": {"epsilon": "0.5"}})
+    >>> comparing_call({"table": "patient", "outcome": "diabetes", "by": "sex", "price": {"epsilon": "0.5"}})
     'found = session.compare("patient", "diabetes", by="sex", epsilon="0.5")'
     """
     first = [json.dumps(body[name], ensure_ascii=False) for name in ("table", "outcome") if name in body]

@@ -81,7 +81,7 @@ async def show_regression(visit: PageVisit) -> Response:
         names=_shown(record),
         percent=f"{100 * record['confidence']:g}",
         picture=forest(record),
-        python=f"{opening_lines(address_of(visit), visit.population)}{call_of(body)}",
+        python=f"{opening_lines(address_of(visit), visit.population)}{fitting_call(body)}",
         proofs=proofs_of("", "regression"),
     )
 
@@ -116,10 +116,10 @@ def _shown(record: dict[str, Any]) -> tuple[str, str, str]:
     return (word, f"{word}_low", f"{word}_high") if word else ("estimate", "low", "high")
 
 
-def call_of(body: dict[str, Any]) -> str:
+def fitting_call(body: dict[str, Any]) -> str:
     """Return the call of `regress` that a body stands for.
 
-    >>> call_of({"table": "patient", "formula": "bmi ~ age", "model": "linear", "price": {"rho": "0.1"}})
+    >>> fitting_call({"table": "patient", "formula": "bmi ~ age", "model": "linear", "price": {"rho": "0.1"}})
     'model = session.regress("patient", "bmi ~ age", model="linear", rho="0.1")'
     """
     first = [json.dumps(body[name], ensure_ascii=False) for name in ("table", "formula") if name in body]
