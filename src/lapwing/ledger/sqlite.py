@@ -139,12 +139,14 @@ class SqliteDatabase(Database):
             )
         return LedgerDamagedError(f"{self.place} is damaged: {error}")
 
-    def append(self, connection: Connection, entries: Sequence[Entry], before: Entry) -> bool:
+    def append(self, connection: Connection, entries: Sequence[Entry], before: Entry, *, commit: bool = False) -> bool:
         """Add entries; the transaction is alone, so the chain ends where it did."""
         del before
         for entry in entries:
             connection.execute("insert into entries (seq, body, hash) values (?, ?, ?)", entry)
         connection.execute("update ledger set seq = ?, hash = ?", (entries[-1].seq, entries[-1].hash))
+        if commit:
+            connection.execute("COMMIT")
         return True
 
     def stamp(self, connection: Connection) -> object:
