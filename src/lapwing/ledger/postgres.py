@@ -15,7 +15,7 @@ from typing import Any, Final
 import psycopg
 from psycopg import sql
 
-from lapwing.ledger.database import POSTGRES_TABLES, Connection, Database, Row, Statement, misplaced_answers
+from lapwing.ledger.database import FINDABLE, POSTGRES_TABLES, Connection, Database, Row, Statement, misplaced_answers
 from lapwing.ledger.entries import FINDING, Asked, Entry, HeadFile, Lookup
 from lapwing.ledger.queue import Gate
 from lapwing.ledger.store import fault_point
@@ -43,7 +43,7 @@ with moved as (update ledger set seq = %s, hash = %s where seq = %s and hash = %
 insert into entries (seq, body, hash) select entry.* from moved, unnest(%b::bigint[], %b::text[], %b::bytea[]) as entry
 returning seq
 """
-_MISREAD: Final = "select seq from entries where record is distinct from body::jsonb order by seq limit 1"
+_MISREAD: Final = f"select seq from entries where record is distinct from {FINDABLE} order by seq limit 1"  # noqa: S608
 """The first entry whose record, by which indexes find it, differs from its text."""
 _MISFOUND: Final = """
 with said as materialized (
@@ -183,6 +183,12 @@ class PostgresDatabase(Database):
             if commit:
                 connection.execute("COMMIT")
         return added.fetchone() is not None
+
+    def hashes(self, connection: Any, numbers: Sequence[int]) -> list[Row]:
+        """Return the numbers and hashes of entries."""
+        statement = "select seq, hash from entries where seq = any(%b::bigint[])"
+        rows: list[Row] = connection.execute(statement, (list(numbers),)).fetchall()
+        return rows
 
     def look_up(self, connection: Connection, asked: Sequence[Asked]) -> dict[Asked, int | None]:
         """Return the results of many lookups, with one statement for all of a kind."""

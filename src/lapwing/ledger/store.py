@@ -373,11 +373,9 @@ class Store:
         if entries != last:  # they are numbered without a gap
             return False
         with self._reader.lock, self._understood(self._reader):
-            one = self.database.phrase("select hash from entries where seq = ?")
-            for seq, kept in checkpoint.hashes.items():
-                row = self._reader.open().execute(one, (seq,)).fetchone()
-                if row is None or bytes(row[0]) != kept:
-                    return False
+            rows = self.database.hashes(self._reader.open(), list(checkpoint.hashes))
+            if {seq: bytes(hash_) for seq, hash_ in rows} != checkpoint.hashes:
+                return False
         self._seen = checkpoint.receipt
         self._cache.latest.update(checkpoint.latest)
         self._cache.openings.update(checkpoint.openings)
