@@ -326,16 +326,18 @@ class Ledger:
 
         What the background check has followed is written when the ledger is closed: nobody waits for that who opens it.
         """
-        background, checked = self.store.background, self.store.checked
+        background, seen = self.store.background, self.store.seen
         if self._checkpoints is None:
             return
         if self.store.has_found_damage or (background is not None and background.has_failed):
             self._checkpoints.forget()
-        elif checked is not None and (
-            checked.receipt.seq >= self._checked + EVERY or (not is_opening and self._is_further(checked.followed))
-        ):
-            self._checkpoints.write(checked)
-            self._checked, self._followed = checked.receipt.seq, checked.followed
+            return
+        has_grown = seen is not None and seen.seq >= self._checked + EVERY
+        if has_grown or (not is_opening and background and self._is_further(background.followed)):
+            checked = self.store.checked
+            if checked is not None:
+                self._checkpoints.write(checked)
+                self._checked, self._followed = checked.receipt.seq, checked.followed
 
     def _is_further(self, followed: Receipt | None) -> bool:
         """Return whether the background check, which wraps around, has followed enough entries since the checkpoint."""

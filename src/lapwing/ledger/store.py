@@ -400,6 +400,11 @@ class Store:
         return record
 
     @property
+    def seen(self) -> Receipt | None:
+        """The receipt of the last entry that this process has followed the chain to."""
+        return self._seen
+
+    @property
     def checked(self) -> Checkpoint | None:
         """The checkpoint of this process: how far it followed the chain, the states by then, and the newest streams."""
         with self._learning:
