@@ -23,6 +23,8 @@ _FEW: Final = 3
 _LEADING: Final = frozenset({"charge", "recall", "intent", "opening"})
 WITH_PAGE: Final = frozenset({"ask", "ask_stream", "ask_stream_many", "publish", "synthesize", "open_explorer"})
 """The operations whose answers have a page."""
+MODEL: Final = " model"
+"""What the key of an explorer's model has behind that of the explorer."""
 
 
 @frozen()
@@ -79,7 +81,7 @@ def _own_key(visit: PageVisit, entry: Record) -> str | None:
     """Return the key of an answer that has a page, if the viewer asked the question; None for others' answers."""
     if entry["kind"] not in _LEADING or entry.get("analyst") != visit.person.id or not visit.may("answer"):
         return None
-    under = entry.get("request", "").removesuffix(" model")  # of an explorer
+    under = entry.get("request", "").removesuffix(MODEL)
     known = visit.server.memory.recall(entry["population"], visit.person.id, under)
     return None if known is None or known["kind"] not in WITH_PAGE else str(known["key"])
 
@@ -120,15 +122,15 @@ def _reason(entry: Record, _: Messages) -> str:
 
 def _opened(entry: Record, say: Messages) -> str:
     if "reserves" in entry:
-        return str(say("ledger.rounds", n=entry["questions"], kind=reserved_for(entry)))
+        return say("ledger.rounds", n=entry["questions"], kind=reserved_for(entry)).unescape()
     try:
         terms = StreamTerms.read(entry["terms"])
     except LapwingError:  # of a ledger that was not written by a session
         return ""
     if isinstance(terms, CorridorTerms):
-        return str(say("history.checks_opening", table=terms.table))
+        return say("history.checks_opening", table=terms.table).unescape()
     if terms.streamed is not None:
-        return str(say("history.opened_of", asks=terms.streamed.asks, n=terms.yeses))
+        return say("history.opened_of", asks=terms.streamed.asks, n=terms.yeses).unescape()
     return str(say("history.opened", at_least=terms.at_least, n=terms.yeses))
 
 

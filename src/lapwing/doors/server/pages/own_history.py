@@ -12,14 +12,14 @@ import msgspec
 from lapwing.answers.answer import Answer
 from lapwing.answers.corridor_terms import CorridorTerms
 from lapwing.answers.history import Act, HistoryPage, agreed_words, asked_about, charged_for, read_back, reserved_for
-from lapwing.answers.stream_terms import StreamTerms, StoredNumber, paid_by_yes, stored_verdict
+from lapwing.answers.stream_terms import StoredNumber, StreamTerms, paid_by_yes, stored_verdict
 from lapwing.doors.server.pages.answer_code import kind_of, sql_text
 from lapwing.doors.server.pages.answer_pages import cohort_of
 from lapwing.doors.server.pages.cohort_document import CohortDraft, to_link
 from lapwing.doors.server.pages.cohort_words import sentence_of
 from lapwing.doors.server.pages.drafts import dictionary_for
 from lapwing.doors.server.pages.frame import above, number, people, price_text
-from lapwing.doors.server.pages.ledger_rows import WITH_PAGE, entry_price
+from lapwing.doors.server.pages.ledger_rows import MODEL, WITH_PAGE, entry_price
 from lapwing.doors.server.pages.page_visit import PageVisit
 from lapwing.doors.server.pages.showing import RANKS, between_text, built_as, link_of, off_by
 from lapwing.doors.server.questions_wire import asking_type, read_question
@@ -29,7 +29,7 @@ from lapwing.vocabulary.frozen import frozen
 
 _ASKED: Final = frozenset({"charge", "intent", "recall", "opening", "closing", "write-off"})
 _PAGE: Final = 50
-_NAMED: Final = frozenset({"publication", "synthesis", "certificate"})
+_NAMED: Final = frozenset({"publication", "synthesis", "certificate", "explorer"})
 """Rounds that have a name of their own here; of others their kind is told."""
 
 
@@ -97,7 +97,7 @@ def _free_answers(visit: PageVisit) -> Iterator[_Found]:
 
 def _act(visit: PageVisit, act: Act, page: HistoryPage, at: str) -> _Found:
     entry = page.entries[act.entry]
-    under = entry.get("request", "").removesuffix(" model")  # of an explorer
+    under = entry.get("request", "").removesuffix(MODEL)
     put = visit.server.memory.recall(visit.population, visit.person.id, under)
     key = None if put is None or put["kind"] not in WITH_PAGE else put["key"]
     shown = _said(visit, put if key else None, _words(visit, entry, act))
@@ -118,8 +118,8 @@ def _row(
         lost = end is not None and "answer" not in end
         told = str(visit.say("history.lost")) if lost else ""
         cost = entry_price(entry, visit.say) or None
-        return HistoryRow(at=at, kind=_kind_of_rounds(entry, put), told=told, cost=cost, key=key, **shown)
-    if (terms := _explored(visit, entry)) is not None:
+        return HistoryRow(at=at, kind=_kind_of_rounds(entry), told=told, cost=cost, key=key, **shown)
+    if _explored(visit, entry) is not None:
         told, paid = ("", entry_price(entry, visit.say)) if kind == "opening" else _checked(visit, end)
         return HistoryRow(at=at, kind="explorer", told=told, cost=paid or None, **shown)
     if kind == "intent" or (kind == "recall" and put is not None and put["kind"] != "ask"):
@@ -135,10 +135,10 @@ def _row(
     return HistoryRow(at=at, kind=name, told=told, cost=cost, key=key, **shown)
 
 
-def _kind_of_rounds(entry: Record, put: dict[str, Any] | None) -> str:
-    if put is not None and put["kind"] == "open_explorer":
-        return "explorer"
-    return entry["reserves"] if entry["reserves"] in _NAMED else "other"
+def _kind_of_rounds(entry: Record) -> str:
+    """Return the name of the message for what rounds were reserved for."""
+    kind = "explorer" if entry.get("request", "").endswith(MODEL) else str(entry["reserves"])
+    return kind if kind in _NAMED else "other"
 
 
 def _explored(visit: PageVisit, entry: Record) -> CorridorTerms | None:
@@ -155,11 +155,11 @@ def _explored(visit: PageVisit, entry: Record) -> CorridorTerms | None:
 def _of_explorer(visit: PageVisit, entry: Record, table: str) -> str:
     """Say whom an explorer was asked about, or that its checks were opened or closed."""
     if entry["kind"] != "intent":
-        return str(visit.say(f"history.checks_{entry['kind']}", table=table))
+        return visit.say(f"history.checks_{entry['kind']}", table=table).unescape()
     asked = entry.get("questions") or [entry["question"]]
     if len(asked) > 1:
-        return str(visit.say("history.cohorts", n=len(asked), table=table))
-    return str(visit.say("history.people_in", whom=asked_about(asked[0])))
+        return visit.say("history.cohorts", n=len(asked), table=table).unescape()
+    return visit.say("history.people_in", whom=asked_about(asked[0])).unescape()
 
 
 def _checked(visit: PageVisit, end: Record | None) -> tuple[str, str | None]:
@@ -180,10 +180,11 @@ def _words(visit: PageVisit, entry: Record, act: Act) -> str:
     if act.kind == "charge":
         return charged_for(entry)
     if act.kind == "opening" and "reserves" in entry:
-        named = agreed_words(entry) if entry["reserves"] in _NAMED else ""
-        return named or reserved_for(entry)
-    if (terms := _explored(visit, entry)) is not None:
-        return _of_explorer(visit, entry, terms.table)
+        if (kind := _kind_of_rounds(entry)) == "other":
+            return reserved_for(entry)
+        return visit.say("history.rounds", kind=visit.say(f"kind.{kind}"), about=agreed_words(entry)).unescape()
+    if (explored := _explored(visit, entry)) is not None:
+        return _of_explorer(visit, entry, explored.table)
     if act.kind != "opening":
         return act.said
     try:
@@ -191,7 +192,7 @@ def _words(visit: PageVisit, entry: Record, act: Act) -> str:
     except LapwingError:
         return act.said
     if terms.streamed is not None:
-        return str(visit.say("history.opened_of", asks=terms.streamed.asks, n=terms.yeses))
+        return visit.say("history.opened_of", asks=terms.streamed.asks, n=terms.yeses).unescape()
     return str(visit.say("history.opened", at_least=terms.at_least, n=terms.yeses))
 
 
