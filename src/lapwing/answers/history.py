@@ -16,6 +16,7 @@ from lapwing.answers.corridor_terms import CorridorTerms
 from lapwing.answers.releases import Price, PricedPlan, PricedQuestion, Release, StoredAnswer
 from lapwing.answers.stream_terms import StreamTerms, Verdict
 from lapwing.answers.target import AtEpsilon, AtRho, Target, release_of
+from lapwing.ledger.agreed import reserved_for
 from lapwing.ledger.entries import Receipt, Record
 from lapwing.ledger.export import charged_words, pays_by_yes
 from lapwing.ledger.ledger import Ledger
@@ -273,30 +274,6 @@ def _budget(entry: Mapping[str, Any]) -> str:
     return budget_words(from_record(Account, entry["account"]["after"]).budget)
 
 
-_NAMED = ("formula", "columns", "target", "name")
-"""What the terms of rounds are told by: the first of these that they have."""
-
-
-def agreed_words(entry: Record) -> str:
-    """Return what rounds are about, from what was agreed when they were reserved; nothing where it names nothing.
-
-    >>> agreed_words({"terms": '{"event":{},"terms":{"columns":["sex","age"],"table":"patients"}}'})
-    'patients: sex, age'
-    """
-    with suppress(ValueError, LookupError, TypeError):  # of a ledger that was not written by a session
-        agreed = parse(entry["terms"])["terms"]
-        named = next((agreed[name] for name in _NAMED if name in agreed), "")
-        parts = (agreed.get("table", ""), ", ".join(named) if isinstance(named, list) else named)
-        return _shortened(": ".join(str(part) for part in parts if part))
-    return ""
-
-
-def reserved_for(entry: Record) -> str:
-    """Return what rounds were reserved for, in plain English."""
-    about = agreed_words(entry)
-    return f"{entry['reserves']} of {about}" if about else str(entry["reserves"])
-
-
 def charged_for(entry: Record) -> str:
     """Return the purpose of a charge in plain English: the questions of its columns, whichever release they share."""
     return _shortened(entry["words"]) if "words" in entry else asked_words(entry["question"])
@@ -309,12 +286,6 @@ def asked_words(question: str) -> str:
     except LapwingError:
         told = repr(question)
     return _shortened(told)
-
-
-def asked_about(question: str) -> str:
-    """Return whom a question of the ledger is about: its table and condition, in plain English."""
-    told = asked_words(question)
-    return told.partition(", in ")[2] or told
 
 
 def _shortened(told: str) -> str:

@@ -7,11 +7,12 @@ from typing import Any, Final
 from lapwing.accounting.filters.account import Account, Budget
 from lapwing.answers.budget import budget_record
 from lapwing.answers.corridor_terms import CorridorTerms
-from lapwing.answers.history import asked_words, charged_for, reserved_for
+from lapwing.answers.history import asked_words, charged_for
 from lapwing.answers.stream_terms import StreamTerms, stored_verdict
 from lapwing.doors.server.pages.frame import above, budget_text, price_text
 from lapwing.doors.server.pages.page_visit import PageVisit
 from lapwing.doors.server.pages.page_words import Messages
+from lapwing.ledger.agreed import reserved_for
 from lapwing.ledger.entries import Record
 from lapwing.ledger.states import PopulationRecord
 from lapwing.vocabulary.codec import from_record

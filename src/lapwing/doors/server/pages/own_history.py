@@ -11,7 +11,7 @@ import msgspec
 
 from lapwing.answers.answer import Answer
 from lapwing.answers.corridor_terms import CorridorTerms
-from lapwing.answers.history import Act, HistoryPage, agreed_words, asked_about, charged_for, read_back, reserved_for
+from lapwing.answers.history import Act, HistoryPage, asked_words, charged_for, read_back
 from lapwing.answers.stream_terms import StoredNumber, StreamTerms, paid_by_yes, stored_verdict
 from lapwing.doors.server.pages.answer_code import kind_of, sql_text
 from lapwing.doors.server.pages.answer_pages import cohort_of
@@ -23,6 +23,7 @@ from lapwing.doors.server.pages.ledger_rows import MODEL, WITH_PAGE, entry_price
 from lapwing.doors.server.pages.page_visit import PageVisit
 from lapwing.doors.server.pages.showing import RANKS, between_text, built_as, link_of, off_by
 from lapwing.doors.server.questions_wire import asking_type, read_question
+from lapwing.ledger.agreed import agreed_words, reserved_for
 from lapwing.ledger.entries import Record
 from lapwing.vocabulary.errors import LapwingError
 from lapwing.vocabulary.frozen import frozen
@@ -159,7 +160,8 @@ def _of_explorer(visit: PageVisit, entry: Record, table: str) -> str:
     asked = entry.get("questions") or [entry["question"]]
     if len(asked) > 1:
         return visit.say("history.cohorts", n=len(asked), table=table).unescape()
-    return visit.say("history.people_in", whom=asked_about(asked[0])).unescape()
+    whom = asked_words(asked[0]).partition(", in ")[2]  # "whether there are at least N" is not what was wanted
+    return visit.say("history.people_in", whom=whom).unescape()
 
 
 def _checked(visit: PageVisit, end: Record | None) -> tuple[str, str | None]:
