@@ -14,7 +14,7 @@ from pyarrow import compute, parquet
 
 import lapwing as lw
 from _report import Goals, clock, table
-from lapwing.publishing.public_draws import SimulatedDraws
+from lapwing.publishing.public_draws import PublicDraws
 
 PEOPLE, COHORTS, MOST = 100_000, 10_000, 4
 SEEDS = (1, 2, 3)
@@ -61,7 +61,7 @@ class Truth:
 
     def cohorts(self, seed):
         """Return cohorts of one to four random conditions, with their true counts."""
-        drawn, found = iter(SimulatedDraws(str(seed)).take(20 * COHORTS).tolist()), []
+        drawn, found = iter(PublicDraws(str(seed)).take(20 * COHORTS).tolist()), []
 
         def any_of(several):
             return several[int(next(drawn) * len(several))]
