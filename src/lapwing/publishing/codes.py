@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from lapwing.mechanisms.residual_basis import Axes
 from lapwing.queries.algebra.aggregate import BinnedKey, CountInSets, CountPerPerson, DeclaredKey, Key, PrivateKey
@@ -26,12 +26,18 @@ from lapwing.queries.planning.planner import Planner, Question, plan
 from lapwing.queries.planning.scope import Scope
 from lapwing.queries.statistics.counts import CountPeople, People
 from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.exact import Sensitive
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.wording import Call
+
+if TYPE_CHECKING:
+    from lapwing.rounds import RoundReader
 
 Columns: TypeAlias = Groupings | Mapping[str, Grouping]
 """What a publication is of: columns, bins and conditions, as they are called or under names of one's own."""
 Code: TypeAlias = str | int | bool | Interval
+Passes: TypeAlias = Sequence[tuple[Sequence[Axes], Plan]]
+"""The plans of what is counted, and the tables of each."""
 OTHER: Final = "other or missing"
 MOST_COLUMNS: Final = 40
 _MOST_TABLES: Final = 100
@@ -145,9 +151,7 @@ def count_in_codes(table: str, columns: Sequence[CodedColumn], population: Popul
     return plan(CountInCodes(table=table, by=tuple(one.by for one in columns)), population)
 
 
-def count_in_tables(
-    table: str, columns: Sequence[CodedColumn], sets: Sequence[Axes], population: Population
-) -> list[tuple[list[Axes], Plan]]:
+def count_in_tables(table: str, columns: Sequence[CodedColumn], sets: Sequence[Axes], population: Population) -> Passes:
     """Return plans that count people in each cell of tables, and the tables of each: few passes over the rows.
 
     A pass computes each of its codes once, whatever number of its tables it is in, and has as many tables as their
@@ -162,6 +166,13 @@ def count_in_tables(
         passes[-1].append(axes)
         cells += size
     return [(some, _plan_of(table, columns, some, population)) for some in passes]
+
+
+def read_tables(reader: "RoundReader", passes: Passes) -> dict[Axes, Sensitive[tuple[int, ...]]]:
+    """Return all tables that the plans count."""
+    return {
+        axes: counted for sets, one in passes for axes, counted in zip(sets, reader.in_sets(one.aggregate), strict=True)
+    }
 
 
 def _plan_of(table: str, columns: Sequence[CodedColumn], sets: Sequence[Axes], population: Population) -> Plan:

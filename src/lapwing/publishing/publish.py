@@ -14,14 +14,21 @@ from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.answers.releases import Price, charged_as
 from lapwing.answers.target import TargetWords, parse_target
 from lapwing.mechanisms.residual_basis import Axes
-from lapwing.publishing.codes import MOST_COLUMNS, CodedColumn, Columns, count_in_tables, read_columns
+from lapwing.publishing.codes import (
+    MOST_COLUMNS,
+    CodedColumn,
+    Columns,
+    Passes,
+    count_in_tables,
+    read_columns,
+    read_tables,
+)
 from lapwing.publishing.measurements import GaussianResiduals
 from lapwing.publishing.noise_for_target import measurement_for
 from lapwing.publishing.publication import Publication, PublicationOffer
 from lapwing.publishing.publication_preview import PublicationPreview
 from lapwing.queries.algebra.aggregate import tables_of
 from lapwing.queries.limits import MOST_KEYS, MOST_NUMBERS
-from lapwing.queries.planning.plan import Plan
 from lapwing.rounds import IfLost, Receipt, ReservationKind, RoundReader
 from lapwing.vocabulary.codec import canonical, digest, parse, to_record
 from lapwing.vocabulary.deadline import deadline
@@ -36,9 +43,6 @@ if TYPE_CHECKING:
 
 Marginals: TypeAlias = str | Sequence[str | Sequence[str]]
 """Which sets of columns: all of one size, by these words, or a list of names, and of several names together."""
-
-Passes: TypeAlias = Sequence[tuple[Sequence[Axes], Plan]]
-"""The plans of what is counted, and the tables of each."""
 
 KIND: Final = ReservationKind(name="publication", if_lost=IfLost.ENDS)
 _SIZES: Final = {"all columns": 1, "all pairs": 2, "all triples": 3}
@@ -102,10 +106,8 @@ def publish(
     read = sorted(set[str]().union(*(tables_of(one.aggregate) for _, one in plans)))
 
     def draw(reader: RoundReader) -> dict[str, Any]:
-        counted = {
-            axes: table for sets, one in plans for axes, table in zip(sets, reader.in_sets(one.aggregate), strict=True)
-        }
-        return {"released": offer.measurement.release(counted), "versions": dict(reader.versions)}
+        released = offer.measurement.release(read_tables(reader, plans))
+        return {"released": released, "versions": dict(reader.versions)}
 
     keys = [key] if key is not None else _keys(session, terms, event, read)
     for given in keys:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict, Unpack
 from lapwing.accounting.filters.charge import SingleRelease, priced
 from lapwing.answers.releases import Price
 from lapwing.answers.target import AtEpsilon, AtRho, Target, TargetWords, Within, parse_target
-from lapwing.publishing.codes import CodedColumn, Columns, count_in_codes, read_columns
+from lapwing.publishing.codes import CodedColumn, Columns, count_in_codes, count_in_tables, read_columns, read_tables
 from lapwing.publishing.noise_for_target import rho_for
 from lapwing.publishing.saved_synthesis import read_synthesis
 from lapwing.publishing.stages import (
@@ -234,13 +234,10 @@ def _without(stages: Stages) -> Measured:
 
 
 def _drawing(offer: SynthesisOffer, stage: SynthesisStage) -> Callable[[RoundReader], dict[str, Any]]:
-    plans = {
-        axes: count_in_codes(offer.table, [_coded(offer)[a] for a in axes], offer.population) for axes in stage.counted
-    }
+    plans = count_in_tables(offer.table, _coded(offer), stage.counted, offer.population)
 
     def draw(reader: RoundReader) -> dict[str, Any]:
-        counted = {axes: reader.vector(one.aggregate) for axes, one in plans.items()}
-        return {"released": stage.release(counted), "versions": dict(reader.versions)}
+        return {"released": stage.release(read_tables(reader, plans)), "versions": dict(reader.versions)}
 
     return draw
 
