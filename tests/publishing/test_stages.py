@@ -60,7 +60,7 @@ def drawn(plan, world=WORLD):
 def farthest(codes, sigmas, unit):
     """Return how far one person, or one who is exchanged for any other one, moves residuals over their sigmas."""
     people = list(itertools.product(*(range(min(2, n)) for n in codes)))  # all codes but one are alike
-    nobody, moves = {axes: 0 for axes in sigmas}, {}
+    nobody, moves = dict.fromkeys(sigmas, 0), {}
     for codes_of in people:
         ones = {axes: np.zeros([codes[a] for a in axes], int) for axes in sigmas}
         for axes, table in ones.items():
