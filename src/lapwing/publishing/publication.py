@@ -313,10 +313,16 @@ class Publication(Result):
             raise BadQuestionError("a publication of people has no strata; publish rows, with rows=[1, 2, 5, 10]")
         here = as_int("stratum", place, least=0, most=len(measured.caps) - 1)
         offer = replace(self.offer, measurement=measured.strata[here])
-        released = measured.of_stratum(self.released, here)
-        shape = {"non_negative": self.non_negative, "whole": self.whole}
-        about = {"price": self.price, "versions": self.versions, "name": self.name, "receipt": self.receipt}
-        return Publication(offer, released, **about, **shape)
+        return Publication(
+            offer,
+            measured.of_stratum(self.released, here),
+            price=self.price,
+            versions=self.versions,
+            name=self.name,
+            receipt=self.receipt,
+            non_negative=self.non_negative,
+            whole=self.whole,
+        )
 
     def _estimates(self, axes: Axes) -> Table:
         """Add up the residuals of all subsets, each spread evenly over the columns that it does not have."""

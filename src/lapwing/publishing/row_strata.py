@@ -16,6 +16,7 @@ from fractions import Fraction
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lapwing.mechanisms.residual_basis import Axes, ResidualMechanism
 from lapwing.mechanisms.strata import by_stratum
@@ -80,9 +81,10 @@ class RowStrata(Measurement):
         """Return the strata for which each has the noise of `people`, times its cap. `unit` is that of rows."""
         strata = tuple(_times(people, cap, wanted, unit) for cap in caps)
         squares = sum(cap**2 for cap in caps)
-        price = people.event
+        price: Event = people.event
         if isinstance(people, GeometricCover):  # strata have scales of their own, and one epsilon
-            price = PureRelease(epsilon=people.event.l1_sensitivity / people.event.scale)
+            one = people.mechanism.event
+            price = PureRelease(epsilon=one.l1_sensitivity / one.scale)
         return RowStrata(
             codes=people.codes,
             counted=people.counted,
@@ -128,7 +130,7 @@ class RowStrata(Measurement):
         if normal:
             variance, rounding = (math.fsum(parts) for parts in zip(*normal, strict=True))
             return normal_reach(variance, rounding, chance)
-        sizes, many = list[Table](), list[Table]()
+        sizes, many = list[Table](), list[NDArray[np.int64]]()
         for one in self.strata:
             if isinstance(one, GeometricCover):
                 weights, times = weights_of_draws(one.codes, one.counted, axes, widths)
