@@ -1,4 +1,7 @@
-"""A table that was counted by stratum, taken apart: for each stratum the counts of it, as secret as they came."""
+"""A table that was counted by stratum, taken apart: for each stratum the counts of it, as secret as they came.
+
+Proof: proofs/published_marginals.md
+"""
 
 from collections.abc import Sequence
 
