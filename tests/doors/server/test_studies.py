@@ -31,7 +31,9 @@ STUDIES = {
     "stars": lambda session, **more: session.graph("friend").stars(3, **more),
     "k_means": lambda session, **more: session.k_means("patient", ["age"], 2, rounds=2, **more),
     "principal_components": lambda session, **more: session.principal_components("friend", ["one", "other"], **more),
-    "decision_tree": lambda session, **more: session.decision_tree("patient", lw.col("sex") == "M", AGES, depth=1, **more),
+    "decision_tree": lambda session, **more: session.decision_tree(
+        "patient", lw.col("sex") == "M", AGES, depth=1, **more
+    ),
     "sample_count": lambda session, **more: session.sample_count("patient", lw.col("age") > 40, rate="1/2", **more),
     "train": lambda session, **more: session.train(
         "patient", target="sex", features=AGES, people=400, epochs=1, rate="1/2", where="age > 5", **more
@@ -108,12 +110,12 @@ def test_a_preview_is_free_and_the_same_as_here(here, there, name) -> None:
 
 
 @pytest.mark.one_budget("it does not depend on what is paid with")
-def test_a_study_under_a_key_is_the_same_for_python_beside_the_data(door, here, there) -> None:
+def test_a_study_under_a_key_is_the_same_for_python_beside_the_data(here, there) -> None:
     told = there.k_means("patient", ["age"], 3, rounds=2, epsilon="0.3", key="python-reads-it")
     assert here.k_means("patient", ["age"], 3, rounds=2, epsilon="0.3", key="python-reads-it").centres == told.centres
 
 
-def test_what_does_not_fit_the_account_is_refused_for_nothing(door, budget) -> None:
+def test_what_does_not_fit_the_account_is_refused_for_nothing(door) -> None:
     before = door.left()
     made = door.call("ana", "POST", f"{P}/studies", {**BODY, "price": {"epsilon": "20"}}, key=fresh_name())
     assert (made.status_code, code_of(made)) == (402, "budget_exceeded"), made.text
@@ -170,7 +172,7 @@ def test_code_and_devices_are_not_sent(there) -> None:
         lambda told: {**told, "outcomes": [None, {"released": "many"}]},
         lambda told: {**told, "outcomes": [{"released": [["1e999", None]]}] * 2},
         lambda told: {**told, "receipts": ["lapwing:1"] * 2},
-        lambda told: [],
+        lambda _: [],
     ],
     ids=["meaning", "fewer rounds", "lost", "no numbers", "no receipts", "nothing"],
 )

@@ -295,7 +295,7 @@ class RemoteSession(AskingSession, AskingGuests):
     def __getattr__(self, name: str) -> Any:
         """Return a verb of a room: those that only ask, and studies, which are planned here and drawn there."""
         if name.removeprefix("preview_") not in STUDIES:
-            return super().__getattr__(name)
+            return super().__getattr__(name)  # type: ignore[misc] # the stub lists the verbs
         from lapwing.doors.client import remote_studies  # noqa: PLC0415 - NumPy is slow to load
 
         self._lifetime.require()

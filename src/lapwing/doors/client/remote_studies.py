@@ -146,7 +146,7 @@ class RemoteNetwork(Result):
         return self._here().facts()  # type: ignore[no-any-return]
 
     def _here(self) -> Any:
-        return getattr(import_module(VERBS["graph"]), "graph")(self.session, **self.about)
+        return import_module(VERBS["graph"]).graph(self.session, **self.about)
 
     def __repr__(self) -> str:
         return repr(self._here())
@@ -154,7 +154,7 @@ class RemoteNetwork(Result):
 
 def read_graph(session: AskingSession, door: PopulationDoor, *places: Any, **named: Any) -> RemoteNetwork:
     """Return a table of pairs as a graph, to ask about at a distance; refuse what is none."""
-    verb = getattr(import_module(VERBS["graph"]), "graph")
+    verb = import_module(VERBS["graph"]).graph
     bound = inspect.signature(verb).bind(session, *places, **named).arguments
     about = {word: one for word, one in bound.items() if word != "session" and one is not None}
     verb(session, **about)

@@ -4,6 +4,7 @@ A study is a job: it is charged once under its key, before its first round, and 
 ledger. Its result is computed from that, now and later. The same study of the same data is free under any key.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -56,10 +57,12 @@ def _study(call: ServerCall, job: Job) -> bytes:
     call.remember(LEDGER if before is None else FREE)
     if (told := call.told_before()) is not None:
         return told
-    drawn: Any = before
-    if drawn is None:
+
+    def reserve(planned: PlannedStudy) -> Any:
         job.after_data = True
-        drawn = job.session.reserve(**planned._asdict(), key=call.key)
+        return job.session.reserve(**planned._asdict(), key=call.key)
+
+    drawn = reserve if before is None else lambda _: before
     record = _record(job.session, call.body, drawn, free=before is not None)
     call.audit.update(price=str(record["told"].get("price")), free=before is not None)
     return call.end(record)
@@ -107,7 +110,8 @@ def study_under(call: ServerCall, key: str, known: dict[str, Any]) -> tuple[JobS
         stopped = "it was stopped after it was charged; ask again under this key: it is not charged again"
         return JobState.CANCELLED, ProblemError(409, "cancelled", stopped).body()
     try:
-        return JobState.ANSWERED, _record(session, body, _read_back(session, opened["stream"]), free=False)
+        drawn = _read_back(session, opened["stream"])
+        return JobState.ANSWERED, _record(session, body, lambda _: drawn, free=False)
     except UnansweredError as lost:
         return JobState.LOST, body_of(lost)
 
@@ -132,23 +136,22 @@ def _read_back(session: Session, name: str) -> ReadBack:
     return ReadBack(name, outcomes, [one.receipt for one in told])
 
 
-def _record(session: Session, body: StudyBody, drawn: Any, *, free: bool) -> dict[str, Any]:
+def _record(session: Session, body: StudyBody, reserve: Callable[[PlannedStudy], Any], *, free: bool) -> dict[str, Any]:
     """Return a study as JSON values: its rounds, from which everything follows, and what follows from them here.
 
-    `drawn` are the rounds; those that have no outcome yet are drawn now.
+    `reserve` returns its rounds; those that have no outcome yet are drawn now.
     """
     name, words = _words(body)
-    meaning = plan_study(session, name, words).meaning
-    result = read_study(session, name, words, lambda _: drawn)
-    return {
-        "study": drawn.name,
-        "of": name,
-        "means": meaning,
-        "free": free,
-        "outcomes": list(drawn.committed),
-        "receipts": [str(one) for one in drawn.receipts],
-        "told": result.to_dict(),
-    }
+    record: dict[str, Any] = {"of": name, "free": free}
+
+    def reserved(planned: PlannedStudy) -> Any:
+        record["means"], record["rounds"] = planned.meaning, reserve(planned)
+        return record["rounds"]
+
+    told = read_study(session, name, words, reserved).to_dict()
+    rounds = record.pop("rounds")
+    drawn = {"study": rounds.name, "outcomes": list(rounds.committed)}
+    return {**record, **drawn, "receipts": [str(one) for one in rounds.receipts], "told": told}
 
 
 def _words(body: StudyBody) -> tuple[str, dict[str, Any]]:

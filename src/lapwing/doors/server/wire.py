@@ -211,7 +211,7 @@ class StudyComponents(Strict, tag_field="of", tag="principal_components"):
 
 
 class StudyTree(Strict, tag_field="of", tag="decision_tree"):
-    """A tree that tells an `outcome`, a column or a condition, from columns with declared values, bins or conditions."""
+    """A tree that tells an `outcome`, a column or a condition, from columns, bins or conditions."""
 
     table: Name
     outcome: Text
