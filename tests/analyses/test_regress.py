@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from lapwing.accounting.filters.charge import SingleRelease
-from lapwing.analyses.regress import _asked
+from lapwing.analyses.regress import asked_regression
 from lapwing.analyses.simulated_draws import draws_from
 from lapwing.ledger.replay import verify
 from lapwing.vocabulary.errors import (
@@ -266,4 +266,6 @@ def test_a_preview_says_what_it_would_cost_and_tell(rich) -> None:
 
 
 def _event_of(preview, clinic):
-    return _asked(clinic, "patients", str(preview.design.formula), preview.model, None, rho="0.1").course.event
+    return asked_regression(
+        clinic, "patients", str(preview.design.formula), preview.model, None, rho="0.1"
+    ).course.event

@@ -8,42 +8,43 @@ Proof: proofs/regression_rounds.md
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.analyses.formula import read_formula
-from lapwing.analyses.regression import Regression, coefficients_of
+from lapwing.analyses.regression import Regression
+from lapwing.analyses.regression_again import KIND, AskedRegression, regression_from
 from lapwing.analyses.regression_course import ROUNDS, At, Build, Course
-from lapwing.analyses.regression_design import Design, read_design
-from lapwing.analyses.regression_models import MODELS, PoissonModel
+from lapwing.analyses.regression_design import read_design
+from lapwing.analyses.regression_models import MODELS
 from lapwing.analyses.regression_preview import RegressionPreview, assumed_of, refuse_hopeless
 from lapwing.answers.releases import Price
 from lapwing.answers.target import AtEpsilon, AtRho, Target, TargetWords, parse_target
 from lapwing.mechanisms.gaussian import smallest_variance
 from lapwing.queries.algebra.aggregate import tables_of
 from lapwing.queries.language.builders import ConditionLike
-from lapwing.rounds import IfLost, ReservationKind, RoundReader
+from lapwing.rounds import RoundReader
 from lapwing.vocabulary.codec import digest, to_record
 from lapwing.vocabulary.deadline import deadline
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.event import Event, GaussianNoise
 from lapwing.vocabulary.exact import as_confidence, float_below
-from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Guarantee, PureDP, currency_of
 from lapwing.vocabulary.results import shows_words
 
 if TYPE_CHECKING:
-    from lapwing.session import Session
+    from lapwing.session import AskingSession, Session
 
-KIND: Final = ReservationKind(name="regression", if_lost=IfLost.ENDS)
+Progress: TypeAlias = Callable[[int, int], object]
+"""What is told after each round: how many are done, of how many."""
 
 
 @shows_words(TargetWords, confidence="0.95")
 def preview_regress(
-    session: "Session",
+    session: "AskingSession",
     table: str,
     formula: str,
     *,
@@ -59,7 +60,7 @@ def preview_regress(
     assume : `people`, and `events` for other models than the linear one: the share of people with the outcome, or the
         mean of the counts. Guesses, or numbers from elsewhere, never looked up in the data for it
     """
-    asked = _asked(session, table, formula, model, where, **target)
+    asked = asked_regression(session, table, formula, model, where, **target)
     event, before = asked.course.event, session.budget()
     return RegressionPreview(
         design=asked.design,
@@ -83,6 +84,7 @@ def regress(
     where: ConditionLike = None,
     assume: Mapping[str, Any] | None = None,
     key: str | None = None,
+    progress: Progress | None = None,
     **target: Unpack[TargetWords],
 ) -> Regression:
     """Fit a linear, logistic or Poisson regression in five rounds, and pay for all of them at once.
@@ -98,21 +100,15 @@ def regress(
     where : which people
     assume : as of `preview_regress`; where it says that intervals would say nothing, the regression is refused
     key : the idempotency key
+    progress : called after each round with how many are done, of how many; what it raises stops the fit there, and the
+        same key goes on with it
     target : `rho=`, or `epsilon=` with `delta=`: the noise is Gaussian, which no pure budget pays for
     """
-    asked = _asked(session, table, formula, model, where, **target)
+    asked = asked_regression(session, table, formula, model, where, **target)
     course, aggregate = asked.course, asked.design.plan.aggregate
     if assume is not None:
         refuse_hopeless(assumed_of(course, assume), assume)
-    event, read, versions = course.event, sorted(tables_of(aggregate)), dict[str, int]()
-    terms = {
-        "table": asked.design.table,
-        "formula": str(asked.design.formula),
-        "model": model,
-        "plan": digest(asked.design.plan.canonical),
-        "columns": [one.name for one in asked.design.columns],
-        "rho": str(course.rho),
-    }
+    event, read, terms = course.event, sorted(tables_of(aggregate)), asked.terms
     for given in [key] if key is not None else _keys(session, terms, event, read):
         rounds = session.reserve(KIND, event=event, rounds=ROUNDS, terms=terms, tables=read, key=given)
         if None not in rounds.committed or key is not None:
@@ -125,38 +121,17 @@ def regress(
             return {"at": dict(at), "released": released, "versions": dict(reader.versions)}
 
         drawn: Mapping[str, Any] = rounds.round({"round": number}, draw)
-        versions.update(drawn["versions"])
+        if progress is not None:
+            progress(number, ROUNDS)
         return drawn
 
     with rounds:
-        found, fitted = course.run(ask, float(asked.confidence))
-    rows, covariance = coefficients_of(asked.design, found, model, float(asked.confidence))
-    return Regression(
-        design=asked.design,
-        population=session.population,
-        model=model,
-        coefficients=rows,
-        covariance=covariance,
-        people=found.people,
-        cap=fitted.cap if isinstance(fitted, PoissonModel) else None,
-        settled=found.settled,
-        confidence=float(asked.confidence),
-        price=Price.of(event, currency_of(session.budget().account.budget)),
-        name=rounds.name,
-        versions=versions,
-    )
+        return regression_from(session, asked, ask, name=rounds.name)
 
 
-@frozen()
-class _AskedRegression:
-    design: Design
-    course: Course
-    confidence: Fraction
-
-
-def _asked(
-    session: "Session", table: str, formula: str, model: str, where: ConditionLike, **target: Unpack[TargetWords]
-) -> _AskedRegression:
+def asked_regression(
+    session: "AskingSession", table: str, formula: str, model: str, where: ConditionLike, **target: Unpack[TargetWords]
+) -> AskedRegression:
     """Read what is asked for, and choose the noise; refuse before anything is charged."""
     if model not in MODELS:
         raise ParameterError("model", model, reason="is unknown", remedy=f"write one of {', '.join(MODELS)}")
@@ -175,7 +150,9 @@ def _asked(
         unit=population.unit,
     )
     course.check_price()
-    return _AskedRegression(design=design, course=course, confidence=as_confidence(target.get("confidence", "0.95")))
+    return AskedRegression(
+        design=design, course=course, model=model, confidence=as_confidence(target.get("confidence", "0.95"))
+    )
 
 
 def _rho_of(target: Target, budget: Guarantee) -> Fraction:
