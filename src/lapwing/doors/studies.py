@@ -10,8 +10,8 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple, NoReturn, Self
 
 from lapwing.guests import STUDIES, VERBS
-from lapwing.rounds import Receipt, ReservationKind
-from lapwing.session import AskingSession
+from lapwing.rounds import Receipt, ReservationKind, Rounds
+from lapwing.session import AskingSession, Session
 from lapwing.vocabulary.codec import canonical, digest, to_record
 from lapwing.vocabulary.errors import UnansweredError
 from lapwing.vocabulary.event import Event
@@ -40,6 +40,12 @@ class PlannedStudy(NamedTuple):
     def meaning(self) -> str:
         """A digest of it: two that have the same mean the same, and cost the same."""
         return digest([self.kind.name, self.agreed, self.rounds, sorted(self.tables)])
+
+    def reserve(self, session: Session, key: str) -> Rounds:
+        """Charge it, or find it, under an idempotency key."""
+        return session.reserve(
+            self.kind, event=self.event, rounds=self.rounds, terms=self.terms, tables=self.tables, key=key
+        )
 
 
 class ReadBack:

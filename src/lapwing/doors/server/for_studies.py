@@ -60,7 +60,7 @@ def _study(call: ServerCall, job: Job) -> bytes:
 
     def reserve(planned: PlannedStudy) -> Any:
         job.after_data = True
-        return job.session.reserve(**planned._asdict(), key=call.key)
+        return planned.reserve(job.session, call.key)
 
     drawn = reserve if before is None else lambda _: before
     record = _record(job.session, call.body, drawn, free=before is not None)
