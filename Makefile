@@ -17,7 +17,7 @@ SEED ?= 1
 MUTANTS ?= 200
 BENCHES := $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))
 
-.PHONY: help demo test quick test-313 test-learning check audit fuzz mutate format lint types layers docs dist container bench lock clean
+.PHONY: help demo test quick test-313 test-learning check audit fuzz mutate format lint types layers docs dist container bench bench-width lock clean
 help:      ## what can be done here
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):[^#]*## /  make \1 \t/' | expand -t 20
 
@@ -123,6 +123,10 @@ bench-learning: .venv-learning/ready
 	@$(INSTALL) --python .venv-learning/bin/python -c constraints.txt -e '.[learning]' pytest
 	@$(INSTALL) --python .venv-learning/bin/python -r benchmarks/peers-learning.txt
 	@touch $@
+
+# Surveys beside the packages of the local model, which want an old xxhash; and all of the rooms of width, one by one.
+bench-surveys: .venv-ldp/ready
+bench-width: bench-surveys bench-graphs bench-width_bayes bench-learning
 
 bench-queries: .venv-smartnoise/ready .venv-tumult/ready
 
