@@ -17,7 +17,7 @@ SEED ?= 1
 MUTANTS ?= 200
 BENCHES := $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))
 
-.PHONY: help demo test quick test-313 test-learning check audit fuzz mutate format lint types layers docs dist container bench bench-width lock clean
+.PHONY: help demo test quick test-313 test-learning test-r check audit fuzz mutate format lint types layers docs dist container bench lock clean
 help:      ## what can be done here
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):[^#]*## /  make \1 \t/' | expand -t 20
 
@@ -37,6 +37,11 @@ test-313: .venv-313/dev      ## run every test on Python 3.13, the one of this m
 
 test-learning: .venv-learning/ready      ## what needs PyTorch: devices and modules of a training
 	PYTHONPATH=src:tests .venv-learning/bin/python -m pytest -q --noconftest -o addopts= tests/learning/with_torch.py
+
+test-r: .venv/dev      ## the client in R: built, checked and tested against real servers by this machine's R, where there is one
+	@command -v R >/dev/null || { echo 'NOT TESTED: there is no R here. Install it, such as by: apt-get install r-base-core'; \
+	  echo 'r-cran-httr2 r-cran-jsonlite r-cran-testthat r-cran-ggplot2 r-cran-knitr r-cran-rmarkdown'; exit 1; }
+	PYTHONPATH=src:tests $(BIN)/python -m pytest -q --noconftest -o addopts= tests/doors/client/with_r.py
 
 audit: .venv/dev      ## the subtle lies, the whole blind trial, long looks at whole sessions: minutes
 	$(BIN)/python -m pytest -n auto --dist worksteal -v --durations=0 tests/audit/subtle.py
@@ -126,6 +131,7 @@ bench-learning: .venv-learning/ready
 
 # Surveys beside the packages of the local model, which want an old xxhash; and all of the rooms of width, one by one.
 bench-surveys: .venv-ldp/ready
+.PHONY: bench-width
 bench-width: bench-surveys bench-graphs bench-width_bayes bench-learning
 
 bench-queries: .venv-smartnoise/ready .venv-tumult/ready

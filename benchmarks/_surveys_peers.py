@@ -17,7 +17,6 @@ from pure_ldp.frequency_oracles.local_hashing import LHClient, LHServer
 from pure_ldp.frequency_oracles.unary_encoding import UEClient, UEServer
 from pure_ldp.heavy_hitters.prefix_extending import PEMClient, PEMServer
 
-
 RNG = np.random.default_rng(3)  # noqa: TID251 - made-up people
 
 

@@ -67,6 +67,7 @@ def setup(app):
     app.connect("source-read", list_neighbours)
     app.connect("source-read", name_pages_of_folders)
     app.connect("source-read", close_examples)
+    app.connect("source-read", show_without_colours)
     app.connect("source-read", lead_to_pages)
     app.connect("autodoc-process-docstring", docstrings.process)
     app.connect("env-get-outdated", glossary_links.forget)
@@ -89,6 +90,11 @@ def name_pages_of_folders(_app, _name, source):
 def close_examples(_app, _name, source):
     """Take the empty line away with which an example ends: doctest wants it, a reader does not."""
     source[0] = re.sub(r"\n\n```$", "\n```", source[0], flags=re.MULTILINE)
+
+
+def show_without_colours(_app, _name, source):
+    """Show as plain text what older colourers do not know the language of."""
+    source[0] = source[0].replace("```haproxy\n", "```text\n")
 
 
 def lead_to_pages(_app, name, source):

@@ -76,7 +76,9 @@ def test_what_cannot_be_believed_costs_time_and_nothing_else(place, monkeypatch,
         case "missing":
             file.unlink()
         case "altered":
-            file.write_bytes(replaced(file.read_bytes(), b'"ACCOUNT",["clinic"],14', b'"ACCOUNT",["clinic"],12'))
+            file.write_bytes(
+                replaced(file.read_bytes(), b'"ACCOUNT":[["clinic"],[14]]', b'"ACCOUNT":[["clinic"],[12]]')
+            )
         case "other digests":
             content = file.read_bytes()
             file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
