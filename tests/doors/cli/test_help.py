@@ -105,6 +105,8 @@ def test_the_examples_of_the_help_work(made_once, quick_path, monkeypatch, name,
     smoking = lw.survey(["never", "daily"], epsilon=2)
     report = {"survey": smoking.asked.key, "device": "0" * 32, "report": smoking.report("daily")}
     Path("reports.txt").write_text(json.dumps(report) + "\n", encoding="utf-8")
+    trimmed = "import numpy as np\ndef trimmed_mean(rows):\n    return np.sort(rows[:, 0])[1:-1].mean()\n"
+    Path("ours.py").write_text(trimmed, encoding="utf-8")
     Path("selects.sql").write_text("select count(*) from patients\n", encoding="utf-8")
     if name == "people link":
         Path("door.toml").write_text(PROVIDER, encoding="utf-8")
