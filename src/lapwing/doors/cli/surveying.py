@@ -144,14 +144,14 @@ def collect(*, asked: Path, lines: Any, reports: Path | None, most_per_person: s
         sys.exit(2)
 
 
-@survey.command()
+@survey.command(name="show")
 @asked_argument
 @reports_option
 @confidence_option
 @click.option("--most", metavar="N", help="How many answers are shown, the most frequent first.  [default: 1000]")
 @click.option("--plot", type=_PATH, help="A file for the picture, .svg.")
 @json_option
-def show(
+def show_estimates(
     *, asked: Path, reports: Path | None, confidence: str, most: str | None, plot: Path | None, as_json: bool
 ) -> None:
     """Say how many people gave each answer, with intervals.
