@@ -60,6 +60,7 @@ MATRIX = {
     **dict.fromkeys(("preview_synthesis", "synthesize", "syntheses", "synthesis", "synthetic_rows"), ASK),
     **dict.fromkeys(("preview_certificate", "certify"), ASK),
     **dict.fromkeys(("preview_explorer", "explorers", "open_explorer", "explorer", "guess_explorer"), ASK),
+    **dict.fromkeys(("preview_study", "studies", "study", "study_again"), ASK),
     **dict.fromkeys(("ask_explorer", "close_explorer"), ASK),
     **dict.fromkeys(("preview_comparison", "comparisons", "compare", "comparison"), ASK),
     **dict.fromkeys(("preview_survival", "survivals", "estimate_survival", "survival"), ASK),
@@ -82,7 +83,7 @@ MATRIX = {
 
 SPENDS = {
     *("ask", "open_stream", "ask_stream", "ask_many", "ask_stream_many", "close_stream"),
-    *("publish", "synthesize", "open_explorer", "ask_explorer", "close_explorer", "certify"),
+    *("publish", "synthesize", "open_explorer", "ask_explorer", "close_explorer", "certify", "study"),
     *("compare", "estimate_survival", "regress", "open_dashboard", "publish_release"),
 }
 
