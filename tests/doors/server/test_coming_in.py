@@ -14,7 +14,6 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-import lapwing as lw
 from doors.server.doors import make_folder
 from doors.server.test_serving import command, lines_of, wait_for
 from lapwing.doors.cli import main
