@@ -18,8 +18,10 @@ from tempfile import TemporaryDirectory
 
 import psycopg
 
-from _report import table
+from _report import Goals, table
+from lapwing.accounting.filters.account import open_account
 from lapwing.accounting.filters.charge import SingleRelease
+from lapwing.ledger.administration import decide_in
 from lapwing.ledger.checkpoint import EVERY, CheckpointFile
 from lapwing.ledger.entries import Lookup
 from lapwing.ledger.key_digests import KeyDigests, fingerprint
@@ -27,6 +29,9 @@ from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.ledger.postgres import PostgresDatabase
 from lapwing.ledger.questions import Request, charge_in
 from lapwing.ledger.replay import verify
+from lapwing.ledger.states import PopulationRecord
+from lapwing.ledger.transaction import state
+from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.event import DiscreteLaplaceNoise
 from lapwing.vocabulary.guarantee import PrivacyUnit, PureDP
 
@@ -34,8 +39,9 @@ sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from postgres_server import installed, running
 
 PROCESSES, SECONDS, ROUNDS = 4, 2.0, 3
-POPULATIONS = (10, 100, 1_000)
-ENTRIES = 50_000
+POPULATIONS = (10, 100, 1_000, 10_000)
+ENTRIES = 20_000
+ANSWER = '{"kind":"answer","value":1742,"margin":"30","confidence":"0.95","unit":"people"}'
 
 
 def request(population: str, key: str) -> Request:
@@ -43,19 +49,23 @@ def request(population: str, key: str) -> Request:
         population=population,
         analyst="ana",
         key=key,
-        question=f"count patients where age >= 18 and site in ('north', 'south') and key = {key}",
+        question=f"count patients where age >= 18 and site in ('north', 'south') and key = {key}".ljust(290, "."),
         tables=frozenset({"patients"}),
         charge=SingleRelease(event=DiscreteLaplaceNoise(l1_sensitivity=1, scale=Fraction(10))),
     )
 
 
 def with_populations(dsn: str, schema: str, number: int) -> Ledger:
-    """Make a ledger with so many populations."""
+    """Make a ledger with so many populations, in one transaction: each alone follows the chain before it is made."""
     ledger = create_ledger(PostgresDatabase(dsn, schema=schema), name="bench")
-    for name in range(number):
-        unit, budget = PrivacyUnit(person_key="id"), PureDP(epsilon=Fraction(10**6))
-        ledger.administration.create_population(f"p{name}", unit=unit, budget=budget)
-        ledger.administration.add_table(f"p{name}", "patients")
+    unit, budget = PrivacyUnit(person_key="id"), PureDP(epsilon=Fraction(10**6))
+    account = open_account(budget, segments=("everyone",), adjacency=unit.adjacency)
+    with ledger.store.writing("population") as book:
+        for name in range(number):
+            made = PopulationRecord(name=f"p{name}", unit=unit)
+            states = {"policy": to_record(made), "account": state((), account)}
+            book.append("population", population=made.name, by="custodian", **states)
+            decide_in(book, made.with_table("patients", 1), "custodian", "table", table="patients")
     return ledger
 
 
@@ -113,10 +123,10 @@ def measure_opening(dsn: str, folder: Path) -> dict[str, float]:
         open_ledger(database, checkpoints=CheckpointFile(kept, b"bench")).close()
         times = []
         for _ in range(5):
-            begun = time.process_time()
+            begun = time.thread_time()  # the background check follows the chain beside it
             ledger = open_ledger(database, checkpoints=CheckpointFile(kept, b"bench"))
             ledger.snapshot("p0", "ana")
-            times.append(time.process_time() - begun)
+            times.append(time.thread_time() - begun)
             ledger.close()
         found[f"opening {number}"] = min(times)
         size = kept.stat().st_size if kept.exists() else 0
@@ -130,10 +140,12 @@ def measure_entries(dsn: str, binaries: Path, folder: Path) -> dict[str, float]:
     """Return the bytes of an entry, and seconds of an entry to follow the chain, to verify it and to dump it."""
     ledger = with_populations(dsn, "entries", 10)
     begun = time.process_time()
+    most = 500
     with ledger.store.writing("charge") as book:
-        for i in range(ENTRIES):
-            charge_in(book, request(f"p{i % 10}", f"key {i}"))
-    grouped = (time.process_time() - begun) / ENTRIES
+        charges = [charge_in(book, request(f"p{i % 10}", f"key {i}")).seq for i in range(ENTRIES // 2)]
+    grouped = (time.process_time() - begun) / len(charges)
+    for i in range(0, len(charges), most):
+        ledger.questions.answer_many(dict.fromkeys(charges[i : i + most], ANSWER))
     ledger.close()
     with psycopg.connect(dsn, autocommit=True) as server:
         server.execute("vacuum analyze entries.entries")
@@ -186,11 +198,23 @@ def measure_checkpoint() -> dict[str, float]:
     return found
 
 
+def judge(goals: Goals, found: dict[str, float]) -> None:
+    """Say which goals are met, of those that were measured."""
+    if "one process" in found:
+        one = found["one process"]
+        goals.at_least("four processes on one population", found["four processes, one population"] / one, 0.9)
+        goals.at_least("four processes on four populations", found["four processes, four populations"] / one, 1.6)
+    if "opening 10000" in found:
+        goals.at_most("opening one population of 10,000", 1e3 * found["opening 10000"], 10, " ms")
+    if "bytes an entry" in found:
+        goals.at_most("an entry in PostgreSQL", found["bytes an entry"], 1300, " bytes")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", type=Path)
     parser.add_argument("--only", choices=["processes", "opening", "entries", "checkpoint"])
-    chosen = parser.parse_args()
+    chosen, goals = parser.parse_args(), Goals()
     found: dict[str, float] = {}
     with TemporaryDirectory() as folder, running("max_connections=100") as server, server.database() as dsn:
         if chosen.only in {None, "processes"}:
@@ -203,6 +227,8 @@ def main() -> None:
         found |= measure_checkpoint()
     if chosen.write:
         chosen.write.write_text(json.dumps(found, indent=1) + "\n")
+    judge(goals, found)
+    goals.close()
 
 
 if __name__ == "__main__":

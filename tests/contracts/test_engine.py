@@ -144,6 +144,14 @@ def test_a_missing_value_is_no_distinct_value(bench) -> None:
     assert numbers(bench, ask.count_distinct("patients", "city")) == (0,)
 
 
+def test_numbers_by_keys_that_only_the_data_knows_are_those_of_the_rows_that_count(bench) -> None:
+    notes = [("a", 3), ("a", 5), ("b", 7), (None, 2), ("a", None)]
+    bench.load({**EMPTY, "visits": [visit(n, note=note, nights=nights) for n, (note, nights) in enumerate(notes)]})
+    totals = numbers(bench, ask.total("visits", "nights", by="note", max_rows=2))
+    assert totals == {("a",): (8,), ("b",): (7,), (None,): (2,)}
+    assert numbers(bench, ask.mean("visits", "nights", by="note", max_rows=2)).keys() == totals.keys()
+
+
 def test_empty_tables_answer_zero_in_every_cell(bench) -> None:
     bench.load(EMPTY)
     assert numbers(bench, ask.count("patients", by="sex")) == (0, 0, 0, 0)
@@ -151,6 +159,7 @@ def test_empty_tables_answer_zero_in_every_cell(bench) -> None:
     assert numbers(bench, ask.mean("visits", "cost")) == (0, 0)
     assert numbers(bench, ask.funnel("patients", ["smoker", "age > 3"])) == (0, 0, 0)
     assert numbers(bench, ask.count("patients", by="city")) == {}
+    assert numbers(bench, ask.mean("patients", "age", by="city")) == {}
 
 
 @pytest.mark.parametrize(

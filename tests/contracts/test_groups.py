@@ -25,15 +25,20 @@ from lapwing.vocabulary.errors import (
 )
 from ledger.clinic import SEED, Place, ask, decide_one, intend_one, opening, request, reserved, spent
 
+RIVALS = "postgres beside rivals"
+"""Other processes write to the same chain, or did so just now: groups wait for the lock."""
 
-@pytest.fixture(params=["sqlite", "postgres"])
+
+@pytest.fixture(params=["sqlite", "postgres", RIVALS])
 def place(request) -> Place:
-    return Place.chosen(request.param, request)
+    return Place.chosen(request.param.split()[0], request)
 
 
 @pytest.fixture
-def ledger(place) -> Iterator[Ledger]:
+def ledger(place, request) -> Iterator[Ledger]:
     with place.clinic() as ledger:
+        if RIVALS in request.node.name:
+            ledger.store._rivals.won()
         yield ledger
 
 
@@ -70,7 +75,7 @@ def counted(monkeypatch, database, what: str) -> Iterator[list[Any]]:
     calls: list[Any] = []
     method = getattr(type(database), what)
     with monkeypatch.context() as patched:
-        patched.setattr(type(database), what, lambda *given: calls.append(given) or method(*given))
+        patched.setattr(type(database), what, lambda *given, **named: calls.append(given) or method(*given, **named))
         yield calls
 
 
@@ -177,15 +182,17 @@ class TestFailures:
     def test_a_commit_in_doubt_is_in_doubt_for_all_and_each_key_finds_out(self, ledger, monkeypatch, landed) -> None:
         commit, append = ledger.store._writer.commit, type(ledger.store.database).append
 
-        def fail(act: Callable[..., Any], *given: Any) -> None:
+        def fail(act: Callable[..., Any], *given: Any, **named: Any) -> None:
             if landed:
-                act(*given)
+                act(*given, **named)
             raise OSError("the line is dead")
 
         with monkeypatch.context() as broken:
             broken.setattr(ledger.store._writer, "commit", lambda: fail(commit))
             if ledger.store.database.appends_atomically:
-                broken.setattr(type(ledger.store.database), "append", lambda *given: fail(append, *given))
+                broken.setattr(
+                    type(ledger.store.database), "append", lambda *given, **named: fail(append, *given, **named)
+                )
             ends = together(ledger, *charges(ledger, 12))
         assert all(isinstance(end, LedgerInDoubtError) for end in ends), "the refused ones, too"
         assert len(set(map(id, ends))) == len(ends)
@@ -202,7 +209,7 @@ class TestFailures:
     def test_a_full_disk_charges_nobody(self, ledger, monkeypatch) -> None:
         in_a_server, reason = ledger.store.database.appends_atomically, "no space left on device"
 
-        def full(*_) -> None:
+        def full(*_, **__) -> None:
             raise DiskFull(reason) if in_a_server else OSError(reason)
 
         with monkeypatch.context() as broken:

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -697,7 +698,7 @@ class TestSpeed:
 class Listening:
     """A connection that remembers what was asked of it."""
 
-    closed = False
+    closed, pipeline = False, staticmethod(nullcontext)
 
     def __init__(self, connection, asked: set[str]) -> None:
         self._connection, self._asked = connection, asked

@@ -1,13 +1,16 @@
 """kill -9 at every fault point of every act: what was released was charged, and the next process goes on."""
 
 import time
+from contextlib import ExitStack
 
 import pytest
 
 from crashes.plan import BACK_ENDS, LEDGER_ACTS, PHASES
 from crashes.workload import (
+    FORK,
     History,
     answer_first_and_charge_later,
+    ask_among_rivals,
     ask_for_ever,
     ask_together,
     child,
@@ -60,6 +63,30 @@ def test_a_kill_in_a_group_of_charges_and_answers_loses_nothing_that_was_told(pl
             recover(ledger, history)
             history.check(ledger)
     assert history.releases
+
+
+@pytest.mark.catalogue("L2")
+@pytest.mark.parametrize("point", PHASES)
+def test_each_of_four_writers_is_killed_in_a_group_that_lost_a_race(request, point) -> None:
+    """The others go on with the lock that the dead one held or waited for; what each of them told was charged."""
+    history, all_ = History(), FORK.Barrier(4)
+    place = Place.chosen("postgres", request)
+    place.clinic(epsilon=1000).close()
+    faults = [
+        f"{act}.{point}:kill:{turn}" for act, turn in (("charge", 1), ("answer", 2), ("charge", 8), ("answer", 9))
+    ]
+    with ExitStack() as open_:
+        writers = [
+            open_.enter_context(child(ask_among_rivals, place, fault, all_, f"{i}")) for i, fault in enumerate(faults)
+        ]
+        for process, pipe in writers:
+            history.hear(told(pipe))
+            process.join()
+            assert process.exitcode == KILLED
+    with place.open() as ledger:
+        recover(ledger, history)
+        history.check(ledger)
+    assert len({key.split()[0] for key in history.releases}) > 1
 
 
 @pytest.mark.catalogue("L2")

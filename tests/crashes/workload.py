@@ -7,10 +7,12 @@ pipe and not the ledger: every release must be covered by a charge, and every ke
 import multiprocessing
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import count
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -125,8 +127,12 @@ def answer_first_and_charge_later(pipe: Connection, place: Place, fault: str) ->
 def ask_for_ever(pipe: Connection, place: Place, turn: str) -> None:
     """Ask until somebody kills the process."""
     with place.open() as ledger:
-        for number in range(10**6):
-            one_question(pipe, ledger, f"{turn} {number}")
+        _ask(pipe, ledger, turn)
+
+
+def _ask(pipe: "Connection | OneAtATime", ledger: Ledger, turn: str) -> None:
+    for number in count():
+        one_question(pipe, ledger, f"{turn} {number}")
 
 
 def ask_together(pipe: Connection, place: Place, fault: str, turn: str) -> None:
@@ -143,6 +149,21 @@ def ask_together(pipe: Connection, place: Place, fault: str, turn: str) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
+            thread.join()
+
+
+def ask_among_rivals(pipe: Connection, place: Place, fault: str, all_: Any, turn: str) -> None:
+    """Ask in four threads for ever, among other processes; die in a group with the lock, once all have lost a race."""
+    telling = OneAtATime(pipe)
+    with place.open() as ledger:
+        asking = [threading.Thread(target=_ask, args=(telling, ledger, f"{turn} {i}")) for i in range(4)]
+        for thread in asking:
+            thread.start()
+        while not ledger.store._rivals.are_busy:
+            time.sleep(0.001)
+        all_.wait(60)
+        os.environ[VARIABLE] = fault
+        for thread in asking:
             thread.join()
 
 

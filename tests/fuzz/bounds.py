@@ -44,7 +44,10 @@ def is_tight(plan, before, after):
 def _moves(before, after):
     if isinstance(before, tuple):
         return [b - a for a, b in zip(before, after, strict=True)]
-    return [after.get(cell, (0,))[0] - before.get(cell, (0,))[0] for cell in before.keys() | after.keys()]
+    cells = before.keys() | after.keys()
+    terms = max((len(numbers) for numbers in (*before.values(), *after.values())), default=0)
+    none = (0,) * terms
+    return [b - a for cell in cells for a, b in zip(before.get(cell, none), after.get(cell, none), strict=True)]
 
 
 def _excess_of_keys(plan, before, after):

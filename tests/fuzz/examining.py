@@ -17,7 +17,7 @@ from fuzz.catalogues import catalogue
 from fuzz.questions import question
 from fuzz.spelling import in_sql
 from fuzz.tables import neighbours
-from lapwing.answers.target import AtEpsilon, release_of
+from lapwing.answers.target import AtEpsilon, release_of, release_together
 from lapwing.engines.engine import is_cohort
 from lapwing.queries.language.builders import as_condition
 from lapwing.queries.planning.plan import Family
@@ -26,6 +26,7 @@ from lapwing.queries.statements.select import read_sql
 from lapwing.queries.statistics.counts import CountRows
 from lapwing.queries.statistics.shared_releases import share
 from lapwing.vocabulary.errors import EngineError, LapwingError, RegistrationError
+from lapwing.vocabulary.exact import Sensitive
 from lapwing.vocabulary.guarantee import ApproximateDP, PureDP
 
 QUESTIONS = 20
@@ -92,6 +93,9 @@ def _asked(case, sides, tally):
             tally["asked" if planned else "refused"] += 1
             if planned:
                 before, after = _on_both(planned, sides)
+                if planned.shown_by is not None:
+                    tally["shown"] += 1
+                    _by_people(asked, planned, (before, after), sides, case.population)
                 tally["tight"] += is_tight(planned, before, after)
                 if is_cohort(planned.aggregate):
                     cohorts[planned.aggregate] = (before[0], after[0])
@@ -156,6 +160,24 @@ def _on_both(planned, sides):
             raise Found("oracle", f"differs from the oracle: {_shown(numbers)}, not {_shown(expected)}")
         _release(planned, numbers)
     return before, after
+
+
+def _by_people(asked, planned, numbers, sides, population):
+    """Look at the people by whom groups are shown, of which there are some in each group that has a number."""
+    people = _on_both(planned.shown_by, sides)
+    for some, counts in zip(numbers, people, strict=True):
+        if not some.keys() <= counts.keys():
+            raise Found("bound", f"groups of nobody: {_shown(some)}, {_shown(counts)}")
+        target, budget = AtEpsilon(epsilon=Fraction(1), delta=_DELTA), ApproximateDP(epsilon=Fraction(1), delta=_DELTA)
+        try:
+            told = release_together({"asked": asked}, {"asked": planned}, population, target, budget)["asked"]
+        except LapwingError:
+            return
+        try:
+            released = told.source.release([Sensitive(counts), Sensitive(some)])
+            told.values(json.loads(json.dumps(released)), Fraction(95, 100))
+        except Exception as failure:
+            raise Found("release", f"cannot be released: {failure!r}; {_shown(some)}") from failure
 
 
 def _release(planned, numbers):

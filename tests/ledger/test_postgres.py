@@ -1,5 +1,6 @@
 """What a ledger in PostgreSQL does beyond the contract: server settings, lost connections, crashes of the server."""
 
+from contextlib import nullcontext
 from fractions import Fraction
 
 import psycopg
@@ -8,6 +9,7 @@ from psycopg import sql
 
 from lapwing.ledger.ledger import create_ledger, open_ledger
 from lapwing.ledger.postgres import PostgresDatabase
+from lapwing.ledger.queue import QUIET
 from lapwing.ledger.replay import verify
 from lapwing.ledger.reservation_states import RoundOutcome
 from lapwing.vocabulary.errors import (
@@ -360,9 +362,12 @@ class TestConnections:
             assert verify(ledger).entries == 3
 
     @pytest.mark.parametrize("landed", [True, False], ids=["it landed", "it did not"])
+    @pytest.mark.parametrize("rivals", [True, False], ids=["with the lock", "without it"])
     @pytest.mark.catalogue("L15")
-    def test_a_connection_lost_at_the_commit_is_in_doubt_and_the_key_finds_out(self, place, landed) -> None:
+    def test_a_connection_lost_at_the_commit_is_in_doubt_and_the_key_finds_out(self, place, landed, rivals) -> None:
         with place.clinic() as ledger:
+            if rivals:
+                ledger.store._rivals.won()
             _breaks_at_the_next_commit(ledger, landed=landed)
             with pytest.raises(LedgerInDoubtError, match="counts as charged"):
                 ledger.questions.charge(request("k1"))
@@ -388,17 +393,38 @@ class TestConnections:
             append = PostgresDatabase.append
             overtaken = []
 
-            def append_late(self, connection, entries, before):
+            def append_late(self, connection, entries, before, **commit):
                 if not overtaken and '"request":"slow"' in entries[0].body:
                     overtaken.append(entries[0].seq)
                     ask(faster, "fast", epsilon="19/20")
-                return append(self, connection, entries, before)
+                return append(self, connection, entries, before, **commit)
 
             monkeypatch.setattr(PostgresDatabase, "append", append_late)
             with pytest.raises(BudgetExceededError, match=r"0\.05 is left"):
                 ledger.questions.charge(request("slow"))
             assert overtaken == [4]
             assert spent(ledger) == Fraction(19, 20)
+
+    def test_who_was_overtaken_waits_for_the_lock_until_the_others_are_quiet(self, place, monkeypatch) -> None:
+        """With the lock an append needs no second try; without rivals, after a while, it needs no lock."""
+        with place.clinic(epsilon=100) as ledger, place.open() as faster:
+            append, tried, locked = PostgresDatabase.append, [], []
+
+            def append_late(self, connection, entries, before, **commit):
+                if '"request":"overtaken"' in entries[0].body and not tried:
+                    ask(faster, "fast")
+                tried.append(entries[0].seq)
+                locked.append(bool(commit))
+                return append(self, connection, entries, before, **commit)
+
+            monkeypatch.setattr(PostgresDatabase, "append", append_late)
+            ledger.questions.charge(request("overtaken"))
+            assert tried == [4, 5, 4, 6], "the faster one's charge and answer came between the first try and the second"
+            del locked[:]
+            for number in range(QUIET + 1):
+                ledger.questions.charge(request(f"quiet {number}"))
+            assert locked == [True] * QUIET + [False]
+            assert verify(ledger).entries == 3 + 2 + 1 + QUIET + 1
 
     @pytest.mark.catalogue("L12")
     def test_a_lock_that_is_held_too_long_is_reported(self, database) -> None:
@@ -433,6 +459,7 @@ class DeafConnection:
 
     def __init__(self, connection, *, landed: bool) -> None:
         self._connection, self._landed, self._begun = connection, landed, False
+        self.pipeline = nullcontext
 
     @property
     def closed(self) -> bool:

@@ -368,6 +368,9 @@ def _of_rows(name):
     return {
         "rows": st.builds(ask.count_rows, **grouped),
         "total": st.builds(ask.total, **grouped, of=value),
+        "mean by what is there": st.builds(
+            ask.mean, **{**grouped, "by": st.just("city" if name == "patients" else "note")}, of=value
+        ),
         "mean": st.builds(ask.mean, **grouped, of=value),
         "variance": st.builds(ask.variance, **grouped, of=value),
         "proportion": st.builds(ask.proportion, **grouped, of=conditions(table, depth=0)),

@@ -7,7 +7,7 @@ before it is committed: a statement that was answered and is not any more is a l
 import math
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from itertools import accumulate
@@ -18,6 +18,7 @@ import duckdb
 
 from engines.clinic import arrow_tables
 from lapwing.answers.releases import PricedColumn, PricedQuestion, ReadColumn
+from lapwing.answers.shown_groups import OfShown, ShownColumn, ShownGroups
 from lapwing.answers.target import Target, parse_target, release_together
 from lapwing.engines.engine import Engine
 from lapwing.queries.algebra.aggregate import BinnedKey, GridKey
@@ -78,7 +79,7 @@ def asked(text: str, population: Population | None = None) -> tuple[Selection, d
 
 
 def _price(plans: dict[str, Plan]) -> Target:
-    opened = any(plan.family is Family.THRESHOLD for plan in plans.values())
+    opened = any(plan.family in {Family.THRESHOLD, Family.SHOWN_KEYS} for plan in plans.values())
     return parse_target(epsilon=1, delta="1e-6") if opened else parse_target(epsilon=1)
 
 
@@ -215,16 +216,33 @@ def _quotient(made: Quotient, row: dict[str, BoundedValue]) -> BoundedValue:
 
 def _estimates(release: PricedColumn, engine: Engine) -> dict:
     plan = release.plan
+    if isinstance(release, ShownColumn) and isinstance(release.meaning, OfShown):
+        return release.meaning.estimates(plan, _of_all_groups(release.groups, engine))
+    if isinstance(release, ShownColumn):
+        return {key: count for key, (count,) in engine.keyed(release.groups.plan.aggregate).open_for_release().items()}
     if isinstance(release, ReadColumn):
         source = release.source.plan
         return release.meaning.estimates(source, engine.vector(source.aggregate).open_for_release())
     assert isinstance(plan.meaning, NoisyMeaning)
-    if plan.aggregate.cell_count is None:
+    if plan.aggregate.cells is None:
         return {key: value for key, (value, *_) in engine.keyed(plan.aggregate).open_for_release().items()}
     return plan.meaning.estimates(plan, engine.vector(plan.aggregate).open_for_release())
 
 
+def _of_all_groups(groups: ShownGroups, engine: Engine) -> list:
+    """Return what would be released if every group were shown, without noise."""
+    people, *numbers = (engine.keyed(one).open_for_release() for one in groups.reads)
+    keys = [*people]
+    assert all(part.keys() <= people.keys() for part in numbers), "rows of nobody"
+    terms = [part.plan.aggregate.terms for part in groups.parts]
+    told = [part.get(key, (0,) * many) for part, many in zip(numbers, terms, strict=True) for key in keys]
+    return [*([list(key), people[key][0]] for key in keys), *(number for some in told for number in some)]
+
+
 def _rows(release: PricedColumn, engine: Engine) -> dict:
+    if isinstance(release, ShownColumn) and isinstance(release.meaning, OfShown):
+        reading = replace(release.meaning, reading=RowsOfSums())
+        return reading.estimates(release.plan, _of_all_groups(release.groups, engine))
     source = release.source.plan
     return RowsOfSums().estimates(source, engine.vector(source.aggregate).open_for_release())
 
@@ -294,7 +312,8 @@ def _unlike_quantiles(numbers: Any, scale: Scale, at: tuple[Fraction, ...], told
     below = list(accumulate(numbers))
     for fraction, theirs in zip(at, sorted(told), strict=True):
         low = next(i for i, total in enumerate(below) if total >= fraction * below[-1] * Fraction(99, 100))
-        last = max(fraction * (below[-1] - 1) * Fraction(101, 100), fraction * below[-1])  # between two rows: both
+        before = fraction * (below[-1] - 1)  # what lies between two rows is between the values of both
+        last = min(max(before * Fraction(101, 100), fraction * below[-1], math.floor(before) + 1), below[-1] - 1)
         high = next(i for i, total in enumerate(below) if total > last)
         ends = [scale.low + (low - 2) * scale.step, scale.low + (high + 2) * scale.step]
         if not ends[0] <= theirs <= ends[1]:

@@ -32,6 +32,7 @@ from lapwing.answers.releases import (
     Numbers,
     Price,
     PricedQuestion,
+    keys_left_out,
     shown_record,
     shown_words,
 )
@@ -137,8 +138,8 @@ class Answer(TableResult):
     @property
     def left_out(self) -> int:
         """How many groups, of those whose keys only the data knew, reached the threshold and had no room."""
-        told = [self.numbers[name] for name, one in self.asked.releases.items() if one.plan.family is Family.THRESHOLD]
-        return sum(count for numbers in told for key, count in numbers if key is None)
+        told = {id(one.source): self.numbers[name] for name, one in self.asked.releases.items()}
+        return sum(map(keys_left_out, told.values()))
 
     def bounded(self, confidence: Exact) -> tuple[Row, ...]:
         """Return the rows with bounds at this confidence: for a column at once, or for each shown group."""

@@ -188,14 +188,15 @@ class Preview(Forecast):
         def of(name: str, margin: Number | None) -> str:
             if margin is not None:
                 return self.asked.plan_of(name).meaning.accuracy(margin)
-            if name in shown:
-                return shown_words(*shown[name])
-            if name not in by_rows:
-                return unknown
-            each = " in each group" if self.asked.releases[name].plan.key_names else ""
-            return "about " + ", ".join(
-                f"{format_short(error)} if {rows:,} rows count{each}" for rows, error in by_rows[name].items()
-            )
+            told = [shown_words(*shown[name])] if name in shown else []
+            each = " in each group" if name in by_rows and self.asked.releases[name].plan.key_names else ""
+            errors = by_rows.get(name, {})
+            if len(set(errors.values())) == 1:  # of a total in a group, however many rows are in it
+                told.append(f"within {format_short(next(iter(errors.values())))}{each}")
+            elif errors:
+                several = (f"{format_short(error)} if {rows:,} rows count{each}" for rows, error in errors.items())
+                told.append(f"about {', '.join(several)}")
+            return ", ".join(told) or unknown
 
         alone = len(self.margin) == 1
         return ", ".join(("" if alone else f"{name} ") + of(name, margin) for name, margin in self.margin.items())

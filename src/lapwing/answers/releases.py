@@ -57,6 +57,14 @@ class StoredAnswer:
     versions: Mapping[str, int]
 
 
+@stored("priced-plan")
+class PricedPlan:
+    """A canonical question with its privacy event, as the ledger keeps it."""
+
+    question: CanonicalQuestion
+    event: Event
+
+
 @frozen()
 class PricedColumn(ABC):
     """One column of an answer: `meaning` post-processes what `source` released; `plan` is its plan if asked alone.
@@ -73,6 +81,18 @@ class PricedColumn(ABC):
     @abstractmethod
     def source(self) -> "Release":
         """The release that the column is computed from."""
+
+    @property
+    def bounded(self) -> Iterator[Plan]:
+        """The plans whose contribution bounds apply: its own, unless what is released has other bounds."""
+        released = self.source.plan
+        same = self.plan.aggregate.bounding == released.aggregate.bounding
+        yield self.plan if same else released
+
+    @property
+    def cut(self) -> bool:
+        """Whether it may miss rows or groups of somebody."""
+        return self.plan.cut or self.source.plan.cut
 
     @property
     def over(self) -> object:
@@ -132,6 +152,11 @@ class Release(PricedColumn):
         """The privacy event that is charged."""
         event: Event = self.mechanism.event
         return event
+
+    @property
+    def priced(self) -> list[PricedPlan]:
+        """What is asked with its event, as the ledger keeps it: one for each part that has an event of its own."""
+        return [PricedPlan(question=self.plan.question, event=self.event)]
 
     @property
     def reads(self) -> Aggregate | tuple[Aggregate, ...]:
@@ -209,6 +234,22 @@ class ChosenOnes(Release):
         return list(self.mechanism.release(exact))
 
 
+def keyed(released: Numbers) -> Iterator[tuple[Sequence[Any], int]]:
+    """Go through the keys that were released, with their counts; the other numbers are about these."""
+    for one in released:
+        if not isinstance(one, int) and one[0] is not None:
+            yield one[0], one[1]
+
+
+def keys_left_out(released: Numbers) -> int:
+    """Return how many keys reached the threshold and had no room in the answer.
+
+    >>> keys_left_out([[["Bern"], 90], [None, 4]]), keys_left_out([7])
+    (4, 0)
+    """
+    return sum(one[1] for one in released if not isinstance(one, int) and one[0] is None)
+
+
 @frozen()
 class CountsByKey(Reading):
     """Counts by keys that only the data knew, each with bounds for itself: how many there are is not public."""
@@ -227,13 +268,19 @@ class CountsByKey(Reading):
         """Return the counts that were released."""
         del plan
         values, wanted = [], probability("confidence", confidence)
-        for key, count in released:
-            if key is None:  # the number of keys that were left out
-                continue
+        for key, count in keyed(released):
             low, high = _bounds(mechanism, count, wanted)
-            labels: tuple[Label, ...] = tuple(tuple(part) if isinstance(part, list) else part for part in key)
-            values.append(BoundedValue(key=labels, value=count, low=low, high=high))
+            values.append(BoundedValue(key=labels_of(key), value=count, low=low, high=high))
         return values
+
+
+def labels_of(key: Sequence[Any]) -> tuple[Label, ...]:
+    """Return a key that was released, as it was before it was stored.
+
+    >>> labels_of([[1, 9], "Bern", None])
+    ((1, 9), 'Bern', None)
+    """
+    return tuple(tuple(part) if isinstance(part, list) else part for part in key)
 
 
 @frozen()
@@ -252,17 +299,18 @@ class OpenKeys(Release):
 
         Which keys are left out follows from what the mechanism released, so it is post-processing, and free.
         """
-        return _tellable([[list(key), count] for key, count in self.mechanism.release(exact).items()])
+        return tellable([[list(key), count] for key, count in self.mechanism.release(exact).items()])
 
 
-def _tellable(released: Numbers) -> Numbers:
+def tellable(released: Numbers, beside: int = 0) -> Numbers:
     """Return the keys that an answer has room for, however long they are: those with the most people, in their order.
 
-    The number of those left out is the last element, with None as its key. So an answer always fits the ledger.
+    The number of those left out is the last element, with None as its key. So an answer always fits the ledger, also
+    with as many characters `beside` each key.
     """
     told, room = set[int](), _MOST_KEY_TEXT
     for place in sorted(range(len(released)), key=lambda place: -released[place][1]):
-        room -= len(canonical(released[place]))
+        room -= len(canonical(released[place])) + beside
         if room < 0 or len(told) == _MOST_KEYS:
             break
         told.add(place)
@@ -324,14 +372,6 @@ class Price:
         return f"epsilon {format_short(self.epsilon)}" + (f" and delta {float(self.delta):.3g}" if self.delta else "")
 
 
-@stored("priced-plan")
-class PricedPlan:
-    """A canonical question with its privacy event, as the ledger keeps it."""
-
-    question: CanonicalQuestion
-    event: Event
-
-
 @dataclass(frozen=True, kw_only=True)
 class PricedQuestion:
     """One or more columns, each with its release, asked together and charged as one.
@@ -373,7 +413,7 @@ class PricedQuestion:
     @cached_property
     def text(self) -> str:
         """The canonical text: equal for what is the same question at the same price."""
-        return to_text([PricedPlan(question=one.plan.question, event=one.event) for one in self.sources])
+        return to_text([part for one in self.sources for part in one.priced])
 
     @property
     def words_of_columns(self) -> str | None:
@@ -408,15 +448,12 @@ class PricedQuestion:
     @property
     def _bounded(self) -> Iterator[Plan]:
         """The plans whose contribution bounds apply: those of the columns, unless a release has other bounds."""
-        for one in self.several():
-            released = one.source.plan
-            same = one.plan.aggregate.bounding == released.aggregate.bounding
-            yield one.plan if same else released
+        return (plan for one in self.several() for plan in one.bounded)
 
     @cached_property
     def cut(self) -> tuple[str, ...]:
         """The columns that may miss rows or groups: this follows from the contribution bounds, never from data."""
-        found = {name for name, one in self.releases.items() if one.plan.cut or one.source.plan.cut}
+        found = {name for name, one in self.releases.items() if one.cut}
         arrangement = self.arrangement or AS_IT_IS
         return tuple(name for name in self.columns if found & arrangement.sources(name))
 

@@ -250,6 +250,8 @@ def release_of(plan: Plan, target: Target, budget: Guarantee, judged: Sequence[R
     pure = isinstance(budget, PureDP)
     if plan.family is Family.THRESHOLD:
         return OpenKeys(plan=plan, mechanism=_keys(plan, target, budget))
+    if plan.family is Family.SHOWN_KEYS:
+        raise BadQuestionError("numbers by keys that only the data knows are released with these keys, by the question")
     if pure and (isinstance(target, AtRho) or (isinstance(target, AtEpsilon) and target.delta is not None)):
         name, given = ("rho", target.rho) if isinstance(target, AtRho) else ("delta", target.delta)
         raise ParameterError(
@@ -278,6 +280,8 @@ def release_together(
 
     Proof: proofs/shared_releases.md
     """
+    if any(planned.family is Family.SHOWN_KEYS for planned in plans.values()):
+        return _of_shown_groups(questions, plans, population, target, budget)
     if len(plans) <= 1:
         return {name: release_of(planned, target, budget) for name, planned in plans.items()}
     from lapwing.queries.statistics.postprocessing import least_exact  # noqa: PLC0415 - most questions ask for one number
@@ -296,6 +300,54 @@ def release_together(
         reading = owner[name].readings[name]
         releases[name] = ReadColumn(plan=planned, mechanism=source.mechanism, shared=source, meaning=reading)
     return releases
+
+
+def _of_shown_groups(
+    questions: Mapping[str, Question],
+    plans: Mapping[str, Plan],
+    population: Population,
+    target: Target,
+    budget: Guarantee,
+) -> dict[str, PricedColumn]:
+    """Return how statistics by keys that only the data knows are released: people show the groups, then each is noisy.
+
+    The people and each release have an equal share of the epsilon; the delta is for the people.
+
+    Proof: proofs/numbers_of_keys.md
+    """
+    from lapwing.answers.shown_groups import ShownGroups, shown_columns  # noqa: PLC0415 - few questions have such groups
+    from lapwing.queries.statistics.shared_releases import own_reading, share  # noqa: PLC0415
+
+    people = {one.shown_by.canonical: one.shown_by for one in plans.values() if one.shown_by is not None}
+    if len(people) > 1 or any(one.family not in {Family.SHOWN_KEYS, Family.THRESHOLD} for one in plans.values()):
+        raise BadQuestionError(
+            "what is asked together has other groups, or other people in them; ask for it one after the other"
+        )
+    ((canonical, counted),) = people.items()
+    numbers = {name: one for name, one in plans.items() if one.canonical != canonical}
+    shared = share(questions, {n: one for n, one in numbers.items() if one.family is Family.SHOWN_KEYS}, population)
+    owned = {name for one in shared for name in one.readings}
+    alone = {one.canonical: one for name, one in numbers.items() if name not in owned}
+    sources = [*(one.plan for one in shared), *alone.values()]
+    places = {one: place for place, one in enumerate(alone, start=len(shared))}
+    readings = {n: (place, reading) for place, one in enumerate(shared) for n, reading in one.readings.items()}
+    readings |= {n: (places[one.canonical], own_reading(one)) for n, one in numbers.items() if n not in owned}
+    keys = _keys(counted, target, budget)  # it refuses what cannot pay for keys
+    each = share_of("epsilon", keys.event.epsilon, len(sources) + 1)
+    groups = ShownGroups(
+        plan=counted,
+        mechanism=_keys(counted, AtEpsilon(epsilon=each, delta=keys.event.delta), budget),
+        parts=tuple(_pure_noise(one, each) for one in sources),
+    )
+    return shown_columns(plans, groups, readings)
+
+
+def _pure_noise(plan: Plan, epsilon: Fraction) -> NoisyNumbers:
+    """Return a release with noise of which the price does not depend on how many numbers there will be."""
+    if not isinstance(plan.meaning, NoisyMeaning):
+        raise TypeError(plan.meaning)
+    noise = GeometricMechanism(l1_sensitivity=plan.sensitivity.l1, epsilon=epsilon)
+    return NoisyNumbers(plan=plan, meaning=plan.meaning, mechanism=noise)
 
 
 def accuracy_at(releases: Mapping[str, PricedColumn], epsilon: Fraction, budget: Guarantee) -> str:

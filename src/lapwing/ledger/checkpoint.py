@@ -74,8 +74,7 @@ class CheckpointFile:
             said = parse(body.decode("ascii"))
             if said["digests"] != fingerprint(packed):
                 return None
-            latest = {(Lookup[lookup], tuple(values)): seq for lookup, values, seq in said["latest"]}
-            hashes = {int(seq): bytes.fromhex(hash_) for seq, hash_ in said["hashes"]}
+            latest, hashes = _latest(said["latest"]), _hashes(*said["hashes"])
             keys = KeyDigests(self._secret, dict(said["keys"]), packed)
             followed = said["followed"] and Receipt.parse(said["followed"])
             return Checkpoint(Receipt.parse(said["receipt"]), latest, dict(said["openings"]), hashes, keys, followed)
@@ -86,9 +85,9 @@ class CheckpointFile:
         counts, packed = checkpoint.keys.packed()
         said = {
             "receipt": str(checkpoint.receipt),
-            "latest": sorted([one.name, list(values), seq] for (one, values), seq in checkpoint.latest.items()),
+            "latest": _flat(checkpoint.latest),
             "openings": dict(checkpoint.openings),
-            "hashes": sorted([seq, hash_.hex()] for seq, hash_ in checkpoint.hashes.items()),
+            "hashes": [list(checkpoint.hashes), b"".join(checkpoint.hashes.values()).hex()],
             "keys": [[name, count] for name, count in counts.items()],
             "digests": fingerprint(packed),
             "followed": None if checkpoint.followed is None else str(checkpoint.followed),
@@ -113,5 +112,32 @@ class CheckpointFile:
         return hmac.new(self._key, body, sha256).hexdigest().encode()
 
 
-_FILE: Final = b"lapwing checkpoint 2"
+def _flat(latest: Mapping[Asked, int]) -> dict[str, tuple[list[str | int], list[int]]]:
+    """Return the values and the numbers of each lookup, in two long lists: many short ones take far longer to read."""
+    flat: dict[str, tuple[list[str | int], list[int]]] = {}
+    for (lookup, values), seq in latest.items():
+        said, numbers = flat.setdefault(lookup.name, ([], []))
+        said += values
+        numbers.append(seq)
+    return flat
+
+
+def _latest(flat: Mapping[str, tuple[list[str], list[int]]]) -> dict[Asked, int]:
+    latest: dict[Asked, int] = {}
+    for name, (values, numbers) in flat.items():
+        lookup, each = Lookup[name], iter(values)
+        places = zip(*[each] * (len(values) // len(numbers)), strict=True)
+        latest.update(((lookup, place), seq) for place, seq in zip(places, numbers, strict=True))
+    return latest
+
+
+def _hashes(numbers: list[int], packed: str) -> dict[int, bytes]:
+    together = bytes.fromhex(packed)
+    if len(together) != _HASH * len(numbers):
+        raise ValueError(f"{len(together)} bytes are no {len(numbers)} hashes")
+    return {seq: together[place * _HASH : (place + 1) * _HASH] for place, seq in enumerate(numbers)}
+
+
+_FILE: Final = b"lapwing checkpoint 3"
+_HASH: Final = sha256().digest_size
 _KEYS: Final = b"lapwing checkpoint keys 1"

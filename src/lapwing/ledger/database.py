@@ -1,10 +1,11 @@
 """The contract of a database that holds a ledger, and the tables of it; SQLite and PostgreSQL are such databases.
 
 Everything a ledger knows is in `entries`, as canonical JSON. `record` is the same JSON as the database parses it, so
-that indexes on its fields can never differ from the entry. `ledger` is the one row that is locked, with the end of the
-chain. `secrets` holds sealed noise until it has been used: outside the chain, because no hash may depend on it, and in
-no export. `recalls` finds the answers of batches, many in one entry, by the digests of their questions; it is an index,
-and every row of it must agree with its entry.
+that indexes on its fields can never differ from the entry; PostgreSQL, which has to store it, leaves out what nothing
+is found by (`FINDABLE`). `ledger` is the one row that is locked, with the end of the chain. `secrets` holds sealed
+noise until it has been used: outside the chain, because no hash may depend on it, and in no export. `recalls` finds the
+answers of batches, many in one entry, by the digests of their questions; it is an index, and every row of it must agree
+with its entry.
 """
 
 from abc import ABC, abstractmethod
@@ -18,6 +19,8 @@ from lapwing.vocabulary.lifetime import closing_on_failure
 
 Value: TypeAlias = str | int | bytes | None
 Row: TypeAlias = tuple[Any, ...]
+Statement: TypeAlias = tuple[str, Sequence[Value]]
+"""A statement with `?` for values, and its values."""
 
 
 class Connection(Protocol):
@@ -97,12 +100,23 @@ class Database(ABC):
         """Translate an error of the database; return `None` if the error is not the database's."""
 
     @abstractmethod
-    def append(self, connection: Connection, entries: Sequence[Entry], before: Entry) -> bool:
-        """Add `entries` to a chain that ends with `before`, and move its end; return whether that is where it ended."""
+    def append(self, connection: Connection, entries: Sequence[Entry], before: Entry, *, commit: bool = False) -> bool:
+        """Add `entries` to a chain that ends with `before`, and move its end; return whether that is where it ended.
+
+        `commit` says that this is the last statement of a transaction, which is committed with it.
+        """
+
+    @abstractmethod
+    def hashes(self, connection: Connection, numbers: Sequence[int]) -> list[Row]:
+        """Return the numbers and hashes of entries, of those that there are, by one statement for all of them."""
 
     def look_up(self, connection: Connection, asked: Sequence["Asked"]) -> dict["Asked", int | None]:  # noqa: ARG002
         """Return the results of many lookups, in one round trip; none if single lookups are as fast."""
         return {}
+
+    def together(self, connection: Connection, statements: Sequence[Statement]) -> list[list[Row]]:
+        """Run statements one after the other and return the rows of each: in one round trip where that is faster."""
+        return [connection.execute(self.phrase(text), values).fetchall() for text, values in statements]
 
     def stamp(self, connection: Connection) -> object:  # noqa: ARG002 - not every database has one
         """Return a value that changes on this connection with every commit of another one; None if there is none."""
@@ -190,11 +204,18 @@ SQLITE_TABLES: Final = (
     *_INDEXES,
 )
 
+_LONG: Final = "seq question questions words digest terms versions tables answer answers remark reason purpose"
+FINDABLE: Final = f"""jsonb_set(jsonb_set(jsonb_set(body::jsonb - '{{{",".join(_LONG.split())}}}'::text[],
+    '{{policy}}', '0', false), '{{account}}', '0', false), '{{allowance}}', '0', false)"""
+"""What a record in PostgreSQL has of an entry: no long texts, and of states only that they are there."""
+
 POSTGRES_TABLES: Final = (
     """create table ledger (one integer primary key check (one = 1), name text not null, version integer not null,
        seq bigint not null, hash bytea not null)""",
-    """create table entries (seq bigint primary key, body text not null, hash bytea not null,
-       record jsonb generated always as (body::jsonb) stored) with (toast_tuple_target = 8160)""",
+    f"""create table entries (seq bigint primary key, body text not null, hash bytea not null,
+       record jsonb generated always as ({FINDABLE}) stored)""",
+    # A long entry is compressed where it lies: what is stored elsewhere costs a second look.
+    "alter table entries alter body set storage main, alter record set storage main",
     """create table secrets (stream text not null, number bigint not null, sealed bytea not null,
        primary key (stream, number))""",
     """create table recalls (digest text not null, seq bigint not null, place bigint not null,

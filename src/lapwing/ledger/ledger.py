@@ -309,7 +309,7 @@ class Ledger:
             self._look_around()
             if self._checkpoints is not None:
                 self.store.keep_keys(self._checkpoints.no_keys())
-        self._keep_checkpoint()
+        self._keep_checkpoint(is_opening=True)
 
     def _look_around(self) -> None:
         """Look up every state once while the indexes are known to be right, so that an older one is refused later."""
@@ -321,18 +321,23 @@ class Ledger:
             for name in transaction.open_reservations():
                 transaction.reservation(name)
 
-    def _keep_checkpoint(self) -> None:
-        """Write a checkpoint if the ledger was checked further than before; delete it if damage was found."""
-        background, checked = self.store.background, self.store.checked
+    def _keep_checkpoint(self, *, is_opening: bool = False) -> None:
+        """Write a checkpoint if the ledger was checked further than before; delete it if damage was found.
+
+        What the background check has followed is written when the ledger is closed: nobody waits for that who opens it.
+        """
+        background, seen = self.store.background, self.store.seen
         if self._checkpoints is None:
             return
         if self.store.has_found_damage or (background is not None and background.has_failed):
             self._checkpoints.forget()
-        elif checked is not None and (
-            checked.receipt.seq >= self._checked + EVERY or self._is_further(checked.followed)
-        ):
-            self._checkpoints.write(checked)
-            self._checked, self._followed = checked.receipt.seq, checked.followed
+            return
+        has_grown = seen is not None and seen.seq >= self._checked + EVERY
+        if has_grown or (not is_opening and background and self._is_further(background.followed)):
+            checked = self.store.checked
+            if checked is not None:
+                self._checkpoints.write(checked)
+                self._checked, self._followed = checked.receipt.seq, checked.followed
 
     def _is_further(self, followed: Receipt | None) -> bool:
         """Return whether the background check, which wraps around, has followed enough entries since the checkpoint."""

@@ -7,7 +7,7 @@ power cut, every time it is made.
 import os
 import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +15,7 @@ from typing import Any, Final
 import psycopg
 from psycopg import sql
 
-from lapwing.ledger.database import POSTGRES_TABLES, Connection, Database, misplaced_answers
+from lapwing.ledger.database import FINDABLE, POSTGRES_TABLES, Connection, Database, Row, Statement, misplaced_answers
 from lapwing.ledger.entries import FINDING, Asked, Entry, HeadFile, Lookup
 from lapwing.ledger.queue import Gate
 from lapwing.ledger.store import fault_point
@@ -43,7 +43,7 @@ with moved as (update ledger set seq = %s, hash = %s where seq = %s and hash = %
 insert into entries (seq, body, hash) select entry.* from moved, unnest(%b::bigint[], %b::text[], %b::bytea[]) as entry
 returning seq
 """
-_MISREAD: Final = "select seq from entries where record is distinct from body::jsonb order by seq limit 1"
+_MISREAD: Final = f"select seq from entries where record is distinct from {FINDABLE} order by seq limit 1"  # noqa: S608
 """The first entry whose record, by which indexes find it, differs from its text."""
 _MISFOUND: Final = """
 with said as materialized (
@@ -170,12 +170,25 @@ class PostgresDatabase(Database):
             return LedgerUnwritableError(f"{self.place} cannot be used: {error}; nothing was charged")
         return LedgerDamagedError(f"{self.place} refuses what a ledger does: {error}")
 
-    def append(self, connection: Connection, entries: Sequence[Entry], before: Entry) -> bool:
-        """Add entries and move the end of the chain in one statement, which does nothing if the end is elsewhere."""
+    def append(self, connection: Any, entries: Sequence[Entry], before: Entry, *, commit: bool = False) -> bool:
+        """Add entries and move the end of the chain in one statement, which does nothing if the end is elsewhere.
+
+        A commit goes with it in one round trip, so that those who wait for the lock wait no longer than they must.
+        """
         last = entries[-1]
         columns: Any = [list(column) for column in zip(*entries, strict=True)]
         values = (last.seq, last.hash, before.seq, before.hash, FORMAT, *columns)
-        return connection.execute(_APPEND, values).fetchone() is not None
+        with _together(connection) if commit else nullcontext():
+            added = connection.execute(_APPEND, values)
+            if commit:
+                connection.execute("COMMIT")
+        return added.fetchone() is not None
+
+    def hashes(self, connection: Any, numbers: Sequence[int]) -> list[Row]:
+        """Return the numbers and hashes of entries."""
+        statement = "select seq, hash from entries where seq = any(%b::bigint[])"
+        rows: list[Row] = connection.execute(statement, (list(numbers),)).fetchall()
+        return rows
 
     def look_up(self, connection: Connection, asked: Sequence[Asked]) -> dict[Asked, int | None]:
         """Return the results of many lookups, with one statement for all of a kind."""
@@ -186,6 +199,12 @@ class PostgresDatabase(Database):
             rows = connection.execute(_many(lookup, len(columns)), columns).fetchall()
             found.update({(lookup, values): seq for values, (seq,) in zip(same, rows, strict=True)})
         return found
+
+    def together(self, connection: Any, statements: Sequence[Statement]) -> list[list[Row]]:
+        """Run statements one after the other, without waiting for the end of one before the next is sent."""
+        with _together(connection):
+            cursors = [connection.execute(_phrase(text), values) for text, values in statements]
+        return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
 
     def is_lost(self, connection: Connection) -> bool:
         """Return whether the server closed the connection."""
@@ -249,6 +268,11 @@ class PostgresDatabase(Database):
     def gate(self) -> "AdvisoryGate":
         """Return where requests take turns: advisory locks of the database."""
         return AdvisoryGate(self.connect)
+
+
+def _together(connection: Any) -> AbstractContextManager[object]:
+    """Send statements without waiting for the results of those before them."""
+    return connection.pipeline() if psycopg.Pipeline.is_supported() else nullcontext()
 
 
 @lru_cache

@@ -2,7 +2,8 @@
 
 A thread that finds no writer at work leads: it takes all waiting changes, makes them in its own transaction, in the
 order of their arrival, and reports to each thread how its change ended. The first that waits when the transaction is
-over leads next. A leader never waits for more changes: a group is what arrived while the one before it was written.
+over leads next. A leader never waits for more changes: a group is what arrived while the one before it was written, or
+while the leader waited for the lock that another process held.
 """
 
 import copy
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from weakref import ReferenceType, ref
 
 from lapwing.ledger.database import ConflictError, Connection, Database, Holder
@@ -25,6 +26,10 @@ from lapwing.ledger.transaction import Transaction
 from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.errors import LapwingError, LedgerInDoubtError, LedgerUnwritableError
 
+T = TypeVar("T")
+
+QUIET: Final = 16
+"""Groups that find nothing new before an append is tried without the lock again."""
 PATIENCE: Final = 900.0
 """Seconds to wait for the answer of another request: longer than the timeout of any database."""
 _SHORTEST, _LONGEST = 0.002, 0.1
@@ -60,23 +65,21 @@ class LazyConnection:
             connection = self.open()
         return connection
 
-    def begin(self, statements: Sequence[str]) -> Connection:
-        """Begin a transaction; a connection that broke since it was last used is replaced, once."""
+    def begin(self, start: Callable[[Connection], T]) -> T:
+        """Begin a transaction by `start`; a connection that broke since it was last used is replaced, once."""
         idle = self._connection
         try:
-            return self._begin(statements)
+            return self._begin(start)
         except Exception:
             if idle is None or not self._database.is_lost(idle):
                 raise
             self.drop()
-            return self._begin(statements)
+            return self._begin(start)
 
-    def _begin(self, statements: Sequence[str]) -> Connection:
+    def _begin(self, start: Callable[[Connection], T]) -> T:
         connection = self.idle()
         self._begun = True
-        for statement in statements:
-            connection.execute(statement)
-        return connection
+        return start(connection)
 
     def undo(self) -> None:
         """End the transaction without a trace; a connection that cannot even do that is dropped."""
@@ -86,6 +89,15 @@ class LazyConnection:
                 self._begun = False
             except Exception:  # noqa: BLE001 - after any error the transaction dies with its connection
                 self.drop()
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether a transaction has begun and not ended."""
+        return self._begun
+
+    def has_ended(self) -> None:
+        """Note that the transaction has ended with its last statement."""
+        self._begun = False
 
     def commit(self) -> None:
         """Make what was written durable."""
@@ -150,13 +162,11 @@ class WriterQueue:
             self._waiting.append(one)
         one.turn.acquire()
 
-    def take(self, leader: PendingChange) -> list[PendingChange]:
-        """Return the changes of the leader and of those that wait behind it, at most `MOST`."""
-        group = [leader]
+    def join(self, group: list[PendingChange]) -> None:
+        """Add the changes that wait behind the leader to its group, which has at most `MOST`."""
         with self._lock:
             while self._waiting and len(group) < MOST:
                 group.append(self._waiting.popleft())
-        return group
 
     def leave(self, one: PendingChange) -> None:
         """Remove a change from the queue; if it led, the next one leads."""
@@ -169,6 +179,44 @@ class WriterQueue:
                     following.turn.release()
             elif not one.has_end and one in self._waiting:
                 self._waiting.remove(one)
+
+
+class Rivals:
+    """Whether other processes write to the same chain just now, so that it is better to wait for its lock.
+
+    They do from an append that lost the race on, until so many groups in a row found the chain as the last one left it.
+
+    >>> rivals = Rivals()
+    >>> rivals.won()
+    >>> rivals.are_busy
+    True
+    >>> for _ in range(QUIET):
+    ...     rivals.left(7)
+    ...     rivals.found(7)
+    >>> rivals.are_busy
+    False
+    """
+
+    def __init__(self) -> None:
+        self._end, self._left = -1, 0
+
+    @property
+    def are_busy(self) -> bool:
+        """Whether another process is likely to write next."""
+        return self._left > 0
+
+    def won(self) -> None:
+        """Note that another process was faster."""
+        self._left = QUIET
+
+    def found(self, end: int) -> None:
+        """Note the number of the last entry when the lock was there."""
+        if self._left:
+            self._left = self._left - 1 if end == self._end else QUIET
+
+    def left(self, end: int) -> None:
+        """Note the number of the last entry after this process has written."""
+        self._end = end
 
 
 def run(group: Sequence[PendingChange], transaction: Transaction) -> None:

@@ -3,6 +3,7 @@
 The file must be on a local disk: SQLite's locks do not work over network file systems.
 """
 
+import json
 import os
 import sqlite3
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
-from lapwing.ledger.database import SQLITE_TABLES, Connection, Database, misplaced_answers
+from lapwing.ledger.database import SQLITE_TABLES, Connection, Database, Row, misplaced_answers
 from lapwing.ledger.entries import Entry, HeadFile, sync_folder
 from lapwing.ledger.queue import Gate
 from lapwing.ledger.store import fault_point
@@ -139,13 +140,21 @@ class SqliteDatabase(Database):
             )
         return LedgerDamagedError(f"{self.place} is damaged: {error}")
 
-    def append(self, connection: Connection, entries: Sequence[Entry], before: Entry) -> bool:
+    def append(self, connection: Connection, entries: Sequence[Entry], before: Entry, *, commit: bool = False) -> bool:
         """Add entries; the transaction is alone, so the chain ends where it did."""
         del before
         for entry in entries:
             connection.execute("insert into entries (seq, body, hash) values (?, ?, ?)", entry)
         connection.execute("update ledger set seq = ?, hash = ?", (entries[-1].seq, entries[-1].hash))
+        if commit:
+            connection.execute("COMMIT")
         return True
+
+    def hashes(self, connection: Connection, numbers: Sequence[int]) -> list[Row]:
+        """Return the numbers and hashes of entries."""
+        statement = "select seq, hash from entries where seq in (select value from json_each(?))"
+        rows: list[Row] = connection.execute(statement, (json.dumps(numbers),)).fetchall()
+        return rows
 
     def stamp(self, connection: Connection) -> object:
         """Return SQLite's count of the commits of others; a connection that only reads makes none of its own."""

@@ -8,7 +8,8 @@ those before it have left, in one transaction with one commit and one sync of th
 wrote anything leaves nothing behind; one that fails in any other way undoes them all, and each is made by itself.
 No caller gets a result, not even a refusal, before the whole group is durable. Where all of them append entries and do
 nothing else they may be optimistic: they read without a lock, and their entries are added by one statement that does
-nothing if the chain has grown meanwhile.
+nothing if the chain has grown meanwhile. A group that was overtaken so waits for the lock, and so do those after it, as
+long as other processes write: whoever waits meanwhile goes through with the group that has the lock.
 
 A store refuses a ledger that is older than the entries that this process saw or that were acknowledged. Each new entry
 is followed from the last one that was seen: a process trusts no state that is not linked to the chain it knows. The
@@ -35,7 +36,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from itertools import takewhile
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 from weakref import ref
 
 from lapwing.ledger.append_times import AppendTimes
@@ -54,13 +55,15 @@ from lapwing.ledger.entries import (
     require_promised,
 )
 from lapwing.ledger.key_digests import KeyDigests
-from lapwing.ledger.queue import LazyConnection, PendingChange, SpoiledError, WriterQueue, end, run, spoiling
+from lapwing.ledger.queue import LazyConnection, PendingChange, Rivals, SpoiledError, WriterQueue, end, run, spoiling
 from lapwing.ledger.reservation_states import ReservationRecord
 from lapwing.ledger.states import PopulationRecord, StateCache
 from lapwing.ledger.transaction import Append, Clock, Known, Transaction
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, LedgerInDoubtError, LedgerUnwritableError
 
 T = TypeVar("T")
+Join: TypeAlias = Callable[[list[PendingChange]], None]
+"""Adds to a group those who wait."""
 
 VARIABLE: Final = "LAPWING_FAULT"
 _MOST_STREAMS: Final = 1000
@@ -103,6 +106,9 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
+def _alone(_: list[PendingChange]) -> None: ...
+
+
 class Store:
     """The ledger's place: one connection to write and one to read, safe to share among threads and after a fork."""
 
@@ -114,7 +120,7 @@ class Store:
         self.has_found_damage = False
         self._seen: Receipt | None = None
         self._looked: tuple[object, Receipt | None] = None, None  # the stamp that it had, and its end
-        self._queue, self._learning = WriterQueue(), threading.Lock()
+        self._queue, self._rivals, self._learning = WriterQueue(), Rivals(), threading.Lock()
         self.appends = AppendTimes()
         # The transaction of the thread that holds the reader's lock. The reference is weak: one whose end was
         # interrupted is dropped.
@@ -181,8 +187,8 @@ class Store:
         known = self._look()
         try:
             with self._understood(self._reader):
-                connection = self._reader.begin(self.database.begin_reading)
-                transaction = self._transaction(connection, known)
+                begin = partial(self._transaction, known=known, begin=self.database.begin_reading)
+                transaction = self._reader.begin(begin)
                 self._reading = ref(transaction)
                 yield transaction
         finally:
@@ -199,13 +205,12 @@ class Store:
         known = self._look()
         with self._writer.lock:
             with self._understood(self._writer):
-                connection = self._writer.begin(self.database.begin_writing)
+                transaction = self._begun_writing(known)
                 _pass([act], "begun")
-                transaction = self._transaction(connection, known)
                 yield transaction
                 transaction.flush()
                 _pass([act], "written")
-            self._commit([act])
+            self._commit([act], transaction)
         self._learn(transaction)
 
     def change(
@@ -229,10 +234,10 @@ class Store:
     def _lead(self, leader: PendingChange) -> None:
         """Make all changes that wait now, and report to each thread how its own ended."""
         begun, known = time.perf_counter(), self._look()
+        group = [leader]
         with self._writer.lock:
-            group = self._queue.take(leader)
             try:
-                transaction = self._make_together(group, known)
+                transaction = self._make_together(group, known, self._queue.join)
             except SpoiledError:
                 transaction = None
             except BaseException as error:
@@ -269,34 +274,56 @@ class Store:
         except Exception as error:  # noqa: BLE001 - raised in the thread that waits for it
             one.error = error
 
-    def _make_together(self, group: Sequence[PendingChange], known: Known) -> Transaction:
-        """Make changes, one after the other, and commit them all."""
-        acts = [one.act for one in group]
-        if self.database.appends_atomically and all(one.only_appends for one in group):
-            with suppress(ConflictError):
-                return self._append_without_lock(group, acts, known)
+    def _make_together(self, group: list[PendingChange], known: Known, join: Join = _alone) -> Transaction:
+        """Make changes, one after the other, and commit them all, with those that join the group as long as it waits.
+
+        Where others write to the same chain just now, an append without the lock would mostly be made for nothing.
+        """
+        if self.database.appends_atomically and not self._rivals.are_busy:
+            join(group)
+            if all(one.only_appends for one in group):
+                with suppress(ConflictError):
+                    return self._append_without_lock(group, known)
+                self._rivals.won()
         with self._understood(self._writer):
-            connection = self._writer.begin(self.database.begin_writing)
+            try:
+                transaction = self._begun_writing(known, group[0].lookups)
+            finally:
+                join(group)
+            acts = [one.act for one in group]
             _pass(acts, "begun")
-            transaction = self._transaction(connection, known, group[0].lookups)
             with spoiling(group):
                 run(group, transaction)
-                transaction.flush()
-                _pass(acts, "written")
-        self._commit(acts)
+                if self.database.appends_atomically and all(one.only_appends for one in group):
+                    transaction.flush(partial(self._append, acts, self._writer.open(), commit=True))
+                else:
+                    transaction.flush()
+                    _pass(acts, "written")
+        self._commit(acts, transaction)
         return transaction
 
-    def _commit(self, acts: Sequence[str]) -> None:
+    def _begun_writing(self, known: Known, lookups: Lookups = ()) -> Transaction:
+        """Wait for the lock of the chain, and begin the transaction that may write."""
+        begin, news = self.database.begin_writing, self._rivals.are_busy
+        start = partial(self._transaction, known=known, lookups=lookups, begin=begin, news=news)
+        transaction = self._writer.begin(start)
+        self._rivals.found(transaction.last)
+        return transaction
+
+    def _commit(self, acts: Sequence[str], transaction: Transaction) -> None:
         try:
-            self._writer.commit()
-            _pass(acts, "committed")
+            if self._writer.is_begun:
+                self._writer.commit()
+                _pass(acts, "committed")
         except BaseException as error:
             self._writer.drop()
             if isinstance(error, Exception):
                 raise _in_doubt(f"{self.database.place} failed while it committed ({error})") from error
             raise
+        self._rivals.left(transaction.last)
 
-    def _append_without_lock(self, group: Sequence[PendingChange], acts: Sequence[str], known: Known) -> Transaction:
+    def _append_without_lock(self, group: Sequence[PendingChange], known: Known) -> Transaction:
+        acts = [one.act for one in group]
         with self._understood(self._writer):
             connection = self._writer.idle()
             _pass(acts, "begun")
@@ -308,12 +335,22 @@ class Store:
                     transaction.flush()
         return transaction
 
-    def _append(self, acts: Sequence[str], connection: Connection, entries: Sequence[Entry], before: Entry) -> bool:
-        """Add entries and make them durable, if the chain still ends with `before`."""
+    def _append(
+        self,
+        acts: Sequence[str],
+        connection: Connection,
+        entries: Sequence[Entry],
+        before: Entry,
+        *,
+        commit: bool = False,
+    ) -> bool:
+        """Add entries and make them durable, if the chain still ends with `before`; `commit` ends a transaction."""
         _pass(acts, "written")
+        append = partial(self.database.append, commit=True) if commit else self.database.append
         try:
-            added = self.database.append(connection, entries, before)
+            added = append(connection, entries, before)
             if added:
+                self._writer.has_ended()
                 _pass(acts, "committed")
         except Exception as error:
             if isinstance(error, OSError) or self.database.may_have_committed(connection, error):
@@ -336,11 +373,9 @@ class Store:
         if entries != last:  # they are numbered without a gap
             return False
         with self._reader.lock, self._understood(self._reader):
-            one = self.database.phrase("select hash from entries where seq = ?")
-            for seq, kept in checkpoint.hashes.items():
-                row = self._reader.open().execute(one, (seq,)).fetchone()
-                if row is None or bytes(row[0]) != kept:
-                    return False
+            rows = self.database.hashes(self._reader.open(), list(checkpoint.hashes))
+            if {seq: bytes(hash_) for seq, hash_ in rows} != checkpoint.hashes:
+                return False
         self._seen = checkpoint.receipt
         self._cache.latest.update(checkpoint.latest)
         self._cache.openings.update(checkpoint.openings)
@@ -363,6 +398,11 @@ class Store:
         """Return a population from the cache of this process; the custodian may have changed it since."""
         _, record = self._cache.populations.get(name, (0, None))
         return record
+
+    @property
+    def seen(self) -> Receipt | None:
+        """The receipt of the last entry that this process has followed the chain to."""
+        return self._seen
 
     @property
     def checked(self) -> Checkpoint | None:
@@ -443,6 +483,8 @@ class Store:
         append: Append | None = None,
         *,
         at_once: bool = False,
+        begin: Sequence[str] = (),
+        news: bool = False,
     ) -> Transaction:
         """Return a transaction that has begun, once the ledger is found to go on from what is known."""
         transaction = Transaction(
@@ -454,6 +496,8 @@ class Store:
             lookups=lookups,
             append=append,
             at_once=at_once,
+            begin=begin,
+            news=news,
             whole=self._wait_for_check,
         )
         seen, promised = known
@@ -468,6 +512,7 @@ class Store:
                 if seen:  # at first everything is new, and indexes were compared with it
                     record = entry.record
                     transaction.news.heed(entry, record, found_by(record))
+                    transaction.keep(entry)
         if promised and promised != seen:
             require_promised(promised, transaction.receipt, found=transaction.hash_of(promised.seq))
         return transaction

@@ -8,11 +8,12 @@ knows of is refused.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from lapwing.accounting.filters.account import Account, Booking
-from lapwing.ledger.database import ConflictError, Connection, Database, Row, Value
+from lapwing.ledger.database import ConflictError, Connection, Database, Row, Statement, Value
 from lapwing.ledger.entries import (
     STATES,
     Asked,
@@ -44,6 +45,7 @@ _BELONGS: Final = "belongs to population"
 _PAGE: Final = 2000
 _VALUES: Final = 3000
 """Values of one statement."""
+_FOLLOWING: Final = f"select seq, body, hash from entries where seq > ? order by seq limit {_PAGE}"  # noqa: S608
 _UNSETTLED: Final = """not exists (select 1 from entries as done where done.record ->> 'settles' is not null
     and cast(done.record ->> 'settles' as bigint) = entries.seq)"""
 _RECALLS: Final = """select digest, seq, place from recalls where digest in ({0})
@@ -75,7 +77,9 @@ class Transaction:
     `lookups` are fetched with the end of the chain, at one moment; `whole` returns when all of the ledger was checked.
     Entries wait until `flush` writes them all, in one go; reads in between see them. `append` adds them
     where there is no lock: they are durable then, and nothing else may be written. `at_once` is for reading outside any
-    transaction of the database: the first statement is the only one, and a second one is a `ConflictError`.
+    transaction of the database: the first statement is the only one, and a second one is a `ConflictError`. The
+    statements of `begin` begin a transaction of the database; they are sent together with the first that read, and with
+    `news` what others have written is fetched with them.
     """
 
     def __init__(
@@ -89,6 +93,8 @@ class Transaction:
         lookups: Lookups = (),
         append: Append | None = None,
         at_once: bool = False,
+        begin: Sequence[str] = (),
+        news: bool = False,
         whole: Callable[[], None] = _nothing,
     ) -> None:
         self._whole = whole
@@ -97,8 +103,12 @@ class Transaction:
         self.news = StateCache()
         self.secrets: dict[str, dict[int, bytes]] = {}  # those of reservations that were looked at, as they are now
         self._added: dict[int, Record] = {}
+        self._followed: dict[int, Entry] = {}
+        self._hashes: dict[int, bytes] = {}  # that of the last entry which this process has seen, once it was fetched
         wanted, values = zip(*lookups, strict=True) if lookups else ((), ())
-        row = self._read(head_statement(wanted), *chain.from_iterable(values))
+        head: Statement = head_statement(wanted), [*chain.from_iterable(values)]
+        self._next: tuple[int, list[Entry]] | None = None  # the entries after a number, once they were fetched
+        row = self._begun(begin, head, news=news) if begin else self._read(head[0], *head[1])
         self._is_done = at_once
         if not row:
             raise LedgerDamagedError("the row that names the ledger is missing")
@@ -108,6 +118,19 @@ class Transaction:
         self._written, self._waiting = self._end, list[Entry]()
         self._found: dict[Asked, int | None] = dict(zip(lookups, numbers, strict=True))
         self.writes = 0  # the number of writes: an error before the first leaves nothing to undo
+
+    def _begun(self, begin: Sequence[str], head: Statement, *, news: bool) -> list[Row]:
+        """Begin a transaction of the database; return its head, and keep the news for whoever follows the chain."""
+        statements: list[Statement] = [*((statement, ()) for statement in begin), head]
+        if not news or self.known.seen is None:
+            return self._database.together(self._connection, statements)[-1]
+        seen = self.known.seen.seq
+        *_, row, fetched = self._database.together(self._connection, [*statements, (_FOLLOWING, (seen - 1,))])
+        first, *following = map(read_entry, fetched) if fetched else [Entry(0, "", b"")]
+        if first.seq == seen and len(fetched) < _PAGE:
+            self._next = seen, following
+            self._hashes[seen] = first.hash
+        return row
 
     def look_up(self, lookups: Lookups) -> None:
         """Fetch lookups in advance, if that saves round trips to a server; nothing may have been appended yet."""
@@ -134,16 +157,15 @@ class Transaction:
         self.writes += 1
         self._connection.execute(self._database.phrase(statement), values)
 
-    def flush(self) -> None:
-        """Write the entries that wait; it is a `ConflictError` if the chain does not end where it did."""
+    def flush(self, append: Append | None = None) -> None:
+        """Write the entries that wait; it is a `ConflictError` if the chain does not end where it did.
+
+        `append` writes the last entries and commits.
+        """
         if self._waiting:
             entries, self._waiting = self._waiting, []
-            added = (
-                self._append(entries, self._written)
-                if self._append
-                else self._database.append(self._connection, entries, self._written)
-            )
-            if not added:
+            append = append or self._append or partial(self._database.append, self._connection)
+            if not append(entries, self._written):
                 raise ConflictError
             self._written = self._end
 
@@ -240,14 +262,24 @@ class Transaction:
             return self._end.hash if seq else genesis(self.ledger)
         if seq > self._written.seq:
             return self._waiting[seq - self._written.seq - 1].hash if seq < self._end.seq else None
+        if seq in self._hashes:
+            return self._hashes[seq]
         rows = self._read("select hash from entries where seq = ?", seq)
         return bytes(rows[0][0]) if rows else None
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """Yield all entries from number `after` + 1 on in their order, a page at a time."""
-        while page := self.some(f"where seq > ? order by seq limit {_PAGE}", after):
+        page = self._page(after)
+        while page:
             yield from page
-            after = page[-1].seq
+            page = self._page(page[-1].seq) if len(page) == _PAGE else []
+
+    def _page(self, after: int) -> list[Entry]:
+        """Return the entries that follow on a number: those that were fetched at the beginning, once."""
+        fetched, self._next = self._next, None
+        if fetched is not None and fetched[0] == after and not self.writes:
+            return fetched[1]
+        return [read_entry(row) for row in self.all(_FOLLOWING, after)]
 
     def about(self, population: str) -> list[Entry]:
         """Return all entries about a population, in their order."""
@@ -434,8 +466,16 @@ class Transaction:
         what = f"{asked[0].name.lower()} {', '.join(map(str, asked[1]))}"
         raise LedgerDamagedError(f"the entry of {what} is not found any more: an index of the database is damaged")
 
+    def keep(self, entry: Entry) -> None:
+        """Keep an entry that this transaction has followed the chain to, so that it need not be read again."""
+        self._followed[entry.seq] = entry
+        if len(self._followed) > _PAGE:
+            del self._followed[next(iter(self._followed))]
+
     def must(self, seq: int) -> Entry:
         """Return an entry that must exist and be linked to the one before it: the chain is not followed everywhere."""
+        if (followed := self._followed.get(seq)) is not None:
+            return followed
         entry, before = self.entry(seq), self.hash_of(seq - 1)
         if entry is None:
             raise LedgerDamagedError("is missing", seq=seq)

@@ -8,7 +8,7 @@ would be wrong for nearly all small counts. Bounds that hold for a count *given 
 conditional law. Near the threshold they reach far down, for there the value carries little information.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from datetime import date
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -129,6 +129,20 @@ class PartitionSelection(Priced[ApproximateRelease]):
         """
         tail = discrete_laplace_tail(self.law.scale)
         return shown_bounds(tail, threshold=self.threshold, shown=shown, confidence=confidence)
+
+
+def numbers_of_keys(
+    value: Mapping[Key, tuple[int, ...]] | Sensitive[Mapping[Key, tuple[int, ...]]], keys: Sequence[Key], terms: int
+) -> Sensitive[list[int]]:
+    """Return the exact numbers of some keys, in their order, still wrapped: `terms` for each, 0 where there are none.
+
+    The keys are those that were shown before; what is not among them stays where it is.
+
+    Proof: proofs/numbers_of_keys.md
+    """
+    opened = value.open_for_release() if isinstance(value, Sensitive) else value
+    zeros = (0,) * terms
+    return Sensitive([number for key in keys for number in opened.get(key, zeros)])
 
 
 def _lift(scale: Fraction, chance: Fraction) -> int:

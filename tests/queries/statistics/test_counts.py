@@ -83,10 +83,13 @@ def test_a_count_of_something_else_than_rows_is_refused(text) -> None:
         read_sql(text)
 
 
-def test_people_of_undeclared_groups_are_shown_above_a_threshold_and_rows_are_refused() -> None:
+def test_undeclared_groups_are_shown_above_a_threshold_by_their_people_whatever_is_asked_of_them() -> None:
     assert plan(lw.count("patients", by="city"), CLINIC).family is Family.THRESHOLD
-    with pytest.raises(BadQuestionError, match="only people can be counted by such a column"):
-        plan(lw.count_rows("visits", by="note", max_rows=1), CLINIC)
+    rows = plan(lw.count_rows("visits", by="note", max_rows=2), CLINIC)
+    assert (rows.family, rows.sensitivity.l1) == (Family.SHOWN_KEYS, 2)
+    assert rows.shown_by == plan(lw.count("visits", by="note", max_groups=2), CLINIC)
+    with pytest.raises(BadQuestionError, match="there are counts, totals and means only"):
+        plan(lw.median("visits", "nights", by="note", max_rows=1), CLINIC)
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,10 @@ class Family(Enum):
     NOISE = "It is released with whole-number noise on every number: discrete Laplace or Gaussian."
     SELECTION = "It is released by a noisy choice among public candidates: the exponential mechanism or its kin."
     THRESHOLD = "Its groups are not public: they come with noise, and only above a threshold, for a delta."
+    SHOWN_KEYS = (
+        "Its groups are not public: those that enough people are in are shown, for a delta, and then their numbers "
+        "come with noise of their own."
+    )
     SPARSE_VECTOR = "It is answered yes or no by a sparse vector, in a stream; a no is paid for by the stream."
 
 
@@ -115,6 +119,8 @@ class Meaning(ABC):
     family: ClassVar[Family]
     family_of_private_keys: ClassVar[Family | None] = None
     """How it is released where only the data knows the groups; None if it is refused then."""
+    shown_by: ClassVar["Meaning | None"] = None
+    """What decides which groups are shown, where only the data knows them and they are shown by something else."""
     unit: ClassVar[str]
     """What a margin counts."""
     keys_are_groups: ClassVar[bool] = True
@@ -328,7 +334,7 @@ class Plan:
 
     `labels` is what its long lists of values are called, and `names` what the values of columns are; `cut` says whether
     somebody may have more rows, or be in more groups, than count. They are for people to read, and no part of the
-    question.
+    question. `shown_by` counts the people by whom its groups are shown, where only the data knows them.
     """
 
     population: str
@@ -340,6 +346,7 @@ class Plan:
     labels: Labels = field(default_factory=dict)
     names: Mapping[str, ValueNames] = field(default_factory=dict)
     cut: bool = False
+    shown_by: "Plan | None" = None
 
     @cached_property
     def question(self) -> CanonicalQuestion:

@@ -59,7 +59,7 @@ from lapwing.queries.planning.deriving import derive
 from lapwing.queries.planning.joins import resolve_joins
 from lapwing.queries.planning.keys import bind_key, narrow
 from lapwing.queries.planning.measure import Measure, measure
-from lapwing.queries.planning.plan import Meaning, Plan, Scale, ValueNames
+from lapwing.queries.planning.plan import Family, Meaning, Plan, Scale, ValueNames
 from lapwing.vocabulary.frozen import frozen
 
 if TYPE_CHECKING:
@@ -279,6 +279,7 @@ class Planner:
         family = meaning.family if count is not None else meaning.family_of_private_keys
         if family is None:
             raise self._undeclared()
+        shown_by = self._people(meaning.shown_by) if family is Family.SHOWN_KEYS and meaning.shown_by else None
         if count is not None:
             check_most("cells", count, MOST_NUMBERS, "group by fewer or coarser keys")
         check_total(aggregate, self.population)
@@ -291,7 +292,19 @@ class Planner:
             sensitivity=sensitivity(aggregate, self.population.unit),
             names=self._names(),
             cut=self._may_cut(aggregate),
+            shown_by=shown_by,
         )
+
+    def _people(self, people: Meaning) -> Plan:
+        """Return the plan of the people in each group, whatever rows of theirs the statistic is of.
+
+        In as many groups as nothing else was said of, a person counts whose rows that count are in as many.
+        """
+        everybody = replace(self.question, kept=EVERYONE)
+        if everybody.max_groups is None and not self.in_one_group:
+            everybody = replace(everybody, max_groups=self.rows())
+        planner = Planner(everybody, self.population)
+        return planner.build(CountPerPerson(max_cells=planner.groups()), people)
 
     def _may_cut(self, aggregate: Aggregate) -> bool:
         """Say whether somebody may have more rows, or be in more groups, than count: the bounds say it, and no data."""
@@ -355,9 +368,13 @@ class Planner:
     def groups_of_rows(self) -> int | None:
         """Return in how many cells rows of a person count; None where those of all cells are bounded together.
 
-        That is so where somebody may be in several groups and nobody said in how many.
+        That is so where somebody may be in several groups and nobody said in how many, or only the data knows the
+        groups: then `max_groups` says to how many a person is counted when it is decided which are shown.
         """
-        return None if self.question.max_groups is None and not self.in_one_group else self.groups()
+        if self.in_one_group:
+            return 1
+        known = self.question.max_groups is not None and cell_count(self.keys) is not None
+        return self.groups() if known else None
 
     @property
     def in_one_group(self) -> bool:
@@ -404,8 +421,8 @@ class Planner:
         written = f"{derived.table}.{derived.column}" if isinstance(derived, LookedUp) else column.written
         listed = f"list them, where {written} in ({some}), which makes these groups public, " if plain else ""
         return BadQuestionError(
-            f"the values of {names} are not declared, and only people can be counted by such a column; {listed}count "
-            "people by it first, or let the custodian declare its categories"
+            f"the values of {names} are not declared, and by such a column there are counts, totals and means only; "
+            f"{listed}{'' if plain else 'ask for one of these, '}or let the custodian declare its categories"
         )
 
 

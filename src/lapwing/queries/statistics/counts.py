@@ -124,6 +124,8 @@ def count_rows(table: str, where: ConditionLike = None, **grouped: Unpack[GroupW
 class RowCount(NoisyMeaning):
     """The number of rows in each cell."""
 
+    family_of_private_keys = Family.SHOWN_KEYS
+    shown_by = People()
     unit = "rows"
     asks = "the number of rows"
 

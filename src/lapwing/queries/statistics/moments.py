@@ -30,6 +30,7 @@ from lapwing.queries.planning.plan import (
     BoundedValue,
     CellKey,
     Estimate,
+    Family,
     Noise,
     NoisyMeaning,
     Plan,
@@ -39,6 +40,7 @@ from lapwing.queries.planning.plan import (
 from lapwing.queries.planning.planner import MOST_STEPS, Planner, Question, scale_of
 from lapwing.queries.planning.presentation import Arrangement
 from lapwing.queries.statistics.bernstein import Moment, basis, coarser, moment, products, unrounded
+from lapwing.queries.statistics.counts import People
 from lapwing.queries.statistics.moment_intervals import is_known, moment_interval
 from lapwing.queries.statistics.statistic import GroupWords, Selected, Statistic, rows_of
 from lapwing.vocabulary.codec import stored
@@ -214,6 +216,8 @@ def _reach_of_rows(noise: WholeNoise, terms: int, chance: float) -> int:
 class Moments(NoisyMeaning):
     """Bernstein sums of one or two values, from which `moment` follows."""
 
+    family_of_private_keys = Family.SHOWN_KEYS
+    shown_by = People()
     unit = "value"
     hides = "noise hides whatever one person within these bounds can add"
     margin_refusal = "cannot be promised: the error of a mean or a moment depends on how many rows there are"

@@ -385,10 +385,10 @@ def _present(source: Plan, population: Population) -> tuple[Predicate, ...]:
 def _with_missing(source: Plan, present: Sequence[Predicate], population: Population) -> Plan | None:
     """Return the plan of the same sums by whether the value is there; a missing one is put at the lowest.
 
-    None where the value is more than a column as it is declared.
+    None where the value is more than a column as it is declared, or only the data knows the groups.
     """
     known, where = every([source.aggregate.where, *present]), source.aggregate.where
-    if len(present) != 1 or known in (NEVER, where):
+    if len(present) != 1 or known in (NEVER, where) or source.aggregate.cell_count is None:
         return None
     filled = _filled(source, population)
     return None if filled is None else _by_part(filled, [known, where], filled.aggregate.derived, population)

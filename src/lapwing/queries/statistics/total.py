@@ -26,8 +26,9 @@ from lapwing.queries.language.builders import ConditionLike, ValueLike, as_value
 from lapwing.queries.language.expressions import Value
 from lapwing.queries.language.sql.nodes import only
 from lapwing.queries.planning.measure import Measure
-from lapwing.queries.planning.plan import CellKey, Estimate, Form, Noise, NoisyMeaning, Number, Plan
+from lapwing.queries.planning.plan import CellKey, Estimate, Family, Form, Noise, NoisyMeaning, Number, Plan
 from lapwing.queries.planning.planner import Planner, Question
+from lapwing.queries.statistics.counts import People
 from lapwing.queries.statistics.statistic import GroupWords, Selected, Statistic, rows_of
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
@@ -84,6 +85,8 @@ def total(table: str, of: ValueLike, where: ConditionLike = None, **grouped: Unp
 class Total(NoisyMeaning):
     """The total of a value in each cell, in steps of `step`."""
 
+    family_of_private_keys = Family.SHOWN_KEYS
+    shown_by = People()
     unit = "value"
     step: Fraction
 
