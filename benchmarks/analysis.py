@@ -1,7 +1,7 @@
 """Analyses against their goals: coverage, error beside peers, size of tests, dashboards, and the time of five rounds.
 
     make bench-analysis
-    python benchmarks/analysis.py --runs 1000        # runs a cell of coverage; the peers get a fiftieth of it, and 30 at least
+    python benchmarks/analysis.py --runs 1000        # runs a cell of coverage; peers get a fiftieth, and 30 at least
     python benchmarks/analysis.py --rows 1000000     # of the table that is timed
 
 Every run has fresh outcomes, coefficients and noise, and all peers see the same people. Errors are root mean square
