@@ -1,5 +1,6 @@
 from lapwing.analyses import compare as _compare
 from lapwing.analyses import dashboard as _dashboard
+from lapwing.analyses import estimate as _estimate
 from lapwing.analyses import regress as _regress
 from lapwing.analyses import survival as _survival
 from lapwing.graphs import network as _graphs
@@ -26,6 +27,8 @@ class Guests(AskingGuests):
     preview_regress = _regress.preview_regress
     regress = _regress.regress
     dashboard = _dashboard.dashboard
+    estimate = _estimate.estimate
+    preview_estimate = _estimate.preview_estimate
     preview_dashboard = _dashboard.preview_dashboard
     certify = _certificate.certify
     explorer = _explorer.explorer

@@ -6,11 +6,12 @@ import pytest
 
 from lapwing import count, mean, quantiles, top
 from lapwing.answers.answer import Answer
+from lapwing.answers.corridor_terms import CorridorTerms
 from lapwing.answers.history import acts_of, asked_words, read_back
 from lapwing.ledger.export import describe
 from lapwing.queries.statistics.funnel import funnel
 from lapwing.vocabulary.guarantee import ApproximateDP, ConcentratedDP, PureDP
-from ledger.three_rounds import first, reserve
+from ledger.three_rounds import ENDS, EVENT, first, reserve
 from session.clinic import FixedNumber, door, new_ledger
 
 
@@ -39,6 +40,28 @@ def test_a_select_is_told_as_what_it_asks_and_not_as_what_its_columns_are_read_f
     assert asked_words(charge["question"]).startswith("the mean of age, and with it the number of rows")  # is released
     assert said.startswith("asked for the number of people, in patients, ")
     assert "; the mean of age, and with it the number of rows, in patients, " in said
+
+
+def test_what_rounds_and_checks_of_an_explorer_were_for_is_told_by_what_was_agreed(tmp_path) -> None:
+    with new_ledger(tmp_path, PureDP(epsilon=9)) as ledger:
+        clinic = door(ledger, FixedNumber(400))
+        for terms in (
+            {"table": "patients", "columns": ["sex", "age"]},
+            {"table": "patients", "formula": "age ~ sex", "columns": ["sex"]},
+            {"name": "visits of a month"},
+        ):
+            clinic.reserve(ENDS, event=EVENT, rounds=3, terms=terms, tables=["patients"], key=str(terms))
+        checks = CorridorTerms.around(
+            clinic.population, "patients", epsilon="0.5", yeses=2, questions=100, half_width=200
+        )
+        clinic.open_stream(checks, key="e")
+        said = [act.said for act in acts_of(ledger.history("clinic"), analyst="ana")]
+    assert said[:3] == [
+        "reserved 3 rounds of three rounds of patients: sex, age, for epsilon 0.03",
+        "reserved 3 rounds of three rounds of patients: age ~ sex, for epsilon 0.03",
+        "reserved 3 rounds of three rounds of visits of a month, for epsilon 0.03",
+    ]
+    assert said[3].startswith("opened the checks of an explorer of patients, ")
 
 
 ASKED = {

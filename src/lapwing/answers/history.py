@@ -12,9 +12,11 @@ from typing import Any
 from lapwing.accounting.filters.account import Account, Budget
 from lapwing.answers.answer import Answer
 from lapwing.answers.budget import budget_words
+from lapwing.answers.corridor_terms import CorridorTerms
 from lapwing.answers.releases import Price, PricedPlan, PricedQuestion, Release, StoredAnswer
 from lapwing.answers.stream_terms import StreamTerms, Verdict
 from lapwing.answers.target import AtEpsilon, AtRho, Target, release_of
+from lapwing.ledger.agreed import reserved_for
 from lapwing.ledger.entries import Receipt, Record
 from lapwing.ledger.export import charged_words, pays_by_yes
 from lapwing.ledger.ledger import Ledger
@@ -143,9 +145,11 @@ def _recall(entry: Record, _: Record | None) -> tuple[str, str | None]:
 def _opening(entry: Record, _: Record | None) -> tuple[str, str | None]:
     cost = charged_words(entry)
     if "reserves" in entry:
-        return f"reserved {several(entry['questions'], 'round')} of {entry['reserves']}, for {cost}", cost
+        return f"reserved {several(entry['questions'], 'round')} of {reserved_for(entry)}, for {cost}", cost
     try:
         terms = StreamTerms.read(entry["terms"])
+        if isinstance(terms, CorridorTerms):
+            return f"opened the checks of an explorer of {terms.table}, {entry['stream']}, for {cost}", cost
         asks = f', "{terms.asks}" in {terms.table}, up to {several(terms.yeses, "yes")}'
     except LapwingError:
         asks = ""

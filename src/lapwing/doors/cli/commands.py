@@ -306,6 +306,7 @@ COMMANDS: Final = {
     "compare": ("lapwing.doors.cli.analysing:compare", "Compare two groups, with a p-value that knows the noise."),
     "survival": ("lapwing.doors.cli.analysing:survival", "Draw survival curves by arm, with the log-rank test."),
     "regress": ("lapwing.doors.cli.regressing:regress", "Fit a linear, logistic or Poisson regression."),
+    "estimate": ("lapwing.doors.cli.estimating:estimate", "Estimate any function of the custodian's own."),
     "graph": (
         "lapwing.doors.cli.graph:graph",
         "Count in a graph: edges, degrees, triangles or stars of a table of pairs.",
@@ -355,6 +356,7 @@ USERS: Final = {
         "compare",
         "survival",
         "regress",
+        "estimate",
         "graph",
         "publish",
         "synthesize",

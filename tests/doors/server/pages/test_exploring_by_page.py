@@ -4,6 +4,7 @@ import pytest
 
 from doors.server.pages.test_publishing_by_page import CHOSEN, left
 from doors.server.pages.visitors import P, field_of, pressed, text_of, title_of
+from lapwing.answers.budget import amounts
 
 EXPLORED = {**CHOSEN, "col": ["sex", "age"], "pay": "epsilon", "epsilon": "2", "questions": "100", "yeses": "2"}
 WOMEN = {"p0.include": "in", "p0.c0.of": "patient.sex", "p0.c0.sex.in": "F"}
@@ -59,9 +60,35 @@ def test_a_guess_is_free_and_a_check_is_asked_for(pages, place) -> None:
     parts = ana.post(f"{place}/draft", WOMEN, headers={"X-Part": "outcome"})
     assert 'id="outcome" data-part' in parts.text
     assert "<html" not in parts.text
-    assert left(pages).account == paid.account, "all of it was paid when it was opened"
+    assert amounts(left(pages).account)[2] == amounts(paid.account)[2], "all of it was set aside when it was opened"
     odd = text_of(ana.post(f"{place}/draft", {**PART, "check": "on"}))
     assert "The model does not know this cohort" in odd
+
+
+def test_a_cohort_is_built_of_what_it_knows(pages, place) -> None:
+    ana = pages.browser("ana")
+    shown = ana.get(place).text
+    assert 'value="add:0:patient.age|age|"' in shown
+    assert "smoker" not in shown
+    assert "Ranges that it knows, each as a whole age " in text_of(ana.get(place))
+    assert "sex" in ana.get(f"{place}/search?q=sex").text
+    assert "asthma" not in ana.get(f"{place}/search?q=asthma").text
+    assert "asthma" in ana.get(f"{P}/dictionary/search?q=asthma").text
+
+
+def test_history_and_ledger_tell_of_it_and_not_of_its_rounds(pages, place) -> None:
+    ana, cleo = pages.browser("ana"), pages.browser("cleo")
+    history, key = ana.get(f"{P}/history"), place.rpartition("/")[2]
+    told = text_of(history)
+    assert f'{P}/answers/{key}">Explorer of patient: sex, age.</a>' in history.text
+    assert ana.get(f"{P}/answers/{key}").headers["location"] == place
+    assert "The checks of an explorer of patient were opened." in told
+    assert "People in patient where sex is 'F'." in told
+    assert "at least" not in told, "a check is no such question"
+    assert "round" not in told.casefold()
+    ledger = text_of(cleo.get("/custody/ledger?who=ana"))
+    assert "rounds of synthesis of patient: sex, age" in ledger
+    assert "The checks of an explorer of patient were opened." in ledger
 
 
 def test_it_is_nobody_elses_and_ends(pages, place, budget) -> None:

@@ -1,6 +1,6 @@
 """The declarations of a population, in a shape for building cohorts and for searching. Never data."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
@@ -141,11 +141,15 @@ class Found:
 
 
 class Dictionary:
-    """All tables of a population that a cohort can be built of: one with a row a person, and events."""
+    """All tables of a population that a cohort can be built of: one with a row a person, and events.
 
-    def __init__(self, population: Population) -> None:
+    With `only`, these columns of people and nothing else.
+    """
+
+    def __init__(self, population: Population, only: Collection[str] | None = None) -> None:
         kinds = any(one.name == ANCESTORS and set(one.column_names) >= _OF_ANCESTORS for one in population.vocabularies)
-        self.sources = {table.name: _source(table, has_kinds=kinds) for table in population.tables}
+        tables = [one for one in population.tables if only is None or one.rows is RowsPerPerson.ONE_A_PERSON]
+        self.sources = {table.name: _source(table, has_kinds=kinds) for table in tables}
         self.person_key = written_name(population.unit.person_key)
         self.person = next((one for one in self.sources.values() if one.is_person), None)
         own = () if self.person is None else self.person.fields
@@ -154,6 +158,10 @@ class Dictionary:
         if self.person is not None and self.born is not None and population.now is not None:
             self.person = _with_age(self.person, self.born)
             self.sources[self.person.name] = self.person
+        if self.person is not None and only is not None:
+            fields = tuple(one for one in self.person.fields if one.name in only)
+            self.person = replace(self.person, fields=fields)
+            self.sources = {self.person.name: self.person}
         self._owners = {table.row_key: table.name for table in population.tables if table.row_key is not None}
         found = sorted(self._everything(), key=lambda one: bool(one.value))
         self._all, self._names = found, NameSearch(f"{one.title} {one.where} {one.column}" for one in found)

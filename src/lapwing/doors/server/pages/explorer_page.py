@@ -4,6 +4,7 @@ What the model guesses is shown under every change. A check may use one of the a
 knows before whether it does: so it is asked for, once by a button, or for all that follows by a box that is ticked.
 """
 
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, Final
 
@@ -16,12 +17,14 @@ from lapwing.doors.server.pages.cohort_form import act, from_form
 from lapwing.doors.server.pages.cohort_text import text_of
 from lapwing.doors.server.pages.cohort_undo import UNDO, UndoHistory, go_back, go_on, past_of
 from lapwing.doors.server.pages.cohort_words import sentence_of
+from lapwing.doors.server.pages.dictionary import Dictionary
 from lapwing.doors.server.pages.drafts import dictionary_for, whole
 from lapwing.doors.server.pages.gauge import Gauge
+from lapwing.doors.server.pages.own_pages import found_in
 from lapwing.doors.server.pages.page_visit import Page, PageRefusedError, PageVisit
 from lapwing.doors.server.pages.page_visit import act as form
 from lapwing.doors.server.pages.paid_form import PaidForm
-from lapwing.doors.server.pages.publication_page import call_of, is_running, settled
+from lapwing.doors.server.pages.publication_page import call_of, code_names, is_running, settled
 from lapwing.doors.server.pages.published_columns import (
     ChosenColumns,
     PublishOffer,
@@ -77,7 +80,7 @@ async def show_explorer(visit: PageVisit) -> Response:
 
 async def redraw_cohort(visit: PageVisit) -> Response:
     """Show the builder after a change, whole or in parts: what the model guesses, or a check where that is wanted."""
-    dictionary, past = dictionary_for(visit), past_of(visit)
+    dictionary, past = _dictionary(visit), past_of(visit)
     now = from_form(visit.fields, dictionary)
     if visit.field("do") == UNDO:
         cohort, past = go_back(past, now)
@@ -94,15 +97,29 @@ async def redraw_cohort(visit: PageVisit) -> Response:
 
 async def check(visit: PageVisit) -> Response:
     """Check what the model guesses: it is free where that is near enough, and uses a paid answer where it is not."""
-    cohort = from_form(visit.fields, dictionary_for(visit))
+    cohort = from_form(visit.fields, _dictionary(visit))
     return visit.show("explorer.html", **await _explored(visit, cohort, pay=True))
+
+
+async def search_known(visit: PageVisit) -> Response:
+    """Return the columns of the explorer that match a search, as buttons that add them."""
+    return found_in(visit, _dictionary(visit))
+
+
+def _dictionary(visit: PageVisit) -> Dictionary:
+    """Return what a cohort of the explorer can be built of: its columns, and all there is where some are conditions."""
+    everything = dictionary_for(visit)
+    known = visit.server.memory.recall(visit.population, visit.person.id, visit.part("key"))
+    names = set() if known is None else {one["name"] for one in known["body"]["columns"]}
+    is_plain = names and names <= {one.name for one in everything.groupings}
+    return Dictionary(visit.session().population, names) if is_plain else everything
 
 
 async def _explored(
     visit: PageVisit, cohort: CohortDraft, *, pay: bool, past: UndoHistory | None = None
 ) -> dict[str, Any]:
     """Return the variables of the explorer's template, with the answer about a cohort."""
-    dictionary, explorer = dictionary_for(visit), await settled(visit, "explorer")
+    dictionary, explorer = _dictionary(visit), await settled(visit, "explorer")
     known = visit.server.memory.recall(visit.population, visit.person.id, visit.part("key"))
     ledger = visit.server.state.ledger
     body = {} if known is None else known["body"]
@@ -112,7 +129,9 @@ async def _explored(
         "cohort": cohort,
         "past": past or UndoHistory(drawn=to_link(cohort)),
         "dictionary": dictionary,
+        "search_in": f"{place}/search",
         "explorer": explorer,
+        "ranges": {name: code_names(explorer["codes"][name], visit.say) for name in _binned(body)},
         "place": place,
         "checks_all": visit.field("check") == "on",
         "sentence": sentence_of(cohort, dictionary, visit.say),
@@ -142,6 +161,11 @@ async def _explored(
     except PageRefusedError as refused:
         shown["problem"] = refused.sentence
     return shown
+
+
+def _binned(body: Mapping[str, Any]) -> list[str]:
+    """Return the columns of an explorer of which it knows bins: a condition takes whole ones."""
+    return [one["name"] for one in body.get("columns", []) if one["by"].startswith("bins(")]
 
 
 def _key_for(visit: PageVisit, where: str) -> str:
@@ -178,6 +202,7 @@ FORM: Final = PaidForm(
 PAGES: Final[tuple[Page, ...]] = (
     *FORM.pages(P),
     Page(path=_ONE, show=show_explorer, operation="explorer"),
+    Page(path=f"{_ONE}/search", show=search_known, operation="explorer"),
     Page(path=f"{_ONE}/draft", show=redraw_cohort, method="POST", operation="ask_explorer"),
     Page(path=f"{_ONE}/check", show=check, method="POST", operation="ask_explorer"),
     form(

@@ -6,11 +6,13 @@ from typing import Any, Final
 
 from lapwing.accounting.filters.account import Account, Budget
 from lapwing.answers.budget import budget_record
+from lapwing.answers.corridor_terms import CorridorTerms
 from lapwing.answers.history import asked_words, charged_for
 from lapwing.answers.stream_terms import StreamTerms, stored_verdict
 from lapwing.doors.server.pages.frame import above, budget_text, price_text
 from lapwing.doors.server.pages.page_visit import PageVisit
 from lapwing.doors.server.pages.page_words import Messages
+from lapwing.ledger.agreed import reserved_for
 from lapwing.ledger.entries import Record
 from lapwing.ledger.states import PopulationRecord
 from lapwing.vocabulary.codec import from_record
@@ -19,7 +21,11 @@ from lapwing.vocabulary.frozen import frozen
 
 _FEW: Final = 3
 """How many questions that were asked together are listed one by one."""
-_WITH_A_PAGE: Final = frozenset({"charge", "recall", "intent"})
+_LEADING: Final = frozenset({"charge", "recall", "intent", "opening"})
+WITH_PAGE: Final = frozenset({"ask", "ask_stream", "ask_stream_many", "publish", "synthesize", "open_explorer"})
+"""The operations whose answers have a page."""
+MODEL: Final = " model"
+"""What the key of an explorer's model has behind that of the explorer."""
 
 
 @frozen()
@@ -74,10 +80,11 @@ def _row(visit: PageVisit, entry: Record, asked: Mapping[tuple[str, int], str]) 
 
 def _own_key(visit: PageVisit, entry: Record) -> str | None:
     """Return the key of an answer that has a page, if the viewer asked the question; None for others' answers."""
-    if entry["kind"] not in _WITH_A_PAGE or entry.get("analyst") != visit.person.id or not visit.may("answer"):
+    if entry["kind"] not in _LEADING or entry.get("analyst") != visit.person.id or not visit.may("answer"):
         return None
-    known = visit.server.memory.recall(entry["population"], visit.person.id, entry.get("request", ""))
-    return None if known is None or not known["kind"].startswith("ask") else str(known["key"])
+    under = entry.get("request", "").removesuffix(MODEL)
+    known = visit.server.memory.recall(entry["population"], visit.person.id, under)
+    return None if known is None or known["kind"] not in WITH_PAGE else str(known["key"])
 
 
 def _said(entry: Record, say: Messages) -> str:
@@ -116,13 +123,15 @@ def _reason(entry: Record, _: Messages) -> str:
 
 def _opened(entry: Record, say: Messages) -> str:
     if "reserves" in entry:
-        return str(say("ledger.rounds", n=entry["questions"], kind=entry["reserves"]))
+        return say("ledger.rounds", n=entry["questions"], kind=reserved_for(entry)).unescape()
     try:
         terms = StreamTerms.read(entry["terms"])
     except LapwingError:  # of a ledger that was not written by a session
         return ""
+    if isinstance(terms, CorridorTerms):
+        return say("history.checks_opening", table=terms.table).unescape()
     if terms.streamed is not None:
-        return str(say("history.opened_of", asks=terms.streamed.asks, n=terms.yeses))
+        return say("history.opened_of", asks=terms.streamed.asks, n=terms.yeses).unescape()
     return str(say("history.opened", at_least=terms.at_least, n=terms.yeses))
 
 

@@ -10,26 +10,28 @@ from typing import Any, Final
 import msgspec
 
 from lapwing.answers.answer import Answer
-from lapwing.answers.history import Act, HistoryPage, charged_for, read_back
-from lapwing.answers.stream_terms import StreamTerms, paid_by_yes, stored_verdict
+from lapwing.answers.corridor_terms import CorridorTerms
+from lapwing.answers.history import Act, HistoryPage, asked_words, charged_for, read_back
+from lapwing.answers.stream_terms import StoredNumber, StreamTerms, paid_by_yes, stored_verdict
 from lapwing.doors.server.pages.answer_code import kind_of, sql_text
 from lapwing.doors.server.pages.answer_pages import cohort_of
 from lapwing.doors.server.pages.cohort_document import CohortDraft, to_link
 from lapwing.doors.server.pages.cohort_words import sentence_of
 from lapwing.doors.server.pages.drafts import dictionary_for
 from lapwing.doors.server.pages.frame import above, number, people, price_text
-from lapwing.doors.server.pages.ledger_rows import entry_price
+from lapwing.doors.server.pages.ledger_rows import MODEL, WITH_PAGE, entry_price
 from lapwing.doors.server.pages.page_visit import PageVisit
 from lapwing.doors.server.pages.showing import RANKS, between_text, built_as, link_of, off_by
 from lapwing.doors.server.questions_wire import asking_type, read_question
+from lapwing.ledger.agreed import agreed_words, reserved_for
 from lapwing.ledger.entries import Record
 from lapwing.vocabulary.errors import LapwingError
 from lapwing.vocabulary.frozen import frozen
 
 _ASKED: Final = frozenset({"charge", "intent", "recall", "opening", "closing", "write-off"})
 _PAGE: Final = 50
-_WITH_PAGE: Final = frozenset({"ask", "ask_stream", "ask_stream_many", "publish", "synthesize", "open_explorer"})
-"""The operations whose answers have a page."""
+_NAMED: Final = frozenset({"publication", "synthesis", "certificate", "explorer"})
+"""Rounds that have a name of their own here; of others their kind is told."""
 
 
 @frozen()
@@ -69,11 +71,18 @@ def _acts(visit: PageVisit) -> Iterator[_Found]:
         page = HistoryPage.read(ledger, visit.population, visit.person.id, before=before, limit=_PAGE)
         for act in page.acts:
             at = act.at or at  # what settles a question has no time
-            if act.kind in _ASKED:
+            if act.kind in _ASKED and not _is_inside(page.entries[act.entry], page.end_of(act)):
                 yield _act(visit, act, page, at)
         if len(page.acts) < _PAGE:
             return
         before = page.acts[-1].entry
+
+
+def _is_inside(entry: Record, end: Record | None) -> bool:
+    """Say whether an entry is a step of rounds that went well: their opening tells of all of them."""
+    if "reserves" not in entry or entry["kind"] == "opening":
+        return False
+    return entry["kind"] == "closing" or (end is not None and "answer" in end)
 
 
 def _free_answers(visit: PageVisit) -> Iterator[_Found]:
@@ -89,8 +98,9 @@ def _free_answers(visit: PageVisit) -> Iterator[_Found]:
 
 def _act(visit: PageVisit, act: Act, page: HistoryPage, at: str) -> _Found:
     entry = page.entries[act.entry]
-    put = visit.server.memory.recall(visit.population, visit.person.id, entry.get("request", ""))
-    key = None if put is None or put["kind"] not in _WITH_PAGE else put["key"]
+    under = entry.get("request", "").removesuffix(MODEL)
+    put = visit.server.memory.recall(visit.population, visit.person.id, under)
+    key = None if put is None or put["kind"] not in WITH_PAGE else put["key"]
     shown = _said(visit, put if key else None, _words(visit, entry, act))
     return _Found(at=at, shown=shown, row=partial(_row, visit, act, (entry, page.end_of(act)), put, shown))
 
@@ -104,9 +114,15 @@ def _row(
 ) -> HistoryRow:
     entry, end = entries
     at, kind = act.at, act.kind
-    key = None if put is None or put["kind"] not in _WITH_PAGE else put["key"]
+    key = None if put is None or put["kind"] not in WITH_PAGE else put["key"]
     if "reserves" in entry:
-        return HistoryRow(at=at, kind="other", told="", cost=entry_price(entry, visit.say) or None, key=key, **shown)
+        lost = end is not None and "answer" not in end
+        told = str(visit.say("history.lost")) if lost else ""
+        cost = entry_price(entry, visit.say) or None
+        return HistoryRow(at=at, kind=_kind_of_rounds(entry), told=told, cost=cost, key=key, **shown)
+    if _explored(visit, entry) is not None:
+        told, paid = ("", entry_price(entry, visit.say)) if kind == "opening" else _checked(visit, end)
+        return HistoryRow(at=at, kind="explorer", told=told, cost=paid or None, **shown)
     if kind == "intent" or (kind == "recall" and put is not None and put["kind"] != "ask"):
         told, paid = _verdict(visit, end)
         return HistoryRow(at=at, kind="enough", told=told, cost=paid if kind == "intent" else None, key=key, **shown)
@@ -120,18 +136,65 @@ def _row(
     return HistoryRow(at=at, kind=name, told=told, cost=cost, key=key, **shown)
 
 
+def _kind_of_rounds(entry: Record) -> str:
+    """Return the name of the message for what rounds were reserved for."""
+    kind = "explorer" if entry.get("request", "").endswith(MODEL) else str(entry["reserves"])
+    return kind if kind in _NAMED else "other"
+
+
+def _explored(visit: PageVisit, entry: Record) -> CorridorTerms | None:
+    """Return the terms of the checks of an explorer, if an entry is of them."""
+    if entry["kind"] not in {"opening", "intent", "closing"} or "stream" not in entry:
+        return None
+    try:
+        terms = StreamTerms.read(visit.server.state.ledger.reservations.find(entry["stream"]).terms)
+    except LapwingError:
+        return None
+    return terms if isinstance(terms, CorridorTerms) else None
+
+
+def _of_explorer(visit: PageVisit, entry: Record, table: str) -> str:
+    """Say whom an explorer was asked about, or that its checks were opened or closed."""
+    if entry["kind"] != "intent":
+        return visit.say(f"history.checks_{entry['kind']}", table=table).unescape()
+    asked = entry.get("questions") or [entry["question"]]
+    if len(asked) > 1:
+        return visit.say("history.cohorts", n=len(asked), table=table).unescape()
+    whom = asked_words(asked[0]).partition(", in ")[2]  # "whether there are at least N" is not what was wanted
+    return visit.say("history.people_in", whom=whom).unescape()
+
+
+def _checked(visit: PageVisit, end: Record | None) -> tuple[str, str | None]:
+    """Say what checks told: that the guess was near, for nothing, or a number that was paid at the opening."""
+    if end is None or not (texts := _texts(end)):
+        return ("", None) if end is None else (str(visit.say("history.lost")), None)
+    kept = [stored_verdict(text) for text in texts]
+    paid = [one for one in kept if isinstance(one, StoredNumber)]
+    if len(kept) == 1:
+        told = people(paid[0].number) if paid else visit.say("history.near")
+    else:
+        told = visit.say("history.checked", near=len(kept) - len(paid), far=len(paid))
+    return str(told), str(visit.say("price.paid_before")) if paid else None
+
+
 def _words(visit: PageVisit, entry: Record, act: Act) -> str:
     """Say what was asked, or what a stream was opened for; what it cost, and what came of it, have their own places."""
     if act.kind == "charge":
         return charged_for(entry)
-    if act.kind != "opening" or "reserves" in entry:
+    if act.kind == "opening" and "reserves" in entry:
+        if (kind := _kind_of_rounds(entry)) == "other":
+            return reserved_for(entry)
+        return visit.say("history.rounds", kind=visit.say(f"kind.{kind}"), about=agreed_words(entry)).unescape()
+    if (explored := _explored(visit, entry)) is not None:
+        return _of_explorer(visit, entry, explored.table)
+    if act.kind != "opening":
         return act.said
     try:
         terms = StreamTerms.read(entry["terms"])
     except LapwingError:
         return act.said
     if terms.streamed is not None:
-        return str(visit.say("history.opened_of", asks=terms.streamed.asks, n=terms.yeses))
+        return visit.say("history.opened_of", asks=terms.streamed.asks, n=terms.yeses).unescape()
     return str(visit.say("history.opened", at_least=terms.at_least, n=terms.yeses))
 
 
@@ -179,10 +242,15 @@ def _link(visit: PageVisit, put: dict[str, Any] | None, cohort: CohortDraft | No
     return None if cohort is None else f"{visit.base}/ask?c={to_link(cohort)}&kind=enough"
 
 
+def _texts(end: Record) -> list[str]:
+    """Return the answers that an outcome holds; none where they were lost."""
+    return [text for _, text in end["answers"]] if "answers" in end else [end["answer"]] if "answer" in end else []
+
+
 def _verdict(visit: PageVisit, end: Record | None) -> tuple[str, str | None]:
     if end is None:
         return "", None
-    texts = [text for _, text in end["answers"]] if "answers" in end else [end["answer"]] if "answer" in end else []
+    texts = _texts(end)
     if not texts:
         return str(visit.say("history.lost")), None
     kept = [stored_verdict(text) for text in texts]

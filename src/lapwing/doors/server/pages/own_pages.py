@@ -14,6 +14,7 @@ from lapwing.doors.server.pages.accounts import (
     own_account,
 )
 from lapwing.doors.server.pages.charts import timeline
+from lapwing.doors.server.pages.dictionary import Dictionary
 from lapwing.doors.server.pages.drafts import dictionary_for
 from lapwing.doors.server.pages.own_history import history_of
 from lapwing.doors.server.pages.page_visit import Page, PageVisit, act
@@ -83,7 +84,12 @@ async def show_dictionary(visit: PageVisit) -> Response:
 
 async def search(visit: PageVisit) -> Response:
     """Return the matches of a search, as buttons that add them: to a panel, or, of one column, to a criterion."""
-    dictionary, text, place = dictionary_for(visit), visit.asked("q")[:100], visit.asked("place")
+    return found_in(visit, dictionary_for(visit))
+
+
+def found_in(visit: PageVisit, dictionary: Dictionary) -> Response:
+    """Return what matches a search in a dictionary, as buttons."""
+    text, place = visit.asked("q")[:100], visit.asked("place")
     if place:
         field = dictionary.field(visit.asked("of"))
         if field is None or not _PLACE.fullmatch(place):
