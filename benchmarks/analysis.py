@@ -1,7 +1,7 @@
 """Analyses against their goals: coverage, error beside peers, size of tests, dashboards, and the time of five rounds.
 
     make bench-analysis
-    python benchmarks/analysis.py --runs 1000        # runs a cell of coverage; the peers get a fiftieth of it
+    python benchmarks/analysis.py --runs 1000        # runs a cell of coverage; peers get a fiftieth, and 30 at least
     python benchmarks/analysis.py --rows 1000000     # of the table that is timed
 
 Every run has fresh outcomes, coefficients and noise, and all peers see the same people. Errors are root mean square
@@ -210,7 +210,7 @@ def main():
     parts = {
         "coverage": lambda: coverage(goals, options.runs),
         "sizes": lambda: sizes(goals, max(options.runs, 1000)),
-        "peers": lambda: beside_peers(goals, max(5, options.runs // 50)),
+        "peers": lambda: beside_peers(goals, max(30, options.runs // 50)),
         "dashboards": lambda: over_time(goals),
         "time": lambda: time_of_rounds(goals, options.rows),
     }

@@ -57,6 +57,9 @@ STATISTICS = {
 ONLY_ASKING = frozenset({"compare", "preview_compare", "preview_survival", "survival"})
 """Verbs that ask one question, and compute the rest from its answer: a session at a distance has these."""
 
+STUDIES = frozenset({"graph", "k_means", "principal_components", "decision_tree", "sample_count", "train"})
+"""Verbs that make one reservation and compute the rest from its rounds, all of whose words can be sent."""
+
 
 class AskingGuests:
     """What has the verbs that ask and do no more; a session at a distance is one."""

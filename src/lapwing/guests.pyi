@@ -16,12 +16,24 @@ from lapwing.publishing import synthesize as _synthesis
 
 VERBS: dict[str, str]
 ONLY_ASKING: frozenset[str]
+STUDIES: frozenset[str]
 
 class AskingGuests:
     compare = _compare.compare
     preview_compare = _compare.preview_compare
     preview_survival = _survival.preview_survival
     survival = _survival.survival
+    decision_tree = _trees.decision_tree
+    graph = _graphs.graph
+    k_means = _k_means.k_means
+    preview_decision_tree = _trees.preview_decision_tree
+    preview_k_means = _k_means.preview_k_means
+    preview_principal_components = _components.preview_principal_components
+    preview_sample_count = _samples.preview_sample_count
+    principal_components = _components.principal_components
+    sample_count = _samples.sample_count
+    preview_train = _learning.preview_train
+    train = _learning.train
 
 class Guests(AskingGuests):
     preview_regress = _regress.preview_regress
@@ -34,19 +46,8 @@ class Guests(AskingGuests):
     explorer = _explorer.explorer
     preview_certify = _certificate.preview_certify
     preview_explorer = _explorer.preview_explorer
-    decision_tree = _trees.decision_tree
-    graph = _graphs.graph
-    k_means = _k_means.k_means
-    preview_decision_tree = _trees.preview_decision_tree
-    preview_k_means = _k_means.preview_k_means
-    preview_principal_components = _components.preview_principal_components
     preview_publish = _publishing.preview_publish
-    preview_sample_count = _samples.preview_sample_count
-    principal_components = _components.principal_components
     publish = _publishing.publish
     load_synthetic = _synthesis.load_synthetic
     preview_synthesize = _synthesis.preview_synthesize
     synthesize = _synthesis.synthesize
-    sample_count = _samples.sample_count
-    preview_train = _learning.preview_train
-    train = _learning.train
